@@ -1,0 +1,77 @@
+//! The books of a recording, per source line.
+//!
+//! *Owns*: what was charged to which line, with which evidence, and what could not be charged and why. Merging is
+//! associative and commutative, so that ranks and inputs can be added in any order.
+//!
+//! *Never*: knows where a number came from (a trace, a snapshot), reads a file, formats a number.
+//!
+//! *The tests that say so*: the property tests in `merge.rs` and `books.rs`; `tests/tidy.rs` holds the dependency list.
+
+mod books;
+mod line;
+mod merge;
+
+pub use books::{Balance, Books, Metric, Reason, Unattributed};
+pub use line::{
+    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep, SourceFit, SourceFile,
+};
+
+use std::collections::BTreeMap;
+
+/// A duration in integer nanoseconds.
+pub type Ns = i64;
+/// A size in integer bytes.
+pub type Bytes = i64;
+
+/// The books of one rank or, after merging, of several.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Every source file that has a line here, by its key in [`LineKey::file`].
+    pub files: BTreeMap<String, SourceFile>,
+    /// What each line was charged with.
+    pub lines: BTreeMap<LineKey, LineBooks>,
+    /// What the recording holds in all.
+    pub totals: Books,
+    /// What no line was charged with, by reason.
+    pub unattributed: Unattributed,
+    /// The `ProfilerStep#N` ranges: duration by step number. Merging keeps the longest of each step: ranks run their
+    /// steps side by side.
+    pub steps: BTreeMap<u32, Ns>,
+    /// How many recordings were added, so that a mean per step and rank can be given. At least 1 once filled.
+    pub ranks: u32,
+    /// Device time, idle time and span by device.
+    pub devices: BTreeMap<DeviceKey, DeviceBooks>,
+    /// Traced time by thread.
+    pub threads: BTreeMap<ThreadKey, Ns>,
+}
+
+/// A device of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceKey {
+    /// Rank of the recording; 0 where it names none.
+    pub rank: u32,
+    /// Device ordinal.
+    pub device: i32,
+}
+
+/// A thread of a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadKey {
+    /// Rank of the recording; 0 where it names none.
+    pub rank: u32,
+    /// Thread id as recorded.
+    pub thread: String,
+}
+
+/// What one device did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeviceBooks {
+    /// Device name, where the recording says.
+    pub name: String,
+    /// Sum of the durations of its events, over all streams.
+    pub time: Ns,
+    /// Time during which at least one event ran.
+    pub busy: Ns,
+    /// Time between its first and last event during which none ran: `busy + idle` is the device's span.
+    pub idle: Ns,
+}

@@ -1,0 +1,221 @@
+//! What one line was charged with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::{Bytes, DeviceKey, Metric, Ns, ThreadKey};
+
+/// A line of a source file: 1-based, in the text as recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineKey {
+    /// Key of [`crate::Ledger::files`].
+    pub file: String,
+    /// 1-based line.
+    pub line: u32,
+}
+
+/// How a line is known, best first. Where several kinds meet on one line, the weakest is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Evidence {
+    /// The recording names the line.
+    #[default]
+    Exact,
+    /// Worked out from the source and the order of events.
+    Inferred,
+    /// Only the function is known; the line is the one where it is defined.
+    Function,
+}
+
+impl Evidence {
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Inferred => "inferred",
+            Self::Function => "function",
+        }
+    }
+}
+
+/// Whether the source on disk is the one that ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SourceFit {
+    /// The functions that ran are defined on the lines that the recording names.
+    #[default]
+    Fits,
+    /// A file was found, but some functions are defined elsewhere in it: it was edited since.
+    Edited,
+    /// No file was found.
+    Missing,
+}
+
+/// A source file that the recording names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The path as recorded.
+    pub recorded: String,
+    /// Where it is on this machine, if it was found.
+    pub path: Option<PathBuf>,
+    /// Whether it is your code (rather than a library's, the standard library's or generated).
+    pub is_own: bool,
+    /// Whether the text on disk is the one that ran.
+    pub fit: SourceFit,
+}
+
+/// Everything that one line was charged with, over the whole recording.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineBooks {
+    /// The function that the line is in, qualified where the source was found (`SlowModel.forward`).
+    pub function: String,
+    /// How the line is known.
+    pub evidence: Evidence,
+    /// Python and built-in calls made from the line.
+    pub calls: u64,
+    /// Outermost operators whose innermost Python frame is on the line.
+    pub ops: u64,
+    /// Thread time while this is the innermost Python line.
+    pub cpu_self: Ns,
+    /// Thread time while this is the innermost line of your code; a stack without your code counts to its outermost line.
+    pub cpu_own: Ns,
+    /// Thread time while the line is anywhere on the stack, once per instant.
+    pub cpu_total: Ns,
+    /// Host time of the backward nodes that this forward line created.
+    pub cpu_backward: Ns,
+    /// Device time of what was launched while this was the innermost Python line.
+    pub cuda_self: Ns,
+    /// Device time by the rule of `cpu_own`.
+    pub cuda_own: Ns,
+    /// Device time by the rule of `cpu_total`.
+    pub cuda_total: Ns,
+    /// Device time of the backward nodes that this forward line created.
+    pub cuda_backward: Ns,
+    /// Kernels, copies and fills launched, by the rule of `cuda_own`. Copies and fills are not in this count.
+    pub kernels: u64,
+    /// Thread time blocked waiting for a device, by the rule of `cpu_own`.
+    pub sync: Ns,
+    /// How often.
+    pub syncs: u64,
+    /// Device idle time that followed the waits of this line.
+    pub idle_after_sync: Ns,
+    /// Device idle time during which the launching thread was here, by the rule of `cpu_own`.
+    pub gpu_idle: Ns,
+    /// Bytes allocated, by the rule of `cpu_own`.
+    pub alloc: Bytes,
+    /// How many allocations.
+    pub allocs: u64,
+    /// Of these, bytes released before the end.
+    pub freed: Bytes,
+    /// Of these, bytes alive at their device's peak.
+    pub peak: Bytes,
+    /// Of these, bytes alive at the end.
+    pub live: Bytes,
+    /// `cpu_own`, `cuda_own`, `sync` and `gpu_idle` by step number; steps with nothing are absent.
+    pub steps: BTreeMap<u32, PerStep>,
+    /// `cuda_own` by device.
+    pub by_device: BTreeMap<DeviceKey, Ns>,
+    /// `cpu_own` by thread.
+    pub by_thread: BTreeMap<ThreadKey, Ns>,
+    /// What was launched, by the rule of `cuda_own`.
+    pub kernel_table: BTreeMap<KernelKey, Kernel>,
+    /// Outermost operators by name, by the rule of `cpu_own`.
+    pub operators: BTreeMap<String, Operator>,
+    /// The lines that this line's function was called from: the share of `cpu_total` below each.
+    pub callers: BTreeMap<LineKey, Ns>,
+    /// What was called from the line, by name as recorded.
+    pub callees: BTreeMap<String, Call>,
+    /// What the waits of this line waited for: the line that launched it, with its device time during the waits.
+    pub waits: BTreeMap<LineKey, Ns>,
+    /// Allocations by device kind and ordinal, as text (`cpu`, `cuda:0`).
+    pub allocations: BTreeMap<String, Allocation>,
+}
+
+impl LineBooks {
+    /// The amount that is charged once, for the books.
+    #[must_use]
+    pub fn own(&self, metric: Metric) -> i64 {
+        match metric {
+            Metric::Cpu => self.cpu_own,
+            Metric::Cuda => self.cuda_own,
+            Metric::GpuIdle => self.gpu_idle,
+            Metric::Sync => self.sync,
+            Metric::Alloc => self.alloc,
+        }
+    }
+}
+
+/// What a line was charged with during one step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PerStep {
+    /// Share of [`LineBooks::cpu_own`].
+    pub cpu: Ns,
+    /// Share of [`LineBooks::cuda_own`], by the step during which it was launched.
+    pub cuda: Ns,
+    /// Share of [`LineBooks::sync`].
+    pub sync: Ns,
+    /// Share of [`LineBooks::gpu_idle`].
+    pub gpu_idle: Ns,
+}
+
+/// What tells kernels of one line apart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelKey {
+    /// Name as recorded.
+    pub name: String,
+    /// Blocks in x, y, z; zeros where the recording does not say.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+}
+
+/// A kernel, copy or fill launched from a line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kernel {
+    /// How often it ran.
+    pub calls: u64,
+    /// Device time in all.
+    pub total: Ns,
+    /// Shortest run.
+    pub min: Ns,
+    /// Longest run.
+    pub max: Ns,
+    /// Σ (estimated achieved occupancy in tenths of a percent × duration); divide by `total`.
+    pub occupancy_time: i128,
+    /// Streams it ran on.
+    pub streams: std::collections::BTreeSet<i64>,
+    /// Bytes moved, for copies and fills.
+    pub bytes: Bytes,
+}
+
+/// An outermost operator on a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// How often it ran.
+    pub calls: u64,
+    /// Host time from its start to its end.
+    pub cpu: Ns,
+    /// Device time launched below it.
+    pub cuda: Ns,
+}
+
+/// Calls from a line to a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Call {
+    /// How many.
+    pub calls: u64,
+    /// Thread time.
+    pub cpu: Ns,
+}
+
+/// Allocations on one memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allocation {
+    /// How many.
+    pub allocs: u64,
+    /// Bytes allocated.
+    pub alloc: Bytes,
+    /// Bytes alive at this memory's peak.
+    pub peak: Bytes,
+    /// Bytes alive at the end.
+    pub live: Bytes,
+}

@@ -1,0 +1,27 @@
+//! The exact callers that Perfline's recorder saved beside a trace (`perfline.callers/1`, `fixtures/FORMAT.md`).
+
+use crate::{Interner, Ns, StrId};
+
+/// The side-car of one trace: where each of its Python calls was made.
+#[derive(Debug, Default)]
+pub struct Callers {
+    /// The text of every name and path.
+    pub strings: Interner,
+    /// The calls of each thread.
+    pub threads: Vec<ThreadCallers>,
+}
+
+/// The Python calls of one thread in start order, as columns.
+#[derive(Debug, Default)]
+pub struct ThreadCallers {
+    /// Thread id as in the trace.
+    pub tid: String,
+    /// Name of the event, as in the trace.
+    pub name: Vec<StrId>,
+    /// Start in nanoseconds since the Unix epoch.
+    pub start: Vec<Ns>,
+    /// Path of the calling file, spelled as in the trace, or [`StrId::NONE`].
+    pub file: Vec<StrId>,
+    /// Line in that file that made the call, 1-based; 0 when unknown.
+    pub line: Vec<u32>,
+}

@@ -1,0 +1,123 @@
+//! What ran on devices, as columns.
+
+use rustc_hash::FxHashMap;
+
+use crate::{Bytes, DeviceEventId, Ns, StrId};
+
+/// What a device event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DeviceKind {
+    /// A kernel, or any other work of a device without a category of its own.
+    Kernel,
+    /// A copy (`gpu_memcpy`).
+    Memcpy,
+    /// A fill (`gpu_memset`).
+    Memset,
+}
+
+/// All device events, in file order.
+#[derive(Debug, Default)]
+pub struct DeviceEvents {
+    /// What the event is.
+    pub kind: Vec<DeviceKind>,
+    /// Name as recorded.
+    pub name: Vec<StrId>,
+    /// Start, relative to [`Meta::base`](crate::Meta::base).
+    pub start: Vec<Ns>,
+    /// Duration, not negative.
+    pub duration: Vec<Ns>,
+    /// Device ordinal (`args.device`, else the process id); -1 when neither is a number.
+    pub device: Vec<i32>,
+    /// Stream (`args.stream`, else the thread id, `stream 7` read as 7); -1 when neither is a number.
+    pub stream: Vec<i64>,
+    /// `correlation`; -1 when absent.
+    pub correlation: Vec<i64>,
+    /// `External id`; -1 when absent.
+    pub external_id: Vec<i64>,
+    /// `graph id` of a CUDA-graph replay; -1 when absent.
+    pub graph_id: Vec<i64>,
+    /// `graph node id`; -1 when absent.
+    pub graph_node_id: Vec<i64>,
+    /// `bytes` of a copy or fill; -1 when absent.
+    pub bytes: Vec<Bytes>,
+    /// Launch shape, or [`LaunchShapeId::NONE`].
+    pub shape: Vec<LaunchShapeId>,
+    /// `args.stack` as the JSON text of the file (Inductor provenance), or [`StrId::NONE`].
+    pub stack: Vec<StrId>,
+    /// The distinct launch shapes.
+    pub shapes: LaunchShapes,
+}
+
+impl DeviceEvents {
+    /// Number of device events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kind.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kind.is_empty()
+    }
+
+    /// Handles of all device events in file order.
+    pub fn ids(&self) -> impl Iterator<Item = DeviceEventId> + use<> {
+        (0..self.len()).map(DeviceEventId::from_index)
+    }
+
+    /// End of an event, saturating.
+    #[must_use]
+    pub fn end(&self, id: DeviceEventId) -> Ns {
+        self.start[id.index()].saturating_add(self.duration[id.index()])
+    }
+}
+
+/// How a kernel was launched. Missing values are 0; `occupancy_permille` is -1 when absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct LaunchShape {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// `registers per thread`.
+    pub registers: u32,
+    /// `shared memory` in bytes per block.
+    pub shared_memory: u32,
+    /// `est. achieved occupancy %` in tenths of a percent.
+    pub occupancy_permille: i32,
+}
+
+/// A row of [`LaunchShapes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LaunchShapeId(pub u32);
+
+impl LaunchShapeId {
+    /// The recording names no shape.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// The distinct launch shapes: a training loop has some hundred of them, and millions of kernels.
+#[derive(Debug, Default)]
+pub struct LaunchShapes {
+    rows: Vec<LaunchShape>,
+    index: FxHashMap<LaunchShape, LaunchShapeId>,
+}
+
+impl LaunchShapes {
+    /// The handle of `shape`, stored if it was not seen before.
+    pub fn intern(&mut self, shape: LaunchShape) -> LaunchShapeId {
+        let rows = &mut self.rows;
+        *self.index.entry(shape).or_insert_with(|| {
+            rows.push(shape);
+            LaunchShapeId(u32::try_from(rows.len() - 1).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// The shape behind `id`, or `None` for [`LaunchShapeId::NONE`].
+    #[must_use]
+    pub fn get(&self, id: LaunchShapeId) -> Option<&LaunchShape> {
+        self.rows.get(id.0 as usize)
+    }
+}

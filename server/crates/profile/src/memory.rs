@@ -1,0 +1,54 @@
+//! `[memory]` instants: one row per allocation or release.
+
+use crate::{Bytes, Ns, ThreadId};
+
+/// `Device Type` of a memory event (`c10::DeviceType`): 0 CPU, 1 CUDA, 6 HIP, others as numbered there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceType(pub i8);
+
+impl DeviceType {
+    /// Host memory.
+    pub const CPU: Self = Self(0);
+}
+
+/// A memory that bytes are allocated from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryDevice {
+    /// What kind of device it is.
+    pub kind: DeviceType,
+    /// Its ordinal; -1 for the host.
+    pub ordinal: i32,
+}
+
+/// All memory events, in file order.
+#[derive(Debug, Default)]
+pub struct MemoryEvents {
+    /// When.
+    pub at: Vec<Ns>,
+    /// The thread that allocated or released.
+    pub thread: Vec<ThreadId>,
+    /// `Addr`; 0 when absent (torch 1.9).
+    pub address: Vec<u64>,
+    /// `Bytes`: positive for an allocation, negative for a release.
+    pub bytes: Vec<Bytes>,
+    /// Where the bytes are.
+    pub device: Vec<MemoryDevice>,
+    /// `Total Allocated` after the event; -1 when absent.
+    pub total_allocated: Vec<Bytes>,
+    /// `Total Reserved` after the event; -1 when absent.
+    pub total_reserved: Vec<Bytes>,
+}
+
+impl MemoryEvents {
+    /// Number of memory events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+}

@@ -1,0 +1,86 @@
+//! What a reader met that is odd, where, and how often.
+
+/// What was odd. One entry per kind is kept with its count, so that a file with a million faults gives a short list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WarningKind {
+    /// The file ends inside a value; everything before was read.
+    Truncated,
+    /// Bytes that are not JSON (or not the JSON of an event) were skipped.
+    Malformed,
+    /// Text that is not UTF-8 was replaced by U+FFFD.
+    InvalidUtf8,
+    /// A raw control character or an impossible escape inside a string was taken literally.
+    LooseString,
+    /// `NaN`, `Infinity`, `N/A` or another bare word stood where a value belongs.
+    BareWord,
+    /// An event without a usable time was left out.
+    MissingTime,
+    /// An event with a negative duration was taken as lasting 0.
+    NegativeDuration,
+    /// A number does not fit its column and was taken as absent.
+    NumberOutOfRange,
+    /// A category that this version does not know; its events were left out.
+    UnknownCategory,
+    /// A table is full (2³² − 1 rows); later events were left out.
+    TooManyEvents,
+    /// Compressed data is damaged or ends early; everything before was read.
+    BrokenCompression,
+    /// The exact callers of a side-car do not match the trace.
+    SideCarMismatch,
+    /// Something else that the message explains.
+    Other,
+}
+
+/// One kind of oddity in one input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What was odd.
+    pub kind: WarningKind,
+    /// What happened and what it means, one sentence, without path and offset.
+    pub message: String,
+    /// Byte offset in the (decompressed) text where it was first seen.
+    pub offset: u64,
+    /// How often it was seen.
+    pub count: u64,
+}
+
+/// Warnings of one input, one entry per kind and message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Warnings(Vec<Warning>);
+
+impl Warnings {
+    /// Different messages kept at most; further ones are counted with the last of their kind.
+    const MOST: usize = 64;
+
+    /// Counts one more oddity; `message` is only built for the first of its kind at most [`Self::MOST`] times.
+    pub fn add(&mut self, kind: WarningKind, offset: u64, message: impl AsRef<str>) {
+        let message = message.as_ref();
+        let full = self.0.len() >= Self::MOST;
+        let same = self.0.iter_mut().find(|it| it.kind == kind && (full || it.message == message));
+        match same {
+            Some(warning) => warning.count += 1,
+            None if full => {
+                if let Some(last) = self.0.last_mut() {
+                    last.count += 1;
+                }
+            }
+            None => self.0.push(Warning { kind, message: message.to_owned(), offset, count: 1 }),
+        }
+    }
+
+    /// The warnings in the order in which they were first seen.
+    pub fn iter(&self) -> impl Iterator<Item = &Warning> {
+        self.0.iter()
+    }
+
+    /// Whether nothing was odd.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes over the warnings of another stage.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+}
