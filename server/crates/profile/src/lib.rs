@@ -28,7 +28,8 @@ pub use interner::Interner;
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta};
 pub use snapshot::{
-    Snapshot, SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment, StackId,
+    Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame,
+    SnapshotSegment, SnapshotSettings, StackId,
 };
 pub use warning::{Warning, WarningKind, Warnings};
 

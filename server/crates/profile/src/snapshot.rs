@@ -11,6 +11,12 @@ impl StackId {
     pub const NONE: Self = Self(u32::MAX);
 }
 
+impl Default for StackId {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 /// Everything that a memory snapshot says.
 #[derive(Debug, Default)]
 pub struct Snapshot {
@@ -22,6 +28,10 @@ pub struct Snapshot {
     pub segments: Vec<SnapshotSegment>,
     /// The history of each device, in device order.
     pub devices: Vec<SnapshotDevice>,
+    /// `external_annotations` (torch 2.5 and later): ranges that the program or the profiler marked, in file order.
+    pub annotations: Vec<SnapshotAnnotation>,
+    /// `allocator_settings` (torch 2.1 and later).
+    pub settings: SnapshotSettings,
 }
 
 impl Snapshot {
@@ -44,7 +54,7 @@ pub struct SnapshotFrame {
 }
 
 /// A range of device memory that the allocator reserved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotSegment {
     /// Device ordinal.
     pub device: i32,
@@ -52,14 +62,28 @@ pub struct SnapshotSegment {
     pub address: u64,
     /// Reserved bytes.
     pub total_size: Bytes,
+    /// Bytes in blocks that are in use; -1 where the file does not say.
+    pub allocated_size: Bytes,
+    /// `allocated_size` and the bytes that wait to be freed; -1 where the file does not say.
+    pub active_size: Bytes,
+    /// Bytes asked for in the blocks that are in use; -1 where the file does not say.
+    pub requested_size: Bytes,
     /// Stream it belongs to.
     pub stream: i64,
+    /// `segment_type`: whether it serves large requests (over 1 MiB); `None` where the file does not say.
+    pub is_large: Option<bool>,
+    /// Whether it is a mapped part of an expandable segment.
+    pub is_expandable: bool,
+    /// `segment_pool_id`: the private pool (of a CUDA graph or a `MemPool`) that owns it; (0, 0) is the default pool.
+    pub pool: (i64, i64),
+    /// Who caused it to be reserved.
+    pub stack: StackId,
     /// Its blocks in address order.
     pub blocks: Vec<SnapshotBlock>,
 }
 
 /// A block of a segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotBlock {
     /// First address (worked out from the segment where the file has none).
     pub address: u64,
@@ -69,7 +93,10 @@ pub struct SnapshotBlock {
     pub requested_size: Bytes,
     /// Whether it is in use (`active_allocated`), rather than free or waiting to be freed.
     pub is_allocated: bool,
-    /// Who allocated it.
+    /// Whether the program gave it back but another stream may still use it (`active_pending_free`,
+    /// `active_awaiting_free`), so that it is neither in use nor free.
+    pub is_pending_free: bool,
+    /// Who allocated it; for a free block, if known, who did so last (torch 2.0 and earlier).
     pub stack: StackId,
 }
 
@@ -78,12 +105,12 @@ pub struct SnapshotBlock {
 pub struct SnapshotDevice {
     /// Device ordinal.
     pub device: i32,
-    /// Events in order of time.
+    /// Events in the order in which they were recorded, which is the order of time.
     pub events: Vec<SnapshotEvent>,
 }
 
 /// What the allocator did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum SnapshotAction {
     /// A block was handed out.
     Alloc,
@@ -106,6 +133,7 @@ pub enum SnapshotAction {
     /// A user annotation.
     Annotation,
     /// An action that this version does not know.
+    #[default]
     Other,
 }
 
@@ -124,4 +152,55 @@ pub struct SnapshotEvent {
     pub at: Ns,
     /// Who did it.
     pub stack: StackId,
+    /// What `torch.compile` was doing (torch 2.9 and later); [`StrId::NONE`] for none (`N/A`).
+    pub compile_context: StrId,
+    /// What the program attached (torch 2.9 and later); [`StrId::NONE`] for nothing.
+    pub user_metadata: StrId,
+}
+
+impl Default for SnapshotEvent {
+    /// An event of which the file says nothing.
+    fn default() -> Self {
+        Self {
+            action: SnapshotAction::Other,
+            address: 0,
+            size: 0,
+            stream: 0,
+            at: -1,
+            stack: StackId::NONE,
+            compile_context: StrId::NONE,
+            user_metadata: StrId::NONE,
+        }
+    }
+}
+
+/// One end of an annotated range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotAnnotation {
+    /// Name of the range.
+    pub name: StrId,
+    /// `true` where it begins (`START`), `false` where it ends.
+    pub is_start: bool,
+    /// Device ordinal.
+    pub device: i32,
+    /// When, in nanoseconds since the Unix epoch; -1 where the file does not say.
+    pub at: Ns,
+}
+
+/// How the allocator was configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotSettings {
+    /// `PYTORCH_CUDA_ALLOC_CONF` as set, or [`StrId::NONE`].
+    pub alloc_conf: StrId,
+    /// `expandable_segments`; `None` where the file does not say.
+    pub expandable_segments: Option<bool>,
+    /// `max_split_size` in bytes; `None` where the file does not say or there is no limit.
+    pub max_split_size: Option<Bytes>,
+}
+
+impl Default for SnapshotSettings {
+    /// The file says nothing.
+    fn default() -> Self {
+        Self { alloc_conf: StrId::NONE, expandable_segments: None, max_split_size: None }
+    }
 }
