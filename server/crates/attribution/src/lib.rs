@@ -1,1 +1,75 @@
-//! To be filled.
+//! Events and sources to the ledger.
+//!
+//! *Owns*: what `docs/accounting.md` defines: the line stack of every event, the evidence behind each line, and the
+//! charging of every instant, device event, wait, idle gap and byte to one line or to a reason.
+//!
+//! *Never*: reads a file, parses a format, formats a number, decides what is shown.
+//!
+//! *The test that says so*: `tests/tests/accounting.rs` holds this crate against a slow, obvious implementation of
+//! the same page on hand-written, random and recorded traces; `tests/tests/tidy.rs` holds the dependency list.
+//!
+//! The way through: [`sources`] says which recorded files are yours; `names` reads what event names and call stacks
+//! say; `stacks` holds the distinct line stacks as a prefix tree; `sweep` walks all host events once in time order
+//! and fixes each event's stack; `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post`
+//! turns the amounts per stack into amounts per line.
+
+mod backward;
+mod callers;
+mod device;
+mod memory;
+mod names;
+mod post;
+mod snapshot;
+mod sources;
+mod stacks;
+mod steps;
+mod sweep;
+mod waits;
+
+pub use callers::join_callers;
+pub use names::{RecordedFile, recorded_files, recorded_snapshot_files};
+pub use snapshot::attribute_snapshot;
+pub use sources::{Source, Sources};
+
+use ledger::Ledger;
+use profile::Profile;
+
+/// How to attribute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
+    /// measured against truth.
+    pub ignore_exact: bool,
+    /// Leaves the memory of devices out, because a snapshot of the same rank tells it better.
+    pub ignore_device_memory: bool,
+}
+
+/// Charges everything in `profile` to lines. `rank` names the devices and threads in the ledger.
+///
+/// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
+#[must_use]
+pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u32) -> Ledger {
+    let names = names::Names::new(profile, sources, options);
+    let steps = steps::Steps::new(profile);
+    let launches = device::Launches::new(profile);
+    let gaps = device::Gaps::new(profile, &launches);
+    let memory_events = memory::order(profile, options);
+    let mut swept = sweep::sweep(profile, names, &steps, &gaps, &memory_events);
+    let device_stacks = device::stacks(profile, &launches, &mut swept);
+    let charges = device::charge(profile, &launches, &device_stacks, &steps, &swept);
+    let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
+    let backward = backward::backward(profile, &launches, &swept);
+    let memory = memory::charge(profile, &memory_events, &swept);
+    post::post(&post::Parts {
+        profile,
+        sources,
+        rank,
+        steps: &steps,
+        gaps: &gaps,
+        swept: &swept,
+        device: &charges,
+        waits: &waits,
+        backward: &backward,
+        memory: &memory,
+    })
+}

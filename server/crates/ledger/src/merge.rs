@@ -94,7 +94,8 @@ impl PerStep {
 }
 
 impl Kernel {
-    fn merge(&mut self, other: &Self) {
+    /// Adds other runs of the same kernel.
+    pub fn merge(&mut self, other: &Self) {
         self.calls += other.calls;
         self.total += other.total;
         self.min = self.min.min(other.min);

@@ -1,0 +1,102 @@
+//! The second view, by cause: what the backward nodes of a forward line cost.
+
+use ledger::Ns;
+use profile::{FlowKind, HostEventId, HostKind, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::device::Launches;
+use crate::sweep::{Swept, at};
+
+/// Backward time by the own line of the forward operator.
+#[derive(Debug, Default)]
+pub(crate) struct Backward {
+    pub(crate) cpu: Vec<Ns>,
+    pub(crate) cuda: Vec<Ns>,
+}
+
+/// Charges the backward nodes that the sweep found to the forward lines that created them.
+pub(crate) fn backward(profile: &Profile, launches: &Launches, swept: &Swept<'_>) -> Backward {
+    let host = &profile.host;
+    let mut backward = Backward::default();
+    if swept.backward_nodes.is_empty() {
+        return backward;
+    }
+    let forward = forward_operators(profile, swept);
+    let line = |row: usize| swept.stacks.own(swept.inside[forward[row].get()?.index()]).get();
+    for (row, node) in swept.backward_nodes.iter().enumerate() {
+        if let Some(line) = line(row) {
+            *at(&mut backward.cpu, line.index()) += host.duration[node.index()];
+        }
+    }
+    for event in profile.device.ids() {
+        let node = launches.launch(event).map_or(0, |launch| swept.backward_node[launch.index()]);
+        if let Some(row) = node.checked_sub(1)
+            && let Some(line) = line(row as usize)
+        {
+            *at(&mut backward.cuda, line.index()) += profile.device.duration[event.index()];
+        }
+    }
+    backward
+}
+
+/// The forward operator of each backward node, or none.
+fn forward_operators(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
+    let mut forward = by_flow(profile, swept);
+    if forward.contains(&HostEventId::NONE) {
+        let by_sequence = by_sequence(profile, swept);
+        let host = &profile.host;
+        for (operator, node) in forward.iter_mut().zip(&swept.backward_nodes) {
+            if *operator == HostEventId::NONE {
+                let sequence = host.operators.sequence[host.detail[node.index()] as usize];
+                *operator = by_sequence.get(&sequence).copied().unwrap_or(HostEventId::NONE);
+            }
+        }
+    }
+    forward
+}
+
+/// Along the `fwdbwd` flows: of several heads inside one node, the earliest counts.
+fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
+    let host = &profile.host;
+    let mut forward = vec![HostEventId::NONE; swept.backward_nodes.len()];
+    let mut nodes_of_thread: FxHashMap<_, Vec<(Ns, usize)>> = FxHashMap::default();
+    for (row, node) in swept.backward_nodes.iter().enumerate() {
+        nodes_of_thread.entry(host.thread[node.index()]).or_default().push((host.start[node.index()], row));
+    }
+    let flows = || profile.flows.iter().filter(|flow| flow.kind == FlowKind::ForwardBackward);
+    let mut tails = FxHashMap::default();
+    for tail in flows().filter(|flow| !flow.is_finish) {
+        tails.entry(tail.id).or_insert((tail.thread, tail.at));
+    }
+    let mut heads: Vec<_> = flows().filter(|flow| flow.is_finish).collect();
+    heads.sort_by_key(|head| head.at);
+    for head in heads {
+        let Some(nodes) = nodes_of_thread.get(&head.thread) else { continue };
+        let after = nodes.partition_point(|&(start, _)| start <= head.at);
+        let Some(&(start, row)) = nodes[..after].last() else { continue };
+        let is_inside = head.at < host.end(swept.backward_nodes[row]) || head.at == start;
+        if !is_inside || forward[row] != HostEventId::NONE {
+            continue;
+        }
+        let Some(&(thread, tail_at)) = tails.get(&head.id) else { continue };
+        let first = swept.order.partition_point(|id| host.start[id.index()] < tail_at);
+        let starting = swept.order[first..].iter().take_while(|id| host.start[id.index()] == tail_at);
+        let mut operators = starting
+            .filter(|id| host.kind[id.index()] == HostKind::Operator && host.thread[id.index()] == thread);
+        forward[row] = operators.next().copied().unwrap_or(HostEventId::NONE);
+    }
+    forward
+}
+
+/// The first forward operator of each sequence number.
+fn by_sequence(profile: &Profile, swept: &Swept<'_>) -> FxHashMap<i64, HostEventId> {
+    let host = &profile.host;
+    let mut first = FxHashMap::default();
+    for &id in swept.order.iter().filter(|id| host.kind[id.index()] == HostKind::Operator) {
+        let row = host.detail[id.index()] as usize;
+        if host.operators.forward_thread[row] == 0 && host.operators.sequence[row] >= 0 {
+            first.entry(host.operators.sequence[row]).or_insert(id);
+        }
+    }
+    first
+}

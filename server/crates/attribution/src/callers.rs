@@ -1,0 +1,102 @@
+//! Joins the recorder's side-car with its trace: the exact caller of each Python event (`fixtures/FORMAT.md`).
+
+use profile::{Callers, HostEventId, HostKind, Ns, Profile, ThreadCallers, WarningKind, Warnings};
+use rustc_hash::FxHashMap;
+
+/// Start times of one event differ at most by this much: traces up to torch 2.2 are cut to microseconds.
+const TOLERANCE: Ns = 2_000;
+
+/// Share of a side-car's rows, in percent, that must be found in the trace; else it belongs to another recording.
+const LEAST_MATCHED_PERCENT: usize = 50;
+
+/// Fills the callers of `profile` that `callers` knows. Where it does not fit the trace, nothing is changed.
+pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
+    let mut warnings = Warnings::default();
+    let mut by_tid: FxHashMap<String, Vec<HostEventId>> = FxHashMap::default();
+    let host = &profile.host;
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+        let tid = profile.strings.get(profile.threads[host.thread[id.index()].index()].tid);
+        match by_tid.get_mut(tid) {
+            Some(events) => events.push(id),
+            None => {
+                by_tid.insert(tid.to_owned(), vec![id]);
+            }
+        }
+    }
+    for events in by_tid.values_mut() {
+        events.sort_by_key(|&id| (host.start[id.index()], host.python.id[host.detail[id.index()] as usize]));
+    }
+    let n_rows: usize = callers.threads.iter().map(|thread| thread.name.len()).sum();
+    let mut found = Vec::new();
+    for thread in &callers.threads {
+        let events = by_tid.get(&thread.tid).or_else(|| thread_of_first_row(profile, callers, thread, &by_tid));
+        if let Some(events) = events {
+            match_thread(profile, callers, thread, events, &mut found);
+        }
+    }
+    if found.len() * 100 < n_rows * LEAST_MATCHED_PERCENT {
+        let message = format!(
+            "only {} of the side-car's {n_rows} calls are in the trace: it belongs to another recording and was not used",
+            found.len()
+        );
+        warnings.add(WarningKind::SideCarMismatch, 0, message);
+        return warnings;
+    }
+    let n_events: usize = by_tid.values().map(Vec::len).sum();
+    if found.len() < n_events {
+        let message =
+            format!("{} of {n_events} Python calls have no exact caller in the side-car", n_events - found.len());
+        warnings.add(WarningKind::SideCarMismatch, 0, message);
+    }
+    for (event, file, line) in found {
+        let row = profile.host.detail[event.index()] as usize;
+        if line > 0 && file.get().is_some() {
+            let caller = format!("{}:{line}", callers.strings.get(file));
+            profile.host.python.caller[row] = profile.strings.intern(&caller);
+        }
+    }
+    warnings
+}
+
+/// Where PyTorch does not tell the thread of a row: the thread whose first event is the first row.
+fn thread_of_first_row<'a>(
+    profile: &Profile,
+    callers: &Callers,
+    thread: &ThreadCallers,
+    by_tid: &'a FxHashMap<String, Vec<HostEventId>>,
+) -> Option<&'a Vec<HostEventId>> {
+    let (&name, &start) = (thread.name.first()?, thread.start.first()?);
+    by_tid.values().find(|events| {
+        events.first().is_some_and(|&event| {
+            profile.strings.get(profile.host.name[event.index()]) == callers.strings.get(name)
+                && (profile.meta.base + profile.host.start[event.index()] - start).abs() <= TOLERANCE
+        })
+    })
+}
+
+/// Pairs events and rows, both in order of start: the next row with the event's name and start, looked for from the
+/// first row that is not too early.
+fn match_thread(
+    profile: &Profile,
+    callers: &Callers,
+    thread: &ThreadCallers,
+    events: &[HostEventId],
+    found: &mut Vec<(HostEventId, profile::StrId, u32)>,
+) {
+    let n_rows = thread.name.len().min(thread.start.len()).min(thread.file.len()).min(thread.line.len());
+    let mut is_used = vec![false; n_rows];
+    let mut first = 0;
+    for &event in events {
+        let start = profile.meta.base + profile.host.start[event.index()];
+        let name = profile.strings.get(profile.host.name[event.index()]);
+        while first < n_rows && (is_used[first] || thread.start[first] < start - TOLERANCE) {
+            first += 1;
+        }
+        let near = (first..n_rows).take_while(|&row| thread.start[row] <= start + TOLERANCE);
+        let row = near.into_iter().find(|&row| !is_used[row] && callers.strings.get(thread.name[row]) == name);
+        if let Some(row) = row {
+            is_used[row] = true;
+            found.push((event, thread.file[row], thread.line[row]));
+        }
+    }
+}

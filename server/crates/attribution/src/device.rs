@@ -1,0 +1,274 @@
+//! Device events: who launched them, when the device was idle, and the charging of device time.
+
+use ledger::{Kernel, Ns};
+use profile::{DeviceEventId, DeviceKind, HostEventId, HostKind, LaunchShapeId, Profile, StrId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::stacks::{LineId, Node};
+use crate::steps::Steps;
+use crate::sweep::{Swept, at};
+
+/// The host events that launched each device event.
+pub(crate) struct Launches {
+    /// The runtime call with the event's `correlation`.
+    runtime: Vec<HostEventId>,
+    /// The operator with the runtime call's `External id`, then with the event's own.
+    operator: Vec<[HostEventId; 2]>,
+}
+
+impl Launches {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let (host, device) = (&profile.host, &profile.device);
+        let mut by_correlation: FxHashMap<i64, HostEventId> = FxHashMap::default();
+        let mut by_external_id: FxHashMap<i64, HostEventId> = FxHashMap::default();
+        if !device.is_empty() {
+            for id in host.ids() {
+                let row = host.detail[id.index()] as usize;
+                let (map, number) = match host.kind[id.index()] {
+                    HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
+                    HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),
+                    HostKind::Annotation | HostKind::Python => continue,
+                };
+                if number > 0 {
+                    map.entry(number).or_insert(id);
+                }
+            }
+        }
+        let find = |map: &FxHashMap<i64, HostEventId>, number: i64| {
+            map.get(&number).copied().unwrap_or(HostEventId::NONE)
+        };
+        let runtime: Vec<HostEventId> =
+            device.correlation.iter().map(|&number| find(&by_correlation, number)).collect();
+        let operator = device
+            .ids()
+            .map(|event| {
+                let call = runtime[event.index()].get();
+                let of_call = call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize]);
+                [of_call, device.external_id[event.index()]].map(|number| find(&by_external_id, number))
+            })
+            .collect();
+        Self { runtime, operator }
+    }
+
+    /// The host event that stands for the launch: the runtime call, else an operator.
+    pub(crate) fn launch(&self, event: DeviceEventId) -> Option<HostEventId> {
+        let [_, own] = self.operator[event.index()];
+        self.runtime[event.index()].get().or(own.get())
+    }
+
+    /// Everything that may tell the stack, best first.
+    fn candidates(&self, event: DeviceEventId) -> impl Iterator<Item = HostEventId> {
+        let [of_call, own] = self.operator[event.index()];
+        [self.runtime[event.index()], of_call, own].into_iter().filter_map(HostEventId::get)
+    }
+}
+
+/// A time during which a device ran nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) start: Ns,
+    pub(crate) end: Ns,
+}
+
+/// What one device did in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct DeviceTime {
+    pub(crate) time: Ns,
+    pub(crate) busy: Ns,
+    pub(crate) idle: Ns,
+}
+
+/// The idle gaps of all devices.
+pub(crate) struct Gaps {
+    /// By launching thread, then by device, in order of time.
+    by_thread: Vec<Vec<Vec<Gap>>>,
+    /// All gaps of all devices in order of start.
+    all: Vec<Gap>,
+    /// Idle time before events whose launch is not known.
+    pub(crate) without_launch: Ns,
+    /// Idle time before events whose launch is known.
+    pub(crate) with_launch: Ns,
+    /// Totals by device ordinal.
+    pub(crate) devices: std::collections::BTreeMap<i32, DeviceTime>,
+    pageable: FxHashSet<i64>,
+}
+
+impl Gaps {
+    pub(crate) fn new(profile: &Profile, launches: &Launches) -> Self {
+        let device = &profile.device;
+        let mut gaps = Self {
+            by_thread: vec![Vec::new(); profile.threads.len()],
+            all: Vec::new(),
+            without_launch: 0,
+            with_launch: 0,
+            devices: std::collections::BTreeMap::new(),
+            pageable: FxHashSet::default(),
+        };
+        let mut by_device: std::collections::BTreeMap<i32, Vec<DeviceEventId>> = std::collections::BTreeMap::new();
+        for event in device.ids() {
+            by_device.entry(device.device[event.index()]).or_default().push(event);
+            let is_copy = device.kind[event.index()] == DeviceKind::Memcpy;
+            if is_copy && profile.strings.get(device.name[event.index()]).contains("Pageable") {
+                gaps.pageable.insert(device.correlation[event.index()]);
+            }
+        }
+        for (ordinal, mut events) in by_device {
+            // Stable: of events that start together, the first in the file ends the gap.
+            events.sort_by_key(|event| device.start[event.index()]);
+            let mut of_thread: FxHashMap<usize, Vec<Gap>> = FxHashMap::default();
+            let mut books = DeviceTime::default();
+            let mut busy_until: Option<Ns> = None;
+            for event in events {
+                let (start, end) = (device.start[event.index()], device.end(event));
+                books.time += end - start;
+                if let Some(until) = busy_until.filter(|&until| until < start) {
+                    let gap = Gap { start: until, end: start };
+                    books.idle += gap.end - gap.start;
+                    gaps.all.push(gap);
+                    match launches.launch(event) {
+                        None => gaps.without_launch += gap.end - gap.start,
+                        Some(launch) => {
+                            gaps.with_launch += gap.end - gap.start;
+                            of_thread.entry(profile.host.thread[launch.index()].index()).or_default().push(gap);
+                        }
+                    }
+                }
+                let from = busy_until.map_or(start, |until| until.max(start));
+                books.busy += (end - from).max(0);
+                busy_until = Some(busy_until.map_or(end, |until| until.max(end)));
+            }
+            gaps.devices.insert(ordinal, books);
+            for (thread, of_device) in of_thread {
+                gaps.by_thread[thread].push(of_device);
+            }
+        }
+        gaps.all.sort_by_key(|gap| gap.start);
+        gaps
+    }
+
+    /// The gaps that `thread` ended, one list in order of time for each device.
+    pub(crate) fn of_thread(&self, thread: usize) -> &[Vec<Gap>] {
+        &self.by_thread[thread]
+    }
+
+    /// Idle time of the gaps that begin within `start..=end`.
+    pub(crate) fn beginning_within(&self, start: Ns, end: Ns) -> Ns {
+        let first = self.all.partition_point(|gap| gap.start < start);
+        self.all[first..].iter().take_while(|gap| gap.start <= end).map(|gap| gap.end - gap.start).sum()
+    }
+
+    /// Whether the copy with this `correlation` reads or writes pageable host memory: then even an asynchronous call
+    /// returns only when the copy is done.
+    pub(crate) fn is_pageable_copy(&self, correlation: i64) -> bool {
+        correlation >= 0 && self.pageable.contains(&correlation)
+    }
+}
+
+/// The line stack of each device event.
+pub(crate) struct DeviceStacks(Vec<Node>);
+
+impl DeviceStacks {
+    pub(crate) fn node(&self, event: DeviceEventId) -> Node {
+        self.0[event.index()]
+    }
+}
+
+/// Finds the line stack of each device event.
+pub(crate) fn stacks(profile: &Profile, launches: &Launches, swept: &mut Swept<'_>) -> DeviceStacks {
+    let device = &profile.device;
+    let mut of_graph: FxHashMap<i64, Node> = FxHashMap::default();
+    let nodes = device
+        .ids()
+        .map(|event| {
+            let provenance = swept.names.provenance(device.stack[event.index()], &mut swept.stacks);
+            let launch = launches.candidates(event).map(|id| swept.inside[id.index()]);
+            let mut known = std::iter::once(provenance).chain(launch).filter(|node| !node.is_empty());
+            let graph = device.graph_id[event.index()];
+            match known.next() {
+                Some(node) => {
+                    if graph > 0 {
+                        of_graph.insert(graph, node);
+                    }
+                    node
+                }
+                None => of_graph.get(&graph).copied().unwrap_or(Node::EMPTY),
+            }
+        })
+        .collect();
+    DeviceStacks(nodes)
+}
+
+/// Device time by stack and by own line.
+#[derive(Default)]
+pub(crate) struct DeviceCharges {
+    /// By node, the empty stack left out.
+    pub(crate) cuda: Vec<Ns>,
+    /// Of events whose launch is known but has no line.
+    pub(crate) without_line: Ns,
+    /// Of events whose launch is not in the recording.
+    pub(crate) without_launch: Ns,
+    pub(crate) total: Ns,
+    /// Kernels by own line.
+    pub(crate) kernels: Vec<u64>,
+    pub(crate) kernel_table: FxHashMap<(LineId, StrId, LaunchShapeId), Kernel>,
+    pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
+    /// By own line and step of the launch.
+    pub(crate) steps: FxHashMap<(LineId, u32), Ns>,
+    /// By own line and name of the outermost operator around the launch.
+    pub(crate) operators: FxHashMap<(LineId, StrId), Ns>,
+}
+
+/// Charges the duration of every device event.
+pub(crate) fn charge(
+    profile: &Profile,
+    launches: &Launches,
+    stacks: &DeviceStacks,
+    steps: &Steps,
+    swept: &Swept<'_>,
+) -> DeviceCharges {
+    let (host, device) = (&profile.host, &profile.device);
+    let mut charges = DeviceCharges::default();
+    for event in device.ids() {
+        let (row, node) = (event.index(), stacks.node(event));
+        let time = device.duration[row];
+        let launch = launches.launch(event);
+        charges.total += time;
+        let Some(own) = swept.stacks.own(node).get() else {
+            match launch {
+                Some(_) => charges.without_line += time,
+                None => charges.without_launch += time,
+            }
+            continue;
+        };
+        *at(&mut charges.cuda, node.index()) += time;
+        *charges.by_device.entry((own, device.device[row])).or_default() += time;
+        if device.kind[row] == DeviceKind::Kernel {
+            *at(&mut charges.kernels, own.index()) += 1;
+        }
+        let kernel = charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
+        add_run(kernel, profile, event);
+        if let Some(launch) = launch {
+            if let Some(step) = steps.at(host.start[launch.index()]) {
+                *charges.steps.entry((own, step)).or_default() += time;
+            }
+            if let Some(operator) = swept.operator[launch.index()].get() {
+                let line = swept.stacks.own(swept.inside[operator.index()]);
+                *charges.operators.entry((line, host.name[operator.index()])).or_default() += time;
+            }
+        }
+    }
+    charges
+}
+
+fn add_run(kernel: &mut Kernel, profile: &Profile, event: DeviceEventId) {
+    let device = &profile.device;
+    let time = device.duration[event.index()];
+    kernel.min = if kernel.calls == 0 { time } else { kernel.min.min(time) };
+    kernel.max = kernel.max.max(time);
+    kernel.calls += 1;
+    kernel.total += time;
+    let occupancy = device.shapes.get(device.shape[event.index()]).map_or(-1, |shape| shape.occupancy_permille);
+    kernel.occupancy_time += i128::from(occupancy.max(0)) * i128::from(time);
+    kernel.streams.insert(device.stream[event.index()]);
+    kernel.bytes += device.bytes[event.index()].max(0);
+}

@@ -1,0 +1,201 @@
+//! Bytes by line: a replay of allocations and releases, shared by traces and snapshots.
+
+use std::collections::BTreeMap;
+
+use ledger::{Allocation, Bytes};
+use profile::{DeviceType, MemoryDevice, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::Options;
+use crate::stacks::{LineId, Node};
+use crate::sweep::{Swept, at};
+
+/// Bytes by own line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LineBytes {
+    pub(crate) alloc: Bytes,
+    pub(crate) allocs: u64,
+    pub(crate) freed: Bytes,
+    pub(crate) peak: Bytes,
+    pub(crate) live: Bytes,
+}
+
+/// Bytes of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryCharges {
+    pub(crate) total: Bytes,
+    pub(crate) without_line: Bytes,
+    pub(crate) by_line: Vec<LineBytes>,
+    pub(crate) allocations: BTreeMap<(LineId, String), Allocation>,
+}
+
+/// Rows of the memory table in order of time, then of the file.
+pub(crate) fn order(profile: &Profile, options: Options) -> Vec<u32> {
+    let memory = &profile.memory;
+    let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
+    let is_kept = |&row: &u32| !options.ignore_device_memory || memory.device[row as usize].kind == DeviceType::CPU;
+    let mut rows: Vec<u32> = rows.filter(is_kept).collect();
+    rows.sort_by_key(|&row| memory.at[row as usize]);
+    rows
+}
+
+/// Charges the memory events of a trace. `events` are in order of time, as the sweep saw them.
+pub(crate) fn charge(profile: &Profile, events: &[u32], swept: &Swept<'_>) -> MemoryCharges {
+    let memory = &profile.memory;
+    let mut replays: BTreeMap<MemoryDevice, Replay> = BTreeMap::new();
+    for (&row, &node) in events.iter().zip(&swept.memory) {
+        let row = row as usize;
+        let replay = replays.entry(memory.device[row]).or_default();
+        let (address, bytes) = (memory.address[row], memory.bytes[row]);
+        if bytes > 0 {
+            replay.alloc(address, bytes, own(swept, node));
+        } else {
+            replay.free(address, -bytes);
+        }
+    }
+    let mut charges = MemoryCharges::default();
+    for (device, replay) in replays {
+        charges.add(&device_name(device), &replay);
+    }
+    charges
+}
+
+fn own(swept: &Swept<'_>, node: Node) -> LineId {
+    swept.stacks.own(node)
+}
+
+/// `cpu`, `cuda:0`: names as in PyTorch (`c10::DeviceType`).
+pub(crate) fn device_name(device: MemoryDevice) -> String {
+    let kind = match device.kind.0 {
+        0 => return "cpu".to_owned(),
+        1 => "cuda",
+        6 => "hip",
+        12 => "xpu",
+        13 => "mps",
+        19 => "mtia",
+        20 => "privateuse1",
+        _ => return format!("device{}:{}", device.kind.0, device.ordinal),
+    };
+    format!("{kind}:{}", device.ordinal)
+}
+
+/// What happened to one memory, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    /// Number of the next event.
+    clock: u64,
+    used: Bytes,
+    peak: Bytes,
+    /// Number of the event after which the most bytes were in use.
+    peak_at: Option<u64>,
+    allocations: Vec<Traced>,
+    by_address: FxHashMap<u64, usize>,
+}
+
+/// One allocation.
+#[derive(Debug)]
+struct Traced {
+    line: LineId,
+    bytes: Bytes,
+    alloc_at: u64,
+    /// Number of the event that released it; `None` while it is alive.
+    freed_at: Option<u64>,
+    /// Whether its release could be seen: the event has an address.
+    is_tracked: bool,
+}
+
+impl Replay {
+    /// `bytes` are allocated at `address` (0: unknown) by `line`.
+    pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, line: LineId) {
+        let is_tracked = address != 0;
+        if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len()) {
+            // The address was handed out again, so its release was not recorded.
+            self.allocations[earlier].freed_at = Some(self.clock);
+        }
+        self.allocations.push(Traced { line, bytes, alloc_at: self.clock, freed_at: None, is_tracked });
+        self.tick(bytes);
+    }
+
+    /// `bytes` at `address` are released.
+    pub(crate) fn free(&mut self, address: u64, bytes: Bytes) {
+        if let Some(allocation) = self.by_address.remove(&address) {
+            self.allocations[allocation].freed_at = Some(self.clock);
+        }
+        self.tick(-bytes);
+    }
+
+    fn tick(&mut self, bytes: Bytes) {
+        self.used += bytes;
+        if self.peak_at.is_none() || self.used > self.peak {
+            (self.peak, self.peak_at) = (self.used, Some(self.clock));
+        }
+        self.clock += 1;
+    }
+}
+
+impl MemoryCharges {
+    /// Adds the allocations of one memory.
+    pub(crate) fn add(&mut self, device: &str, replay: &Replay) {
+        let peak_at = replay.peak_at.unwrap_or(0);
+        for it in &replay.allocations {
+            self.total += it.bytes;
+            let Some(line) = it.line.get() else {
+                self.without_line += it.bytes;
+                continue;
+            };
+            let is_at_peak =
+                it.is_tracked && it.alloc_at <= peak_at && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
+            let is_live = it.is_tracked && it.freed_at.is_none();
+            let books = at(&mut self.by_line, line.index());
+            books.alloc += it.bytes;
+            books.allocs += 1;
+            let allocation = self.allocations.entry((line, device.to_owned())).or_default();
+            allocation.alloc += it.bytes;
+            allocation.allocs += 1;
+            if it.freed_at.is_some() {
+                books.freed += it.bytes;
+            }
+            if is_at_peak {
+                books.peak += it.bytes;
+                allocation.peak += it.bytes;
+            }
+            if is_live {
+                books.live += it.bytes;
+                allocation.live += it.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alive_at_the_peak_is_told_from_the_rest() {
+        let mut replay = Replay::default();
+        let (a, b) = (LineId(0), LineId(1));
+        replay.alloc(0x10, 100, a);
+        replay.alloc(0x20, 50, b);
+        replay.free(0x10, 100);
+        replay.alloc(0x30, 90, b);
+        replay.free(0x99, 10);
+        replay.alloc(0x20, 5, a);
+        let mut charges = MemoryCharges::default();
+        charges.add("cuda:0", &replay);
+        let a = LineBytes { alloc: 105, allocs: 2, freed: 100, peak: 100, live: 5 };
+        let b = LineBytes { alloc: 140, allocs: 2, freed: 50, peak: 50, live: 90 };
+        assert_eq!(charges.by_line, [a, b]);
+        assert_eq!(charges.total, 245);
+    }
+
+    #[test]
+    fn without_addresses_nothing_is_said_about_what_is_alive() {
+        let mut replay = Replay::default();
+        replay.alloc(0, 100, LineId(0));
+        replay.free(0, 100);
+        let mut charges = MemoryCharges::default();
+        charges.add("cpu", &replay);
+        assert_eq!(charges.by_line, [LineBytes { alloc: 100, allocs: 1, ..LineBytes::default() }]);
+    }
+}

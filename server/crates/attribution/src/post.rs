@@ -1,0 +1,269 @@
+//! Amounts per stack to amounts per line: the last step into the ledger.
+
+use ledger::{
+    DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns, Reason, SourceFile,
+    ThreadKey,
+};
+use profile::{LaunchShapeId, Profile};
+
+use crate::Sources;
+use crate::backward::Backward;
+use crate::device::{DeviceCharges, Gaps};
+use crate::memory::MemoryCharges;
+use crate::stacks::{File, LineId, Lines, Stacks};
+use crate::steps::Steps;
+use crate::sweep::Swept;
+use crate::waits::Waits;
+
+/// Everything that was charged.
+pub(crate) struct Parts<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) sources: &'a Sources,
+    pub(crate) rank: u32,
+    pub(crate) steps: &'a Steps,
+    pub(crate) gaps: &'a Gaps,
+    pub(crate) swept: &'a Swept<'a>,
+    pub(crate) device: &'a DeviceCharges,
+    pub(crate) waits: &'a Waits,
+    pub(crate) backward: &'a Backward,
+    pub(crate) memory: &'a MemoryCharges,
+}
+
+/// Builds the ledger of one recording.
+pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
+    let lines = &parts.swept.stacks.lines;
+    let mut books = vec![LineBooks::default(); lines.len()];
+    post_stacks(&mut books, parts);
+    post_own(&mut books, parts);
+    post_tables(&mut books, parts);
+    post_memory(&mut books, parts.memory);
+
+    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+    post_totals(&mut ledger, parts);
+    for step in &parts.steps.0 {
+        *ledger.steps.entry(step.number).or_default() += step.end - step.start;
+    }
+    for file in &lines.files {
+        post_file(&mut ledger, parts.sources, file);
+    }
+    let evidence = evidence_by_line(&parts.swept.stacks, &parts.swept.is_charged);
+    for (line, mut books) in lines.ids().zip(books) {
+        let (calls, call_evidence) = parts.swept.calls.get(line.index()).copied().unwrap_or_default();
+        books.calls = calls;
+        if is_blank(&books) {
+            continue;
+        }
+        books.evidence = evidence[line.index()];
+        if calls > 0 {
+            books.evidence = books.evidence.max(call_evidence);
+        }
+        books.function = function(lines, parts.sources, line);
+        ledger.lines.insert(line_key(lines, line), books);
+    }
+    ledger
+}
+
+/// Whether a line has nothing to tell.
+fn is_blank(books: &LineBooks) -> bool {
+    let amounts = [books.cpu_total, books.cuda_total, books.cpu_backward, books.cuda_backward, books.sync, books.alloc];
+    amounts.iter().all(|&amount| amount == 0)
+        && [books.calls, books.ops, books.syncs, books.kernels].iter().all(|&count| count == 0)
+        && books.gpu_idle == 0
+}
+
+fn line_key(lines: &Lines, line: LineId) -> LineKey {
+    let file = &lines.files[lines.file_of(line).0 as usize];
+    LineKey { file: file.key.clone(), line: lines.number(line) }
+}
+
+/// Self, own and total of thread and device time.
+fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
+    let stacks = &parts.swept.stacks;
+    let amount = |values: &[Ns], index: usize| values.get(index).copied().unwrap_or(0);
+    let mut cpu_below = vec![0; stacks.len()];
+    let mut cuda_below = vec![0; stacks.len()];
+    for node in stacks.nodes().rev() {
+        let (cpu, cuda) = (amount(&parts.swept.cpu, node.index()), amount(&parts.device.cuda, node.index()));
+        cpu_below[node.index()] += cpu;
+        cuda_below[node.index()] += cuda;
+        let (all_cpu, all_cuda) = (cpu_below[node.index()], cuda_below[node.index()]);
+        let parent = stacks.parent(node);
+        cpu_below[parent.index()] += all_cpu;
+        cuda_below[parent.index()] += all_cuda;
+        let own = &mut books[stacks.own(node).index()];
+        own.cpu_own += cpu;
+        own.cuda_own += cuda;
+        let line = &mut books[stacks.line(node).index()];
+        line.cpu_self += cpu;
+        line.cuda_self += cuda;
+        if (all_cpu != 0 || all_cuda != 0) && stacks.is_outermost(node) {
+            line.cpu_total += all_cpu;
+            line.cuda_total += all_cuda;
+            if !parent.is_empty() && all_cpu != 0 {
+                let caller = line_key(&stacks.lines, stacks.line(parent));
+                *line.callers.entry(caller).or_default() += all_cpu;
+            }
+        }
+    }
+}
+
+/// What is charged to own lines alone.
+fn post_own(books: &mut [LineBooks], parts: &Parts<'_>) {
+    let Parts { swept, device, waits, backward, .. } = parts;
+    for (line, &time) in swept.idle.iter().enumerate() {
+        books[line].gpu_idle += time;
+    }
+    for (line, &(time, count)) in waits.by_line.iter().enumerate() {
+        books[line].sync += time;
+        books[line].syncs += count;
+    }
+    for (line, &time) in waits.idle_after.iter().enumerate() {
+        books[line].idle_after_sync += time;
+    }
+    for (line, &time) in backward.cpu.iter().enumerate() {
+        books[line].cpu_backward += time;
+    }
+    for (line, &time) in backward.cuda.iter().enumerate() {
+        books[line].cuda_backward += time;
+    }
+    for (line, &count) in device.kernels.iter().enumerate() {
+        books[line].kernels += count;
+    }
+    for (line, &count) in swept.ops.iter().enumerate() {
+        books[line].ops += count;
+    }
+    for (&(line, step), &share) in &swept.steps {
+        books[line.index()].steps.insert(step, share);
+    }
+    for (&(line, step), &time) in &device.steps {
+        books[line.index()].steps.entry(step).or_default().cuda += time;
+    }
+    for (thread, by_line) in swept.by_thread.iter().enumerate() {
+        let key = thread_key(parts, thread);
+        for (line, &time) in by_line.iter().enumerate().filter(|(_, time)| **time != 0) {
+            *books[line].by_thread.entry(key.clone()).or_default() += time;
+        }
+    }
+    for (&(line, ordinal), &time) in &device.by_device {
+        let key = DeviceKey { rank: parts.rank, device: ordinal };
+        *books[line.index()].by_device.entry(key).or_default() += time;
+    }
+}
+
+/// Kernels, operators, callees, and what was waited for.
+fn post_tables(books: &mut [LineBooks], parts: &Parts<'_>) {
+    let Parts { profile, swept, device, waits, .. } = parts;
+    let text = |id| profile.strings.get(id).to_owned();
+    for (&(line, name, shape), kernel) in &device.kernel_table {
+        let table = &mut books[line.index()].kernel_table;
+        let key = kernel_key(profile, text(name), shape);
+        match table.get_mut(&key) {
+            Some(same) => same.merge(kernel),
+            None => {
+                table.insert(key, kernel.clone());
+            }
+        }
+    }
+    for (&(line, name), operator) in &swept.operators {
+        let mut operator = *operator;
+        operator.cuda += device.operators.get(&(line, name)).copied().unwrap_or(0);
+        books[line.index()].operators.insert(text(name), operator);
+    }
+    for (&(line, name), call) in &swept.callees {
+        books[line.index()].callees.insert(text(name), *call);
+    }
+    for (&(line, cause), &time) in &waits.waited_for {
+        books[line.index()].waits.insert(line_key(&swept.stacks.lines, cause), time);
+    }
+}
+
+fn kernel_key(profile: &Profile, name: String, shape: LaunchShapeId) -> KernelKey {
+    let shape = profile.device.shapes.get(shape);
+    KernelKey { name, grid: shape.map_or([0; 3], |it| it.grid), block: shape.map_or([0; 3], |it| it.block) }
+}
+
+/// Bytes, for traces and snapshots.
+pub(crate) fn post_memory(books: &mut [LineBooks], memory: &MemoryCharges) {
+    for (line, bytes) in memory.by_line.iter().enumerate() {
+        let books = &mut books[line];
+        books.alloc += bytes.alloc;
+        books.allocs += bytes.allocs;
+        books.freed += bytes.freed;
+        books.peak += bytes.peak;
+        books.live += bytes.live;
+    }
+    for ((line, device), allocation) in &memory.allocations {
+        books[line.index()].allocations.insert(device.clone(), *allocation);
+    }
+}
+
+/// Totals, the unattributed rest, devices and threads.
+fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
+    let Parts { profile, swept, device, waits, memory, gaps, .. } = parts;
+    let no_line = if swept.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
+    let syncs = swept.syncs.iter().map(|id| profile.host.duration[id.index()]).sum();
+    ledger.totals.cpu = swept.threads.iter().sum();
+    ledger.totals.cuda = device.total;
+    ledger.totals.gpu_idle = gaps.with_launch + gaps.without_launch;
+    ledger.totals.sync = syncs;
+    ledger.totals.alloc = memory.total;
+    let unattributed = &mut ledger.unattributed;
+    unattributed.charge(no_line, Metric::Cpu, swept.cpu.first().copied().unwrap_or(0));
+    unattributed.charge(no_line, Metric::Cuda, device.without_line);
+    unattributed.charge(Reason::NoLaunch, Metric::Cuda, device.without_launch);
+    unattributed.charge(no_line, Metric::GpuIdle, swept.idle_without_line);
+    unattributed.charge(Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch);
+    unattributed.charge(Reason::IdleThread, Metric::GpuIdle, gaps.with_launch - swept.idle_covered);
+    unattributed.charge(no_line, Metric::Sync, waits.without_line);
+    unattributed.charge(no_line, Metric::Alloc, memory.without_line);
+    for (&ordinal, time) in &gaps.devices {
+        let name = profile.meta.devices.iter().find(|it| it.id == ordinal).map_or("", |it| it.name.as_str());
+        let books = DeviceBooks { name: name.to_owned(), time: time.time, busy: time.busy, idle: time.idle };
+        ledger.devices.insert(DeviceKey { rank: parts.rank, device: ordinal }, books);
+    }
+    for (thread, &time) in swept.threads.iter().enumerate().filter(|(_, time)| **time != 0) {
+        *ledger.threads.entry(thread_key(parts, thread)).or_default() += time;
+    }
+}
+
+fn thread_key(parts: &Parts<'_>, thread: usize) -> ThreadKey {
+    let tid = parts.profile.threads[thread].tid;
+    ThreadKey { rank: parts.rank, thread: parts.profile.strings.get(tid).to_owned() }
+}
+
+/// Lists a file in the ledger.
+pub(crate) fn post_file(ledger: &mut Ledger, sources: &Sources, file: &File) {
+    let source = sources.get(&file.recorded);
+    let entry = SourceFile {
+        recorded: file.recorded.clone(),
+        path: source.and_then(|source| source.path.clone()),
+        is_own: file.is_own,
+        fit: source.map_or(ledger::SourceFit::Missing, |source| source.fit),
+    };
+    ledger.files.insert(file.key.clone(), entry);
+}
+
+/// The weakest evidence of each line, over the stacks that something was charged to, and over those around them.
+/// An empty `is_charged` means all.
+pub(crate) fn evidence_by_line(stacks: &Stacks, is_charged: &[bool]) -> Vec<Evidence> {
+    let mut evidence = vec![Evidence::Exact; stacks.lines.len()];
+    let mut is_used: Vec<bool> = (0..stacks.len())
+        .map(|node| is_charged.is_empty() || is_charged.get(node).copied().unwrap_or(false))
+        .collect();
+    for node in stacks.nodes().rev().filter(|node| !node.is_empty()) {
+        if is_used[node.index()] {
+            is_used[stacks.parent(node).index()] = true;
+            let weakest = &mut evidence[stacks.line(node).index()];
+            *weakest = (*weakest).max(stacks.evidence(node));
+        }
+    }
+    evidence
+}
+
+/// The function that `line` is in: qualified where the source was found, else as recorded.
+pub(crate) fn function(lines: &Lines, sources: &Sources, line: LineId) -> String {
+    let file = &lines.files[lines.file_of(line).0 as usize];
+    let module = sources.get(&file.recorded).and_then(|source| source.module.as_deref());
+    let qualified = module.and_then(|module| module.enclosing(lines.number(line))).map(|it| it.qualified_name.clone());
+    qualified.filter(|name| !name.is_empty()).unwrap_or_else(|| lines.function(line).to_owned())
+}

@@ -1,0 +1,48 @@
+//! What is known about the files that a recording names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ledger::SourceFit;
+use pysource::Module;
+use rustc_hash::FxHashMap;
+
+/// One source file of a recording.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Key in the ledger: the path relative to the root where it was found there, else the path as recorded.
+    pub key: String,
+    /// Where it is on this machine, if it was found.
+    pub path: Option<PathBuf>,
+    /// Whether it is your code.
+    pub is_own: bool,
+    /// Whether the text on disk is the one that ran.
+    pub fit: SourceFit,
+    /// What the text says, if it was found.
+    pub module: Option<Arc<Module>>,
+}
+
+/// The source files of a recording by their recorded paths. A file that is not listed counts as a library's, unfound.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    files: FxHashMap<String, Source>,
+}
+
+impl Sources {
+    /// Lists a file.
+    pub fn insert(&mut self, recorded: &str, source: Source) {
+        self.files.insert(recorded.to_owned(), source);
+    }
+
+    /// Lists a file of your code of which only the recorded path is known.
+    pub fn insert_own(&mut self, recorded: &str) {
+        let source = Source { key: recorded.to_owned(), is_own: true, fit: SourceFit::Missing, ..Source::default() };
+        self.insert(recorded, source);
+    }
+
+    /// What is known about a recorded path.
+    #[must_use]
+    pub fn get(&self, recorded: &str) -> Option<&Source> {
+        self.files.get(recorded)
+    }
+}

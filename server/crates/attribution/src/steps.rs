@@ -1,0 +1,89 @@
+//! The `ProfilerStep#N` ranges.
+
+use ledger::Ns;
+use profile::{HostKind, Profile};
+
+/// One step of the recorded loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) number: u32,
+    pub(crate) start: Ns,
+    pub(crate) end: Ns,
+}
+
+/// The steps in order of start, without overlap.
+#[derive(Debug, Default)]
+pub(crate) struct Steps(pub(crate) Vec<Step>);
+
+impl Steps {
+    pub(crate) fn new(profile: &Profile) -> Self {
+        let host = &profile.host;
+        let mut steps: Vec<Step> = Vec::new();
+        for id in host.ids() {
+            if host.kind[id.index()] != HostKind::Annotation {
+                continue;
+            }
+            let name = profile.strings.get(host.name[id.index()]);
+            let number = name.strip_prefix("ProfilerStep#").and_then(|number| number.parse().ok());
+            if let Some(number) = number {
+                steps.push(Step { number, start: host.start[id.index()], end: host.end(id) });
+            }
+        }
+        steps.sort_by_key(|step| (step.start, step.end));
+        for index in 1..steps.len() {
+            steps[index - 1].end = steps[index - 1].end.min(steps[index].start);
+        }
+        Self(steps)
+    }
+
+    /// Calls `charge` with each step that `start..end` touches, its index and the shared time. `cursor` is the index of
+    /// a step that does not begin after `start`; it moves on with times that grow.
+    pub(crate) fn split(&self, start: Ns, end: Ns, cursor: &mut usize, mut charge: impl FnMut(u32, Ns)) {
+        while self.0.get(*cursor).is_some_and(|step| step.end <= start) {
+            *cursor += 1;
+        }
+        for step in &self.0[(*cursor).min(self.0.len())..] {
+            if step.start >= end {
+                break;
+            }
+            let shared = step.end.min(end) - step.start.max(start);
+            if shared > 0 {
+                charge(step.number, shared);
+            }
+        }
+    }
+
+    /// The number of the step that holds `at`.
+    pub(crate) fn at(&self, at: Ns) -> Option<u32> {
+        let index = self.0.partition_point(|step| step.start <= at);
+        let step = self.0[..index].last()?;
+        (at < step.end).then_some(step.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(ranges: &[(u32, Ns, Ns)]) -> Steps {
+        Steps(ranges.iter().map(|&(number, start, end)| Step { number, start, end }).collect())
+    }
+
+    #[test]
+    fn time_is_split_between_the_steps_it_touches() {
+        let steps = steps(&[(3, 0, 10), (4, 10, 20), (5, 25, 30)]);
+        let mut cursor = 0;
+        let mut shares = Vec::new();
+        for (start, end) in [(2, 4), (4, 12), (15, 27), (29, 40), (50, 60)] {
+            steps.split(start, end, &mut cursor, |step, time| shares.push((step, time)));
+        }
+        assert_eq!(shares, [(3, 2), (3, 6), (4, 2), (4, 5), (5, 2), (5, 1)]);
+    }
+
+    #[test]
+    fn a_time_belongs_to_the_step_that_holds_it() {
+        let steps = steps(&[(3, 0, 10), (4, 10, 20), (5, 25, 30)]);
+        let found = [-1, 0, 9, 10, 20, 24, 25, 30].map(|at| steps.at(at));
+        assert_eq!(found, [None, Some(3), Some(3), Some(4), None, None, Some(5), None]);
+    }
+}

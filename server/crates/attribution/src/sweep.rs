@@ -1,0 +1,453 @@
+//! One walk over all host events in time order: fixes the line stack of each event and charges every instant.
+
+use ledger::{Call, Evidence, Ns, Operator, PerStep};
+use profile::{HostEventId, HostKind, Profile, StrId};
+use rustc_hash::FxHashMap;
+
+use crate::device::Gaps;
+use crate::names::{CallStacks, Names, PythonName};
+use crate::stacks::{LineId, Lines, Node, Stacks};
+use crate::steps::Steps;
+use crate::waits::is_blocking_call;
+
+/// What the walk found. Vectors "by line" and "by node" are indexed by [`LineId`] and [`Node`] and may be shorter than
+/// the tables: what is missing is 0.
+pub(crate) struct Swept<'a> {
+    pub(crate) names: Names<'a>,
+    pub(crate) stacks: Stacks,
+    /// All host events in the order of `docs/accounting.md`.
+    pub(crate) order: Vec<HostEventId>,
+    /// The line stack of each host event.
+    pub(crate) inside: Vec<Node>,
+    /// The outermost operator around each host event (itself, if it is one) and inside the innermost Python event.
+    /// Empty without device events.
+    pub(crate) operator: Vec<HostEventId>,
+    /// One more than the row in `backward_nodes` of the node that each host event runs in, or 0.
+    pub(crate) backward_node: Vec<u32>,
+    /// Backward nodes in order.
+    pub(crate) backward_nodes: Vec<HostEventId>,
+    /// Thread time by node, the empty stack included.
+    pub(crate) cpu: Vec<Ns>,
+    /// Whether anything was charged to the node itself.
+    pub(crate) is_charged: Vec<bool>,
+    /// Traced time by thread.
+    pub(crate) threads: Vec<Ns>,
+    /// Thread time by thread and own line.
+    pub(crate) by_thread: Vec<Vec<Ns>>,
+    /// What happened in each step, by own line and step number. Device time is added later.
+    pub(crate) steps: FxHashMap<(LineId, u32), PerStep>,
+    /// Calls by caller line, with the evidence of that line.
+    pub(crate) calls: Vec<(u64, Evidence)>,
+    /// Calls by caller line and name.
+    pub(crate) callees: FxHashMap<(LineId, StrId), Call>,
+    /// Outermost operators by line.
+    pub(crate) ops: Vec<u64>,
+    /// Outermost operators by own line and name.
+    pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
+    /// The syncs in order.
+    pub(crate) syncs: Vec<HostEventId>,
+    /// Device idle time by own line.
+    pub(crate) idle: Vec<Ns>,
+    /// Device idle time during which the launching thread had no line.
+    pub(crate) idle_without_line: Ns,
+    /// Device idle time during which the launching thread recorded something.
+    pub(crate) idle_covered: Ns,
+    /// The line stack of each memory event, in their order.
+    pub(crate) memory: Vec<Node>,
+}
+
+/// Walks `profile`. `memory_events` are rows of its memory table in order of time.
+pub(crate) fn sweep<'a>(
+    profile: &'a Profile,
+    names: Names<'a>,
+    steps: &Steps,
+    gaps: &Gaps,
+    memory_events: &[u32],
+) -> Swept<'a> {
+    let host = &profile.host;
+    let mut order: Vec<HostEventId> = host.ids().collect();
+    // A file is a few long runs in time order, which the stable sort merges in linear time.
+    order.sort_by(|&a, &b| order_key(profile, a).cmp(&order_key(profile, b)));
+    let has_device = !profile.device.is_empty();
+    let n_threads = profile.threads.len();
+    let column = if has_device { host.len() } else { 0 };
+    let swept = Swept {
+        names,
+        stacks: Stacks::new(Lines::default()),
+        order: Vec::new(),
+        inside: vec![Node::EMPTY; host.len()],
+        operator: vec![HostEventId::NONE; column],
+        backward_node: vec![0; column],
+        backward_nodes: Vec::new(),
+        cpu: Vec::new(),
+        is_charged: Vec::new(),
+        threads: vec![0; n_threads],
+        by_thread: vec![Vec::new(); n_threads],
+        steps: FxHashMap::default(),
+        calls: Vec::new(),
+        callees: FxHashMap::default(),
+        ops: Vec::new(),
+        operators: FxHashMap::default(),
+        syncs: Vec::new(),
+        idle: Vec::new(),
+        idle_without_line: 0,
+        idle_covered: 0,
+        memory: Vec::with_capacity(memory_events.len()),
+    };
+    let threads = (0..n_threads).map(|_| Thread::default()).collect();
+    let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
+    let is_autograd = autograd_threads(profile);
+    let mut sweep = Sweep { profile, steps, gaps, swept, threads, waiters, is_autograd, python_ids: None };
+
+    let mut memory = memory_events.iter().copied().peekable();
+    for &id in &order {
+        let start = host.start[id.index()];
+        while let Some(row) = memory.next_if(|&row| profile.memory.at[row as usize] < start) {
+            sweep.memory_event(row);
+        }
+        sweep.open(id);
+    }
+    memory.for_each(|row| sweep.memory_event(row));
+    (0..n_threads).for_each(|thread| sweep.advance(thread, Ns::MAX));
+    let mut swept = sweep.swept;
+    swept.order = order;
+    swept
+}
+
+/// The order of host events; file order, the last key, is left to the stable sort.
+pub(crate) fn order_key(profile: &Profile, id: HostEventId) -> (Ns, std::cmp::Reverse<Ns>, HostKind, i64) {
+    let host = &profile.host;
+    let kind = host.kind[id.index()];
+    let python_id = match kind {
+        HostKind::Python => host.python.id[host.detail[id.index()] as usize],
+        HostKind::Annotation | HostKind::Operator | HostKind::Runtime => 0,
+    };
+    (host.start[id.index()], std::cmp::Reverse(host.end(id)), kind, python_id)
+}
+
+/// Which threads run autograd nodes.
+fn autograd_threads(profile: &Profile) -> Vec<bool> {
+    let is_engine_name: Vec<bool> = profile
+        .strings
+        .iter()
+        .map(|(_, name)| name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::"))
+        .collect();
+    let host = &profile.host;
+    let mut is_autograd = vec![false; profile.threads.len()];
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Operator) {
+        let is_backward = host.operators.forward_thread[host.detail[id.index()] as usize] != 0;
+        if is_backward || is_engine_name.get(host.name[id.index()].index()).is_some_and(|&it| it) {
+            is_autograd[host.thread[id.index()].index()] = true;
+        }
+    }
+    is_autograd
+}
+
+/// An event on the stack of a thread. It may have ended while a later one goes on: events overlap.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    end: Ns,
+    inside: Node,
+    id: HostEventId,
+    kind: HostKind,
+    is_frame: bool,
+    is_sync: bool,
+    /// The operator that is outermost between here and the innermost Python event below, and its end.
+    operator: Option<(HostEventId, Ns)>,
+}
+
+/// Where the walk is on one thread.
+#[derive(Debug, Default)]
+struct Thread {
+    clock: Ns,
+    stack: Vec<Open>,
+    step_cursor: usize,
+    gap_cursors: Vec<usize>,
+    /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
+    backward_end: Ns,
+    backward_node: u32,
+}
+
+/// Host events that wait for the autograd engine.
+struct Waiters {
+    /// `run_backward` calls in order of start.
+    open: Vec<HostEventId>,
+    /// Where there are only call stacks: the operator of each thread that shows it waiting.
+    call_stack: Vec<Option<HostEventId>>,
+}
+
+struct Sweep<'a, 'b> {
+    profile: &'a Profile,
+    steps: &'b Steps,
+    gaps: &'b Gaps,
+    swept: Swept<'a>,
+    threads: Vec<Thread>,
+    waiters: Waiters,
+    is_autograd: Vec<bool>,
+    /// Python events by `Python id`; filled when the first event looks for a parent on another thread.
+    python_ids: Option<FxHashMap<i64, HostEventId>>,
+}
+
+impl Sweep<'_, '_> {
+    /// Puts an event on its thread's stack.
+    fn open(&mut self, id: HostEventId) {
+        let host = &self.profile.host;
+        let (kind, thread) = (host.kind[id.index()], host.thread[id.index()].index());
+        let start = host.start[id.index()];
+        self.advance(thread, start);
+        let below = self.threads[thread].stack.last().copied();
+        let base = match below {
+            Some(below) => below.inside,
+            None => self.adopted(id, kind, thread, start),
+        };
+        let mut open = Open { end: host.end(id), inside: base, id, kind, is_frame: false, is_sync: false, operator: None };
+        match kind {
+            HostKind::Annotation => {}
+            HostKind::Python => self.open_python(&mut open, base, thread, start),
+            HostKind::Operator => self.open_operator(&mut open, thread, start),
+            HostKind::Runtime => self.open_runtime(&mut open, thread, start),
+        }
+        self.swept.inside[id.index()] = open.inside;
+        let around = below.and_then(|below| below.operator).filter(|&(_, end)| end > start);
+        open.operator = match kind {
+            HostKind::Python => None,
+            HostKind::Operator => around.or(Some((id, open.end))),
+            HostKind::Annotation | HostKind::Runtime => around,
+        };
+        if !self.swept.operator.is_empty() {
+            self.swept.operator[id.index()] = open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
+            let state = &self.threads[thread];
+            if state.backward_end > start {
+                self.swept.backward_node[id.index()] = state.backward_node;
+            }
+        }
+        self.threads[thread].stack.push(open);
+    }
+
+    fn open_python(&mut self, open: &mut Open, base: Node, thread: usize, start: Ns) {
+        let host = &self.profile.host;
+        let row = host.detail[open.id.index()] as usize;
+        let name = host.name[open.id.index()];
+        let Swept { names, stacks, .. } = &mut self.swept;
+        let caller = names.caller(host.python.caller[row], &mut stacks.lines);
+        let below = innermost_python(&self.threads[thread].stack, start);
+        let call = match (below, caller) {
+            (Some(below), Some(caller)) if below.is_frame => {
+                let function = stacks.line(base).get();
+                function.into_iter().for_each(|definition| stacks.lines.name_like(caller, definition));
+                let parent = stacks.parent(base);
+                stacks.push(parent, caller, Evidence::Exact)
+            }
+            (Some(_), Some(caller)) if stacks.line(base) != caller => stacks.push(base, caller, Evidence::Exact),
+            _ => base,
+        };
+        match names.python(name, &mut stacks.lines) {
+            PythonName::Frame { line, evidence } => {
+                open.is_frame = true;
+                open.inside = stacks.push(call, line, evidence);
+            }
+            PythonName::Call { waits_for_backward } => {
+                open.inside = call;
+                if waits_for_backward {
+                    self.waiters.push(self.profile, open.id, start);
+                }
+            }
+        }
+        let stacks = &self.swept.stacks;
+        let (line, evidence) = match caller {
+            Some(line) => (line, Evidence::Exact),
+            None => (stacks.line(base), stacks.evidence(base)),
+        };
+        if let Some(line) = line.get() {
+            let (calls, weakest) = at(&mut self.swept.calls, line.index());
+            *calls += 1;
+            *weakest = (*weakest).max(evidence);
+            let callee = self.swept.callees.entry((line, name)).or_default();
+            callee.calls += 1;
+            callee.cpu += host.duration[open.id.index()];
+        }
+    }
+
+    fn open_operator(&mut self, open: &mut Open, thread: usize, start: Ns) {
+        let host = &self.profile.host;
+        let row = host.detail[open.id.index()] as usize;
+        if self.swept.names.call_stacks != CallStacks::Unused {
+            let Swept { names, stacks, .. } = &mut self.swept;
+            if let Some(stack) = names.call_stack(host.operators.call_stack[row], stacks) {
+                open.inside = stack.node;
+                self.waiters.call_stack[thread] = stack.waits_for_backward.then_some(open.id);
+            }
+        }
+        let stack = &self.threads[thread].stack;
+        let mut inner = stack.iter().rev().filter(|it| it.end > start);
+        let first = inner.find(|it| matches!(it.kind, HostKind::Operator | HostKind::Python));
+        let is_outermost = first.is_none_or(|it| it.kind == HostKind::Python);
+        if is_outermost && let Some(line) = self.swept.stacks.line(open.inside).get() {
+            *at(&mut self.swept.ops, line.index()) += 1;
+            *at(&mut self.swept.is_charged, open.inside.index()) = true;
+            let own = self.swept.stacks.own(open.inside);
+            let operator = self.swept.operators.entry((own, host.name[open.id.index()])).or_default();
+            operator.calls += 1;
+            operator.cpu += host.duration[open.id.index()];
+        }
+        if host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0 {
+            let state = &mut self.threads[thread];
+            if state.backward_end <= start {
+                self.swept.backward_nodes.push(open.id);
+                state.backward_node = u32::try_from(self.swept.backward_nodes.len()).unwrap_or(u32::MAX);
+            }
+            state.backward_end = state.backward_end.max(open.end);
+        }
+    }
+
+    fn open_runtime(&mut self, open: &mut Open, thread: usize, start: Ns) {
+        let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
+        let row = self.profile.host.detail[open.id.index()] as usize;
+        let correlation = self.profile.host.runtime.correlation[row];
+        open.is_sync = is_blocking_call(name) || self.gaps.is_pageable_copy(correlation);
+        if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start) {
+            self.swept.syncs.push(open.id);
+            let own = self.swept.stacks.own(open.inside);
+            if let Some(own) = own.get() {
+                *at(&mut self.swept.is_charged, open.inside.index()) = true;
+                let mut cursor = self.threads[thread].step_cursor;
+                let steps = &mut self.swept.steps;
+                self.steps.split(start, open.end, &mut cursor, |step, time| {
+                    steps.entry((own, step)).or_default().sync += time;
+                });
+            }
+        }
+    }
+
+    /// The line stack that the outermost event of a thread starts with.
+    fn adopted(&mut self, id: HostEventId, kind: HostKind, thread: usize, start: Ns) -> Node {
+        let host = &self.profile.host;
+        if kind == HostKind::Python
+            && let parent = host.python.parent[host.detail[id.index()] as usize]
+            && parent >= 0
+            && let Some(parent) = self.python_event(parent)
+            && host.thread[parent.index()] != host.thread[id.index()]
+            && order_key(self.profile, parent) < order_key(self.profile, id)
+        {
+            return self.swept.inside[parent.index()];
+        }
+        if !self.is_autograd[thread] {
+            return Node::EMPTY;
+        }
+        let waiter = self.waiters.latest(self.profile, thread, start);
+        waiter.map_or(Node::EMPTY, |waiter| self.swept.inside[waiter.index()])
+    }
+
+    fn python_event(&mut self, python_id: i64) -> Option<HostEventId> {
+        let host = &self.profile.host;
+        let ids = self.python_ids.get_or_insert_with(|| {
+            let mut ids = FxHashMap::default();
+            for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+                ids.entry(host.python.id[host.detail[id.index()] as usize]).or_insert(id);
+            }
+            ids
+        });
+        ids.get(&python_id).copied()
+    }
+
+    fn memory_event(&mut self, row: u32) {
+        let memory = &self.profile.memory;
+        let (thread, at_time) = (memory.thread[row as usize].index(), memory.at[row as usize]);
+        self.advance(thread, at_time);
+        let node = self.threads[thread].stack.last().map_or(Node::EMPTY, |open| open.inside);
+        self.swept.memory.push(node);
+    }
+
+    /// Charges the time of `thread` up to `until` and takes ended events off its stack.
+    fn advance(&mut self, thread: usize, until: Ns) {
+        loop {
+            let state = &mut self.threads[thread];
+            let Some(&top) = state.stack.last() else {
+                state.clock = until;
+                return;
+            };
+            let (start, end) = (state.clock, top.end.min(until));
+            if start < end {
+                state.clock = end;
+                self.charge(thread, start, end, top.inside);
+            }
+            if top.end > until {
+                return;
+            }
+            self.threads[thread].stack.pop();
+        }
+    }
+
+    /// Charges the time `start..end` of `thread`, all of it with the line stack `node`.
+    fn charge(&mut self, thread: usize, start: Ns, end: Ns, node: Node) {
+        let Self { swept, threads, steps, gaps, .. } = self;
+        let time = end - start;
+        swept.threads[thread] += time;
+        *at(&mut swept.cpu, node.index()) += time;
+        *at(&mut swept.is_charged, node.index()) = true;
+        let own = swept.stacks.own(node).get();
+        let state = &mut threads[thread];
+        if let Some(own) = own {
+            *at(&mut swept.by_thread[thread], own.index()) += time;
+            let per_step = &mut swept.steps;
+            steps.split(start, end, &mut state.step_cursor, |step, time| {
+                per_step.entry((own, step)).or_default().cpu += time;
+            });
+        }
+        let gaps = gaps.of_thread(thread);
+        state.gap_cursors.resize(gaps.len(), 0);
+        for (gaps, cursor) in gaps.iter().zip(&mut state.gap_cursors) {
+            while gaps.get(*cursor).is_some_and(|gap| gap.end <= start) {
+                *cursor += 1;
+            }
+            for gap in gaps[*cursor..].iter().take_while(|gap| gap.start < end) {
+                let (from, to) = (gap.start.max(start), gap.end.min(end));
+                swept.idle_covered += to - from;
+                match own {
+                    None => swept.idle_without_line += to - from,
+                    Some(own) => {
+                        *at(&mut swept.idle, own.index()) += to - from;
+                        let mut step_cursor = 0;
+                        let per_step = &mut swept.steps;
+                        steps.split(from, to, &mut step_cursor, |step, time| {
+                            per_step.entry((own, step)).or_default().gpu_idle += time;
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Waiters {
+    fn push(&mut self, profile: &Profile, id: HostEventId, start: Ns) {
+        while self.open.last().is_some_and(|&it| profile.host.end(it) <= start) {
+            self.open.pop();
+        }
+        self.open.push(id);
+    }
+
+    /// The latest-started event on another thread of the same process that waits for the engine at `at`.
+    fn latest(&self, profile: &Profile, thread: usize, at: Ns) -> Option<HostEventId> {
+        let is_other = |id: HostEventId| {
+            let other = profile.host.thread[id.index()].index();
+            other != thread && profile.threads[other].pid == profile.threads[thread].pid
+        };
+        let open = self.open.iter().rev().copied().find(|&id| profile.host.end(id) > at && is_other(id));
+        let by_call_stack = self.call_stack.iter().flatten().copied().filter(|&id| is_other(id));
+        open.or_else(|| by_call_stack.max_by_key(|&id| profile.host.start[id.index()]))
+    }
+}
+
+/// The innermost Python event that is open at `at`.
+fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
+    stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
+}
+
+/// The entry at `index`, the vector filled up with zeros so far.
+pub(crate) fn at<T: Default + Clone>(values: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= values.len() {
+        values.resize(index + 1, T::default());
+    }
+    &mut values[index]
+}

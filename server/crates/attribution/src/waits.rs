@@ -1,0 +1,128 @@
+//! Waits for the device: which calls block, what they waited for, and the idle time that followed.
+
+use ledger::Ns;
+use profile::{HostEventId, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::device::{DeviceStacks, Gaps};
+use crate::stacks::LineId;
+use crate::sweep::{Swept, at};
+
+/// What the waits of the recording cost, by own line.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// Blocked time and count.
+    pub(crate) by_line: Vec<(Ns, u64)>,
+    /// Blocked time of syncs without a line.
+    pub(crate) without_line: Ns,
+    /// Device time that ran during the waits of one line, by the line that launched it.
+    pub(crate) waited_for: FxHashMap<(LineId, LineId), Ns>,
+    /// Idle time that followed.
+    pub(crate) idle_after: Vec<Ns>,
+}
+
+/// Whether the runtime call `name` returns only when the device is done.
+pub(crate) fn is_blocking_call(name: &str) -> bool {
+    name.contains("Synchronize") || (name.contains("Memcpy") && !name.contains("Async") && !is_not_a_copy(name))
+}
+
+/// Calls with `Memcpy` in their name that do not copy at once: graph nodes and attribute queries.
+fn is_not_a_copy(name: &str) -> bool {
+    ["Graph", "Attribute", "Node"].iter().any(|word| name.contains(word))
+}
+
+/// Charges the syncs that the sweep found.
+pub(crate) fn waits(profile: &Profile, gaps: &Gaps, stacks: &DeviceStacks, swept: &Swept<'_>) -> Waits {
+    let mut waits = Waits::default();
+    if swept.syncs.is_empty() {
+        return waits;
+    }
+    let device = &profile.device;
+    let running = Running::new(profile);
+    for &sync in &swept.syncs {
+        let (start, end) = span(profile, sync);
+        let Some(line) = swept.stacks.own(swept.inside[sync.index()]).get() else {
+            waits.without_line += end - start;
+            continue;
+        };
+        let (time, count) = at(&mut waits.by_line, line.index());
+        *time += end - start;
+        *count += 1;
+        for event in running.overlapping(start, end) {
+            let shared = device.end(event).min(end) - device.start[event.index()].max(start);
+            if let Some(cause) = swept.stacks.own(stacks.node(event)).get()
+                && shared > 0
+            {
+                *waits.waited_for.entry((line, cause)).or_default() += shared;
+            }
+        }
+        *at(&mut waits.idle_after, line.index()) += gaps.beginning_within(start, end);
+    }
+    waits
+}
+
+fn span(profile: &Profile, id: HostEventId) -> (Ns, Ns) {
+    (profile.host.start[id.index()], profile.host.end(id))
+}
+
+/// Device events by start, with what it takes to find those that overlap a range.
+struct Running {
+    events: Vec<profile::DeviceEventId>,
+    start: Vec<Ns>,
+    /// Latest end among the events up to here.
+    latest_end: Vec<Ns>,
+}
+
+impl Running {
+    fn new(profile: &Profile) -> Self {
+        let device = &profile.device;
+        let mut events: Vec<_> = device.ids().collect();
+        events.sort_by_key(|event| device.start[event.index()]);
+        let start = events.iter().map(|event| device.start[event.index()]).collect();
+        let latest_end = events
+            .iter()
+            .scan(Ns::MIN, |latest, &event| {
+                *latest = device.end(event).max(*latest);
+                Some(*latest)
+            })
+            .collect();
+        Self { events, start, latest_end }
+    }
+
+    /// Events that may overlap `start..end`; some that ended before are among them.
+    fn overlapping(&self, start: Ns, end: Ns) -> impl Iterator<Item = profile::DeviceEventId> {
+        let first = self.latest_end.partition_point(|&latest| latest <= start);
+        let last = self.start.partition_point(|&it| it < end);
+        self.events[first.min(last)..last].iter().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocking_calls_are_told_from_others() {
+        let blocking = [
+            "cudaStreamSynchronize",
+            "cudaDeviceSynchronize",
+            "hipEventSynchronize",
+            "cuCtxSynchronize",
+            "cudaMemcpy",
+            "hipMemcpy",
+            "hipMemcpyWithStream",
+            "cuMemcpyDtoH_v2",
+        ];
+        let not_blocking = [
+            "cudaMemcpyAsync",
+            "cudaMemset",
+            "cudaLaunchKernel",
+            "cudaGraphAddMemcpyNode",
+            "cuMemcpyDtoHAsync_v2",
+            "cudaStreamWaitEvent",
+            "cudaEventQuery",
+        ];
+        assert_eq!(blocking.map(is_blocking_call), [true; 8]);
+        assert_eq!(not_blocking.map(is_blocking_call), [false; 7]);
+    }
+}
