@@ -1,6 +1,6 @@
 //! What the names of Python events, exact callers and call stacks say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::Evidence;
 use profile::{HostKind, Profile, Snapshot, StrId};
@@ -66,22 +66,24 @@ pub fn recorded_snapshot_files(snapshot: &Snapshot) -> Vec<RecordedFile> {
 
 /// Collects functions by file.
 #[derive(Default)]
-struct Files<'a>(BTreeMap<&'a str, std::collections::BTreeSet<(&'a str, u32)>>);
+struct Files(BTreeMap<String, BTreeSet<(String, u32)>>);
 
-impl<'a> Files<'a> {
-    fn add(&mut self, frame: Frame<'a>) {
-        self.0.entry(frame.file).or_default().insert((frame.function, frame.line));
+impl Files {
+    fn add(&mut self, frame: Frame<'_>) {
+        self.file(frame.file);
+        if let Some(functions) = self.0.get_mut(frame.file) {
+            functions.insert((frame.function.to_owned(), frame.line));
+        }
     }
 
-    fn file(&mut self, file: &'a str) {
-        self.0.entry(file).or_default();
+    fn file(&mut self, file: &str) {
+        if !self.0.contains_key(file) {
+            self.0.insert(file.to_owned(), BTreeSet::new());
+        }
     }
 
     fn finish(self) -> Vec<RecordedFile> {
-        let functions = |set: std::collections::BTreeSet<(&str, u32)>| {
-            set.into_iter().map(|(name, line)| (name.to_owned(), line)).collect()
-        };
-        let file = |(path, set): (&str, _)| RecordedFile { path: path.to_owned(), functions: functions(set) };
+        let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile { path, functions: functions.into_iter().collect() };
         self.0.into_iter().map(file).collect()
     }
 }

@@ -8,7 +8,15 @@
 //!
 //! *The tests that say so*: `tests/` of this crate, on the recordings in `fixtures/`.
 
-use std::path::PathBuf;
+mod discover;
+mod load;
+mod names;
+mod open;
+mod python_environment;
+mod sources;
+mod walk;
+
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use ledger::Ledger;
@@ -81,6 +89,8 @@ pub struct Rank {
 pub struct Run {
     /// The files it was read from.
     pub inputs: Vec<Input>,
+    /// Inputs that could not be read at all: one line each, with the path and what to do.
+    pub failures: Vec<String>,
     /// The books by rank, in rank order.
     pub ranks: Vec<Rank>,
     /// The sum of all ranks.
@@ -154,9 +164,8 @@ pub struct Recording {
 
 /// The recordings below `directory`, newest first.
 #[must_use]
-pub fn discover(directory: &std::path::Path) -> Vec<Recording> {
-    let _ = directory;
-    Vec::new()
+pub fn discover(directory: &Path) -> Vec<Recording> {
+    discover::discover(directory)
 }
 
 /// Reads `inputs`, charges their events to lines and merges their books.
@@ -165,6 +174,5 @@ pub fn discover(directory: &std::path::Path) -> Vec<Recording> {
 /// If no input can be read at all, or loading was cancelled. An input that is damaged is read up to and around the
 /// damage and says so in its warnings.
 pub fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
-    let _ = (inputs, options, watch);
-    Err(Error::Cancelled)
+    load::load(inputs, options, watch)
 }

@@ -1,0 +1,345 @@
+//! Inputs to a run: reads each, pairs traces with side-cars, charges, merges.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
+
+use attribution::{
+    attribute, attribute_snapshot, join_callers, recorded_files, recorded_snapshot_files,
+};
+use ledger::Ledger;
+use profile::{Callers, Profile, WarningKind, Warnings};
+use snapshot_reader::read_snapshot;
+use trace_reader::TraceReader;
+use trace_reader::callers::read_callers;
+
+use crate::open::{self, Block};
+use crate::sources::Finder;
+use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names};
+
+/// Reads `inputs`, charges their events to lines and merges their books.
+pub(crate) fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+    let plan = Plan::new(inputs);
+    let job = Job {
+        options,
+        watch,
+        finder: Finder::new(options),
+        done: AtomicU64::new(0),
+        total: plan.jobs.iter().map(|job| job.size).sum(),
+    };
+    let loaded = in_parallel(&plan.jobs, |one| job.load(one, &plan));
+    let mut failed = plan.failed;
+    let mut results = Vec::new();
+    for result in loaded {
+        match result {
+            Ok(result) => results.push(result),
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
+            Err(error) => failed.push(error),
+        }
+    }
+    // An input that cannot be read must not take the others with it.
+    if results.is_empty()
+        && let Some(error) = failed.pop()
+    {
+        return Err(error);
+    }
+    Ok(merge(results, &failed))
+}
+
+/// What to read.
+struct Plan {
+    jobs: Vec<One>,
+    /// Side-cars that were named as inputs.
+    callers: Vec<PathBuf>,
+    /// Ranks that have both a trace and a snapshot: there the snapshot tells device memory.
+    ranks_with_snapshot: Vec<u32>,
+    /// Inputs that cannot even be looked at.
+    failed: Vec<Error>,
+}
+
+/// One trace or snapshot.
+struct One {
+    path: PathBuf,
+    kind: Kind,
+    size: u64,
+    rank_by_name: Option<u32>,
+    /// Place among the traces, for files that tell no rank.
+    place: u32,
+    is_only_trace: bool,
+}
+
+impl Plan {
+    fn new(inputs: &[PathBuf]) -> Self {
+        let mut plan =
+            Self { jobs: Vec::new(), callers: Vec::new(), ranks_with_snapshot: Vec::new(), failed: Vec::new() };
+        let mut places: BTreeMap<Kind, u32> = BTreeMap::new();
+        for path in inputs {
+            match look_at(path) {
+                Err(error) => plan.failed.push(error),
+                Ok((Kind::Callers, _)) => plan.callers.push(path.clone()),
+                Ok((kind, size)) => {
+                    let place = places.entry(kind).or_default();
+                    let rank_by_name = names::rank(path);
+                    let path = path.clone();
+                    plan.jobs.push(One { path, kind, size, rank_by_name, place: *place, is_only_trace: false });
+                    *place += 1;
+                }
+            }
+        }
+        if let (true, Some(path)) = (plan.jobs.is_empty(), plan.callers.first()) {
+            plan.failed.push(unreadable(path, "holds the exact callers of a trace; name the trace itself", 0));
+        }
+        let n_traces = plan.jobs.iter().filter(|one| one.kind == Kind::Kineto).count();
+        for one in &mut plan.jobs {
+            one.is_only_trace = n_traces <= 1;
+        }
+        let snapshots = plan.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
+        plan.ranks_with_snapshot = snapshots.map(|one| one.rank_by_name.unwrap_or(one.place)).collect();
+        plan
+    }
+
+    /// The side-car of a trace: named as an input, or lying beside it.
+    fn callers_of(&self, one: &One) -> Option<PathBuf> {
+        let stem = names::stem(&one.path);
+        let named = self.callers.iter().find(|path| names::stem(path) == stem);
+        let only = self.callers.first().filter(|_| one.is_only_trace);
+        let beside = || {
+            let candidates = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
+            let beside = candidates.iter().map(|ending| one.path.with_file_name(format!("{stem}{ending}")));
+            beside.into_iter().find(|path| path.is_file())
+        };
+        named.or(only).cloned().or_else(beside)
+    }
+}
+
+/// What `path` is, and its size on disk.
+fn look_at(path: &Path) -> Result<(Kind, u64), Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let size = std::fs::metadata(path).map_err(io)?.len();
+    let sniffed = open::sniff(path).map_err(io)?;
+    match sniffed.kind {
+        Some(kind) => Ok((kind, size)),
+        None if sniffed.prefix.is_empty() => {
+            Err(unreadable(path, "the file is empty; was the recording still being written?", 0))
+        }
+        None => Err(unreadable(
+            path,
+            "neither a torch.profiler trace nor a CUDA memory snapshot; name a .json, .json.gz or .pickle that PyTorch wrote",
+            0,
+        )),
+    }
+}
+
+/// One loaded input with its books.
+struct Loaded {
+    inputs: Vec<Input>,
+    ledger: Ledger,
+    rank: u32,
+}
+
+struct Job<'a> {
+    options: &'a Options,
+    watch: &'a Watch<'a>,
+    finder: Finder,
+    done: AtomicU64,
+    total: u64,
+}
+
+impl Job<'_> {
+    fn load(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+        match one.kind {
+            Kind::Snapshot => self.load_snapshot(one, plan),
+            Kind::Kineto | Kind::Callers => self.load_trace(one, plan),
+        }
+    }
+
+    fn load_trace(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+        let mut reader = TraceReader::new();
+        let broken = self.each_block(&one.path, |block| reader.feed(block))?;
+        let mut trace = reader.finish();
+        if !trace.looks_like_trace {
+            let message = "no trace events were found; record again with torch.profiler and export_chrome_trace";
+            return Err(unreadable(&one.path, message, trace.bytes));
+        }
+        let mut warnings = trace.warnings;
+        let is_broken = broken.is_some();
+        if let Some(error) = broken {
+            warnings.add(WarningKind::BrokenCompression, trace.bytes, broken_message(&error));
+        }
+        let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
+        let mut inputs = Vec::new();
+        if let Some(callers) = plan.callers_of(one).filter(|_| !self.options.ignore_exact) {
+            inputs.push(self.join(&callers, &mut trace.profile, rank));
+        }
+        self.report(&one.path, Stage::Attributing)?;
+        let sources = self.finder.find(&recorded_files(&trace.profile));
+        let options = attribution::Options {
+            ignore_exact: self.options.ignore_exact,
+            ignore_device_memory: plan.ranks_with_snapshot.contains(&rank),
+        };
+        let ledger = attribute(&trace.profile, &sources, options, rank);
+        let complete = trace.complete && !is_broken;
+        let input = Input {
+            path: one.path.clone(),
+            kind: one.kind,
+            rank,
+            events: trace.events,
+            bytes: trace.bytes,
+            complete,
+            warnings: warnings.iter().cloned().collect(),
+        };
+        inputs.insert(0, input);
+        Ok(Loaded { inputs, ledger, rank })
+    }
+
+    /// Reads a side-car into its trace. One that cannot be used costs a warning, not the trace.
+    fn join(&self, path: &Path, profile: &mut Profile, rank: u32) -> Input {
+        let mut input = Input {
+            path: path.to_owned(),
+            kind: Kind::Callers,
+            rank,
+            events: 0,
+            bytes: 0,
+            complete: true,
+            warnings: Vec::new(),
+        };
+        let mut warnings = Warnings::default();
+        let mut text = Vec::new();
+        // The side-car is small beside its trace, so its bytes are not counted into the progress.
+        let read = open::read_blocks(path, &AtomicU64::new(0), |blocks| append(blocks, &mut text));
+        match read {
+            Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
+            Ok(Some(error)) => warnings.add(WarningKind::BrokenCompression, text.len() as u64, broken_message(&error)),
+            Ok(None) => {}
+        }
+        input.bytes = text.len() as u64;
+        match read_callers(&text) {
+            Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
+            Ok((callers, read_warnings)) => {
+                input.events = n_calls(&callers);
+                warnings.extend(read_warnings);
+                warnings.extend(join_callers(profile, &callers));
+            }
+        }
+        input.complete = warnings.is_empty();
+        input.warnings = warnings.iter().cloned().collect();
+        input
+    }
+
+    fn load_snapshot(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+        let mut bytes = Vec::new();
+        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?;
+        let (snapshot, mut warnings) =
+            read_snapshot(&bytes).map_err(|error| unreadable(&one.path, &error.to_string(), bytes.len() as u64))?;
+        let is_broken = broken.is_some();
+        if let Some(error) = broken {
+            warnings.add(WarningKind::BrokenCompression, bytes.len() as u64, broken_message(&error));
+        }
+        let rank = one.rank_by_name.unwrap_or(one.place);
+        debug_assert!(plan.ranks_with_snapshot.contains(&rank));
+        self.report(&one.path, Stage::Attributing)?;
+        let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
+        let ledger = attribute_snapshot(&snapshot, &sources);
+        let input = Input {
+            path: one.path.clone(),
+            kind: Kind::Snapshot,
+            rank,
+            events: snapshot.devices.iter().map(|device| device.events.len() as u64).sum(),
+            bytes: bytes.len() as u64,
+            complete: !is_broken && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
+            warnings: warnings.iter().cloned().collect(),
+        };
+        Ok(Loaded { inputs: vec![input], ledger, rank })
+    }
+
+    /// Gives every block to `consume`; returns what broke the file off, if something did.
+    fn each_block(&self, path: &Path, mut consume: impl FnMut(&[u8])) -> Result<Option<std::io::Error>, Error> {
+        self.report(path, Stage::Reading)?;
+        open::read_blocks(path, &self.done, |blocks| {
+            for block in blocks {
+                match block {
+                    Ok(block) => consume(&block),
+                    Err(error) => return Ok(Some(error)),
+                }
+                self.report(path, Stage::Reading)?;
+            }
+            Ok(None)
+        })?
+    }
+
+    fn report(&self, path: &Path, stage: Stage) -> Result<(), Error> {
+        if self.watch.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let done = self.done.load(Ordering::Relaxed).min(self.total);
+        (self.watch.progress)(&Progress { path: path.to_owned(), stage, done, total: self.total });
+        Ok(())
+    }
+}
+
+fn append(blocks: Receiver<Block>, text: &mut Vec<u8>) -> Option<std::io::Error> {
+    for block in blocks {
+        match block {
+            Ok(block) => text.extend_from_slice(&block),
+            Err(error) => return Some(error),
+        }
+    }
+    None
+}
+
+fn n_calls(callers: &Callers) -> u64 {
+    callers.threads.iter().map(|thread| thread.name.len() as u64).sum()
+}
+
+fn unreadable(path: &Path, message: &str, offset: u64) -> Error {
+    Error::Unreadable { path: path.to_owned(), message: message.to_owned(), offset }
+}
+
+fn broken_message(error: &std::io::Error) -> String {
+    format!("the compressed data breaks off ({error}); everything before was read")
+}
+
+/// Runs `work` on all items with the cores there are; results in the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let n_workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    if n_workers <= 1 {
+        return items.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers {
+            scope.spawn(|| {
+                while let Some((index, item)) = {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    items.get(index).map(|item| (index, item))
+                } {
+                    let result = work(item);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(result);
+                }
+            });
+        }
+    });
+    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().flatten().collect()
+}
+
+/// Adds the books of each rank, and of all ranks.
+fn merge(results: Vec<Loaded>, failed: &[Error]) -> Run {
+    let mut inputs = Vec::new();
+    let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
+    for loaded in results {
+        inputs.extend(loaded.inputs);
+        let ledger = by_rank.entry(loaded.rank).or_default();
+        ledger.merge(&loaded.ledger);
+        // Several files of one rank are still one rank.
+        ledger.ranks = 1;
+    }
+    let mut merged = Ledger::default();
+    for ledger in by_rank.values() {
+        merged.merge(ledger);
+    }
+    let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
+    Run { inputs, failures: failed.iter().map(Error::to_string).collect(), ranks, merged }
+}

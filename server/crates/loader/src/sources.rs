@@ -1,0 +1,259 @@
+//! Finds the files that a recording names: your code under the root, libraries under the library roots.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use attribution::{RecordedFile, Source, Sources};
+use ledger::SourceFit;
+use pysource::Module;
+
+use crate::{Options, python_environment, walk};
+
+/// Top-level names of the standard library (`sys.stdlib_module_names` of Python 3.8 – 3.13).
+const STANDARD_LIBRARY: &str = include_str!("../data/standard_library.txt");
+
+/// Top-level names of well-known packages, for recordings from machines whose libraries are not here.
+const KNOWN_PACKAGES: &str = include_str!("../data/known_packages.txt");
+
+/// Finds files, and remembers what it found: the ranks of a run name the same ones.
+pub(crate) struct Finder {
+    root: PathBuf,
+    libraries: Vec<PathBuf>,
+    /// Python files below the root by file name, relative to the root. Filled when first needed.
+    by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
+    modules: Mutex<BTreeMap<PathBuf, Option<Arc<Module>>>>,
+}
+
+impl Finder {
+    pub(crate) fn new(options: &Options) -> Self {
+        let root = options.root.canonicalize().unwrap_or_else(|_| options.root.clone());
+        let sites = options.sites.clone().unwrap_or_else(|| python_environment::sites(&root));
+        let standard = sites.iter().filter_map(|site| python_environment::standard_library(site));
+        let libraries = sites.iter().cloned().chain(standard).collect();
+        Self { root, libraries, by_name: OnceLock::new(), modules: Mutex::default() }
+    }
+
+    /// What is known about each of `files`.
+    pub(crate) fn find(&self, files: &[RecordedFile]) -> Sources {
+        let mut sources = Sources::default();
+        let mut rest = Vec::new();
+        let mut has_own = false;
+        for file in files {
+            match self.own(file) {
+                Some(source) => {
+                    has_own = true;
+                    sources.insert(&file.path, source);
+                }
+                None => rest.push(file),
+            }
+        }
+        for file in rest {
+            let found = self.library(file);
+            let source = found.unwrap_or_else(|| Source {
+                key: file.path.clone(),
+                path: None,
+                // When nothing of the recording is here, whatever is no library's is yours.
+                is_own: !has_own && !looks_like_library(&file.path),
+                fit: SourceFit::Missing,
+                module: None,
+            });
+            sources.insert(&file.path, source);
+        }
+        sources
+    }
+
+    /// The file of yours that `file` is, if there is one whose functions it has.
+    fn own(&self, file: &RecordedFile) -> Option<Source> {
+        if file.path.starts_with('<') {
+            return None;
+        }
+        let mut best: Option<(Match, PathBuf, Arc<Module>)> = None;
+        for relative in self.candidates(&file.path) {
+            let Some(module) = self.module(&self.root.join(&relative)) else { continue };
+            let Some(found) = Match::new(file, &module) else { continue };
+            if best.as_ref().is_none_or(|(other, ..)| found > *other) {
+                best = Some((found, relative, module));
+            }
+        }
+        let (found, relative, module) = best?;
+        let key = relative.to_string_lossy().replace('\\', "/");
+        let path = Some(self.root.join(&relative));
+        Some(Source { key, path, is_own: true, fit: found.fit(), module: Some(module) })
+    }
+
+    /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first.
+    fn candidates(&self, recorded: &str) -> Vec<PathBuf> {
+        let recorded = recorded.replace('\\', "/");
+        let path = Path::new(&recorded);
+        if let Ok(relative) = path.strip_prefix(&self.root) {
+            return if is_in_library_folder(&recorded) { Vec::new() } else { vec![relative.to_owned()] };
+        }
+        if is_in_library_folder(&recorded) {
+            return Vec::new();
+        }
+        if path.is_relative() && self.root.join(path).is_file() {
+            return vec![path.to_owned()];
+        }
+        // A relative path was cut at an entry of `sys.path`, so all of it must agree.
+        let parts: Vec<&str> = recorded.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let Some(name) = parts.last() else { return Vec::new() };
+        let is_absolute = path.is_absolute() || recorded.as_bytes().get(1) == Some(&b':');
+        let least = if is_absolute { 1 } else { parts.len() };
+        let mut candidates: Vec<(usize, &PathBuf)> = Vec::new();
+        for candidate in self.by_name().get(*name).into_iter().flatten() {
+            let theirs = candidate.iter().rev();
+            let n_common = theirs.zip(parts.iter().rev()).take_while(|(a, b)| *a == std::ffi::OsStr::new(b)).count();
+            if n_common >= least {
+                candidates.push((n_common, candidate));
+            }
+        }
+        let most = candidates.iter().map(|(n_common, _)| *n_common).max().unwrap_or(0);
+        let mut candidates: Vec<PathBuf> = candidates
+            .into_iter()
+            .filter(|(n_common, _)| *n_common == most)
+            .map(|(_, candidate)| candidate.clone())
+            .collect();
+        candidates.sort_by_key(|candidate| (candidate.components().count(), candidate.clone()));
+        candidates
+    }
+
+    fn by_name(&self) -> &BTreeMap<String, Vec<PathBuf>> {
+        self.by_name.get_or_init(|| {
+            let mut by_name: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+            walk::files(
+                &self.root,
+                |path| path.extension().is_some_and(|extension| extension == "py"),
+                |path| {
+                    if let (Ok(relative), Some(name)) = (path.strip_prefix(&self.root), path.file_name()) {
+                        by_name.entry(name.to_string_lossy().into_owned()).or_default().push(relative.to_owned());
+                    }
+                },
+            );
+            by_name
+        })
+    }
+
+    /// The library file that `file` is.
+    fn library(&self, file: &RecordedFile) -> Option<Source> {
+        if file.path.starts_with('<') {
+            return None;
+        }
+        let inside = after_library_folder(&file.path);
+        let is_relative = Path::new(&file.path).is_relative();
+        let relative = inside.or(is_relative.then_some(file.path.as_str()))?;
+        let path = self.libraries.iter().map(|library| library.join(relative)).find(|path| path.is_file())?;
+        let module = self.module(&path)?;
+        let found = Match::new(file, &module);
+        // Another version of the library: its text must not be shown as the one that ran.
+        let fit = found.map_or(SourceFit::Edited, |it| it.fit());
+        let module = (fit == SourceFit::Fits).then_some(module);
+        Some(Source { key: file.path.clone(), path: Some(path), is_own: false, fit, module })
+    }
+
+    fn module(&self, path: &Path) -> Option<Arc<Module>> {
+        let known = |modules: &BTreeMap<PathBuf, Option<Arc<Module>>>| modules.get(path).cloned();
+        if let Some(module) = known(&self.modules.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return module;
+        }
+        let text = std::fs::read(path).ok();
+        let module = text.map(|text| Arc::new(Module::parse(&String::from_utf8_lossy(&text))));
+        self.modules.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), module.clone());
+        module
+    }
+}
+
+/// How well a file agrees with what was recorded; a better one is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    /// Functions defined on the recorded line, per thousand.
+    in_place: usize,
+    /// Functions that are there at all, per thousand.
+    present: usize,
+}
+
+impl Match {
+    /// `None` if functions were recorded and none of them is in the file.
+    fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
+        // Comprehensions and module bodies tell nothing: every file may have them, and not every Python calls them.
+        let named: Vec<&(String, u32)> = file.functions.iter().filter(|(name, _)| !name.starts_with('<')).collect();
+        if named.is_empty() {
+            return Some(Self { in_place: 1000, present: 1000 });
+        }
+        let share = |n: usize| n * 1000 / named.len();
+        let in_place = named.iter().filter(|(name, line)| module.definition(name, *line).is_some()).count();
+        let present = named.iter().filter(|(name, _)| module.named(name).next().is_some()).count();
+        (present > 0).then(|| Self { in_place: share(in_place), present: share(present) })
+    }
+
+    fn fit(self) -> SourceFit {
+        if self.in_place == 1000 { SourceFit::Fits } else { SourceFit::Edited }
+    }
+}
+
+/// Whether a path lies where Python keeps libraries.
+fn is_in_library_folder(path: &str) -> bool {
+    after_library_folder(path).is_some()
+}
+
+/// The part of a path below `site-packages`, `dist-packages` or `lib/python3.x`.
+fn after_library_folder(path: &str) -> Option<&str> {
+    for folder in ["site-packages/", "dist-packages/", "site-packages\\"] {
+        if let Some(at) = path.rfind(folder) {
+            return Some(&path[at + folder.len()..]);
+        }
+    }
+    let (at, folder) = path.match_indices("/lib/python3").last()?;
+    path[at + folder.len()..].split_once('/').map(|(_, rest)| rest)
+}
+
+/// Whether a path that was not found is a library's, by its looks.
+fn looks_like_library(path: &str) -> bool {
+    let generated = path.starts_with('<') || path.contains("torchinductor") || path.contains("/triton/cache/");
+    if generated || is_in_library_folder(path) {
+        return true;
+    }
+    let first = path.split(['/', '\\']).next().unwrap_or(path);
+    let top = first.strip_suffix(".py").unwrap_or(first);
+    let is_listed = |list: &str| list.lines().any(|name| name == top);
+    is_listed(STANDARD_LIBRARY) || is_listed(KNOWN_PACKAGES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_told_by_their_paths() {
+        let library = [
+            "torch/nn/modules/linear.py",
+            "threading.py",
+            "contextlib.py",
+            "<frozen importlib._bootstrap>",
+            "/home/a/env/lib/python3.7/site-packages/x/y.py",
+            "/usr/lib/python3.11/asyncio/base_events.py",
+            "C:\\py\\Lib\\site-packages\\x.py",
+            "/tmp/torchinductor_root/ab/cabc.py",
+            "tqdm/_monitor.py",
+        ];
+        let own = ["train.py", "/home/a/project/train.py", "models/net.py", "resnet50_profiler_api.py"];
+        for path in library {
+            assert!(looks_like_library(path), "{path}");
+        }
+        for path in own {
+            assert!(!looks_like_library(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_part_below_a_library_folder_is_found() {
+        let cases = [
+            ("/a/lib/python3.7/site-packages/torch/x.py", Some("torch/x.py")),
+            ("/usr/lib/python3.11/os.py", Some("os.py")),
+            ("/home/a/train.py", None),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(after_library_folder(path), expected);
+        }
+    }
+}

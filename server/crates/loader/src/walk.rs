@@ -1,0 +1,51 @@
+//! Walks a folder without getting lost in environments, caches and version control.
+
+use std::path::{Path, PathBuf};
+
+/// Folders that hold neither recordings nor sources of yours.
+const SKIPPED: [&str; 9] = [
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "dist-packages",
+    "target",
+    "venv",
+    "env",
+    "build",
+    "dist",
+];
+
+/// Deepest folder that is entered.
+const DEEPEST: usize = 12;
+
+/// Entries looked at in all, so that a home or data folder opened by mistake does not stall anything.
+const MOST: usize = 200_000;
+
+/// Calls `found` with each regular file below `root` that `wanted` accepts, in order of path.
+pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl FnMut(&Path)) {
+    let mut folders: Vec<(PathBuf, usize)> = vec![(root.to_owned(), 0)];
+    let mut n_seen = 0;
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let mut entries: Vec<_> = entries.flatten().collect();
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            n_seen += 1;
+            if n_seen > MOST {
+                return;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if kind.is_dir() {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                let is_environment = path.join("pyvenv.cfg").exists();
+                if depth < DEEPEST && !name.starts_with('.') && !SKIPPED.contains(&name.as_ref()) && !is_environment {
+                    folders.push((path, depth + 1));
+                }
+            } else if wanted(&path) && (kind.is_file() || path.is_file()) {
+                found(&path);
+            }
+        }
+    }
+}
