@@ -140,3 +140,147 @@ impl DeviceBooks {
         self.idle += other.idle;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::{
+        Allocation, Balance, Call, DeviceBooks, DeviceKey, Evidence, Kernel, KernelKey, Ledger, LineBooks, LineKey,
+        Metric, Operator, PerStep, Reason, SourceFile, SourceFit, ThreadKey,
+    };
+
+    fn amount() -> impl Strategy<Value = i64> {
+        0..1_000_i64
+    }
+
+    fn evidence() -> impl Strategy<Value = Evidence> {
+        prop_oneof![Just(Evidence::Exact), Just(Evidence::Inferred), Just(Evidence::Function)]
+    }
+
+    fn line_key() -> impl Strategy<Value = LineKey> {
+        (prop_oneof![Just("a.py"), Just("b.py")], 1..4_u32)
+            .prop_map(|(file, line)| LineKey { file: file.to_owned(), line })
+    }
+
+    fn kernel() -> impl Strategy<Value = Kernel> {
+        (amount(), amount(), amount(), 0..3_i64).prop_map(|(total, min, max, stream)| Kernel {
+            calls: 1,
+            total,
+            min,
+            max,
+            occupancy_time: i128::from(total) * 3,
+            streams: [stream].into(),
+            bytes: total,
+        })
+    }
+
+    prop_compose! {
+        fn line_books()(
+            function in prop_oneof![Just(""), Just("f"), Just("g"), Just("C.f")],
+            evidence in evidence(),
+            amounts in prop::array::uniform24(amount()),
+            step in 0..3_u32,
+            rank in 0..2_u32,
+            caller in line_key(),
+            kernel in kernel(),
+        ) -> LineBooks {
+            let n = |at: usize| amounts[at].unsigned_abs();
+            let name = || "mm".to_owned();
+            LineBooks {
+                function: function.to_owned(),
+                evidence,
+                calls: n(0),
+                ops: n(1),
+                cpu_self: amounts[2],
+                cpu_own: amounts[3],
+                cpu_total: amounts[4],
+                cpu_backward: amounts[5],
+                cuda_self: amounts[6],
+                cuda_own: amounts[7],
+                cuda_total: amounts[8],
+                cuda_backward: amounts[9],
+                kernels: n(10),
+                sync: amounts[11],
+                syncs: n(12),
+                idle_after_sync: amounts[13],
+                gpu_idle: amounts[14],
+                alloc: amounts[15],
+                allocs: n(16),
+                freed: amounts[17],
+                peak: amounts[18],
+                live: amounts[19],
+                steps: [(step, PerStep { cpu: amounts[20], cuda: amounts[21], sync: 1, gpu_idle: 2 })].into(),
+                by_device: [(DeviceKey { rank, device: 0 }, amounts[22])].into(),
+                by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, amounts[23])].into(),
+                kernel_table: [(KernelKey { name: name(), grid: [1; 3], block: [2; 3] }, kernel)].into(),
+                operators: [(name(), Operator { calls: 1, cpu: amounts[3], cuda: amounts[7] })].into(),
+                callers: [(caller.clone(), amounts[4])].into(),
+                callees: [(name(), Call { calls: 2, cpu: amounts[2] })].into(),
+                waits: [(caller, amounts[11])].into(),
+                allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: amounts[15], peak: 2, live: 3 })].into(),
+            }
+        }
+    }
+
+    prop_compose! {
+        /// A ledger whose books balance: what the lines do not hold is unattributed.
+        fn ledger()(
+            lines in prop::collection::btree_map(line_key(), line_books(), 0..4),
+            rest in prop::array::uniform5(amount()),
+            fit in prop_oneof![Just(SourceFit::Fits), Just(SourceFit::Edited), Just(SourceFit::Missing)],
+            is_own in any::<bool>(),
+            path in prop_oneof![Just(None), Just(Some("x/a.py")), Just(Some("y/a.py"))],
+            steps in prop::collection::btree_map(0..4_u32, amount(), 0..3),
+            rank in 0..2_u32,
+        ) -> Ledger {
+            let mut ledger = Ledger { lines, steps, ranks: 1, ..Ledger::default() };
+            let path = path.map(std::path::PathBuf::from);
+            ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_own, fit });
+            for (metric, rest) in Metric::ALL.into_iter().zip(rest) {
+                ledger.unattributed.charge(Reason::NoLaunch, metric, rest);
+                let own: i64 = ledger.lines.values().map(|line| line.own(metric)).sum();
+                *ledger.totals.get_mut(metric) = own + rest;
+            }
+            let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0] };
+            ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
+            ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
+            ledger
+        }
+    }
+
+    fn sum(parts: &[&Ledger]) -> Ledger {
+        let mut sum = Ledger::default();
+        parts.iter().for_each(|part| sum.merge(part));
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_merging_does_not_matter(a in ledger(), b in ledger(), c in ledger()) {
+            prop_assert_eq!(sum(&[&a, &b]), sum(&[&b, &a]));
+            prop_assert_eq!(sum(&[&sum(&[&a, &b]), &c]), sum(&[&a, &sum(&[&b, &c])]));
+        }
+
+        #[test]
+        fn merging_with_nothing_changes_nothing(a in ledger()) {
+            prop_assert_eq!(sum(&[&a]), a);
+        }
+
+        #[test]
+        fn merged_books_balance(a in ledger(), b in ledger()) {
+            let balances = sum(&[&a, &b]).balances();
+            prop_assert!(balances.iter().all(Balance::is_balanced), "{:?}", balances);
+        }
+    }
+
+    #[test]
+    fn a_nanosecond_that_is_missing_is_seen() {
+        let mut ledger = Ledger::default();
+        ledger.totals.cpu = 7;
+        ledger.unattributed.charge(Reason::NoStacks, Metric::Cpu, 6);
+        assert!(!ledger.balances()[0].is_balanced());
+        ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 1);
+        assert!(ledger.balances()[0].is_balanced());
+    }
+}
