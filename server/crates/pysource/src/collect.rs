@@ -1,0 +1,319 @@
+//! From the syntax tree to the tables of a [`Module`].
+
+use ruff_python_ast::token::{TokenKind, Tokens};
+use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
+use ruff_python_ast::{
+    Arguments, Comprehension, Expr, Identifier, Pattern, Stmt, StmtClassDef, StmtFunctionDef,
+};
+use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use crate::{Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
+
+/// Free stack below which the walk goes on on a new one: more than a level of the walk takes.
+const STACK_RED_ZONE: usize = 64 * 1024;
+/// Size of such a new stack.
+const STACK_SIZE: usize = 1024 * 1024;
+/// Stack that one level of the tree takes when it is dropped, rounded up generously (unoptimised builds).
+const DROP_STACK_PER_LEVEL: usize = 1024;
+
+/// Reads everything of `text` that [`Module`] tells.
+pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
+    let n_lines = lines.n_lines();
+    let module = Function {
+        name: "<module>".to_owned(),
+        qualified_name: "<module>".to_owned(),
+        kind: FunctionKind::Module,
+        first_line: 1,
+        def_line: 1,
+        body_first_line: 1,
+        last_line: n_lines,
+        parent: None,
+    };
+    let mut collector = Collector {
+        lines,
+        functions: vec![module],
+        loops: Vec::new(),
+        scope: 0,
+        call: None,
+        depth: 0,
+        deepest: 0,
+    };
+    if text.len() > u32::MAX as usize {
+        return Module {
+            functions: collector.functions,
+            n_lines,
+            has_errors: true,
+            ..Module::default()
+        };
+    }
+    let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
+    source_order::walk_module(&mut collector, parsed.syntax());
+    let Collector { functions, loops, deepest, .. } = collector;
+    let long_statements = long_statements(parsed.tokens(), lines);
+    let has_errors = !parsed.errors().is_empty();
+    // A tree is dropped recursively, without a look at the stack.
+    let stack = deepest * DROP_STACK_PER_LEVEL;
+    stacker::maybe_grow(stack + STACK_RED_ZONE, stack + STACK_SIZE, || drop(parsed));
+    Module { functions, loops, long_statements, n_lines, has_errors }
+}
+
+/// First and last line of each logical line that spans several.
+fn long_statements(tokens: &Tokens, lines: &LineIndex) -> Vec<(u32, u32)> {
+    let mut statements = Vec::new();
+    let mut start = None;
+    for token in tokens {
+        match token.kind() {
+            TokenKind::Newline | TokenKind::EndOfFile => {
+                if let Some(start) = start.take() {
+                    let (first, last) = (lines.line(start), lines.line(token.start().to_usize()));
+                    if first < last {
+                        statements.push((first, last));
+                    }
+                }
+            }
+            TokenKind::NonLogicalNewline
+            | TokenKind::Comment
+            | TokenKind::Indent
+            | TokenKind::Dedent => {}
+            _ => start = start.or(Some(token.start().to_usize())),
+        }
+    }
+    statements
+}
+
+struct Collector<'a> {
+    lines: &'a LineIndex,
+    functions: Vec<Function>,
+    loops: Vec<Loop>,
+    /// The function whose code is being walked.
+    scope: usize,
+    /// Where the arguments of the innermost call begin: a generator expression that is the only argument has no
+    /// brackets of its own, and CPython counts those of the call.
+    call: Option<TextSize>,
+    depth: usize,
+    deepest: usize,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        self.deeper(|this| match stmt {
+            Stmt::FunctionDef(def) => this.function(def),
+            Stmt::ClassDef(class) => this.class(class),
+            Stmt::For(it) => {
+                this.statement_loop(LoopKind::For, it.range, &it.body);
+                source_order::walk_stmt(this, stmt);
+            }
+            Stmt::While(it) => {
+                this.statement_loop(LoopKind::While, it.range, &it.body);
+                source_order::walk_stmt(this, stmt);
+            }
+            _ => source_order::walk_stmt(this, stmt),
+        });
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.deeper(|this| match expr {
+            Expr::Lambda(lambda) => {
+                let outer =
+                    this.enter("<lambda>", FunctionKind::Lambda, lambda.range, lambda.body.start());
+                let inner = std::mem::replace(&mut this.scope, outer);
+                if let Some(parameters) = &lambda.parameters {
+                    this.visit_parameters(parameters);
+                }
+                this.scope = inner;
+                this.visit_expr(&lambda.body);
+                this.scope = outer;
+            }
+            Expr::ListComp(it) => {
+                this.comprehension(
+                    "<listcomp>",
+                    FunctionKind::ListComp,
+                    it.range,
+                    &[&it.elt],
+                    &it.generators,
+                );
+            }
+            Expr::SetComp(it) => {
+                this.comprehension(
+                    "<setcomp>",
+                    FunctionKind::SetComp,
+                    it.range,
+                    &[&it.elt],
+                    &it.generators,
+                );
+            }
+            Expr::DictComp(it) => {
+                let key = it.key.as_deref();
+                let elements: Vec<&Expr> = key.into_iter().chain([&*it.value]).collect();
+                this.comprehension(
+                    "<dictcomp>",
+                    FunctionKind::DictComp,
+                    it.range,
+                    &elements,
+                    &it.generators,
+                );
+            }
+            Expr::Generator(it) => {
+                let start = this.call.filter(|_| !it.parenthesized).unwrap_or(it.start());
+                let range = TextRange::new(start.min(it.start()), it.end());
+                this.comprehension(
+                    "<genexpr>",
+                    FunctionKind::GenExpr,
+                    range,
+                    &[&it.elt],
+                    &it.generators,
+                );
+            }
+            _ => source_order::walk_expr(this, expr),
+        });
+    }
+
+    fn visit_arguments(&mut self, arguments: &'a Arguments) {
+        let outer = self.call.replace(arguments.start());
+        source_order::walk_arguments(self, arguments);
+        self.call = outer;
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        self.deeper(|this| source_order::walk_pattern(this, pattern));
+    }
+}
+
+impl Collector<'_> {
+    /// Walks one level further down.
+    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        stacker::maybe_grow(STACK_RED_ZONE, STACK_SIZE, || walk(self));
+        self.depth -= 1;
+    }
+
+    fn function(&mut self, def: &StmtFunctionDef) {
+        let decorator = def.decorator_list.first().map(|decorator| decorator.expression.start());
+        let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
+        let outer = self.enter_def(&def.name, kind, def.range, decorator, &def.body);
+        let inner = std::mem::replace(&mut self.scope, outer);
+        def.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
+        if let Some(type_params) = &def.type_params {
+            self.visit_type_params(type_params);
+        }
+        self.visit_parameters(&def.parameters);
+        if let Some(returns) = &def.returns {
+            self.visit_annotation(returns);
+        }
+        self.scope = inner;
+        self.visit_body(&def.body);
+        self.scope = outer;
+    }
+
+    fn class(&mut self, class: &StmtClassDef) {
+        let decorator = class.decorator_list.first().map(|decorator| decorator.expression.start());
+        let outer =
+            self.enter_def(&class.name, FunctionKind::Class, class.range, decorator, &class.body);
+        let inner = std::mem::replace(&mut self.scope, outer);
+        class.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
+        if let Some(type_params) = &class.type_params {
+            self.visit_type_params(type_params);
+        }
+        if let Some(arguments) = &class.arguments {
+            self.visit_arguments(arguments);
+        }
+        self.scope = inner;
+        self.visit_body(&class.body);
+        self.scope = outer;
+    }
+
+    fn statement_loop(&mut self, kind: LoopKind, range: TextRange, body: &[Stmt]) {
+        let header_line = self.line(range.start());
+        let first_line = body.first().map_or(header_line, |stmt| self.line(stmt.start()));
+        let last_line = body.last().map_or(header_line, |stmt| self.last_line(stmt.end()));
+        self.loops.push(Loop { kind, header_line, first_line, last_line, function: self.scope });
+    }
+
+    fn comprehension(
+        &mut self,
+        name: &str,
+        kind: FunctionKind,
+        range: TextRange,
+        elements: &[&Expr],
+        generators: &[Comprehension],
+    ) {
+        let body = elements.first().map_or(range.start(), |element| element.start());
+        let outer = self.enter(name, kind, range, body);
+        let (first_line, last_line) = (self.line(range.start()), self.last_line(range.end()));
+        let header_line = generators.first().map_or(first_line, |it| self.line(it.start()));
+        let kind = LoopKind::Comprehension;
+        self.loops.push(Loop { kind, header_line, first_line, last_line, function: self.scope });
+        elements.iter().for_each(|element| self.visit_expr(element));
+        for (row, generator) in generators.iter().enumerate() {
+            self.visit_expr(&generator.target);
+            if row == 0 {
+                // The first iterable is evaluated where the comprehension stands.
+                let inner = std::mem::replace(&mut self.scope, outer);
+                self.visit_expr(&generator.iter);
+                self.scope = inner;
+            } else {
+                self.visit_expr(&generator.iter);
+            }
+            generator.ifs.iter().for_each(|test| self.visit_expr(test));
+        }
+        self.scope = outer;
+    }
+}
+
+impl Collector<'_> {
+    /// Begins a `def` or class: [`Self::enter`], but while a name is still to be typed the body stays with the outer
+    /// function.
+    fn enter_def(
+        &mut self,
+        name: &Identifier,
+        kind: FunctionKind,
+        range: TextRange,
+        decorator: Option<TextSize>,
+        body: &[Stmt],
+    ) -> usize {
+        if name.is_empty() {
+            return self.scope;
+        }
+        let def_line = self.line(name.start());
+        let body = body.first().map_or(range.end(), Ranged::start);
+        let outer = self.enter(name, kind, range, body);
+        if let Some(function) = self.functions.last_mut() {
+            function.def_line = def_line;
+            function.first_line =
+                decorator.map_or(def_line, |start| self.lines.line(start.to_usize()));
+        }
+        outer
+    }
+
+    /// Begins a function: what is walked from here on is its code. The outer function is returned, to go back to.
+    fn enter(&mut self, name: &str, kind: FunctionKind, range: TextRange, body: TextSize) -> usize {
+        let parent = &self.functions[self.scope];
+        let qualified_name = match parent.kind {
+            FunctionKind::Module => name.to_owned(),
+            _ => format!("{}.{name}", parent.qualified_name),
+        };
+        let first_line = self.line(range.start());
+        self.functions.push(Function {
+            name: name.to_owned(),
+            qualified_name,
+            kind,
+            first_line,
+            def_line: first_line,
+            body_first_line: self.line(body),
+            last_line: self.last_line(range.end()).max(first_line),
+            parent: Some(self.scope),
+        });
+        std::mem::replace(&mut self.scope, self.functions.len() - 1)
+    }
+
+    fn line(&self, offset: TextSize) -> u32 {
+        self.lines.line(offset.to_usize())
+    }
+
+    /// The line of the last byte before `end`.
+    fn last_line(&self, end: TextSize) -> u32 {
+        self.lines.line(end.to_usize().saturating_sub(1))
+    }
+}

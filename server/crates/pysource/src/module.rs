@@ -1,0 +1,307 @@
+//! The functions, loops and statements of a file.
+
+use std::ops::RangeInclusive;
+
+use crate::{LineIndex, collect};
+
+/// What a Python file says. Plain tables: nothing of the text or its syntax tree is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Module {
+    /// In source order (outer before inner); the first is the module itself.
+    pub(crate) functions: Vec<Function>,
+    /// In source order.
+    pub(crate) loops: Vec<Loop>,
+    /// First and last line of each logical line that has more than one, in source order.
+    pub(crate) long_statements: Vec<(u32, u32)>,
+    pub(crate) n_lines: u32,
+    pub(crate) has_errors: bool,
+}
+
+/// Something that Python runs in a frame of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// The name in frames and tracebacks (`co_name`): `forward`, `<lambda>`, `<listcomp>`, `<module>`.
+    pub name: String,
+    /// The names of the functions and classes around it and its own, with dots: `SlowModel.forward`, `build.step`,
+    /// `build.<listcomp>`. What Python's `__qualname__` says, without `<locals>`.
+    pub qualified_name: String,
+    /// What it is.
+    pub kind: FunctionKind,
+    /// Line of the first decorator, else of the definition (`co_firstlineno`).
+    pub first_line: u32,
+    /// Line of `def`, `class` or `lambda`; of a comprehension, its bracket.
+    pub def_line: u32,
+    /// Line of the first statement of the body (a docstring counts), of a lambda's expression, of a comprehension's
+    /// element.
+    pub body_first_line: u32,
+    /// Last line.
+    pub last_line: u32,
+    /// The function, class or module whose code makes it, as an index into [`Module::functions`]; `None` for the module.
+    pub parent: Option<usize>,
+}
+
+impl Function {
+    /// Whether `line` is one of its lines.
+    #[must_use]
+    pub fn contains(&self, line: u32) -> bool {
+        (self.first_line..=self.last_line).contains(&line)
+    }
+}
+
+/// What a [`Function`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// The file itself, `<module>`.
+    Module,
+    /// The body of a class.
+    Class,
+    /// `def`.
+    Def,
+    /// `async def`.
+    AsyncDef,
+    /// `<lambda>`.
+    Lambda,
+    /// `<listcomp>`. This and the next two are frames up to Python 3.11.
+    ListComp,
+    /// `<setcomp>`.
+    SetComp,
+    /// `<dictcomp>`.
+    DictComp,
+    /// `<genexpr>`.
+    GenExpr,
+}
+
+/// Something that runs its lines again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Loop {
+    /// What it is.
+    pub kind: LoopKind,
+    /// First line of the statement; of a comprehension, the line of its first `for`.
+    pub header_line: u32,
+    /// First line of the body (`else` is not part of it); of a comprehension, of the whole expression.
+    pub first_line: u32,
+    /// Last line of the body; of a comprehension, of the whole expression.
+    pub last_line: u32,
+    /// What runs it, as an index into [`Module::functions`]: a comprehension is run by its own function.
+    pub function: usize,
+}
+
+/// What a [`Loop`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// `for` and `async for`.
+    For,
+    /// `while`.
+    While,
+    /// A comprehension or generator expression.
+    Comprehension,
+}
+
+impl Module {
+    /// Reads a text. Never fails: of a text with errors it gives what can be read.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        collect::collect(text, &LineIndex::new(text))
+    }
+
+    /// Whether the text is not valid Python (of any version), so that something may be missing.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.has_errors
+    }
+
+    /// Number of lines, as [`LineIndex::n_lines`].
+    #[must_use]
+    pub fn n_lines(&self) -> u32 {
+        self.n_lines
+    }
+
+    /// Everything that runs in a frame of its own, in source order, outer before inner; the first is the module.
+    #[must_use]
+    pub fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// All functions of a name (`co_name`), in source order.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &Function> {
+        self.functions.iter().filter(move |function| function.name == name)
+    }
+
+    /// The function that a line belongs to, for a reader: the innermost `def`, class body or lambda, else the module;
+    /// `None` past the end of the file. Decorators belong to what they decorate. A lambda has the lines after the one
+    /// on which it begins: what shares a line is called by the name of the `def`. A comprehension has none, because
+    /// whether it is a function depends on the version of Python.
+    #[must_use]
+    pub fn enclosing(&self, line: u32) -> Option<&Function> {
+        // Of nested functions the innermost begins last.
+        let begun = self.functions.partition_point(|function| function.first_line <= line);
+        self.functions[..begun].iter().rev().filter(|function| function.contains(line)).find(
+            |function| match function.kind {
+                FunctionKind::Module
+                | FunctionKind::Class
+                | FunctionKind::Def
+                | FunctionKind::AsyncDef => true,
+                FunctionKind::Lambda => line > function.first_line,
+                FunctionKind::ListComp
+                | FunctionKind::SetComp
+                | FunctionKind::DictComp
+                | FunctionKind::GenExpr => false,
+            },
+        )
+    }
+
+    /// The function of a recorded frame, by its name (`co_name`) and its line as recorded: the one that is defined on
+    /// that line, else the innermost of that name around it, because a frame that was open when recording began (and a
+    /// resumed generator) carries its current line. `None` if the text has no such function, so that it is not the one
+    /// that was recorded.
+    #[must_use]
+    pub fn definition(&self, name: &str, line: u32) -> Option<&Function> {
+        if name == "<module>" {
+            return self.functions.first();
+        }
+        self.named(name)
+            .find(|function| function.first_line == line)
+            .or_else(|| self.named(name).find(|function| function.def_line == line))
+            .or_else(|| self.named(name).filter(|function| function.contains(line)).last())
+    }
+
+    /// All loops in source order.
+    #[must_use]
+    pub fn loops(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// The first and last line of the statement on `line`: of the innermost simple statement, header of a compound
+    /// statement, or decorator. Statements that share a line (`a(); b()`) are told as one.
+    #[must_use]
+    pub fn statement_lines(&self, line: u32) -> RangeInclusive<u32> {
+        let after = self.long_statements.partition_point(|&(first, _)| first <= line);
+        match after.checked_sub(1).map(|row| self.long_statements[row]) {
+            Some((first, last)) if line <= last => first..=last,
+            _ => line..=line,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One line for each function but the module: its lines, name, and where these differ from the first line, the
+    /// definition (`d`) and the body (`b`); then one for each loop, with the function that runs it.
+    fn dump(text: &str) -> String {
+        let module = Module::parse(text);
+        let mut dump = String::new();
+        for function in &module.functions()[1..] {
+            let Function { first_line, def_line, body_first_line, last_line, .. } = function;
+            let def = if def_line == first_line { String::new() } else { format!(" d{def_line}") };
+            let body = if body_first_line == first_line {
+                String::new()
+            } else {
+                format!(" b{body_first_line}")
+            };
+            dump += &format!(
+                "{first_line}-{last_line} {:?} {}{def}{body}\n",
+                function.kind, function.qualified_name
+            );
+        }
+        for it in module.loops() {
+            let function = &module.functions()[it.function].qualified_name;
+            dump += &format!(
+                "{} {:?} {}-{} in {function}\n",
+                it.header_line, it.kind, it.first_line, it.last_line
+            );
+        }
+        dump
+    }
+
+    /// Compares a dump with the expected one, which is indented to fit in with the test.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let expected: String = expected
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .fold(String::new(), |text, line| text + line + "\n");
+        assert_eq!(dump(text), expected);
+    }
+
+    const TRAIN: &str = "\
+import torch
+
+@register
+@torch.compile(
+    fullgraph=True,
+)
+class SlowModel(torch.nn.Module):
+    scale = 2
+
+    @property
+    @cached
+    def depth(self):
+        return 3
+
+    def forward(self, x):
+        '''Doc.'''
+        for layer in self.layers:
+            x = layer(x)
+        else:
+            x = x + 1
+        while x.max() > 1:
+            x = x / 2
+        return x
+
+async def build(n,
+                key=lambda x: x,
+                ):
+    async def step():
+        async for batch in stream():
+            await batch
+    batch = [
+        make(i)
+        for i in range(n)
+        if i
+    ]
+    return sorted(batch, key=lambda it: (
+        it.size,
+        it.name,
+    ))
+";
+
+    #[test]
+    fn functions_and_loops() {
+        check(
+            TRAIN,
+            "
+            3-23 Class SlowModel d7 b8
+            10-13 Def SlowModel.depth d12 b13
+            15-23 Def SlowModel.forward b16
+            25-39 AsyncDef build b28
+            26-26 Lambda <lambda>
+            28-30 AsyncDef build.step b29
+            31-35 ListComp build.<listcomp> b32
+            36-39 Lambda build.<lambda>
+            17 For 18-18 in SlowModel.forward
+            21 While 22-22 in SlowModel.forward
+            29 For 30-30 in build.step
+            33 Comprehension 31-35 in build.<listcomp>
+            ",
+        );
+    }
+
+    #[test]
+    fn recorded_frames() {
+        let module = Module::parse(TRAIN);
+        let definition = |name, line| {
+            module.definition(name, line).map(|it| (&*it.qualified_name, it.first_line))
+        };
+        assert_eq!(definition("<module>", 17), Some(("<module>", 1)));
+        assert_eq!(definition("forward", 15), Some(("SlowModel.forward", 15)));
+        assert_eq!(definition("forward", 18), Some(("SlowModel.forward", 15)), "already open");
+        assert_eq!(definition("forward", 25), None);
+        assert_eq!(definition("depth", 10), definition("depth", 12), "by decorator or by def");
+        assert_eq!(definition("backward", 15), None);
+        assert_eq!(definition("<lambda>", 36), Some(("build.<lambda>", 36)));
+        assert_eq!(definition("step", 30), Some(("build.step", 28)));
+    }
+}
