@@ -1,0 +1,224 @@
+//! What a pickle holds, as an arena: values refer to each other by handle, so that a frame that thousands of stacks
+//! share is stored once, and neither depth nor cycles matter to anything that drops or walks it.
+
+use profile::{Interner, StrId};
+
+/// A value of the arena. Integers of 31 bits (most lines, many sizes) are the handle itself and take no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Handle(u32);
+
+impl Handle {
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const FALSE: Self = Self(1);
+    pub(crate) const TRUE: Self = Self(2);
+    const INLINE: u32 = 1 << 31;
+
+    /// The row of a value that is stored, or `None` for one that is in its handle.
+    pub(crate) fn row(self) -> Option<usize> {
+        (self.0 & Self::INLINE == 0).then_some(self.0 as usize)
+    }
+}
+
+/// One value, 16 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    None,
+    Bool(bool),
+    Int(i64),
+    /// An integer from 2⁶³ to 2⁶⁴ − 1.
+    Unsigned(u64),
+    Text(StrId),
+    List(Chain),
+    Tuple(Chain),
+    /// Keys and values in turns. A key may occur twice: the last counts.
+    Dict(Chain),
+    /// A set, whose items nothing asks for.
+    Set,
+    /// A float, bytes, or an integer of more than 64 bits: no table has a column for them.
+    Scalar,
+}
+
+/// The items of a container: a chain of runs in one common buffer, because containers grow while others are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chain {
+    first: u32,
+    last: u32,
+    /// Where in the file the container begins; the last offset that fits where it lies beyond 4 GiB.
+    offset: u32,
+}
+
+const NO_RUN: u32 = u32::MAX;
+
+impl Chain {
+    pub(crate) fn new(offset: usize) -> Self {
+        Self { first: NO_RUN, last: NO_RUN, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.first == NO_RUN
+    }
+
+    pub(crate) fn offset(self) -> u64 {
+        u64::from(self.offset)
+    }
+}
+
+#[derive(Debug)]
+struct Run {
+    start: u32,
+    len: u32,
+    next: u32,
+}
+
+/// The arena is full: handles have 31 bits.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+/// All values of one pickle.
+#[derive(Debug)]
+pub(crate) struct Values {
+    rows: Vec<Value>,
+    items: Vec<Handle>,
+    runs: Vec<Run>,
+    texts: Interner,
+    /// The one value of each distinct text.
+    text_values: Vec<Handle>,
+}
+
+impl Values {
+    pub(crate) fn new() -> Self {
+        Self {
+            rows: vec![Value::None, Value::Bool(false), Value::Bool(true)],
+            items: Vec::new(),
+            runs: Vec::new(),
+            texts: Interner::default(),
+            text_values: Vec::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, handle: Handle) -> Value {
+        match handle.row() {
+            Some(row) => self.rows[row],
+            None => Value::Int(i64::from(handle.0 & !Handle::INLINE)),
+        }
+    }
+
+    /// Number of stored values; the rows of handles are `0..len`.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The distinct texts.
+    pub(crate) fn texts(&self) -> &Interner {
+        &self.texts
+    }
+
+    /// The items of a container, run by run; the runs of a dict hold whole pairs.
+    pub(crate) fn runs(&self, chain: Chain) -> impl Iterator<Item = &[Handle]> {
+        let mut next = chain.first;
+        std::iter::from_fn(move || {
+            let run = self.runs.get(next as usize)?;
+            next = run.next;
+            Some(&self.items[run.start as usize..(run.start + run.len) as usize])
+        })
+    }
+
+    /// The keys and values of a dict.
+    pub(crate) fn pairs(&self, chain: Chain) -> impl Iterator<Item = (Handle, Handle)> {
+        self.runs(chain).flat_map(|run| run.chunks_exact(2).map(|pair| (pair[0], pair[1])))
+    }
+
+    pub(crate) fn add(&mut self, value: Value) -> Result<Handle, Full> {
+        match u32::try_from(self.rows.len()) {
+            Ok(row) if row < Handle::INLINE => {
+                self.rows.push(value);
+                Ok(Handle(row))
+            }
+            _ => Err(Full),
+        }
+    }
+
+    pub(crate) fn add_int(&mut self, int: i64) -> Result<Handle, Full> {
+        match u32::try_from(int) {
+            Ok(small) if small < Handle::INLINE => Ok(Handle(small | Handle::INLINE)),
+            _ => self.add(Value::Int(int)),
+        }
+    }
+
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<Handle, Full> {
+        let id = self.texts.intern(text);
+        if let Some(&known) = self.text_values.get(id.index()) {
+            return Ok(known);
+        }
+        let handle = self.add(Value::Text(id))?;
+        self.text_values.push(handle);
+        Ok(handle)
+    }
+
+    /// Puts another value in the place of a stored one: a container that has grown.
+    pub(crate) fn set(&mut self, handle: Handle, value: Value) {
+        if let Some(row) = handle.row() {
+            self.rows[row] = value;
+        }
+    }
+
+    /// The chain with `more` behind its items.
+    pub(crate) fn extend(&mut self, mut chain: Chain, more: &[Handle]) -> Result<Chain, Full> {
+        if more.is_empty() {
+            return Ok(chain);
+        }
+        let start = u32::try_from(self.items.len()).map_err(|_| Full)?;
+        u32::try_from(self.items.len() + more.len()).map_err(|_| Full)?;
+        let len = u32::try_from(more.len()).map_err(|_| Full)?;
+        self.items.extend_from_slice(more);
+        match self.runs.get_mut(chain.last as usize) {
+            Some(last) if last.start + last.len == start => last.len += len,
+            _ => {
+                let run = u32::try_from(self.runs.len()).map_err(|_| Full)?;
+                self.runs.push(Run { start, len, next: NO_RUN });
+                match self.runs.get_mut(chain.last as usize) {
+                    Some(last) => last.next = run,
+                    None => chain.first = run,
+                }
+                chain.last = run;
+            }
+        }
+        Ok(chain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_sixteen_bytes_and_a_small_integer_none() {
+        assert_eq!(size_of::<Value>(), 16);
+        let mut values = Values::new();
+        let before = values.len();
+        let small = values.add_int((1 << 31) - 1).unwrap();
+        assert_eq!(values.get(small), Value::Int((1 << 31) - 1));
+        assert_eq!(values.len(), before);
+        for large in [-1, 1 << 31, i64::MAX] {
+            let handle = values.add_int(large).unwrap();
+            assert_eq!(values.get(handle), Value::Int(large));
+        }
+        assert_eq!(values.len(), before + 3);
+    }
+
+    #[test]
+    fn containers_that_grow_in_turns_keep_their_own_items() {
+        let mut values = Values::new();
+        let int = |values: &mut Values, it| values.add_int(it).unwrap();
+        let (one, two, three) = (int(&mut values, 1), int(&mut values, 2), int(&mut values, 3));
+        let (mut a, mut b) = (Chain::new(0), Chain::new(0));
+        a = values.extend(a, &[one]).unwrap();
+        a = values.extend(a, &[two]).unwrap();
+        b = values.extend(b, &[three]).unwrap();
+        a = values.extend(a, &[three, one]).unwrap();
+        let all = |chain| values.runs(chain).flatten().copied().collect::<Vec<_>>();
+        assert_eq!(all(a), [one, two, three, one]);
+        assert_eq!(all(b), [three]);
+        assert_eq!(values.runs.len(), 3, "a run that ends the buffer is extended in place");
+    }
+}
