@@ -1,6 +1,7 @@
 //! Every distinct string once, in one buffer.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::hash::Hasher;
+use std::ops::Range;
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
@@ -14,36 +15,40 @@ pub struct Interner {
     text: String,
     ends: Vec<usize>,
     table: HashTable<StrId>,
-    hasher: BuildHasherDefault<FxHasher>,
 }
 
 impl Interner {
     /// The handle of `string`, which is stored if it was not seen before.
     pub fn intern(&mut self, string: &str) -> StrId {
-        let Self { text, ends, table, hasher } = self;
-        let hash = hasher.hash_one(string);
-        let found = table.find(hash, |&id| slice(text, ends, id) == string);
+        let Self { text, ends, table } = self;
+        let hash = hash(string.as_bytes());
+        let found = table.find(hash, |&id| slice(text, ends, id) == string.as_bytes());
         if let Some(&id) = found {
             return id;
         }
         let id = StrId::from_index(ends.len());
         text.push_str(string);
         ends.push(text.len());
-        table.insert_unique(hash, id, |&id| hasher.hash_one(slice(text, ends, id)));
+        table.insert_unique(hash, id, |&id| self::hash(slice(text, ends, id)));
         id
     }
 
     /// The handle of `string` if it is in the recording.
     #[must_use]
     pub fn find(&self, string: &str) -> Option<StrId> {
-        let hash = self.hasher.hash_one(string);
-        self.table.find(hash, |&id| self.get(id) == string).copied()
+        self.find_bytes(string.as_bytes())
+    }
+
+    /// Like [`Self::find`], for bytes that may not be UTF-8: a reader need not validate text that it has seen before.
+    #[must_use]
+    pub fn find_bytes(&self, bytes: &[u8]) -> Option<StrId> {
+        self.table.find(hash(bytes), |&id| slice(&self.text, &self.ends, id) == bytes).copied()
     }
 
     /// The text behind `id`; empty for [`StrId::NONE`].
     #[must_use]
     pub fn get(&self, id: StrId) -> &str {
-        if id.index() < self.ends.len() { slice(&self.text, &self.ends, id) } else { "" }
+        if id.index() < self.ends.len() { &self.text[range(&self.ends, id)] } else { "" }
     }
 
     /// Number of distinct strings; handles are `0..len`.
@@ -67,10 +72,20 @@ impl Interner {
     }
 }
 
-fn slice<'a>(text: &'a str, ends: &[usize], id: StrId) -> &'a str {
+fn slice<'a>(text: &'a str, ends: &[usize], id: StrId) -> &'a [u8] {
+    &text.as_bytes()[range(ends, id)]
+}
+
+fn range(ends: &[usize], id: StrId) -> Range<usize> {
     let index = id.index();
     let start = if index == 0 { 0 } else { ends[index - 1] };
-    &text[start..ends[index]]
+    start..ends[index]
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -89,6 +104,8 @@ mod tests {
             assert_eq!(interner.find(word), Some(id));
         }
         assert_eq!(interner.find("aten::mul"), None);
+        assert_eq!(interner.find_bytes("é".as_bytes()), interner.find("é"));
+        assert_eq!(interner.find_bytes(b"\xff"), None);
         assert_eq!(interner.get(StrId::NONE), "");
     }
 }
