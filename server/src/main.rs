@@ -1,1 +1,71 @@
-fn main() {}
+//! The `perfline` command.
+//!
+//! *Owns*: options, exit status, the progress bar, and what the commands print. Each command writes to a
+//! `&mut dyn Write`, from a loaded [`loader::Run`].
+//!
+//! *Never*: attributes anything, words or formats a number for people (that is `ide`'s), speaks LSP (that is `lsp`'s).
+//!
+//! *The tests that say so*: beside each command, from a ledger built by hand to the text it prints; `tests/process.rs`
+//! for what only a process shows.
+
+mod args;
+mod commands;
+mod figures;
+mod inputs;
+mod numbers;
+mod sources;
+mod summary;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod testing;
+
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use commands::Failure;
+use terminal::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli.command) {
+        Ok(code) => code,
+        // The reader of our output has seen enough, as `head` does.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            inputs::tell(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<ExitCode, Failure> {
+    let run = inputs::load(command.recording())?;
+    let terminal = Terminal::of_stdout();
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let code = match command {
+        Command::Annotate(args) => {
+            commands::annotate::write(&mut out, &run, args, &sources::Disk, &terminal)?;
+            ExitCode::SUCCESS
+        }
+        Command::Lines(args) => {
+            commands::lines::write(&mut out, &run, args)?;
+            ExitCode::SUCCESS
+        }
+        Command::Report(args) => {
+            let exceeded = commands::report::write(&mut out, &run, args, &terminal)?;
+            for limit in &exceeded {
+                inputs::tell(limit);
+            }
+            if exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
+        }
+    };
+    out.flush()?;
+    // Numbers that lack an input are printed, but never taken for whole.
+    Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })
+}

@@ -1,0 +1,203 @@
+//! Options and help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  perfline annotate                                   the newest recording below this folder, on your source
+  perfline annotate trace.json.gz --root ~/project    a trace recorded elsewhere
+  perfline annotate trace.json.gz snapshot.pickle     a trace and a CUDA memory snapshot of the same run
+  perfline report rank0.json.gz rank1.json.gz         two ranks, added up
+  perfline report --max-sync-ms-per-step 2            for CI: exit status 1 when steps wait longer than that
+  perfline lines trace.json.gz --format csv | head    for other programs
+
+Exit status: 0 good, 1 a stated limit was exceeded, 2 wrong usage or unreadable input.";
+
+/// PyTorch profiler data on the source line that caused it.
+///
+/// Reads torch.profiler traces (best recorded with with_stack=True) and CUDA memory snapshots, and charges CPU time,
+/// CUDA time, waits, device idle time and allocated bytes to the lines of your Python source.
+#[derive(Debug, Parser)]
+#[command(name = "perfline", version, after_help = EXAMPLES, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Annotate(Annotate),
+    Lines(Lines),
+    Report(Report),
+}
+
+impl Command {
+    /// The recording that the command reads.
+    pub(crate) fn recording(&self) -> &Recording {
+        match self {
+            Self::Annotate(args) => &args.recording,
+            Self::Lines(args) => &args.recording,
+            Self::Report(args) => &args.recording,
+        }
+    }
+}
+
+/// What to load, and against which source.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Recording {
+    /// Traces and memory snapshots of one run, added up; a folder stands for the newest recording below it [default:
+    /// the current folder]
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Folder of your code: lines in it are yours, all others are a library's
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+
+    /// Folder of library code (site-packages), repeatable [default: those of the active Python environment]
+    #[arg(long = "site", value_name = "DIR")]
+    pub(crate) sites: Vec<PathBuf>,
+
+    /// Pretend that the recording names no line exactly, to measure how well lines are inferred
+    #[arg(long)]
+    pub(crate) ignore_exact: bool,
+}
+
+/// Your source with what each line costs beside it, hottest file first
+///
+/// Shows the lines that have something to say, with their surroundings and the head of their function. Columns, where
+/// the recording has them:
+///
+///   share      of the step, host or device, whichever is larger
+///   cpu own    thread time while this was the innermost line of your code
+///   cpu total  thread time while the line was anywhere on the stack
+///   cuda own   time of the kernels and copies launched from the line
+///   backward   time of the backward pass that this forward line caused
+///   wait       thread time blocked, waiting for the device
+///   gpu idle   device idle time while the launching thread was on the line
+///   alloc      bytes allocated
+///   calls      Python and built-in calls made from the line
+///   kernels    kernels launched from the line
+///
+/// A mark before the numbers tells how the line is known: none, the recording names it; ~ it was inferred from the
+/// source and the order of events; fn the function is all that is known, and the numbers on its def line are the part
+/// that could not be put on one of its lines.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Annotate {
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+
+    /// Mean per step, or the sum over the recording [default: step where the recording has steps]
+    #[arg(long, value_enum)]
+    pub(crate) per: Option<Per>,
+
+    /// Lines of source shown around each line that has something to say
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) context: u32,
+
+    /// Least share, in percent, that a line needs to be shown
+    #[arg(long, value_name = "PCT", default_value_t = 0.5, value_parser = percent)]
+    pub(crate) threshold: f64,
+
+    /// Library files too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// What numbers stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Per {
+    /// Mean per step and rank.
+    Step,
+    /// Sum over the recording.
+    Run,
+}
+
+/// Every line with everything it was charged with, for other programs (perfline.lines/1)
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Lines {
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+
+    /// JSON has totals and inputs too; CSV has the lines alone
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Json,
+    Csv,
+}
+
+/// Totals, steps, devices, hottest lines, waits, losses and the books; limits for CI
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Report {
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+
+    /// Lines listed in each table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// Exit status 1 if one of them is exceeded. A recording without steps counts as one step.
+#[derive(Debug, Clone, Default, Args)]
+#[command(
+    next_help_heading = "Limits (exit status 1 when exceeded; a recording without steps counts as one)"
+)]
+pub(crate) struct Limits {
+    /// Longest mean step
+    #[arg(long, value_name = "MS", value_parser = not_negative)]
+    pub(crate) max_step_ms: Option<f64>,
+
+    /// Longest time blocked waiting for the device, per step and rank
+    #[arg(long, value_name = "MS", value_parser = not_negative)]
+    pub(crate) max_sync_ms_per_step: Option<f64>,
+
+    /// Largest share of the devices' time without work
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub(crate) max_gpu_idle_pct: Option<f64>,
+
+    /// Largest share of CPU time, and of CUDA time, that has no line
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub(crate) max_unattributed_pct: Option<f64>,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let value = not_negative(text)?;
+    if value <= 100.0 { Ok(value) } else { Err("a percentage is at most 100".to_owned()) }
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(value) if value.is_finite() && 0.0 <= value => Ok(value),
+        _ => Err("a number that is not negative is needed".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        assert_eq!(percent("0.5"), Ok(0.5));
+        assert_eq!(percent("5%"), Ok(5.0));
+        assert!(percent("101").is_err());
+        assert!(percent("NaN").is_err());
+        assert!(not_negative("-1").is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! `perfline lines`: the machine-readable contract `perfline.lines/1` (docs/cli.md).
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use ledger::{Balance, Books, Ledger, LineBooks, LineKey, Metric};
+use loader::{Input, Run};
+
+use crate::args::{Format, Lines};
+use crate::numbers::micros;
+use crate::sources;
+use crate::summary::warning;
+
+/// Prints every line of `run`, and in JSON all that surrounds them.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub(crate) fn write(out: &mut dyn Write, run: &Run, args: &Lines) -> io::Result<()> {
+    let rows = rows(&run.merged, &args.recording.root);
+    match args.format {
+        Format::Json => json(out, run, &rows),
+        Format::Csv => csv(out, &rows),
+    }
+}
+
+fn json(out: &mut dyn Write, run: &Run, rows: &[(LineKey, LineBooks)]) -> io::Result<()> {
+    let ledger = &run.merged;
+    writeln!(out, r#"{{"schema": "perfline.lines/1","#)?;
+    write_list(out, "inputs", run.inputs.iter().map(|it| object(&input(it))))?;
+    writeln!(out, ",")?;
+    let failures: Vec<_> = run.failures.iter().map(|it| Value::text(it).json()).collect();
+    writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
+    writeln!(out, r#" "steps": {},"#, ledger.steps.len())?;
+    writeln!(out, r#" "totals": {},"#, object(&amounts(&ledger.totals)))?;
+    writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
+    writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
+    write_list(out, "lines", rows.iter().map(|(key, books)| object(&columns(key, books))))?;
+    writeln!(out, "}}")
+}
+
+fn csv(out: &mut dyn Write, rows: &[(LineKey, LineBooks)]) -> io::Result<()> {
+    let names = columns(&LineKey { file: String::new(), line: 0 }, &LineBooks::default())
+        .map(|(name, _)| name);
+    writeln!(out, "{}", names.join(","))?;
+    for (key, books) in rows {
+        writeln!(out, "{}", columns(key, books).map(|(_, value)| value.csv()).join(","))?;
+    }
+    Ok(())
+}
+
+/// The columns of a line by name, in the order of the contract.
+fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 20] {
+    [
+        ("file", Value::text(&key.file)),
+        ("line", Value::number(key.line)),
+        ("function", Value::text(&it.function)),
+        ("evidence", Value::text(it.evidence.name())),
+        ("calls", Value::number(it.calls)),
+        ("ops", Value::number(it.ops)),
+        ("cpu_self_us", Value::number(micros(it.cpu_self))),
+        ("cpu_own_us", Value::number(micros(it.cpu_own))),
+        ("cpu_total_us", Value::number(micros(it.cpu_total))),
+        ("cpu_backward_us", Value::number(micros(it.cpu_backward))),
+        ("cuda_own_us", Value::number(micros(it.cuda_own))),
+        ("cuda_total_us", Value::number(micros(it.cuda_total))),
+        ("cuda_backward_us", Value::number(micros(it.cuda_backward))),
+        ("kernels", Value::number(it.kernels)),
+        ("sync_us", Value::number(micros(it.sync))),
+        ("syncs", Value::number(it.syncs)),
+        ("gpu_idle_us", Value::number(micros(it.gpu_idle))),
+        ("alloc_bytes", Value::number(it.alloc)),
+        ("freed_bytes", Value::number(it.freed)),
+        ("peak_bytes", Value::number(it.peak)),
+    ]
+}
+
+/// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
+fn rows(ledger: &Ledger, root: &Path) -> Vec<(LineKey, LineBooks)> {
+    let names = sources::names(ledger, root);
+    // Two spellings of one file (`train.py`, `/home/me/train.py`) may lead to one name: merging makes one line of them.
+    let mut renamed = Ledger::default();
+    for (key, books) in &ledger.lines {
+        let file = names.get(key.file.as_str()).unwrap_or(&key.file).clone();
+        let line = BTreeMap::from([(LineKey { file, line: key.line }, books.clone())]);
+        renamed.merge(&Ledger { lines: line, ..Ledger::default() });
+    }
+    let mut rows: Vec<_> = renamed.lines.into_iter().collect();
+    // The map is in order of file and line, and the sort is stable.
+    rows.sort_by_key(|(_, books)| std::cmp::Reverse(books.cpu_own));
+    rows
+}
+
+fn input(input: &Input) -> Vec<(&'static str, Value)> {
+    let warnings =
+        input.warnings.iter().map(|it| Value::text(&warning(it)).json()).collect::<Vec<_>>();
+    vec![
+        ("path", Value::text(&input.path.display().to_string())),
+        ("kind", Value::text(input.kind.name())),
+        ("rank", Value::number(input.rank)),
+        ("events", Value::number(input.events)),
+        ("bytes", Value::number(input.bytes)),
+        ("complete", Value::Json(input.complete.to_string())),
+        ("warnings", Value::Json(format!("[{}]", warnings.join(", ")))),
+    ]
+}
+
+fn amounts(books: &Books) -> Vec<(&'static str, Value)> {
+    Metric::ALL.map(|metric| (field(metric), amount(metric, books.get(metric)))).into()
+}
+
+fn unattributed(ledger: &Ledger) -> Vec<(&'static str, Value)> {
+    let mut fields = amounts(&ledger.unattributed.sum());
+    let reasons: Vec<_> = ledger
+        .unattributed
+        .iter()
+        .map(|(reason, books)| {
+            let there = Metric::ALL.into_iter().filter(|&metric| books.get(metric) != 0);
+            let amounts: Vec<_> =
+                there.map(|metric| (field(metric), amount(metric, books.get(metric)))).collect();
+            (reason.name(), Value::Json(object(&amounts)))
+        })
+        .collect();
+    fields.push(("reasons", Value::Json(object(&reasons))));
+    fields
+}
+
+fn books(ledger: &Ledger) -> Vec<(&'static str, Value)> {
+    let balances = ledger.balances();
+    let mut fields =
+        vec![("balanced", Value::Json(balances.iter().all(Balance::is_balanced).to_string()))];
+    fields.extend(balances.map(|it| {
+        let sides = [
+            ("lines", amount(it.metric, it.lines)),
+            ("unattributed", amount(it.metric, it.unattributed)),
+            ("total", amount(it.metric, it.total)),
+        ];
+        (field(it.metric), Value::Json(object(&sides)))
+    }));
+    fields
+}
+
+fn field(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "cpu_us",
+        Metric::Cuda => "cuda_us",
+        Metric::GpuIdle => "gpu_idle_us",
+        Metric::Sync => "sync_us",
+        Metric::Alloc => "alloc_bytes",
+    }
+}
+
+fn amount(metric: Metric, amount: i64) -> Value {
+    match metric {
+        Metric::Alloc => Value::number(amount),
+        _ => Value::number(micros(amount)),
+    }
+}
+
+/// A field of the output.
+enum Value {
+    Text(String),
+    /// JSON text. Numbers are decimal digits from integers, never through a float.
+    Json(String),
+}
+
+impl Value {
+    fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+
+    fn number(number: impl ToString) -> Self {
+        Self::Json(number.to_string())
+    }
+
+    fn json(&self) -> String {
+        match self {
+            Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+            Self::Json(text) => text.clone(),
+        }
+    }
+
+    /// RFC 4180.
+    fn csv(&self) -> String {
+        match self {
+            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            }
+            Self::Text(text) | Self::Json(text) => text.clone(),
+        }
+    }
+}
+
+fn object(fields: &[(&str, Value)]) -> String {
+    let fields: Vec<_> =
+        fields.iter().map(|(name, value)| format!("\"{name}\": {}", value.json())).collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// One entry a line, so that `grep` finds whole entries.
+fn write_list(
+    out: &mut dyn Write,
+    name: &str,
+    entries: impl Iterator<Item = String>,
+) -> io::Result<()> {
+    write!(out, " \"{name}\": [")?;
+    for (index, entry) in entries.enumerate() {
+        write!(out, "{}\n  {entry}", if index == 0 { "" } else { "," })?;
+    }
+    write!(out, "]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    use ledger::SourceFile;
+
+    use crate::args::Recording;
+    use crate::testing::{expect, training};
+
+    fn lines(run: &Run, format: Format) -> String {
+        let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
+        let mut out = Vec::new();
+        write(&mut out, run, &Lines { recording, format }).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn json_is_the_contract_one_entry_a_line() {
+        let text = lines(&training(), Format::Json);
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        expect(
+            &text,
+            r#"
+{"schema": "perfline.lines/1",
+ "inputs": [
+  {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
+ "failures": [],
+ "steps": 2,
+ "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728},
+ "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "reasons": {"no_python_frame": {"cpu_us": 600}}},
+ "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}},
+ "lines": [
+  {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0},
+  {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576},
+  {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0},
+  {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0},
+  {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0},
+  {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0}]}
+"#,
+        );
+    }
+
+    #[test]
+    fn an_empty_recording_is_valid_json_too() {
+        let run = Run {
+            inputs: Vec::new(),
+            failures: Vec::new(),
+            ranks: Vec::new(),
+            merged: Ledger::default(),
+        };
+        let value: serde_json::Value = serde_json::from_str(&lines(&run, Format::Json)).unwrap();
+        assert_eq!(value["lines"], serde_json::json!([]));
+        assert_eq!(value["totals"]["cpu_us"], serde_json::json!(0));
+    }
+
+    #[test]
+    fn csv_has_the_same_columns_and_quotes_what_needs_it() {
+        let text = lines(&training(), Format::Csv);
+        assert_eq!(
+            text.lines().next(),
+            Some(
+                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes"
+            )
+        );
+        assert_eq!(
+            text.lines().find(|it| it.starts_with("helper")),
+            Some("helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0")
+        );
+        assert_eq!(text.lines().count(), 1 + 6);
+    }
+
+    #[test]
+    fn two_spellings_of_a_file_below_the_root_are_one() {
+        let mut run = training();
+        let twin = run.merged.files["train.py"].clone();
+        let twin = SourceFile { recorded: "/home/me/train.py".to_owned(), ..twin };
+        run.merged.files.insert(twin.recorded.clone(), twin);
+        let books = run.merged.lines[&LineKey { file: "train.py".to_owned(), line: 17 }].clone();
+        run.merged.lines.insert(LineKey { file: "/home/me/train.py".to_owned(), line: 17 }, books);
+        let text = lines(&run, Format::Csv);
+        let mine: Vec<&str> = text.lines().filter(|it| it.contains("train.py,17,")).collect();
+        assert_eq!(
+            mine,
+            [
+                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152"
+            ]
+        );
+    }
+}

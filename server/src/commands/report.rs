@@ -1,0 +1,430 @@
+//! `perfline report`: a recording at a glance, its losses and its books; limits for CI.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
+use loader::Run;
+
+use crate::args::{Limits, Report};
+use crate::figures::{Column, Scale, mark, steps};
+use crate::numbers::{bytes, count, duration, exact, metric, percent};
+use crate::sources;
+use crate::summary::{self, warning};
+use crate::table::{Align, Table};
+use crate::terminal::{ALARM, STRONG, Terminal, clean, cut};
+
+/// Prints the report and gives the limits that the recording exceeds, one sentence each.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    run: &Run,
+    args: &Report,
+    terminal: &Terminal,
+) -> io::Result<Vec<String>> {
+    let scale = Scale::new(run, None);
+    for line in summary::lines(run, &scale, terminal) {
+        writeln!(out, "{line}")?;
+    }
+    let names = sources::names(&run.merged, &args.recording.root);
+    let lines = Lines { ledger: &run.merged, scale: &scale, names, top: args.top };
+    let sections = [
+        ("Totals", totals(&run.merged, &scale)),
+        ("Steps", durations(run)),
+        ("Devices", devices(&run.merged)),
+        ("Lines by own CPU time", lines.hottest(Column::CpuOwn)),
+        ("Lines by own CUDA time", lines.hottest(Column::CudaOwn)),
+        ("Lines that wait for the device", lines.waits()),
+        ("Inputs", inputs(run)),
+        ("Books", books(&run.merged)),
+    ];
+    for (title, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
+        writeln!(out, "\n{}", terminal.paint(STRONG, title))?;
+        table.write(out, terminal)?;
+        if *title == "Inputs" {
+            oddities(out, run, terminal)?;
+        }
+    }
+    let exceeded = exceeded(run, &args.limits);
+    for line in &exceeded {
+        writeln!(out, "\n{}", terminal.paint(ALARM, line))?;
+    }
+    Ok(exceeded)
+}
+
+fn totals(ledger: &Ledger, scale: &Scale) -> Table {
+    let mut table = Table::new(&[("", Align::Left), ("run", Align::Right)]);
+    if scale.steps.is_some() {
+        table.add_column("per step", Align::Right);
+    }
+    table.add_column("on lines", Align::Right);
+    for balance in ledger.balances().iter().filter(|it| it.total != 0) {
+        let text =
+            |amount| if balance.metric == Metric::Alloc { bytes(amount) } else { duration(amount) };
+        let mut row = vec![metric(balance.metric).to_owned(), text(balance.total)];
+        if scale.steps.is_some() {
+            row.push(text(scale.mean(balance.total)));
+        }
+        row.push(percent(balance.lines as f64 / balance.total as f64));
+        table.add_row(row);
+    }
+    table
+}
+
+fn durations(run: &Run) -> Table {
+    let mut table = Table::new(&[
+        ("rank", Align::Right),
+        ("steps", Align::Right),
+        ("mean", Align::Right),
+        ("shortest", Align::Right),
+        ("longest", Align::Right),
+    ]);
+    for rank in &run.ranks {
+        let steps = &rank.ledger.steps;
+        let (Some(least), Some(most)) = (steps.values().min(), steps.values().max()) else {
+            continue;
+        };
+        let mean = steps.values().sum::<Ns>() / i64::try_from(steps.len()).unwrap_or(i64::MAX);
+        table.add_row(vec![
+            rank.rank.to_string(),
+            steps.len().to_string(),
+            duration(mean),
+            duration(*least),
+            duration(*most),
+        ]);
+    }
+    table
+}
+
+fn devices(ledger: &Ledger) -> Table {
+    let mut table = Table::new(&[
+        ("rank", Align::Right),
+        ("device", Align::Right),
+        ("busy", Align::Right),
+        ("idle", Align::Right),
+        ("utilisation", Align::Right),
+        ("all streams", Align::Right),
+        ("name", Align::Left),
+    ]);
+    for (key, it) in &ledger.devices {
+        let span = it.busy + it.idle;
+        table.add_row(vec![
+            key.rank.to_string(),
+            key.device.to_string(),
+            duration(it.busy),
+            duration(it.idle),
+            if span == 0 { String::new() } else { percent(it.busy as f64 / span as f64) },
+            duration(it.time),
+            it.name.clone(),
+        ]);
+    }
+    table
+}
+
+/// What the tables of lines are made from.
+struct Lines<'a> {
+    ledger: &'a Ledger,
+    scale: &'a Scale,
+    /// Names of files by key.
+    names: BTreeMap<&'a str, String>,
+    /// How many lines a table has at most.
+    top: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines with most of `column`, library lines among them where nothing of yours was on the stack.
+    fn hottest(&self, column: Column) -> Table {
+        let title = if self.scale.steps.is_some() { "per step" } else { "run" };
+        let mut table = Table::new(&[
+            (title, Align::Right),
+            ("share", Align::Right),
+            ("", Align::Left),
+            ("line", Align::Left),
+            ("function", Align::Left),
+        ]);
+        for (key, it) in self.ranked(|it| self.scale.value(column, it)) {
+            let value = self.scale.value(column, it);
+            table.add_row(vec![
+                column.text(value),
+                percent(self.scale.share(column, value)),
+                mark(it.evidence).to_owned(),
+                self.place(key),
+                it.function.clone(),
+            ]);
+        }
+        table
+    }
+
+    fn waits(&self) -> Table {
+        let mut table = Table::new(&[
+            (if self.scale.steps.is_some() { "waits/step" } else { "waits" }, Align::Right),
+            ("wait", Align::Right),
+            ("idle after", Align::Right),
+            ("", Align::Left),
+            ("line", Align::Left),
+            ("waits for", Align::Left),
+        ]);
+        for (key, it) in self.ranked(|it| self.scale.value(Column::Wait, it)) {
+            let steps = f64::from(self.scale.steps.unwrap_or(1));
+            let mut awaited: Vec<_> = it.waits.iter().collect();
+            awaited.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
+            let awaited: Vec<_> =
+                awaited.into_iter().take(3).map(|(key, _)| self.place(key)).collect();
+            table.add_row(vec![
+                count(it.syncs as f64 / steps),
+                Column::Wait.text(self.scale.value(Column::Wait, it)),
+                Column::GpuIdle.text(self.scale.mean(it.idle_after_sync) as f64),
+                mark(it.evidence).to_owned(),
+                self.place(key),
+                awaited.join(", "),
+            ]);
+        }
+        table
+    }
+
+    /// The `top` lines by `value`, largest first, without those that have none.
+    fn ranked(&self, value: impl Fn(&LineBooks) -> f64) -> Vec<(&'a LineKey, &'a LineBooks)> {
+        let mut lines: Vec<_> =
+            self.ledger.lines.iter().filter(|(_, it)| 0.0 < value(it)).collect();
+        // Stable: ties stay in order of file and line.
+        lines.sort_by(|(_, a), (_, b)| value(b).total_cmp(&value(a)));
+        lines.truncate(self.top);
+        lines
+    }
+
+    fn place(&self, key: &LineKey) -> String {
+        format!("{}:{}", self.names.get(key.file.as_str()).unwrap_or(&key.file), key.line)
+    }
+}
+
+fn inputs(run: &Run) -> Table {
+    let mut table = Table::new(&[
+        ("rank", Align::Right),
+        ("kind", Align::Left),
+        ("events", Align::Right),
+        ("read", Align::Right),
+        ("", Align::Left),
+        ("file", Align::Left),
+    ]);
+    for it in &run.inputs {
+        table.add_row(vec![
+            it.rank.to_string(),
+            it.kind.name().to_owned(),
+            it.events.to_string(),
+            bytes(i64::try_from(it.bytes).unwrap_or(i64::MAX)),
+            if it.complete { "whole" } else { "in part" }.to_owned(),
+            it.path.display().to_string(),
+        ]);
+    }
+    table
+}
+
+fn oddities(out: &mut dyn Write, run: &Run, terminal: &Terminal) -> io::Result<()> {
+    for input in &run.inputs {
+        for it in &input.warnings {
+            let line = format!("  ! {}: {}", input.path.display(), warning(it));
+            writeln!(out, "{}", cut(&clean(&line), terminal.width))?;
+        }
+    }
+    Ok(())
+}
+
+/// Σ lines + unattributed = total, to the last digit.
+fn books(ledger: &Ledger) -> Table {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("lines", Align::Right),
+        ("+ unattributed", Align::Right),
+        ("= total", Align::Right),
+        ("", Align::Left),
+        ("unattributed because", Align::Left),
+    ]);
+    for it in ledger.balances() {
+        let reasons = ledger.unattributed.iter().filter(|(_, books)| books.get(it.metric) != 0);
+        let reasons: Vec<_> = reasons
+            .map(|(reason, books)| {
+                format!("{} {}", reason.name(), exact(it.metric, books.get(it.metric)))
+            })
+            .collect();
+        table.add_row(vec![
+            metric(it.metric).to_owned(),
+            exact(it.metric, it.lines),
+            exact(it.metric, it.unattributed),
+            exact(it.metric, it.total),
+            if it.is_balanced() { "balanced" } else { "DOES NOT BALANCE" }.to_owned(),
+            reasons.join(", "),
+        ]);
+    }
+    table
+}
+
+/// The limits that the recording exceeds.
+fn exceeded(run: &Run, limits: &Limits) -> Vec<String> {
+    let (number, time) = steps(run);
+    let per_step = |sum: Ns| sum as f64 / f64::from(number.max(1));
+    let ledger = &run.merged;
+    let milliseconds = |ns: f64| ns / 1e6;
+    let mut exceeded = Vec::new();
+    let mut check = |limit: Option<f64>, value: f64, what: &str, option: &str| {
+        if let Some(limit) = limit.filter(|&limit| limit < value) {
+            exceeded.push(format!("{what}, more than {option} {limit} allows"));
+        }
+    };
+    let length =
+        if number == 0 { ledger.threads.values().max().copied().unwrap_or(0) } else { time };
+    let mean = per_step(length);
+    check(
+        limits.max_step_ms,
+        milliseconds(mean),
+        &format!("a step takes {}", duration(mean as Ns)),
+        "--max-step-ms",
+    );
+    let wait = per_step(ledger.totals.sync);
+    check(
+        limits.max_sync_ms_per_step,
+        milliseconds(wait),
+        &format!("a step waits {} for the device", duration(wait as Ns)),
+        "--max-sync-ms-per-step",
+    );
+    let share = |part: i64, whole: i64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let busy: Ns = ledger.devices.values().map(|it| it.busy).sum();
+    let idle: Ns = ledger.devices.values().map(|it| it.idle).sum();
+    let idle = share(idle, busy + idle);
+    check(
+        limits.max_gpu_idle_pct,
+        idle * 100.0,
+        &format!("the devices are idle {} of the time", percent(idle)),
+        "--max-gpu-idle-pct",
+    );
+    for it in ledger.balances().iter().filter(|it| matches!(it.metric, Metric::Cpu | Metric::Cuda))
+    {
+        let unattributed = share(it.unattributed, it.total);
+        check(
+            limits.max_unattributed_pct,
+            unattributed * 100.0,
+            &format!("{} of {} has no line", percent(unattributed), metric(it.metric)),
+            "--max-unattributed-pct",
+        );
+    }
+    exceeded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Recording;
+    use crate::terminal::Colours;
+    use crate::testing::{expect, training};
+
+    fn report(run: &Run, limits: Limits) -> (String, Vec<String>) {
+        let args = Report { recording: Recording::default(), top: 3, limits };
+        let mut out = Vec::new();
+        let exceeded =
+            write(&mut out, run, &args, &Terminal { colours: Colours::Plain, width: None })
+                .unwrap();
+        (String::from_utf8(out).unwrap(), exceeded)
+    }
+
+    #[test]
+    fn a_recording_at_a_glance() {
+        let (text, exceeded) = report(&training(), Limits::default());
+        assert_eq!(exceeded, Vec::<String>::new());
+        expect(
+            &text,
+            r#"
+trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
+H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
+on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 % exact, 26.1 % inferred, 3.52 % function only
+! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+
+Totals
+                       run  per step  on lines
+  CPU time         20.5 ms   10.2 ms    97.1 %
+  CUDA time        24.0 ms   12.0 ms     100 %
+  GPU idle time       4 ms      2 ms     100 %
+  waits               5 ms   2.50 ms     100 %
+  allocated bytes    3 MiB  1.50 MiB     100 %
+
+Steps
+  rank  steps     mean  shortest  longest
+     0      2  10.0 ms      9 ms  11.0 ms
+
+Devices
+  rank  device     busy  idle  utilisation  all streams  name
+     0       0  12.0 ms  4 ms       75.0 %      24.0 ms  H100
+
+Lines by own CPU time
+  per step   share     line                   function
+      4 ms  40.0 %     //home/me/train.py:25  train
+      3 ms  30.0 %     //home/me/train.py:17  Model.forward
+   2.60 ms  26.0 %  ~  //home/me/train.py:18  Model.forward
+
+Lines by own CUDA time
+  per step   share  line                   function
+   6.00 ms  60.0 %  //home/me/train.py:17  Model.forward
+      6 ms  60.0 %  //home/me/train.py:25  train
+
+Lines that wait for the device
+  waits/step     wait  idle after     line                   waits for
+           1  2.50 ms     1.50 ms  ~  //home/me/train.py:18  //home/me/train.py:17
+
+Inputs
+  rank  kind    events     read           file
+     0  kineto    1234  555 KiB  in part  trace.json.gz
+  ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
+
+Books
+                        lines  + unattributed     = total            unattributed because
+  CPU time           19900 µs          600 µs    20500 µs  balanced  no_python_frame 600 µs
+  CUDA time        24000.5 µs            0 µs  24000.5 µs  balanced
+  GPU idle time       4000 µs            0 µs     4000 µs  balanced
+  waits               5000 µs            0 µs     5000 µs  balanced
+  allocated bytes   3145728 B             0 B   3145728 B  balanced
+"#,
+        );
+    }
+
+    #[test]
+    fn each_limit_is_told_when_it_is_exceeded_and_only_then() {
+        let limits = |it: f64| Limits {
+            max_step_ms: Some(it),
+            max_sync_ms_per_step: Some(it),
+            max_gpu_idle_pct: Some(it),
+            max_unattributed_pct: Some(it),
+        };
+        let (_, none) = report(&training(), limits(25.0));
+        assert_eq!(none, Vec::<String>::new());
+        let (text, all) = report(&training(), limits(1.5));
+        assert_eq!(
+            all,
+            [
+                "a step takes 10.0 ms, more than --max-step-ms 1.5 allows",
+                "a step waits 2.50 ms for the device, more than --max-sync-ms-per-step 1.5 allows",
+                "the devices are idle 25.0 % of the time, more than --max-gpu-idle-pct 1.5 allows",
+                "2.93 % of CPU time has no line, more than --max-unattributed-pct 1.5 allows"
+            ]
+        );
+        assert!(text.ends_with(&format!("{}\n", all[3])));
+    }
+
+    #[test]
+    fn a_recording_without_steps_counts_as_one() {
+        let mut run = training();
+        run.ranks[0].ledger.steps.clear();
+        run.merged.steps.clear();
+        let limits = Limits {
+            max_step_ms: Some(20.0),
+            max_sync_ms_per_step: Some(4.9),
+            ..Limits::default()
+        };
+        assert_eq!(
+            report(&run, limits).1,
+            [
+                "a step takes 20.5 ms, more than --max-step-ms 20 allows",
+                "a step waits 5 ms for the device, more than --max-sync-ms-per-step 4.9 allows"
+            ]
+        );
+    }
+}

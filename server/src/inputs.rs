@@ -1,0 +1,139 @@
+//! From the command line to a loaded recording: which files, the progress bar, Ctrl-C, and what is told on stderr.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loader::{Options, Progress, Run, Stage, Watch};
+
+use crate::args::Recording;
+use crate::commands::Failure;
+use crate::numbers;
+use crate::terminal::clean;
+
+/// Loads what the command line names.
+///
+/// # Errors
+/// If nothing was found or nothing could be read, or after Ctrl-C.
+pub(crate) fn load(args: &Recording) -> Result<Run, Failure> {
+    let inputs = resolve(&args.inputs)?;
+    let options = Options {
+        root: args.root.clone(),
+        sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
+        ignore_exact: args.ignore_exact,
+    };
+    let cancelled = Arc::new(AtomicBool::new(false));
+    on_interrupt(&cancelled);
+    let bar = bar();
+    let run = loader::load(
+        &inputs,
+        &options,
+        &Watch { progress: &|it| show(&bar, it), cancelled: &cancelled },
+    );
+    bar.finish_and_clear();
+    let run = run?;
+    for line in run.failures.iter().chain(&out_of_balance(&run)) {
+        tell(line);
+    }
+    Ok(run)
+}
+
+/// One line on stderr. That stderr may be closed is nobody's concern.
+pub(crate) fn tell(message: &str) {
+    let _ = writeln!(std::io::stderr(), "perfline: {}", clean(message));
+}
+
+/// Files as they are, folders as the newest recording below them.
+fn resolve(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if named.is_empty() {
+        return newest(Path::new("."));
+    }
+    let mut inputs = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            inputs.extend(newest(path)?);
+        } else {
+            inputs.push(path.clone());
+        }
+    }
+    Ok(inputs)
+}
+
+fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let found = loader::discover(folder).into_iter().next();
+    let recording = found.ok_or_else(|| Failure::NothingFound(folder.to_owned()))?;
+    let names: Vec<String> = recording.inputs.iter().map(|it| it.display().to_string()).collect();
+    tell(&format!("reading {}", names.join(" ")));
+    Ok(recording.inputs)
+}
+
+/// The first Ctrl-C ends loading at its next check; a second one, or one after loading, ends the process at once.
+fn on_interrupt(cancelled: &Arc<AtomicBool>) {
+    let mine = Arc::clone(cancelled);
+    let handled = ctrlc::set_handler(move || {
+        let only_we_hold_it = Arc::strong_count(&mine) == 1;
+        if mine.swap(true, Ordering::Relaxed) || only_we_hold_it {
+            std::process::exit(130);
+        }
+    });
+    // Without a handler Ctrl-C ends the process at once, which is good enough.
+    drop(handled);
+}
+
+/// Drawn on stderr if it is a terminal, else not at all.
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {wide_msg}") {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar
+}
+
+fn show(bar: &ProgressBar, progress: &Progress) {
+    let name = progress.path.file_name().unwrap_or_default().to_string_lossy();
+    let stage = match progress.stage {
+        Stage::Reading => "reading",
+        Stage::Attributing => "charging events to lines of",
+    };
+    bar.set_length(progress.total);
+    bar.set_position(progress.done);
+    bar.set_message(format!("{stage} {}", clean(&name)));
+}
+
+/// What to tell when the books do not balance: numbers that cannot be relied on are said to be so.
+fn out_of_balance(run: &Run) -> Vec<String> {
+    let open = run.merged.balances().into_iter().filter(|it| !it.is_balanced());
+    open.map(|it| {
+        format!(
+            "warning: the books of {} do not balance (lines {} + unattributed {} is not the total {}); \
+             this is a fault of Perfline, please report it",
+            numbers::metric(it.metric),
+            numbers::exact(it.metric, it.lines),
+            numbers::exact(it.metric, it.unattributed),
+            numbers::exact(it.metric, it.total),
+        )
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::training;
+
+    #[test]
+    fn balanced_books_need_no_word_and_others_are_told() {
+        let mut run = training();
+        assert_eq!(out_of_balance(&run), Vec::<String>::new());
+        run.merged.totals.cuda += 1;
+        assert_eq!(
+            out_of_balance(&run),
+            [
+                "warning: the books of CUDA time do not balance (lines 24000.5 µs + unattributed 0 µs is not the total \
+              24000.501 µs); this is a fault of Perfline, please report it"
+            ]
+        );
+    }
+}

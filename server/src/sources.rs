@@ -1,0 +1,40 @@
+//! What source files are called, and their text.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ledger::{Ledger, SourceFile};
+
+/// What the files of a ledger are called in output, by their key: the path relative to `root` where a file was found
+/// below it, else as recorded.
+pub(crate) fn names<'a>(ledger: &'a Ledger, root: &Path) -> BTreeMap<&'a str, String> {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    ledger.files.iter().map(|(key, file)| (key.as_str(), name(file, &root))).collect()
+}
+
+fn name(file: &SourceFile, root: &Path) -> String {
+    let found = file.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    match found.as_ref().and_then(|path| path.strip_prefix(root).ok()) {
+        Some(relative) => {
+            let parts = relative.components().map(|it| it.as_os_str().to_string_lossy());
+            parts.collect::<Vec<_>>().join("/")
+        }
+        None => file.recorded.clone(),
+    }
+}
+
+/// Where source text comes from.
+pub(crate) trait Sources {
+    /// The text of a file; `None` if it cannot be read.
+    fn read(&self, path: &Path) -> Option<String>;
+}
+
+/// The files on this machine.
+pub(crate) struct Disk;
+
+impl Sources for Disk {
+    fn read(&self, path: &Path) -> Option<String> {
+        let bytes = std::fs::read(path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

@@ -1,0 +1,141 @@
+//! What a recording is, in two or three lines.
+
+use ledger::{Ledger, Metric};
+use loader::{Input, Kind, Run};
+use profile::Warning;
+
+use crate::figures::{self, Scale};
+use crate::numbers::{bytes, count, duration, percent};
+use crate::terminal::{ALARM, Terminal, clean, cut};
+
+/// The lines that open `annotate` and `report`.
+pub(crate) fn lines(run: &Run, scale: &Scale, terminal: &Terminal) -> Vec<String> {
+    let ledger = &run.merged;
+    let [recording, rest] = recording(run);
+    let mut lines = vec![terminal.titled(&recording, &rest)];
+    if let Some(devices) = devices(ledger, scale) {
+        lines.push(cut(&clean(&devices), terminal.width));
+    }
+    lines.push(cut(&attributed(ledger), terminal.width));
+    for input in run.inputs.iter().filter(|it| !it.complete) {
+        let line = format!("! {}", incomplete(input));
+        lines.push(terminal.paint(ALARM, &cut(&clean(&line), terminal.width)));
+    }
+    if ledger.balances().iter().any(|it| !it.is_balanced()) {
+        lines.push(terminal.paint(
+            ALARM,
+            "! the books do not balance, a fault of Perfline: see `perfline report`",
+        ));
+    }
+    lines
+}
+
+/// A warning in one line.
+pub(crate) fn warning(warning: &Warning) -> String {
+    match warning.count {
+        0 | 1 => format!("{} (at byte {})", warning.message, warning.offset),
+        times => format!("{} ({times} times, first at byte {})", warning.message, warning.offset),
+    }
+}
+
+fn incomplete(input: &Input) -> String {
+    let name = name(input);
+    match input.warnings.first() {
+        Some(first) => format!("{name} is incomplete: {}", warning(first)),
+        None => format!("{name} is incomplete"),
+    }
+}
+
+/// The name, and what follows it.
+fn recording(run: &Run) -> [String; 2] {
+    let mut inputs = run.inputs.iter().filter(|it| it.kind != Kind::Callers);
+    let first = inputs.next().map(name).unwrap_or_default();
+    let mut parts = Vec::new();
+    match inputs.count() {
+        0 => {}
+        more => parts.push(format!("and {more} more")),
+    }
+    if 1 < run.ranks.len() {
+        parts.push(format!("{} ranks", run.ranks.len()));
+    }
+    parts.push(steps(run));
+    [first, parts.iter().map(|it| format!(" · {it}")).collect()]
+}
+
+fn name(input: &Input) -> String {
+    input.path.file_name().unwrap_or(input.path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// How long the steps are, or where there are none, how much was traced.
+pub(crate) fn steps(run: &Run) -> String {
+    let (number, time) = figures::steps(run);
+    if number == 0 {
+        return format!("no steps · {} of CPU time", duration(run.merged.totals.cpu));
+    }
+    let mean = time / i64::from(number);
+    let each = || run.ranks.iter().flat_map(|rank| rank.ledger.steps.values().copied());
+    let (least, most) = (each().min().unwrap_or(mean), each().max().unwrap_or(mean));
+    match run.merged.steps.len() {
+        1 => format!("1 step of {}", duration(mean)),
+        steps => format!(
+            "{steps} steps of {} ({} to {})",
+            duration(mean),
+            duration(least),
+            duration(most)
+        ),
+    }
+}
+
+fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
+    let (busy, idle) =
+        ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
+    if busy + idle == 0 {
+        return (ledger.totals.alloc != 0).then(|| {
+            format!("no device time · {} allocated", bytes(scale.mean(ledger.totals.alloc)))
+        });
+    }
+    let first =
+        ledger.devices.values().next().map(|it| it.name.as_str()).filter(|it| !it.is_empty());
+    let name = match (ledger.devices.len(), first) {
+        (1, Some(name)) => name.to_owned(),
+        (1, None) => "device".to_owned(),
+        (number, Some(name)) => format!("{} × {name}", count(number as f64)),
+        (number, None) => format!("{} devices", count(number as f64)),
+    };
+    let mut line = format!(
+        "{name}: {} busy · {} CUDA · {} idle",
+        percent(busy as f64 / (busy + idle) as f64),
+        duration(scale.mean(ledger.totals.cuda)),
+        duration(scale.mean(ledger.totals.gpu_idle)),
+    );
+    if ledger.totals.sync != 0 {
+        line += &format!(" · CPU waits {}", duration(scale.mean(ledger.totals.sync)));
+    }
+    if scale.steps.is_some() {
+        line += " per step";
+    }
+    Some(line)
+}
+
+/// How much of the recording has a line, and how that is known.
+fn attributed(ledger: &Ledger) -> String {
+    let balances = ledger.balances();
+    let share = |metric: Metric, name: &str| {
+        let it = balances.iter().find(|it| it.metric == metric && it.total != 0)?;
+        Some(format!("{} of {name}", percent(it.lines as f64 / it.total as f64)))
+    };
+    let shares: Vec<_> = [
+        share(Metric::Cpu, "CPU time"),
+        share(Metric::Cuda, "CUDA time"),
+        share(Metric::Alloc, "allocations"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if shares.is_empty() {
+        return "nothing was measured".to_owned();
+    }
+    let evidence = figures::evidence(ledger.lines.values(), |it| it.cpu_own);
+    let evidence = if evidence.is_empty() { evidence } else { format!(" · {evidence}") };
+    format!("on lines: {}{evidence}", shares.join(", "))
+}

@@ -1,0 +1,237 @@
+//! What the output can show: width and colours.
+
+use anstyle::{Ansi256Color, Color, RgbColor, Style};
+use unicode_width::UnicodeWidthChar;
+
+/// What the output can show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    /// Which colours.
+    pub(crate) colours: Colours,
+    /// Columns; `None` where lines may be as long as they like.
+    pub(crate) width: Option<usize>,
+}
+
+/// Which colours the output takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colours {
+    /// None: a pipe, or `NO_COLOR` is set.
+    Plain,
+    /// The 256 of the usual palette.
+    Palette,
+    /// All of sRGB.
+    True,
+}
+
+impl Terminal {
+    /// What stdout is.
+    pub(crate) fn of_stdout() -> Self {
+        let stdout = std::io::stdout();
+        let colours = match anstream::AutoStream::choice(&stdout) {
+            anstream::ColorChoice::Never => Colours::Plain,
+            _ => match std::env::var("COLORTERM").as_deref() {
+                Ok("truecolor" | "24bit") => Colours::True,
+                _ => Colours::Palette,
+            },
+        };
+        let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+        Self { colours, width }
+    }
+
+    /// `text` in `style`, where styles are shown.
+    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+        if self.colours == Colours::Plain || text.is_empty() || style.is_plain() {
+            return text.to_owned();
+        }
+        format!("{style}{text}{style:#}")
+    }
+
+    /// A line that opens with a title in bold.
+    pub(crate) fn titled(&self, title: &str, rest: &str) -> String {
+        let title = cut(&clean(title), self.width);
+        let room = self.width.map(|width| width.saturating_sub(columns(&title)));
+        format!("{}{}", self.paint(STRONG, &title), cut(&clean(rest), room))
+    }
+
+    /// The background of a cell whose number is `share` (of 1) of the step, with ink that can be read on it.
+    pub(crate) fn heat(&self, share: f64) -> Style {
+        let [lightness, ..] = ramp(share);
+        let rgb = to_srgb(ramp(share));
+        let ink = if lightness < 0.56 { RgbColor(255, 255, 255) } else { RgbColor(0, 0, 0) };
+        let colour = |it: RgbColor| match self.colours {
+            Colours::Palette => Color::Ansi256(nearest(it)),
+            _ => Color::Rgb(it),
+        };
+        Style::new().bg_color(Some(colour(rgb))).fg_color(Some(colour(ink)))
+    }
+}
+
+/// Text that explains rather than tells.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// Text that matters most.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// Text that warns. A palette colour, so that it fits the theme.
+pub(crate) const ALARM: Style =
+    Style::new().bold().fg_color(Some(Color::Ansi(anstyle::AnsiColor::Red)));
+
+/// A colour in Oklab (Björn Ottosson, "A perceptual color space for image processing", 2020): lightness, a, b.
+type Oklab = [f64; 3];
+
+/// From blue to yellow along a straight line of Oklab, which is perceptually even by construction: lightness rises all
+/// along, and blue against yellow is told apart in every common form of colour blindness. The root spends more of the
+/// ramp on small shares, of which a recording has many.
+fn ramp(share: f64) -> Oklab {
+    const COLD: Oklab = [0.36, -0.015, -0.085];
+    const HOT: Oklab = [0.86, -0.005, 0.15];
+    let t = share.clamp(0.0, 1.0).sqrt();
+    [0, 1, 2].map(|i| COLD[i] + (HOT[i] - COLD[i]) * t)
+}
+
+/// Oklab to sRGB, with the matrices of the same publication.
+fn to_srgb([lightness, a, b]: Oklab) -> RgbColor {
+    let l = (lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);
+    let m = (lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b).powi(3);
+    let s = (lightness - 0.089_484_177_5 * a - 1.291_485_548_0 * b).powi(3);
+    let linear = [
+        4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
+        -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
+        -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
+    ];
+    let [red, green, blue] = linear.map(|it| {
+        let it = if it <= 0.003_130_8 { 12.92 * it } else { 1.055 * it.powf(1.0 / 2.4) - 0.055 };
+        (it.clamp(0.0, 1.0) * 255.0).round() as u8
+    });
+    RgbColor(red, green, blue)
+}
+
+/// The nearest entry of the 6×6×6 cube and the grey ramp of the 256-colour palette.
+fn nearest(RgbColor(red, green, blue): RgbColor) -> Ansi256Color {
+    const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
+    let distance = |r: u8, g: u8, b: u8| {
+        [(r, red), (g, green), (b, blue)]
+            .iter()
+            .map(|&(x, y)| u32::from(x.abs_diff(y)).pow(2))
+            .sum::<u32>()
+    };
+    let cube = (0..216u8).map(|it| {
+        let level = |it: u8| LEVELS[usize::from(it % 6)];
+        (distance(level(it / 36), level(it / 6), level(it)), 16 + it)
+    });
+    let greys = (0..24u8).map(|it| {
+        let level = 8 + 10 * it;
+        (distance(level, level, level), 232 + it)
+    });
+    Ansi256Color(cube.chain(greys).min().map_or(16, |(_, index)| index))
+}
+
+/// `text` on one line and without anything that a terminal would take as a command. Recordings and sources are not
+/// ours: a name may hold escape sequences.
+pub(crate) fn clean(text: &str) -> String {
+    let mut cleaned = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\t' => cleaned.push_str("    "),
+            // Marks that reorder or hide text count as control characters too.
+            '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}' => {
+                cleaned.push('\u{fffd}');
+            }
+            it if it.is_control() => cleaned.push('\u{fffd}'),
+            it => cleaned.push(it),
+        }
+    }
+    cleaned
+}
+
+/// At most `width` terminal columns of `text`; an ellipsis stands for what was cut.
+pub(crate) fn cut(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut kept = String::new();
+    let (mut used, mut at_ellipsis) = (0, 0);
+    for character in text.chars() {
+        used += character.width().unwrap_or(0);
+        if width < used {
+            kept.truncate(at_ellipsis);
+            if 0 < width {
+                kept.push('…');
+            }
+            return kept;
+        }
+        kept.push(character);
+        if used < width {
+            at_ellipsis = kept.len();
+        }
+    }
+    kept
+}
+
+/// `text` with spaces before it up to `width` columns.
+pub(crate) fn right(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// `text` with spaces after it up to `width` columns.
+pub(crate) fn left(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// Terminal columns of `text`.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(|it| it.width().unwrap_or(0)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_by_columns_not_bytes() {
+        let rows = [
+            ("loss.backward()", 20, "loss.backward()"),
+            ("loss.backward()", 15, "loss.backward()"),
+            ("loss.backward()", 14, "loss.backward…"),
+            ("损失 = 1", 8, "损失 = 1"),
+            ("损失 = 1", 7, "损失 =…"),
+            ("损失 = 1", 4, "损…"),
+            ("x", 0, ""),
+        ];
+        for (text, width, expected) in rows {
+            assert_eq!(cut(text, Some(width)), expected, "{text} in {width}");
+            assert!(columns(&cut(text, Some(width))) <= width);
+        }
+    }
+
+    #[test]
+    fn escape_sequences_and_hidden_marks_do_not_reach_the_terminal() {
+        assert_eq!(clean("a\x1b[2Jb\rc\u{202e}d\te"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d    e");
+    }
+
+    #[test]
+    fn heat_gets_lighter_in_even_steps_and_its_ink_stays_readable() {
+        // WCAG 2.1 relative luminance and contrast ratio.
+        let luminance = |RgbColor(r, g, b): RgbColor| {
+            let [r, g, b] = [r, g, b].map(|it| {
+                let it = f64::from(it) / 255.0;
+                if it <= 0.040_45 { it / 12.92 } else { ((it + 0.055) / 1.055).powf(2.4) }
+            });
+            0.2126 * r + 0.7152 * g + 0.0722 * b
+        };
+        let terminal = Terminal { colours: Colours::True, width: None };
+        let mut before = -1.0;
+        for step in 0..=100 {
+            let style = terminal.heat(f64::from(step) / 100.0);
+            let (Some(Color::Rgb(ground)), Some(Color::Rgb(ink))) =
+                (style.get_bg_color(), style.get_fg_color())
+            else {
+                panic!("heat is a colour");
+            };
+            let (ground, ink) = (luminance(ground), luminance(ink));
+            assert!(before < ground, "{step}: {before} {ground}");
+            before = ground;
+            let contrast = (ground.max(ink) + 0.05) / (ground.min(ink) + 0.05);
+            assert!(4.5 <= contrast, "{step}: contrast {contrast}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A small training run, built by hand.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ledger::{
+    Books, DeviceBooks, DeviceKey, Evidence, Ledger, LineBooks, LineKey, Metric, PerStep, Reason,
+    SourceFile, SourceFit, ThreadKey,
+};
+use loader::{Input, Kind, Rank, Run};
+use profile::{Warning, WarningKind};
+
+use crate::sources::Sources;
+
+/// The source of `train.py`.
+pub(crate) const TRAIN: &str = "\
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(10))
+
+    def unused(self):
+        return None
+
+    def also_unused(self):
+        return None
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.relu(layer(x))
+        if x.max().item() > 100:
+            x = x / 100
+        return x
+
+
+def train(model, data):
+    for batch in data:
+        model(batch).sum().backward()
+";
+
+/// Sources as a table.
+pub(crate) struct Table(pub(crate) BTreeMap<PathBuf, String>);
+
+impl Sources for Table {
+    fn read(&self, path: &Path) -> Option<String> {
+        self.0.get(path).cloned()
+    }
+}
+
+/// The sources of [`training`].
+pub(crate) fn sources() -> Table {
+    Table(BTreeMap::from([(PathBuf::from("/home/me/train.py"), TRAIN.to_owned())]))
+}
+
+/// Two steps of 10 ms on one device: `train.py` was found, `helper.py` was not, `torch/nn/functional.py` is a library's.
+pub(crate) fn training() -> Run {
+    let mut ledger = Ledger {
+        steps: BTreeMap::from([(2, 9_000_000), (3, 11_000_000)]),
+        ranks: 1,
+        devices: BTreeMap::from([(
+            DeviceKey { rank: 0, device: 0 },
+            DeviceBooks {
+                name: "H100".to_owned(),
+                time: 24_000_500,
+                busy: 12_000_000,
+                idle: 4_000_000,
+            },
+        )]),
+        threads: BTreeMap::from([(ThreadKey { rank: 0, thread: "7".to_owned() }, 20_500_000)]),
+        totals: Books {
+            cpu: 20_500_000,
+            cuda: 24_000_500,
+            gpu_idle: 4_000_000,
+            sync: 5_000_000,
+            alloc: 3 << 20,
+        },
+        ..Ledger::default()
+    };
+    for (name, path, is_own, fit) in [
+        ("train.py", Some("/home/me/train.py"), true, SourceFit::Fits),
+        ("helper.py", None, true, SourceFit::Missing),
+        ("torch/nn/functional.py", None, false, SourceFit::Missing),
+    ] {
+        let file =
+            SourceFile { recorded: name.to_owned(), path: path.map(PathBuf::from), is_own, fit };
+        ledger.files.insert(name.to_owned(), file);
+    }
+    let mut line = |file: &str, line, function: &str, evidence, books: LineBooks| {
+        let halves = PerStep {
+            cpu: books.cpu_own / 2,
+            cuda: books.cuda_own / 2,
+            sync: books.sync / 2,
+            gpu_idle: books.gpu_idle / 2,
+        };
+        let books = LineBooks {
+            function: function.to_owned(),
+            evidence,
+            steps: BTreeMap::from([(2, halves), (3, halves)]),
+            ..books
+        };
+        ledger.lines.insert(LineKey { file: file.to_owned(), line }, books);
+    };
+    line(
+        "train.py",
+        15,
+        "Model.forward",
+        Evidence::Function,
+        LineBooks { cpu_own: 300_000, ..LineBooks::default() },
+    );
+    line(
+        "train.py",
+        17,
+        "Model.forward",
+        Evidence::Exact,
+        LineBooks {
+            calls: 40,
+            ops: 20,
+            cpu_self: 2_000_000,
+            cpu_own: 6_000_000,
+            cpu_total: 6_000_000,
+            cpu_backward: 3_000_000,
+            cuda_own: 12_000_500,
+            cuda_total: 12_000_500,
+            cuda_backward: 8_000_000,
+            kernels: 84,
+            gpu_idle: 1_000_000,
+            alloc: 2 << 20,
+            allocs: 20,
+            freed: 1 << 20,
+            peak: 1 << 20,
+            ..LineBooks::default()
+        },
+    );
+    line(
+        "train.py",
+        18,
+        "Model.forward",
+        Evidence::Inferred,
+        LineBooks {
+            calls: 4,
+            ops: 4,
+            cpu_own: 5_200_000,
+            cpu_total: 5_200_000,
+            kernels: 2,
+            sync: 5_000_000,
+            syncs: 2,
+            idle_after_sync: 3_000_000,
+            gpu_idle: 3_000_000,
+            alloc: 1 << 20,
+            waits: BTreeMap::from([(LineKey { file: "train.py".to_owned(), line: 17 }, 4_500_000)]),
+            ..LineBooks::default()
+        },
+    );
+    line(
+        "train.py",
+        25,
+        "train",
+        Evidence::Exact,
+        LineBooks {
+            calls: 6,
+            cpu_own: 8_000_000,
+            cpu_total: 19_800_000,
+            cuda_own: 12_000_000,
+            cuda_total: 24_000_500,
+            ..LineBooks::default()
+        },
+    );
+    line(
+        "helper.py",
+        4,
+        "load, \"fast\"",
+        Evidence::Function,
+        LineBooks { cpu_own: 400_000, cpu_total: 400_000, ..LineBooks::default() },
+    );
+    line(
+        "torch/nn/functional.py",
+        1700,
+        "relu",
+        Evidence::Exact,
+        LineBooks { cpu_self: 3_999_999, cpu_total: 4_000_000, ..LineBooks::default() },
+    );
+    ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 600_000);
+    let warning = Warning {
+        kind: WarningKind::Truncated,
+        message: "the file ends inside an event; everything before was read".to_owned(),
+        offset: 12_345,
+        count: 1,
+    };
+    let input = Input {
+        path: PathBuf::from("trace.json.gz"),
+        kind: Kind::Kineto,
+        rank: 0,
+        events: 1234,
+        bytes: 567_890,
+        complete: false,
+        warnings: vec![warning],
+    };
+    Run {
+        inputs: vec![input],
+        failures: Vec::new(),
+        ranks: vec![Rank { rank: 0, ledger: ledger.clone() }],
+        merged: ledger,
+    }
+}
+
+/// Compares texts of several lines; `expected` begins with a line end, so that its lines are aligned.
+#[track_caller]
+pub(crate) fn expect(text: &str, expected: &str) {
+    assert_eq!(text, expected.strip_prefix('\n').unwrap_or(expected), "\n{text}");
+}
