@@ -1,0 +1,206 @@
+//! Reads the recorder's side-car, `perfline.callers/1` (`fixtures/FORMAT.md`).
+
+use profile::{Callers, Interner, Ns, StrId, ThreadCallers, WarningKind, Warnings};
+
+use crate::envelope::each_member;
+use crate::event::Values;
+use crate::scan::{self, Scan, Stop};
+use crate::text;
+
+/// Why a side-car cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallersError {
+    /// The text is not what the format says; nothing of it can be trusted.
+    #[error("damaged at byte {offset}: record the trace again, or delete the side-car")]
+    Damaged {
+        /// Where in the decompressed text.
+        offset: usize,
+    },
+    /// The text ends too early.
+    #[error("it ends too early, at byte {offset}: record the trace again, or delete the side-car")]
+    Truncated {
+        /// Length of the text.
+        offset: usize,
+    },
+    /// The file is of another kind or a later version.
+    #[error("its schema is \"{found}\", and this version reads {SCHEMA}")]
+    Schema {
+        /// What the file says it is; empty when it does not say.
+        found: String,
+    },
+}
+
+/// What the files say that are read here.
+const SCHEMA: &str = "perfline.callers/1";
+
+/// What every version says, up to the number.
+const SCHEMA_NAME: &str = "perfline.callers/";
+
+/// Whether a file that begins with `prefix` (decompressed) is a side-car, of this or another version.
+#[must_use]
+pub fn looks_like_callers(prefix: &[u8]) -> bool {
+    let read = || {
+        let (open, at) = scan::significant(prefix, 0)?;
+        let (quote, at) = scan::significant(prefix, at + 1)?;
+        if (open, quote) != (b'{', b'"') {
+            return Err(Stop::Bad(at));
+        }
+        let (key, value) = scan::key(prefix, at)?;
+        Ok(key == b"schema"
+            && scan::string(prefix, value)?.0.raw.starts_with(SCHEMA_NAME.as_bytes()))
+    };
+    read().unwrap_or(false)
+}
+
+/// Reads a whole side-car.
+///
+/// # Errors
+/// If the text is not whole or not of this schema. A side-car is written in one piece and small beside its trace, so
+/// that a damaged one is not used at all.
+pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
+    let mut oddities = Vec::new();
+    let mut file = File::default();
+    let mut values = Values { buf: text, at: scan::skip_space(text, 0), oddities: &mut oddities };
+    file.read(&mut values).map_err(|stop| match stop {
+        Stop::Bad(offset) => CallersError::Damaged { offset },
+        Stop::More => CallersError::Truncated { offset: text.len() },
+    })?;
+    if file.schema != SCHEMA {
+        return Err(CallersError::Schema { found: file.schema });
+    }
+    let mut warnings = Warnings::default();
+    for (kind, at, message) in oddities {
+        warnings.add(kind, at as u64, message);
+    }
+    Ok((file.callers(&mut warnings), warnings))
+}
+
+/// The columns as they stand in the file.
+#[derive(Default)]
+struct File {
+    schema: String,
+    strings: Interner,
+    /// Handle of each entry of `strings`.
+    ids: Vec<StrId>,
+    threads: Vec<FileThread>,
+}
+
+#[derive(Default)]
+struct FileThread {
+    tid: String,
+    name: Vec<i64>,
+    start: Vec<i64>,
+    file: Vec<i64>,
+    line: Vec<i64>,
+}
+
+impl File {
+    fn read(&mut self, values: &mut Values<'_, '_>) -> Scan<()> {
+        if scan::byte(values.buf, values.at)? != b'{' {
+            return Err(Stop::Bad(values.at));
+        }
+        each_member(values, |key, values| match key {
+            b"schema" => {
+                self.schema = decoded(values)?;
+                Ok(())
+            }
+            b"strings" => each_element(values, |values| {
+                let id = self.strings.intern(&decoded(values)?);
+                self.ids.push(id);
+                Ok(())
+            }),
+            b"threads" => each_element(values, |values| {
+                self.threads.push(FileThread::read(values)?);
+                Ok(())
+            }),
+            _ => values.skip(),
+        })
+    }
+
+    fn callers(self, warnings: &mut Warnings) -> Callers {
+        let Self { strings, ids, threads, .. } = self;
+        let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
+        Callers { strings, threads }
+    }
+}
+
+impl FileThread {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut thread = Self::default();
+        each_member(values, |key, values| match key {
+            b"tid" => {
+                thread.tid = decoded(values)?;
+                Ok(())
+            }
+            b"name" => integers(values, &mut thread.name),
+            b"start_ns" => integers(values, &mut thread.start),
+            b"file" => integers(values, &mut thread.file),
+            b"line" => integers(values, &mut thread.line),
+            _ => values.skip(),
+        })?;
+        Ok(thread)
+    }
+
+    fn callers(self, ids: &[StrId], warnings: &mut Warnings) -> ThreadCallers {
+        let columns = [self.name.len(), self.start.len(), self.file.len(), self.line.len()];
+        let n_rows = columns.into_iter().min().unwrap_or(0);
+        if columns.iter().any(|&it| it != n_rows) {
+            let message =
+                "the columns of a thread have different lengths; the rows that all have were read";
+            warnings.add(WarningKind::Malformed, 0, message);
+        }
+        let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
+        let mut callers = ThreadCallers { tid: self.tid, ..ThreadCallers::default() };
+        let mut start: Ns = 0;
+        for row in 0..n_rows {
+            start = start.saturating_add(self.start[row]);
+            let Some(name) = string(&self.name[row]) else {
+                warnings.add(
+                    WarningKind::Malformed,
+                    0,
+                    "a call whose name is not in the file was left out",
+                );
+                continue;
+            };
+            callers.name.push(name);
+            callers.start.push(start);
+            callers.file.push(string(&self.file[row]).unwrap_or(StrId::NONE));
+            callers.line.push(u32::try_from(self.line[row]).unwrap_or(0));
+        }
+        callers
+    }
+}
+
+fn each_element<'a, 'b>(
+    values: &mut Values<'a, 'b>,
+    mut read: impl FnMut(&mut Values<'a, 'b>) -> Scan<()>,
+) -> Scan<()> {
+    if scan::byte(values.buf, values.at)? != b'[' {
+        return Err(Stop::Bad(values.at));
+    }
+    values.at += 1;
+    loop {
+        let (byte, at) = scan::significant(values.buf, values.at)?;
+        values.at = at;
+        match byte {
+            b']' => {
+                values.at += 1;
+                return Ok(());
+            }
+            b',' => values.at += 1,
+            _ => read(values)?,
+        }
+    }
+}
+
+fn integers(values: &mut Values<'_, '_>, column: &mut Vec<i64>) -> Scan<()> {
+    each_element(values, |values| {
+        column.push(values.number(0)?.unwrap_or(-1));
+        Ok(())
+    })
+}
+
+fn decoded(values: &mut Values<'_, '_>) -> Scan<String> {
+    let raw = values.text()?;
+    Ok(text::decode(&raw).text.into_owned())
+}

@@ -1,0 +1,146 @@
+//! What stands beside `traceEvents`.
+
+use profile::{DeviceProperties, Meta, WarningKind, Warnings};
+
+use crate::event::{Members, Values};
+use crate::scan::{self, Scan};
+
+/// Keys that only a trace has.
+const KEYS: [&[u8]; 7] = [
+    b"traceEvents",
+    b"traceName",
+    b"schemaVersion",
+    b"displayTimeUnit",
+    b"baseTimeNanoseconds",
+    b"deviceProperties",
+    b"distributedInfo",
+];
+
+/// Whether a key of the outermost object says that this is a trace.
+pub(crate) fn is_key_of_trace(key: &[u8]) -> bool {
+    KEYS.contains(&key)
+}
+
+/// Takes over the value of `key`, which is whole in `buf`. `offset` is where the buffer begins in the input.
+pub(crate) fn read(
+    key: &[u8],
+    buf: &[u8],
+    at: usize,
+    meta: &mut Meta,
+    offset: u64,
+    warnings: &mut Warnings,
+) {
+    let mut oddities = Vec::new();
+    // A value that was skipped whole ends, so the only surprise left is a damaged inside: what came before it counts.
+    if read_value(key, &mut Values { buf, at, oddities: &mut oddities }, meta).is_err() {
+        oddities.push((
+            WarningKind::Malformed,
+            at,
+            "a part of what stands beside the events could not be read",
+        ));
+    }
+    for (kind, at, message) in oddities {
+        warnings.add(kind, offset + at as u64, message);
+    }
+}
+
+fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<()> {
+    match key {
+        b"baseTimeNanoseconds" => meta.base = values.number(0)?.unwrap_or(0),
+        b"with_stack" => meta.with_stack = flag(values)?,
+        b"record_shapes" => meta.record_shapes = flag(values)?,
+        b"profile_memory" => meta.profile_memory = flag(values)?,
+        b"distributedInfo" => each_member(values, |key, values| {
+            match key {
+                b"rank" => meta.rank = values.number(0)?.and_then(|it| u32::try_from(it).ok()),
+                b"world_size" => {
+                    meta.world_size = values.number(0)?.and_then(|it| u32::try_from(it).ok())
+                }
+                b"backend" => meta.backend = Some(decoded(values)?),
+                _ => values.skip()?,
+            }
+            Ok(())
+        })?,
+        b"deviceProperties" => devices(values, &mut meta.devices)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn devices(values: &mut Values<'_, '_>, devices: &mut Vec<DeviceProperties>) -> Scan<()> {
+    if scan::byte(values.buf, values.at)? != b'[' {
+        return Ok(());
+    }
+    devices.clear();
+    values.at += 1;
+    loop {
+        let (byte, at) = scan::significant(values.buf, values.at)?;
+        values.at = at;
+        match byte {
+            b']' => return Ok(()),
+            b',' => values.at += 1,
+            _ => {
+                let mut device = DeviceProperties::default();
+                let result =
+                    each_member(values, |key, values| device_member(key, values, &mut device));
+                devices.push(device);
+                result?;
+            }
+        }
+    }
+}
+
+fn device_member(
+    key: &[u8],
+    values: &mut Values<'_, '_>,
+    device: &mut DeviceProperties,
+) -> Scan<()> {
+    match key {
+        b"id" => device.id = narrow(values)?,
+        b"name" => device.name = decoded(values)?,
+        b"totalGlobalMem" => device.total_memory = narrow(values)?,
+        b"computeMajor" => device.compute_major = narrow(values)?,
+        b"computeMinor" => device.compute_minor = narrow(values)?,
+        b"numSms" => device.multiprocessors = narrow(values)?,
+        b"maxThreadsPerMultiprocessor" => device.max_threads_per_multiprocessor = narrow(values)?,
+        b"warpSize" => device.warp_size = narrow(values)?,
+        _ => values.skip()?,
+    }
+    Ok(())
+}
+
+/// Hands each member of the object at hand to `read`, which must move past its value; skips anything else.
+pub(crate) fn each_member<'a, 'b>(
+    values: &mut Values<'a, 'b>,
+    mut read: impl FnMut(&'a [u8], &mut Values<'a, 'b>) -> Scan<()>,
+) -> Scan<()> {
+    if scan::byte(values.buf, values.at)? != b'{' {
+        return values.skip();
+    }
+    let mut members = Members { buf: values.buf, at: values.at + 1 };
+    while let Some((key, at)) = members.next_key()? {
+        values.at = at;
+        read(key, values)?;
+        members.at = values.at;
+    }
+    values.at = members.at;
+    Ok(())
+}
+
+/// `1`, `"1"` or `true`.
+fn flag(values: &mut Values<'_, '_>) -> Scan<Option<bool>> {
+    Ok(match values.text()?.raw {
+        b"" => None,
+        b"0" | b"false" | b"False" => Some(false),
+        _ => Some(true),
+    })
+}
+
+fn decoded(values: &mut Values<'_, '_>) -> Scan<String> {
+    let text = values.text()?;
+    Ok(crate::text::decode(&text).text.into_owned())
+}
+
+fn narrow<T: TryFrom<i64> + Default>(values: &mut Values<'_, '_>) -> Scan<T> {
+    Ok(values.number(0)?.and_then(|it| T::try_from(it).ok()).unwrap_or_default())
+}

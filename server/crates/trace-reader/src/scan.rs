@@ -1,0 +1,225 @@
+//! The grammar of JSON, leniently, over a buffer that may end anywhere. Nothing here recurses or allocates.
+
+/// Why a value could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The buffer ends inside the value.
+    More,
+    /// What stands at this position of the buffer cannot be there.
+    Bad(usize),
+}
+
+pub(crate) type Scan<T> = Result<T, Stop>;
+
+/// The inside of a string as it stands in the file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Text<'a> {
+    pub(crate) raw: &'a [u8],
+    /// Whether a backslash is in it.
+    pub(crate) is_escaped: bool,
+}
+
+/// Position of the first byte at or after `at` that is not whitespace, or the end of the buffer.
+#[inline(always)]
+pub(crate) fn skip_space(buf: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = buf.get(at) {
+        at += 1;
+    }
+    at
+}
+
+#[inline(always)]
+pub(crate) fn byte(buf: &[u8], at: usize) -> Scan<u8> {
+    buf.get(at).copied().ok_or(Stop::More)
+}
+
+/// The first byte at or after `at` that is not whitespace, and its position.
+#[inline(always)]
+pub(crate) fn significant(buf: &[u8], at: usize) -> Scan<(u8, usize)> {
+    let at = skip_space(buf, at);
+    Ok((byte(buf, at)?, at))
+}
+
+/// Reads the key of an object from its opening quote: the key and the position of its value.
+#[inline(always)]
+pub(crate) fn key(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
+    let (text, at) = string(buf, at)?;
+    let (colon, at) = significant(buf, at)?;
+    if colon != b':' {
+        return Err(Stop::Bad(at));
+    }
+    Ok((text.raw, skip_space(buf, at + 1)))
+}
+
+/// Reads a string from its opening quote: its inside, and the position after it.
+#[inline(always)]
+pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(Text<'_>, usize)> {
+    let start = at + 1;
+    let found = quote_or_backslash(buf, start)?;
+    if buf[found] == b'"' {
+        return Ok((Text { raw: &buf[start..found], is_escaped: false }, found + 1));
+    }
+    let end = escaped_end(buf, found)?;
+    Ok((Text { raw: &buf[start..end], is_escaped: true }, end + 1))
+}
+
+/// Skips one value of any kind: the position after it.
+#[inline(always)]
+pub(crate) fn skip_value(buf: &[u8], at: usize) -> Scan<usize> {
+    match byte(buf, at)? {
+        b'"' => string(buf, at).map(|(_, end)| end),
+        b'{' | b'[' => skip_nested(buf, at),
+        _ => word(buf, at).map(|(_, end)| end),
+    }
+}
+
+/// Reads a number or a bare word (`null`, `NaN`, `N/A`): its bytes, and the position after it.
+pub(crate) fn word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
+    let rest = buf.get(at..).unwrap_or_default();
+    let is_end = |byte: u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
+    let len = rest.iter().position(|&it| is_end(it)).ok_or(Stop::More)?;
+    if len == 0 || rest[..len].iter().any(|it| matches!(it, b'"' | b'{' | b'[' | b':')) {
+        return Err(Stop::Bad(at));
+    }
+    Ok((&rest[..len], at + len))
+}
+
+/// Skips an object or a list from its opening bracket: the position after its closing one.
+///
+/// An object that looks like an event cannot be inside another one: there the file lacks a part, and the outer value
+/// must not swallow the rest of the file.
+fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
+    let mut depth = 0_i64;
+    let mut at = start;
+    loop {
+        let rest = buf.get(at..).ok_or(Stop::More)?;
+        // Runs without strings and inner objects take one table look-up a byte.
+        let mut taken = None;
+        for (index, &byte) in rest.iter().enumerate() {
+            let change = CHANGE[usize::from(byte)];
+            depth += i64::from(change);
+            if change == STOP || depth == 0 {
+                taken = Some(index);
+                break;
+            }
+        }
+        at += taken.ok_or(Stop::More)?;
+        match buf[at] {
+            b'"' => {
+                depth -= i64::from(STOP);
+                at = string(buf, at)?.1;
+            }
+            b'{' => {
+                depth += 1 - i64::from(STOP);
+                if at > start && starts_event(buf, at)? {
+                    return Err(Stop::Bad(at));
+                }
+                at += 1;
+            }
+            _ => return Ok(at + 1),
+        }
+    }
+}
+
+/// Stands in [`CHANGE`] for a byte that needs a closer look.
+const STOP: i8 = 64;
+
+/// By how much a byte outside strings changes the depth.
+const CHANGE: [i8; 256] = {
+    let mut table = [0; 256];
+    table[b'[' as usize] = 1;
+    table[b']' as usize] = -1;
+    table[b'}' as usize] = -1;
+    table[b'{' as usize] = STOP;
+    table[b'"' as usize] = STOP;
+    table
+};
+
+/// Whether the `{` at `at` opens an object whose first key is `ph`: only events have it.
+pub(crate) fn starts_event(buf: &[u8], at: usize) -> Scan<bool> {
+    Ok(first_key(buf, at)? == Some(b"ph"))
+}
+
+/// The first key of the object that opens at `at`, if a plain short key followed by a colon stands there.
+pub(crate) fn first_key(buf: &[u8], at: usize) -> Scan<Option<&[u8]>> {
+    const LONGEST: usize = 32;
+    let (quote, at) = significant(buf, at + 1)?;
+    if quote != b'"' {
+        return Ok(None);
+    }
+    plain_key(buf, at, LONGEST)
+}
+
+/// The key of at most `longest` bytes that opens at `at`, if it has no escapes and a colon follows.
+pub(crate) fn plain_key(buf: &[u8], at: usize, longest: usize) -> Scan<Option<&[u8]>> {
+    let rest = &buf[at + 1..];
+    let Some(len) = rest.iter().take(longest + 1).position(|&it| it == b'"') else {
+        return if rest.len() > longest { Ok(None) } else { Err(Stop::More) };
+    };
+    let (colon, _) = significant(buf, at + 1 + len + 1)?;
+    Ok((colon == b':').then_some(&rest[..len]))
+}
+
+/// Position of the first quote or backslash at or after `at`.
+#[inline(always)]
+fn quote_or_backslash(buf: &[u8], mut at: usize) -> Scan<usize> {
+    // Eight bytes at a time: strings here are mostly shorter than what makes a call to memchr worth it.
+    while let Some(chunk) = buf.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
+        let word = u64::from_le_bytes(chunk);
+        let found = zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\'));
+        if found != 0 {
+            return Ok(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = buf.get(at..).unwrap_or_default();
+    rest.iter().position(|&it| it == b'"' || it == b'\\').map(|index| at + index).ok_or(Stop::More)
+}
+
+#[inline(always)]
+const fn repeat(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The high bit of the first byte that is zero; of later bytes too, where nothing is promised.
+#[inline(always)]
+const fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(repeat(0x01)) & !word & repeat(0x80)
+}
+
+/// Position of the closing quote of a string whose first backslash is at `at`.
+///
+/// Old Kineto does not escape the backslashes of Windows paths, so in `"C:\dir\", "ts": 1` the quote after `dir\`
+/// closes the string. It is taken so if the string read properly is not followed by what can follow a string.
+#[cold]
+fn escaped_end(buf: &[u8], first: usize) -> Scan<usize> {
+    let mut at = first;
+    let mut has_escaped_quote = false;
+    loop {
+        at = quote_or_backslash(buf, at)?;
+        if buf[at] == b'"' {
+            break;
+        }
+        has_escaped_quote |= byte(buf, at + 1)? == b'"';
+        at += 2;
+    }
+    if !has_escaped_quote || can_follow_string(buf, at + 1)? {
+        return Ok(at);
+    }
+    let mut quote = first;
+    while quote < at {
+        quote = quote_or_backslash(buf, quote)?;
+        if buf[quote] == b'\\' {
+            quote += 1;
+            if buf[quote] == b'"' && can_follow_string(buf, quote + 1)? {
+                return Ok(quote);
+            }
+        }
+        quote += 1;
+    }
+    Ok(at)
+}
+
+fn can_follow_string(buf: &[u8], at: usize) -> Scan<bool> {
+    Ok(matches!(significant(buf, at)?.0, b',' | b'}' | b']' | b':'))
+}
