@@ -216,7 +216,7 @@ pub(crate) fn evidence<'a>(
     let kinds = [
         (Evidence::Exact, "exact"),
         (Evidence::Inferred, "inferred"),
-        (Evidence::Function, "function only"),
+        (Evidence::Function, "function"),
     ];
     let mut sums = [0.0; 3];
     for line in lines {

@@ -87,12 +87,13 @@ pub(crate) fn steps(run: &Run) -> String {
 }
 
 fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
+    let per_step = if scale.steps.is_some() { " per step" } else { "" };
     let (busy, idle) =
         ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
     if busy + idle == 0 {
-        return (ledger.totals.alloc != 0).then(|| {
-            format!("no device time · {} allocated", bytes(scale.mean(ledger.totals.alloc)))
-        });
+        let allocated = bytes(scale.mean(ledger.totals.alloc));
+        return (ledger.totals.alloc != 0)
+            .then(|| format!("no device time · {allocated} allocated{per_step}"));
     }
     let first =
         ledger.devices.values().next().map(|it| it.name.as_str()).filter(|it| !it.is_empty());
@@ -111,10 +112,7 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
     if ledger.totals.sync != 0 {
         line += &format!(" · CPU waits {}", duration(scale.mean(ledger.totals.sync)));
     }
-    if scale.steps.is_some() {
-        line += " per step";
-    }
-    Some(line)
+    Some(line + per_step)
 }
 
 /// How much of the recording has a line, and how that is known.
@@ -124,14 +122,14 @@ fn attributed(ledger: &Ledger) -> String {
         let it = balances.iter().find(|it| it.metric == metric && it.total != 0)?;
         Some(format!("{} of {name}", percent(it.lines as f64 / it.total as f64)))
     };
-    let shares: Vec<_> = [
-        share(Metric::Cpu, "CPU time"),
-        share(Metric::Cuda, "CUDA time"),
-        share(Metric::Alloc, "allocations"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut shares: Vec<_> = [share(Metric::Cpu, "CPU time"), share(Metric::Cuda, "CUDA time")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if shares.is_empty() {
+        // A memory snapshot alone.
+        shares.extend(share(Metric::Alloc, "allocated bytes"));
+    }
     if shares.is_empty() {
         return "nothing was measured".to_owned();
     }

@@ -55,14 +55,15 @@ impl Terminal {
 
     /// The background of a cell whose number is `share` (of 1) of the step, with ink that can be read on it.
     pub(crate) fn heat(&self, share: f64) -> Style {
-        let [lightness, ..] = ramp(share);
-        let rgb = to_srgb(ramp(share));
-        let ink = if lightness < 0.56 { RgbColor(255, 255, 255) } else { RgbColor(0, 0, 0) };
+        let linear = to_linear(ramp(share));
+        // Relative luminance (WCAG 2.1): at 0.179 black and white stand out equally.
+        let luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+        let ink = if luminance < 0.179 { RgbColor(255, 255, 255) } else { RgbColor(0, 0, 0) };
         let colour = |it: RgbColor| match self.colours {
             Colours::Palette => Color::Ansi256(nearest(it)),
             _ => Color::Rgb(it),
         };
-        Style::new().bg_color(Some(colour(rgb))).fg_color(Some(colour(ink)))
+        Style::new().bg_color(Some(colour(to_srgb(linear)))).fg_color(Some(colour(ink)))
     }
 }
 
@@ -70,33 +71,50 @@ impl Terminal {
 pub(crate) const FAINT: Style = Style::new().dimmed();
 /// Text that matters most.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// Text that warns. A palette colour, so that it fits the theme.
+/// Text that warns of wrong numbers. A palette colour, so that it fits the theme; the next one too.
 pub(crate) const ALARM: Style =
     Style::new().bold().fg_color(Some(Color::Ansi(anstyle::AnsiColor::Red)));
+/// Text that tells of something missing.
+pub(crate) const DOUBT: Style =
+    Style::new().fg_color(Some(Color::Ansi(anstyle::AnsiColor::Yellow)));
 
 /// A colour in Oklab (Björn Ottosson, "A perceptual color space for image processing", 2020): lightness, a, b.
 type Oklab = [f64; 3];
 
-/// From blue to yellow along a straight line of Oklab, which is perceptually even by construction: lightness rises all
-/// along, and blue against yellow is told apart in every common form of colour blindness. The root spends more of the
-/// ramp on small shares, of which a recording has many.
+/// From indigo over red to yellow. Equal steps along the way look equal, since Oklab is perceptually even and the way is
+/// walked at constant speed. Lightness rises all along, which every form of colour vision sees. The root spends more of
+/// the way on small shares, of which a recording has many.
 fn ramp(share: f64) -> Oklab {
-    const COLD: Oklab = [0.36, -0.015, -0.085];
-    const HOT: Oklab = [0.86, -0.005, 0.15];
-    let t = share.clamp(0.0, 1.0).sqrt();
-    [0, 1, 2].map(|i| COLD[i] + (HOT[i] - COLD[i]) * t)
+    const WAY: [Oklab; 4] =
+        [[0.36, 0.02, -0.14], [0.52, 0.14, -0.03], [0.68, 0.13, 0.10], [0.88, -0.01, 0.16]];
+    let length =
+        |leg: &[Oklab]| (0..3).map(|i| (leg[1][i] - leg[0][i]).powi(2)).sum::<f64>().sqrt();
+    let whole: f64 = WAY.windows(2).map(length).sum();
+    let mut left = share.clamp(0.0, 1.0).sqrt() * whole;
+    for leg in WAY.windows(2) {
+        let length = length(leg);
+        if left <= length {
+            return [0, 1, 2].map(|i| leg[0][i] + (leg[1][i] - leg[0][i]) * left / length);
+        }
+        left -= length;
+    }
+    WAY[WAY.len() - 1]
 }
 
-/// Oklab to sRGB, with the matrices of the same publication.
-fn to_srgb([lightness, a, b]: Oklab) -> RgbColor {
+/// Oklab to linear sRGB, with the matrices of the same publication.
+fn to_linear([lightness, a, b]: Oklab) -> [f64; 3] {
     let l = (lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);
     let m = (lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b).powi(3);
     let s = (lightness - 0.089_484_177_5 * a - 1.291_485_548_0 * b).powi(3);
-    let linear = [
+    [
         4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
         -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
         -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
-    ];
+    ]
+}
+
+/// The transfer function of IEC 61966-2-1.
+fn to_srgb(linear: [f64; 3]) -> RgbColor {
     let [red, green, blue] = linear.map(|it| {
         let it = if it <= 0.003_130_8 { 12.92 * it } else { 1.055 * it.powf(1.0 / 2.4) - 0.055 };
         (it.clamp(0.0, 1.0) * 255.0).round() as u8

@@ -12,7 +12,7 @@ use crate::figures::{self, Column, Scale, mark};
 use crate::numbers::percent;
 use crate::sources::{self, Sources};
 use crate::summary;
-use crate::terminal::{ALARM, FAINT, STRONG, Terminal, clean, cut, left, right};
+use crate::terminal::{DOUBT, FAINT, STRONG, Terminal, clean, cut, left, right};
 
 /// Prints the files of `run` that have something to say, hottest first.
 ///
@@ -195,7 +195,7 @@ impl<'a> Table<'a> {
             }
         };
         if let Some(doubt) = doubt {
-            writeln!(out, "{}", self.terminal.paint(ALARM, &cut(doubt, self.terminal.width)))?;
+            writeln!(out, "{}", self.terminal.paint(DOUBT, &cut(doubt, self.terminal.width)))?;
         }
         let unit = if self.scale.steps.is_some() { "per step" } else { "per run" };
         let share = right("share", self.edge() - self.line_width);
@@ -316,8 +316,8 @@ fn source_width(width: usize) -> usize {
     (width * 2 / 5).max(30)
 }
 
-/// The lines to show, 1-based and ascending: those with something to say, `context` around each, and the `def` and
-/// `class` lines that they are in. Blank lines at the edges of a region are left out.
+/// The lines to show, 1-based and ascending: those with something to say, `context` lines of the same function around
+/// each, and the `def` and `class` lines that they are in. Blank lines at the edges of a region are left out.
 fn regions(
     lines: &[&str],
     module: &Module,
@@ -330,18 +330,20 @@ fn regions(
         |kind| matches!(kind, FunctionKind::Class | FunctionKind::Def | FunctionKind::AsyncDef);
     let mut shown = BTreeSet::new();
     for number in said.filter(|it| (1..=last).contains(it)) {
-        let mut from = number.saturating_sub(context).max(1);
-        let mut to = number.saturating_add(context).min(last);
-        while from < number && is_blank(from) {
-            from += 1;
-        }
-        while number < to && is_blank(to) {
-            to -= 1;
-        }
-        shown.extend(from..=to);
+        let within = module.enclosing(number).map(|it| it.first_line);
+        let is_near = |it: &u32| module.enclosing(*it).map(|it| it.first_line) == within;
+        let farthest = |lines: &mut dyn Iterator<Item = u32>| {
+            let near = lines.take(context as usize).take_while(is_near);
+            near.filter(|&it| !is_blank(it)).last().unwrap_or(number)
+        };
+        shown.extend(farthest(&mut (1..number).rev())..=farthest(&mut (number + 1..=last)));
         let around = module.functions().iter().filter(|it| is_head(it.kind) && it.contains(number));
         shown.extend(around.map(|it| it.def_line));
     }
+    // A mark for one line left out is no shorter than the line.
+    let alone: Vec<u32> =
+        shown.iter().filter(|&&it| shown.contains(&(it + 2))).map(|it| it + 1).collect();
+    shown.extend(alone);
     shown
 }
 
@@ -378,24 +380,24 @@ mod tests {
             r#"
 trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
 H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 % exact, 26.1 % inferred, 3.52 % function only
+on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function only
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
       per step     cpu     cpu    cuda                      gpu
 line     share     own   total     own backward    wait    idle    alloc   calls kernels │
    4                                                                                     │ class Model(torch.nn.Module):
    …
   15 fn 1.50 %  150 µs                                                                   │     def forward(self, x):
-   …
+  16                                                                                     │         for layer in self.layers:
   17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    20.0    42.0 │             x = torch.relu(layer(x))
   18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB       2       1 │         if x.max().item() > 100:
    …
   23                                                                                     │ def train(model, data):
-   …
+  24                                                                                     │     for batch in data:
   25    60.0 %    4 ms 9.90 ms    6 ms                                         3         │         model(batch).sum().backward()
 
-helper.py · 1.95 % of CPU time · function only
+helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
       per step     cpu     cpu    cuda                      gpu
 line     share     own   total     own backward    wait    idle    alloc   calls kernels │
@@ -417,7 +419,7 @@ fn only the function is known: its part that could not be put on a line
             r#"
 trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
 H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 %…
+on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre…
 ! trace.json.gz is incomplete: the file ends inside an event; everything before…
 
 train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % infer…
@@ -426,15 +428,15 @@ line     share     own     own    wait │
    4                                   │ class Model(torch.nn.Module):
    …
   15 fn 1.50 %  150 µs                 │     def forward(self, x):
-   …
+  16                                   │         for layer in self.layers:
   17    60.0 %    3 ms 6.00 ms         │             x = torch.relu(layer(x))
   18 ~  26.0 % 2.60 ms         2.50 ms │         if x.max().item() > 100:
    …
   23                                   │ def train(model, data):
-   …
+  24                                   │     for batch in data:
   25    60.0 %    4 ms    6 ms         │         model(batch).sum().backward()
 
-helper.py · 1.95 % of CPU time · function only
+helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
       per step     cpu    cuda
 line     share     own     own    wait │
@@ -456,10 +458,10 @@ too narrow for cpu total, backward, gpu idle, alloc, kernels, calls
             r#"
 trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
 H100: 75.0 % busy · 24.0 ms CUDA · 4 ms idle · CPU waits 5 ms
-on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 % exact, 26.1 % inferred, 3.52 % function only
+on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function only
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
        per run     cpu     cpu    cuda                      gpu
 line     share     own   total     own backward    wait    idle    alloc   calls kernels │
    4                                                                                     │ class Model(torch.nn.Module):
@@ -495,10 +497,10 @@ line     share     own   total     own backward    wait    idle    alloc   calls
             r#"
 trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
 H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 % exact, 26.1 % inferred, 3.52 % function only
+on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function only
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
 edited since the recording: lines are listed as recorded, without text
       per step     cpu     cpu    cuda                      gpu
 line     share     own   total     own backward    wait    idle    alloc   calls kernels │
@@ -561,9 +563,9 @@ class A:
 ";
         let lines: Vec<&str> = text.lines().collect();
         let rows: [(&[u32], u32, &[u32]); 5] = [
-            (&[9], 0, &[1, 3, 9]),
-            (&[9], 1, &[1, 3, 8, 9]),
-            (&[6], 1, &[1, 3, 5, 6]),
+            (&[9], 0, &[1, 2, 3, 9]),
+            (&[9], 1, &[1, 2, 3, 8, 9]),
+            (&[6], 1, &[1, 2, 3, 4, 5, 6]),
             (&[1, 12], 0, &[1, 11, 12]),
             (&[0, 13], 3, &[]),
         ];

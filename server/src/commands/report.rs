@@ -241,7 +241,7 @@ fn books(ledger: &Ledger) -> Table {
         ("", Align::Left),
         ("unattributed because", Align::Left),
     ]);
-    for it in ledger.balances() {
+    for it in ledger.balances().into_iter().filter(|it| !it.is_balanced() || it.total != 0) {
         let reasons = ledger.unattributed.iter().filter(|(_, books)| books.get(it.metric) != 0);
         let reasons: Vec<_> = reasons
             .map(|(reason, books)| {
@@ -336,7 +336,7 @@ mod tests {
             r#"
 trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
 H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time, 100 % of allocations · 70.4 % exact, 26.1 % inferred, 3.52 % function only
+on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 Totals

@@ -1,0 +1,155 @@
+//! What only a process shows: exit status, standard streams, the current folder.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A fixture, or the folder of all.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name)
+}
+
+fn perfline(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+    for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLORTERM"] {
+        command.env_remove(name);
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs to the end: exit status, stdout, stderr.
+fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// A folder with one recording in a folder of its own.
+fn folder_with_a_recording() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let below = folder.path().join("logs");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::copy(fixture(TRACE), below.join("trace.json.gz")).unwrap();
+    folder
+}
+
+const TRACE: &str = "cpu/torch2.15.0/slow_model.json.gz";
+
+#[test]
+fn help_and_version_are_on_stdout() {
+    let (code, out, err) = run(&mut perfline(&["--help"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    for word in ["annotate", "lines", "report", "Examples:", "Exit status:"] {
+        assert!(out.contains(word), "{word} is not in\n{out}");
+    }
+    let (code, out, _) = run(&mut perfline(&["--version"]));
+    assert_eq!((code, out), (Some(0), format!("perfline {}\n", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn what_the_user_can_put_right_is_one_line_and_status_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(&text, "no trace at all\n").unwrap();
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let missing = folder.path().join("missing.json");
+    for input in [&text, &empty, &missing] {
+        let input = input.to_str().unwrap();
+        let (code, out, err) = run(&mut perfline(&["annotate", input]));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{input}: {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.starts_with("perfline: ") && err.contains(input), "{err}");
+    }
+    let (code, out, err) = run(&mut perfline(&["annotate", "--threshold", "many"]));
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains("--threshold"), "{err}");
+}
+
+#[test]
+fn an_input_that_cannot_be_read_does_not_take_the_others_with_it_but_is_told() {
+    let trace = fixture(TRACE);
+    let (code, out, err) = run(&mut perfline(&["report", trace.to_str().unwrap(), "missing.json"]));
+    assert_eq!(code, Some(2));
+    assert!(out.contains("slow_model.json.gz"), "{out}");
+    assert!(err.contains("missing.json"), "{err}");
+}
+
+#[test]
+fn without_input_the_newest_recording_below_the_current_folder_is_taken_and_named() {
+    let folder = folder_with_a_recording();
+    let (code, out, err) = run(perfline(&["report"]).current_dir(folder.path()));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("trace.json.gz"), "{out}");
+    assert!(err.contains("trace.json.gz"), "{err}");
+}
+
+#[test]
+fn a_folder_stands_for_the_newest_recording_below_it() {
+    let folder = folder_with_a_recording();
+    let (code, out, err) = run(&mut perfline(&["lines", folder.path().to_str().unwrap()]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("trace.json.gz") && out.contains("\"balanced\": true"), "{out}");
+}
+
+#[test]
+fn source_stands_beside_the_numbers_and_a_pipe_gets_no_colours() {
+    let trace = fixture(TRACE);
+    let workloads = fixture("workloads");
+    let arguments = ["annotate", trace.to_str().unwrap(), "--root", workloads.to_str().unwrap()];
+    let (code, plain, err) = run(&mut perfline(&arguments));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(plain.contains("│             if x.max().item() > 100:"), "{plain}");
+    assert!(!plain.contains('\u{1b}'));
+    let (_, forced, _) = run(perfline(&arguments).env("CLICOLOR_FORCE", "1"));
+    assert!(forced.contains('\u{1b}'));
+    let (_, refused, _) = run(perfline(&arguments).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"));
+    assert_eq!(refused, plain);
+}
+
+#[test]
+fn ranks_are_added_up() {
+    let ranks =
+        [0, 1].map(|rank| fixture(&format!("cpu/torch2.15.0/two_ranks.rank{rank}.json.gz")));
+    let ranks = ranks.each_ref().map(|it| it.to_str().unwrap());
+    let (code, out, err) = run(&mut perfline(&["report", ranks[0], ranks[1]]));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("and 1 more · 2 ranks"), "{out}");
+    assert!(!out.contains("DOES NOT BALANCE"), "{out}");
+}
+
+#[test]
+fn a_damaged_input_is_read_up_to_the_damage_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = std::fs::read(fixture(TRACE)).unwrap();
+    let half = folder.path().join("half.json.gz");
+    std::fs::write(&half, &whole[..whole.len() / 2]).unwrap();
+    let (code, out, err) = run(&mut perfline(&["report", half.to_str().unwrap()]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.contains("! half.json.gz is incomplete: "), "{out}");
+}
+
+#[test]
+fn a_limit_decides_the_status() {
+    let trace = fixture(TRACE);
+    let trace = trace.to_str().unwrap();
+    let (code, _, err) = run(&mut perfline(&["report", trace, "--max-step-ms", "0"]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("--max-step-ms"), "{err}");
+    let (code, _, err) = run(&mut perfline(&["report", trace, "--max-step-ms", "1e9"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let trace = fixture(TRACE);
+    for command in ["annotate", "lines", "report"] {
+        let mut child = perfline(&[command, trace.to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+        assert_eq!((status.code(), String::from_utf8_lossy(&stderr).as_ref()), (Some(0), ""));
+    }
+}
