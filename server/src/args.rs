@@ -6,14 +6,19 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXAMPLES: &str = "\
 Examples:
-  perfline annotate                                   the newest recording below this folder, on your source
-  perfline annotate trace.json.gz --root ~/project    a trace recorded elsewhere
-  perfline annotate trace.json.gz snapshot.pickle     a trace and a CUDA memory snapshot of the same run
-  perfline report rank0.json.gz rank1.json.gz         two ranks, added up
-  perfline report --max-sync-ms-per-step 2            for CI: exit status 1 when steps wait longer than that
-  perfline lines trace.json.gz --format csv | head    for other programs
+  The newest recording below this folder, on your source:
+    perfline annotate
+  A trace that was recorded elsewhere, with its memory snapshot:
+    perfline annotate trace.json.gz snapshot.pickle --root ~/project
+  Two ranks, added up:
+    perfline report rank0.json.gz rank1.json.gz
+  In CI, exit status 1 when a step waits longer than 2 ms for the device:
+    perfline report traces/ --max-sync-ms-per-step 2
+  For other programs:
+    perfline lines trace.json.gz --format csv | head
 
-Exit status: 0 good, 1 a stated limit was exceeded, 2 wrong usage or unreadable input.";
+Exit status:
+  0 good, 1 a stated limit was exceeded, 2 wrong usage or unreadable input";
 
 /// PyTorch profiler data on the source line that caused it.
 ///
@@ -67,8 +72,8 @@ pub(crate) struct Recording {
 
 /// Your source with what each line costs beside it, hottest file first
 ///
-/// Shows the lines that have something to say, with their surroundings and the head of their function. Columns, where
-/// the recording has them:
+/// Shows the lines that have something to say, with their surroundings and the
+/// head of their function. Columns, where the recording has them:
 ///
 ///   share      of the step, host or device, whichever is larger
 ///   cpu own    thread time while this was the innermost line of your code
@@ -81,9 +86,12 @@ pub(crate) struct Recording {
 ///   calls      Python and built-in calls made from the line
 ///   kernels    kernels launched from the line
 ///
-/// A mark before the numbers tells how the line is known: none, the recording names it; ~ it was inferred from the
-/// source and the order of events; fn the function is all that is known, and the numbers on its def line are the part
-/// that could not be put on one of its lines.
+/// A mark before the numbers tells how the line is known:
+///
+///   none       the recording names it
+///   ~          inferred from the source and the order of events
+///   fn         only the function is known: the numbers on its def line are the
+///              part that could not be put on one of its lines
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Annotate {

@@ -29,14 +29,14 @@ pub(crate) fn write(
     for line in summary::lines(run, &scale, terminal) {
         writeln!(out, "{line}")?;
     }
-    let files = files(run, args, &scale);
+    let files = files(run, args, sources, &scale);
     if files.is_empty() {
         return writeln!(out, "\n{}", nothing_to_say(run, args));
     }
     let table = Table::new(run, &scale, terminal, &files);
     for file in &files {
         writeln!(out)?;
-        table.file(out, run, file, args.context, sources)?;
+        table.file(out, run, file, args.context)?;
     }
     table.legend(out, &files)
 }
@@ -49,10 +49,12 @@ struct File<'a> {
     all: Vec<&'a LineBooks>,
     /// Those that have something to say, by number.
     said: BTreeMap<u32, &'a LineBooks>,
+    /// The text that ran, where it is at hand.
+    text: Option<String>,
 }
 
 /// The files to show, hottest first.
-fn files<'a>(run: &'a Run, args: &Annotate, scale: &Scale) -> Vec<File<'a>> {
+fn files<'a>(run: &'a Run, args: &Annotate, sources: &dyn Sources, scale: &Scale) -> Vec<File<'a>> {
     let names = sources::names(&run.merged, &args.recording.root);
     let mut files: BTreeMap<&str, File<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
@@ -65,6 +67,7 @@ fn files<'a>(run: &'a Run, args: &Annotate, scale: &Scale) -> Vec<File<'a>> {
             source,
             all: Vec::new(),
             said: BTreeMap::new(),
+            text: None,
         });
         file.all.push(books);
         if args.threshold / 100.0 <= scale.largest_share(books) {
@@ -72,6 +75,10 @@ fn files<'a>(run: &'a Run, args: &Annotate, scale: &Scale) -> Vec<File<'a>> {
         }
     }
     let mut files: Vec<_> = files.into_values().filter(|it| !it.said.is_empty()).collect();
+    for file in &mut files {
+        let path = file.source.path.as_ref().filter(|_| file.source.fit == SourceFit::Fits);
+        file.text = path.and_then(|path| sources.read(path));
+    }
     let heat = |file: &File<'_>| file.all.iter().map(|it| scale.own_share(it)).sum::<f64>();
     files.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     files
@@ -121,8 +128,9 @@ impl<'a> Table<'a> {
         for column in there {
             kept.push(column);
             table.columns = Column::ALL.into_iter().filter(|it| kept.contains(it)).collect();
-            let too_wide =
-                terminal.width.is_some_and(|width| width < table.gutter() + source_width(width));
+            let too_wide = terminal
+                .width
+                .is_some_and(|width| width < table.gutter() + source_width(width, files));
             if too_wide && 1 < kept.len() {
                 kept.pop();
                 table.left_out.push(column);
@@ -149,26 +157,15 @@ impl<'a> Table<'a> {
         run: &Run,
         file: &File<'_>,
         context: u32,
-        sources: &dyn Sources,
     ) -> io::Result<()> {
-        let text = match (&file.source.path, file.source.fit) {
-            (Some(path), SourceFit::Fits) => sources.read(path),
-            _ => None,
-        };
-        self.head(out, run, file, text.is_some())?;
-        match text {
-            Some(text) => self.annotated(out, file, &text, context),
+        self.head(out, run, file)?;
+        match &file.text {
+            Some(text) => self.annotated(out, file, text, context),
             None => self.listed(out, file),
         }
     }
 
-    fn head(
-        &self,
-        out: &mut dyn Write,
-        run: &Run,
-        file: &File<'_>,
-        has_text: bool,
-    ) -> io::Result<()> {
+    fn head(&self, out: &mut dyn Write, run: &Run, file: &File<'_>) -> io::Result<()> {
         let own = |amount: fn(&LineBooks) -> i64| file.all.iter().map(|it| amount(it)).sum::<i64>();
         let mut parts = String::new();
         for (own, total, name) in [
@@ -185,7 +182,7 @@ impl<'a> Table<'a> {
         }
         writeln!(out, "{}", self.terminal.titled(&file.name, &parts))?;
         let doubt = match file.source.fit {
-            SourceFit::Fits if has_text => None,
+            SourceFit::Fits if file.text.is_some() => None,
             SourceFit::Fits => Some("the file cannot be read: lines are listed without text"),
             SourceFit::Edited => {
                 Some("edited since the recording: lines are listed as recorded, without text")
@@ -311,9 +308,9 @@ impl<'a> Table<'a> {
     }
 }
 
-/// What the source gets at least of a terminal's columns.
-fn source_width(width: usize) -> usize {
-    (width * 2 / 5).max(30)
+/// What the source gets at least of a terminal's columns; names of functions need less.
+fn source_width(width: usize, files: &[File<'_>]) -> usize {
+    if files.iter().any(|it| it.text.is_some()) { (width * 2 / 5).max(30) } else { width / 4 }
 }
 
 /// The lines to show, 1-based and ascending: those with something to say, `context` lines of the same function around
