@@ -36,6 +36,7 @@ pub(crate) fn convert(
         converted: vec![UNSEEN; values.len()],
         frames: Vec::new(),
         frame_index: FxHashMap::default(),
+        scratch: Vec::new(),
         stack_index: HashTable::new(),
         messages: FxHashMap::default(),
         budget: bytes,
@@ -144,6 +145,8 @@ type Place = &'static str;
 const UNSEEN: u32 = u32::MAX;
 /// In [`Converter::converted`]: a frame that could not be converted.
 const UNUSABLE: u32 = u32::MAX - 1;
+/// In [`Converter::converted`]: set for a frame, clear for a stack. There are fewer than 2³¹ of either.
+const FRAME: u32 = 1 << 31;
 
 struct Converter<'a> {
     values: &'a Values,
@@ -151,11 +154,13 @@ struct Converter<'a> {
     keys: Vec<Key>,
     /// Handle in the snapshot of each distinct text; `NONE` until it is used.
     names: Vec<StrId>,
-    /// For the row of a frame: its place in `frames`. For the row of a list of frames: its stack.
+    /// For the row of a frame: [`FRAME`] and its place in `frames`. For the row of a list of frames: its stack.
     converted: Vec<u32>,
     /// Distinct frames.
     frames: Vec<SnapshotFrame>,
     frame_index: FxHashMap<SnapshotFrame, u32>,
+    /// Buffer of [`Converter::stack`].
+    scratch: Vec<u32>,
     /// Distinct stacks, by content.
     stack_index: HashTable<StackId>,
     /// Messages about keys, built once.
@@ -169,9 +174,12 @@ struct Converter<'a> {
 impl Converter<'_> {
     fn top(&mut self, root: Handle) -> Result<(), Error> {
         let (found, offset) = match self.values.get(root) {
-            Value::List(_) => {
+            Value::List(chain) => {
                 self.segments(root);
-                return Ok(());
+                if chain.is_empty() || !self.snapshot.segments.is_empty() {
+                    return Ok(());
+                }
+                ("a list without segments", chain.offset())
             }
             Value::Dict(chain) if chain.is_empty() => ("an empty dict", chain.offset()),
             Value::Dict(chain) => {
@@ -521,14 +529,17 @@ impl Converter<'_> {
         if self.converted[row] != UNSEEN {
             return StackId(self.converted[row]);
         }
-        let mut frames = Vec::new();
-        for &item in self.values.runs(chain).flatten() {
-            if !self.spend(1) {
+        let values = self.values;
+        let mut frames = std::mem::take(&mut self.scratch);
+        frames.clear();
+        for run in values.runs(chain) {
+            if !self.spend(run.len()) {
                 break;
             }
-            frames.extend(self.frame(item, chain));
+            frames.extend(run.iter().filter_map(|&item| self.frame(item, chain)));
         }
         let stack = self.intern_stack(&frames);
+        self.scratch = frames;
         // An empty stack stays unseen: it is NONE, and as quick to find again.
         self.converted[row] = stack.0;
         stack
@@ -565,13 +576,13 @@ impl Converter<'_> {
     /// The place of a frame in `frames`.
     fn frame(&mut self, item: Handle, stack: Chain) -> Option<u32> {
         const PLACE: Place = "a frame";
+        match item.row().map(|row| self.converted[row]) {
+            Some(UNUSABLE) => return None,
+            Some(known) if known != UNSEEN && known & FRAME != 0 => return Some(known & !FRAME),
+            _ => {}
+        }
         let dict = self.dict(item, PLACE, stack)?;
         let row = item.row()?;
-        match self.converted[row] {
-            UNSEEN => {}
-            UNUSABLE => return None,
-            known => return Some(known),
-        }
         let mut frame = SnapshotFrame { file: StrId::NONE, line: 0, function: StrId::NONE };
         for (key, value) in self.values.pairs(dict) {
             if !self.spend(1) {
@@ -603,9 +614,9 @@ impl Converter<'_> {
         let frames = &mut self.frames;
         let place = *self.frame_index.entry(frame).or_insert_with(|| {
             frames.push(frame);
-            u32::try_from(frames.len() - 1).unwrap_or(UNUSABLE)
+            u32::try_from(frames.len() - 1).unwrap_or(0)
         });
-        self.converted[row] = place;
+        self.converted[row] = FRAME | place;
         Some(place)
     }
 

@@ -519,8 +519,8 @@ impl<'a> Machine<'a> {
     // Damage.
 
     /// Puts what is still on the stack into the top-level dict or list, as far as it is whole: a pickle fills a
-    /// container only after its last item. A dict that is not filled yet (an event, a segment) is left out, since
-    /// nobody can tell what it would have said.
+    /// container only after its last item. The last dict (an event, a segment) is left out, since nobody can tell
+    /// what else it would have said.
     fn salvage(&mut self) -> Option<Handle> {
         let &root = self.stack.first()?;
         match self.values.get(root) {
@@ -562,12 +562,12 @@ impl<'a> Machine<'a> {
         {
             end += 1;
         }
-        if let Value::Dict(last) = self.values.get(self.stack[end - 1])
-            && (last.is_empty() || self.marks.contains(&end))
-        {
-            end -= 1;
-        } else if depth > 1 {
-            self.fill_list(end - 1, depth - 1)?;
+        match self.values.get(self.stack[end - 1]) {
+            Value::Dict(_) => end -= 1,
+            _ if depth > 1 => {
+                self.fill_list(end - 1, depth - 1)?;
+            }
+            _ => {}
         }
         let items = &self.stack[next..end];
         chain = self.values.extend(chain, items).ok()?;
