@@ -75,7 +75,8 @@ pub(crate) struct Recording {
 /// Shows the lines that have something to say, with their surroundings and the
 /// head of their function. Columns, where the recording has them:
 ///
-///   share      of the step, host or device, whichever is larger
+///   share      of the step, host or device, whichever is larger (of the peak,
+///              where a memory snapshot is all there is)
 ///   cpu own    thread time while this was the innermost line of your code
 ///   cpu total  thread time while the line was anywhere on the stack
 ///   cuda own   time of the kernels and copies launched from the line
@@ -83,6 +84,7 @@ pub(crate) struct Recording {
 ///   wait       thread time blocked, waiting for the device
 ///   gpu idle   device idle time while the launching thread was on the line
 ///   alloc      bytes allocated
+///   peak       bytes of the line that were alive at the peak of their memory
 ///   calls      Python and built-in calls made from the line
 ///   kernels    kernels launched from the line
 ///

@@ -13,8 +13,10 @@ pub(crate) struct Scale {
     pub(crate) steps: Option<u32>,
     /// What shares of time are shares of: the mean step, or how long the run took, added up over the ranks.
     time: f64,
-    /// What shares of bytes are shares of.
+    /// What shares of allocated bytes are shares of.
     bytes: f64,
+    /// What shares of bytes at the peak are shares of: those that have a line.
+    peak: f64,
     /// Whether backward time is device time: it is where the recording has any, since that is what counts there.
     backward_on_device: bool,
 }
@@ -32,6 +34,7 @@ impl Scale {
                 None => run.ranks.iter().map(|rank| duration(&rank.ledger) as f64).sum(),
             },
             bytes: totals.alloc as f64 / f64::from(steps.unwrap_or(1)),
+            peak: run.merged.lines.values().map(|it| it.peak as f64).sum(),
             backward_on_device: run.merged.lines.values().any(|it| it.cuda_backward != 0),
         }
     }
@@ -53,6 +56,10 @@ impl Scale {
         let in_steps = |part: fn(&ledger::PerStep) -> Ns, whole: Ns| {
             if self.steps.is_some() { line.steps.values().map(part).sum() } else { whole }
         };
+        if column == Column::Peak {
+            // A state rather than a flow: the same for a step and for the run.
+            return line.peak as f64;
+        }
         self.mean_count(match column {
             Column::CpuOwn => in_steps(|it| it.cpu, line.cpu_own),
             Column::CpuTotal => line.cpu_total,
@@ -62,6 +69,7 @@ impl Scale {
             Column::Wait => in_steps(|it| it.sync, line.sync),
             Column::GpuIdle => in_steps(|it| it.gpu_idle, line.gpu_idle),
             Column::Alloc => line.alloc,
+            Column::Peak => line.peak,
             Column::Calls => i64::try_from(line.calls).unwrap_or(i64::MAX),
             Column::Kernels => i64::try_from(line.kernels).unwrap_or(i64::MAX),
         })
@@ -71,15 +79,20 @@ impl Scale {
     pub(crate) fn share(&self, column: Column, value: f64) -> f64 {
         let whole = match column {
             Column::Alloc => self.bytes,
+            Column::Peak => self.peak,
             Column::Calls | Column::Kernels => 0.0,
             _ => self.time,
         };
         if 0.0 < whole { (value / whole).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Share of the step that a line takes, host or device, whichever is larger.
+    /// Share of the step that a line takes, host or device, whichever is larger; of the memory at the peak where a
+    /// recording has no time.
     pub(crate) fn own_share(&self, line: &LineBooks) -> f64 {
         let share = |column| self.share(column, self.value(column, line));
+        if self.time == 0.0 {
+            return share(Column::Peak);
+        }
         share(Column::CpuOwn).max(share(Column::CudaOwn))
     }
 
@@ -111,13 +124,14 @@ pub(crate) enum Column {
     Wait,
     GpuIdle,
     Alloc,
+    Peak,
     Calls,
     Kernels,
 }
 
 impl Column {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::CpuOwn,
         Self::CpuTotal,
         Self::CudaOwn,
@@ -125,18 +139,20 @@ impl Column {
         Self::Wait,
         Self::GpuIdle,
         Self::Alloc,
+        Self::Peak,
         Self::Calls,
         Self::Kernels,
     ];
 
     /// What is kept longest when the terminal is narrow comes first.
-    pub(crate) const BY_WORTH: [Self; 9] = [
+    pub(crate) const BY_WORTH: [Self; 10] = [
         Self::CpuOwn,
         Self::CudaOwn,
         Self::Wait,
         Self::CpuTotal,
         Self::Backward,
         Self::GpuIdle,
+        Self::Peak,
         Self::Alloc,
         Self::Kernels,
         Self::Calls,
@@ -152,6 +168,7 @@ impl Column {
             Self::Wait => "wait",
             Self::GpuIdle => "gpu idle",
             Self::Alloc => "alloc",
+            Self::Peak => "peak",
             Self::Calls => "calls",
             Self::Kernels => "kernels",
         }
@@ -165,7 +182,7 @@ impl Column {
     /// Terminal columns that its numbers and heading need.
     pub(crate) fn width(self) -> usize {
         match self {
-            Self::Alloc | Self::Backward => 8,
+            Self::Alloc | Self::Peak | Self::Backward => 8,
             _ => 7,
         }
     }
@@ -176,7 +193,7 @@ impl Column {
             return String::new();
         }
         match self {
-            Self::Alloc => numbers::bytes(value.round() as i64),
+            Self::Alloc | Self::Peak => numbers::bytes(value.round() as i64),
             Self::Calls | Self::Kernels => numbers::count(value),
             _ => numbers::duration(value.round() as Ns),
         }
@@ -193,6 +210,7 @@ impl Column {
             Self::Wait => ledger.totals.sync != 0,
             Self::GpuIdle => ledger.totals.gpu_idle != 0,
             Self::Alloc => ledger.totals.alloc != 0,
+            Self::Peak => any(|it| it.peak != 0),
             Self::Calls => any(|it| it.calls != 0),
             Self::Kernels => any(|it| it.kernels != 0),
         }
@@ -208,11 +226,10 @@ pub(crate) fn mark(evidence: Evidence) -> &'static str {
     }
 }
 
-/// Shares of `amount` over lines by evidence, as text: `92 % exact, 8 % inferred`.
-pub(crate) fn evidence<'a>(
-    lines: impl Iterator<Item = &'a LineBooks>,
-    amount: impl Fn(&LineBooks) -> Ns,
-) -> String {
+/// How `lines` are known, by shares of their own CPU time (of their bytes where `ledger` has no time), as text:
+/// `92 % exact, 8 % inferred`.
+pub(crate) fn evidence<'a>(lines: impl Iterator<Item = &'a LineBooks>, ledger: &Ledger) -> String {
+    let amount = |it: &LineBooks| if ledger.totals.cpu == 0 { it.alloc } else { it.cpu_own };
     let kinds = [
         (Evidence::Exact, "exact"),
         (Evidence::Inferred, "inferred"),

@@ -1,6 +1,6 @@
 //! What a recording is, in two or three lines.
 
-use ledger::{Ledger, Metric};
+use ledger::{Ledger, Metric, Reason};
 use loader::{Input, Kind, Run};
 use profile::Warning;
 
@@ -69,6 +69,9 @@ fn name(input: &Input) -> String {
 /// How long the steps are, or where there are none, how much was traced.
 pub(crate) fn steps(run: &Run) -> String {
     let (number, time) = figures::steps(run);
+    if number == 0 && run.merged.totals.cpu == 0 {
+        return "memory only".to_owned();
+    }
     if number == 0 {
         return format!("no steps · {} of CPU time", duration(run.merged.totals.cpu));
     }
@@ -92,8 +95,9 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
         ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
     if busy + idle == 0 {
         let allocated = bytes(scale.mean(ledger.totals.alloc));
+        let no_device = if ledger.totals.cpu == 0 { "" } else { ", no device time" };
         return (ledger.totals.alloc != 0)
-            .then(|| format!("no device time · {allocated} allocated{per_step}"));
+            .then(|| format!("{allocated} allocated{per_step}{no_device}"));
     }
     let first =
         ledger.devices.values().next().map(|it| it.name.as_str()).filter(|it| !it.is_empty());
@@ -133,7 +137,10 @@ fn attributed(ledger: &Ledger) -> String {
     if shares.is_empty() {
         return "nothing was measured".to_owned();
     }
-    let evidence = figures::evidence(ledger.lines.values(), |it| it.cpu_own);
-    let evidence = if evidence.is_empty() { evidence } else { format!(" · {evidence}") };
+    let mut known = figures::evidence(ledger.lines.values(), ledger);
+    if ledger.unattributed.iter().any(|(reason, _)| reason == Reason::NoStacks) {
+        known = "recorded without Python stacks (with_stack=True gives them)".to_owned();
+    }
+    let evidence = if known.is_empty() { known } else { format!(" · {known}") };
     format!("on lines: {}{evidence}", shares.join(", "))
 }

@@ -171,12 +171,13 @@ impl<'a> Table<'a> {
         for (own, total, name) in [
             (own(|it| it.cpu_own), run.merged.totals.cpu, "CPU time"),
             (own(|it| it.cuda_own), run.merged.totals.cuda, "CUDA time"),
+            (own(|it| it.alloc), run.merged.totals.alloc, "allocated bytes"),
         ] {
             if own != 0 {
                 parts += &format!(" · {} of {name}", percent(own as f64 / total as f64));
             }
         }
-        let evidence = figures::evidence(file.all.iter().copied(), |it| it.cpu_own);
+        let evidence = figures::evidence(file.all.iter().copied(), &run.merged);
         if !evidence.is_empty() {
             parts += &format!(" · {evidence}");
         }
@@ -380,25 +381,25 @@ H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc   calls kernels │
-   4                                                                                     │ class Model(torch.nn.Module):
+line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
+   4                                                                                              │ class Model(torch.nn.Module):
    …
-  15 fn 1.50 %  150 µs                                                                   │     def forward(self, x):
-  16                                                                                     │         for layer in self.layers:
-  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    20.0    42.0 │             x = torch.relu(layer(x))
-  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB       2       1 │         if x.max().item() > 100:
+  15 fn 1.50 %  150 µs                                                                            │     def forward(self, x):
+  16                                                                                              │         for layer in self.layers:
+  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    1 MiB    20.0    42.0 │             x = torch.relu(layer(x))
+  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB                2       1 │         if x.max().item() > 100:
    …
-  23                                                                                     │ def train(model, data):
-  24                                                                                     │     for batch in data:
-  25    60.0 %    4 ms 9.90 ms    6 ms                                         3         │         model(batch).sum().backward()
+  23                                                                                              │ def train(model, data):
+  24                                                                                              │     for batch in data:
+  25    60.0 %    4 ms 9.90 ms    6 ms                                                  3         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc   calls kernels │
-   4 fn    2 %  200 µs  200 µs                                                           │ in load, "fast"
+line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
+   4 fn    2 %  200 µs  200 µs                                                                    │ in load, "fast"
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
@@ -419,7 +420,7 @@ H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre…
 ! trace.json.gz is incomplete: the file ends inside an event; everything before…
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % infer…
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes ·…
       per step     cpu    cuda
 line     share     own     own    wait │
    4                                   │ class Model(torch.nn.Module):
@@ -441,7 +442,7 @@ line     share     own     own    wait │
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
-too narrow for cpu total, backward, gpu idle, alloc, kernels, calls
+too narrow for cpu total, backward, gpu idle, peak, alloc, kernels, calls
 "#,
         );
     }
@@ -458,26 +459,26 @@ H100: 75.0 % busy · 24.0 ms CUDA · 4 ms idle · CPU waits 5 ms
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
        per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc   calls kernels │
-   4                                                                                     │ class Model(torch.nn.Module):
+line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
+   4                                                                                              │ class Model(torch.nn.Module):
    …
-  15                                                                                     │     def forward(self, x):
-  16                                                                                     │         for layer in self.layers:
-  17    58.5 %    6 ms    6 ms 12.0 ms     8 ms            1 ms    2 MiB    40.0    84.0 │             x = torch.relu(layer(x))
-  18 ~  25.4 % 5.20 ms 5.20 ms                     5 ms    3 ms    1 MiB       4       2 │         if x.max().item() > 100:
-  19                                                                                     │             x = x / 100
+  15                                                                                              │     def forward(self, x):
+  16                                                                                              │         for layer in self.layers:
+  17    58.5 %    6 ms    6 ms 12.0 ms     8 ms            1 ms    2 MiB    1 MiB    40.0    84.0 │             x = torch.relu(layer(x))
+  18 ~  25.4 % 5.20 ms 5.20 ms                     5 ms    3 ms    1 MiB                4       2 │         if x.max().item() > 100:
+  19                                                                                              │             x = x / 100
    …
-  23                                                                                     │ def train(model, data):
-  24                                                                                     │     for batch in data:
-  25    58.5 %    8 ms 19.8 ms 12.0 ms                                         6         │         model(batch).sum().backward()
+  23                                                                                              │ def train(model, data):
+  24                                                                                              │     for batch in data:
+  25    58.5 %    8 ms 19.8 ms 12.0 ms                                                  6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
 not found here (see --root, --site): lines are listed without text
        per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc   calls kernels │
-1700                      4 ms                                                           │ in relu
+line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
+1700                      4 ms                                                                    │ in relu
 
 ~  the line is inferred from the source and the order of events
 "#,
@@ -497,13 +498,13 @@ H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 71.8 % exact, 26.7 % inferred, 1.54 % function
+train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
 edited since the recording: lines are listed as recorded, without text
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc   calls kernels │
-  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    20.0    42.0 │ in Model.forward
-  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB       2       1 │ in Model.forward
-  25    60.0 %    4 ms 9.90 ms    6 ms                                         3         │ in train
+line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
+  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    1 MiB    20.0    42.0 │ in Model.forward
+  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB                2       1 │ in Model.forward
+  25    60.0 %    4 ms 9.90 ms    6 ms                                                  3         │ in train
 
 ~  the line is inferred from the source and the order of events
 "#,

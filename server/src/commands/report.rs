@@ -37,6 +37,7 @@ pub(crate) fn write(
         ("Lines by own CPU time", lines.hottest(Column::CpuOwn)),
         ("Lines by own CUDA time", lines.hottest(Column::CudaOwn)),
         ("Lines that wait for the device", lines.waits()),
+        ("Lines by bytes at the peak", lines.hottest(Column::Peak)),
         ("Inputs", inputs(run)),
         ("Books", books(&run.merged)),
     ];
@@ -136,7 +137,11 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// The lines with most of `column`, library lines among them where nothing of yours was on the stack.
     fn hottest(&self, column: Column) -> Table {
-        let title = if self.scale.steps.is_some() { "per step" } else { "run" };
+        let title = match column {
+            Column::Peak => "peak",
+            _ if self.scale.steps.is_some() => "per step",
+            _ => "run",
+        };
         let mut table = Table::new(&[
             (title, Align::Right),
             ("share", Align::Right),
@@ -319,7 +324,8 @@ mod tests {
     use crate::testing::{expect, training};
 
     fn report(run: &Run, limits: Limits) -> (String, Vec<String>) {
-        let args = Report { recording: Recording::default(), top: 3, limits };
+        let recording = Recording { root: ".".into(), ..Recording::default() };
+        let args = Report { recording, top: 3, limits };
         let mut out = Vec::new();
         let exceeded =
             write(&mut out, run, &args, &Terminal { colours: Colours::Plain, width: None })
@@ -356,19 +362,23 @@ Devices
      0       0  12.0 ms  4 ms       75.0 %      24.0 ms  H100
 
 Lines by own CPU time
-  per step   share     line                   function
-      4 ms  40.0 %     //home/me/train.py:25  train
-      3 ms  30.0 %     //home/me/train.py:17  Model.forward
-   2.60 ms  26.0 %  ~  //home/me/train.py:18  Model.forward
+  per step   share     line         function
+      4 ms  40.0 %     train.py:25  train
+      3 ms  30.0 %     train.py:17  Model.forward
+   2.60 ms  26.0 %  ~  train.py:18  Model.forward
 
 Lines by own CUDA time
-  per step   share  line                   function
-   6.00 ms  60.0 %  //home/me/train.py:17  Model.forward
-      6 ms  60.0 %  //home/me/train.py:25  train
+  per step   share  line         function
+   6.00 ms  60.0 %  train.py:17  Model.forward
+      6 ms  60.0 %  train.py:25  train
 
 Lines that wait for the device
-  waits/step     wait  idle after     line                   waits for
-           1  2.50 ms     1.50 ms  ~  //home/me/train.py:18  //home/me/train.py:17
+  waits/step     wait  idle after     line         waits for
+           1  2.50 ms     1.50 ms  ~  train.py:18  train.py:17
+
+Lines by bytes at the peak
+   peak  share  line         function
+  1 MiB  100 %  train.py:17  Model.forward
 
 Inputs
   rank  kind    events     read           file
