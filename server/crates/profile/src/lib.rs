@@ -28,8 +28,8 @@ pub use interner::Interner;
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta};
 pub use snapshot::{
-    Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame,
-    SnapshotSegment, SnapshotSettings, StackId,
+    Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent,
+    SnapshotFrame, SnapshotSegment, SnapshotSettings, StackId,
 };
 pub use warning::{Warning, WarningKind, Warnings};
 
