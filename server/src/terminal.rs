@@ -46,11 +46,14 @@ impl Terminal {
         format!("{style}{text}{style:#}")
     }
 
-    /// A line that opens with a title in bold.
-    pub(crate) fn titled(&self, title: &str, rest: &str) -> String {
-        let title = cut(&clean(title), self.width);
-        let room = self.width.map(|width| width.saturating_sub(columns(&title)));
-        format!("{}{}", self.paint(STRONG, &title), cut(&clean(rest), room))
+    /// A line that opens with a path in bold. Where both do not fit, the path gives way down to half of the line, from
+    /// its left: its end tells more.
+    pub(crate) fn titled(&self, path: &str, rest: &str) -> String {
+        let (path, rest) = (clean(path), clean(rest));
+        let room = self.width.map(|width| width.saturating_sub(columns(&rest)).max(width / 2));
+        let path = cut_left(&path, room);
+        let room = self.width.map(|width| width.saturating_sub(columns(&path)));
+        format!("{}{}", self.paint(STRONG, &path), cut(&rest, room))
     }
 
     /// The background of a cell whose number is `share` (of 1) of the step, with ink that can be read on it.
@@ -185,6 +188,18 @@ pub(crate) fn cut(text: &str, width: Option<usize>) -> String {
     kept
 }
 
+/// At most `width` terminal columns of the end of `text`; an ellipsis stands for what was cut.
+fn cut_left(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width.filter(|&width| width < columns(text)) else { return text.to_owned() };
+    let mut used = 1;
+    let kept = text.char_indices().rev().take_while(|(_, it)| {
+        used += it.width().unwrap_or(0);
+        used <= width
+    });
+    let start = kept.last().map_or(text.len(), |(start, _)| start);
+    format!("…{}", &text[start..])
+}
+
 /// `text` with spaces before it up to `width` columns.
 pub(crate) fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
@@ -219,6 +234,18 @@ mod tests {
             assert_eq!(cut(text, Some(width)), expected, "{text} in {width}");
             assert!(columns(&cut(text, Some(width))) <= width);
         }
+    }
+
+    #[test]
+    fn a_path_gives_way_from_its_left_down_to_half_of_the_line() {
+        let line = |width| {
+            Terminal { colours: Colours::Plain, width }
+                .titled("/home/me/train.py", " · 62 % of CPU")
+        };
+        assert_eq!(line(None), "/home/me/train.py · 62 % of CPU");
+        assert_eq!(line(Some(31)), "/home/me/train.py · 62 % of CPU");
+        assert_eq!(line(Some(24)), "…me/train.py · 62 % of …");
+        assert_eq!(line(Some(10)), "…n.py · 6…");
     }
 
     #[test]

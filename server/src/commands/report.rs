@@ -40,6 +40,7 @@ pub(crate) fn write(
         ("Lines by bytes at the peak", lines.hottest(Column::Peak)),
         ("Inputs", inputs(run)),
         ("Books", books(&run.merged)),
+        ("Unattributed", reasons(&run.merged)),
     ];
     for (title, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
         writeln!(out, "\n{}", terminal.paint(STRONG, title))?;
@@ -244,23 +245,31 @@ fn books(ledger: &Ledger) -> Table {
         ("+ unattributed", Align::Right),
         ("= total", Align::Right),
         ("", Align::Left),
-        ("unattributed because", Align::Left),
     ]);
     for it in ledger.balances().into_iter().filter(|it| !it.is_balanced() || it.total != 0) {
-        let reasons = ledger.unattributed.iter().filter(|(_, books)| books.get(it.metric) != 0);
-        let reasons: Vec<_> = reasons
-            .map(|(reason, books)| {
-                format!("{} {}", reason.name(), exact(it.metric, books.get(it.metric)))
-            })
-            .collect();
         table.add_row(vec![
             metric(it.metric).to_owned(),
             exact(it.metric, it.lines),
             exact(it.metric, it.unattributed),
             exact(it.metric, it.total),
             if it.is_balanced() { "balanced" } else { "DOES NOT BALANCE" }.to_owned(),
-            reasons.join(", "),
         ]);
+    }
+    table
+}
+
+/// Why amounts have no line.
+fn reasons(ledger: &Ledger) -> Table {
+    let mut table = Table::new(&[("because", Align::Left)]);
+    for it in Metric::ALL {
+        table.add_column(metric(it), Align::Right);
+    }
+    for (reason, books) in ledger.unattributed.iter() {
+        let amounts = Metric::ALL.map(|it| match books.get(it) {
+            0 => String::new(),
+            amount => exact(it, amount),
+        });
+        table.add_row(std::iter::once(reason.name().to_owned()).chain(amounts).collect());
     }
     table
 }
@@ -386,12 +395,16 @@ Inputs
   ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
 
 Books
-                        lines  + unattributed     = total            unattributed because
-  CPU time           19900 µs          600 µs    20500 µs  balanced  no_python_frame 600 µs
+                        lines  + unattributed     = total
+  CPU time           19900 µs          600 µs    20500 µs  balanced
   CUDA time        24000.5 µs            0 µs  24000.5 µs  balanced
   GPU idle time       4000 µs            0 µs     4000 µs  balanced
   waits               5000 µs            0 µs     5000 µs  balanced
   allocated bytes   3145728 B             0 B   3145728 B  balanced
+
+Unattributed
+  because          CPU time
+  no_python_frame    600 µs
 "#,
         );
     }
