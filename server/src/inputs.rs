@@ -73,8 +73,9 @@ fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn on_interrupt(cancelled: &Arc<AtomicBool>) {
     let mine = Arc::clone(cancelled);
     let handled = ctrlc::set_handler(move || {
-        let only_we_hold_it = Arc::strong_count(&mine) == 1;
-        if mine.swap(true, Ordering::Relaxed) || only_we_hold_it {
+        // `load` holds the flag while it loads.
+        let is_loading = 1 < Arc::strong_count(&mine);
+        if mine.swap(true, Ordering::Relaxed) || !is_loading {
             std::process::exit(130);
         }
     });
@@ -104,8 +105,10 @@ fn show(bar: &ProgressBar, progress: &Progress) {
 
 /// What to tell when the books do not balance: numbers that cannot be relied on are said to be so.
 fn out_of_balance(run: &Run) -> Vec<String> {
-    let open = run.merged.balances().into_iter().filter(|it| !it.is_balanced());
-    open.map(|it| {
+    // Ranks too: what is too much in one may be too little in another.
+    let ledgers = run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
+    let open = ledgers.flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
+    let mut told: Vec<_> = open.map(|it| {
         format!(
             "warning: the books of {} do not balance (lines {} + unattributed {} is not the total {}); \
              this is a fault of Perfline, please report it",
@@ -115,7 +118,9 @@ fn out_of_balance(run: &Run) -> Vec<String> {
             numbers::exact(it.metric, it.total),
         )
     })
-    .collect()
+    .collect();
+    told.dedup();
+    told
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ledger::{Ledger, Metric, Reason};
 use loader::{Input, Kind, Run};
-use profile::Warning;
+use profile::{Warning, WarningKind};
 
 use crate::figures::{self, Scale};
 use crate::numbers::{bytes, count, duration, percent};
@@ -40,8 +40,12 @@ pub(crate) fn warning(warning: &Warning) -> String {
 
 fn incomplete(input: &Input) -> String {
     let name = name(input);
-    match input.warnings.first() {
-        Some(first) => format!("{name} is incomplete: {}", warning(first)),
+    let is_loss = |it: &&Warning| {
+        use WarningKind::{BrokenCompression, Malformed, TooManyEvents, Truncated};
+        matches!(it.kind, Truncated | BrokenCompression | Malformed | TooManyEvents)
+    };
+    match input.warnings.iter().find(is_loss).or(input.warnings.first()) {
+        Some(loss) => format!("{name} is incomplete: {}", warning(loss)),
         None => format!("{name} is incomplete"),
     }
 }
@@ -67,7 +71,7 @@ fn name(input: &Input) -> String {
 }
 
 /// How long the steps are, or where there are none, how much was traced.
-pub(crate) fn steps(run: &Run) -> String {
+fn steps(run: &Run) -> String {
     let (number, time) = figures::steps(run);
     if number == 0 && run.merged.totals.cpu == 0 {
         return "memory only".to_owned();

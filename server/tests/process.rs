@@ -1,5 +1,7 @@
 //! What only a process shows: exit status, standard streams, the current folder.
 
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
