@@ -61,7 +61,10 @@ fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
     let mut forward = vec![HostEventId::NONE; swept.backward_nodes.len()];
     let mut nodes_of_thread: FxHashMap<_, Vec<(Ns, usize)>> = FxHashMap::default();
     for (row, node) in swept.backward_nodes.iter().enumerate() {
-        nodes_of_thread.entry(host.thread[node.index()]).or_default().push((host.start[node.index()], row));
+        nodes_of_thread
+            .entry(host.thread[node.index()])
+            .or_default()
+            .push((host.start[node.index()], row));
     }
     let flows = || profile.flows.iter().filter(|flow| flow.kind == FlowKind::ForwardBackward);
     let mut tails = FxHashMap::default();
@@ -80,9 +83,11 @@ fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
         }
         let Some(&(thread, tail_at)) = tails.get(&head.id) else { continue };
         let first = swept.order.partition_point(|id| host.start[id.index()] < tail_at);
-        let starting = swept.order[first..].iter().take_while(|id| host.start[id.index()] == tail_at);
-        let mut operators = starting
-            .filter(|id| host.kind[id.index()] == HostKind::Operator && host.thread[id.index()] == thread);
+        let starting =
+            swept.order[first..].iter().take_while(|id| host.start[id.index()] == tail_at);
+        let mut operators = starting.filter(|id| {
+            host.kind[id.index()] == HostKind::Operator && host.thread[id.index()] == thread
+        });
         forward[row] = operators.next().copied().unwrap_or(HostEventId::NONE);
     }
     forward

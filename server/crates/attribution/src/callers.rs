@@ -24,12 +24,16 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
         }
     }
     for events in by_tid.values_mut() {
-        events.sort_by_key(|&id| (host.start[id.index()], host.python.id[host.detail[id.index()] as usize]));
+        events.sort_by_key(|&id| {
+            (host.start[id.index()], host.python.id[host.detail[id.index()] as usize])
+        });
     }
     let n_rows: usize = callers.threads.iter().map(|thread| thread.name.len()).sum();
     let mut found = Vec::new();
     for thread in &callers.threads {
-        let events = by_tid.get(&thread.tid).or_else(|| thread_of_first_row(profile, callers, thread, &by_tid));
+        let events = by_tid
+            .get(&thread.tid)
+            .or_else(|| thread_of_first_row(profile, callers, thread, &by_tid));
         if let Some(events) = events {
             match_thread(profile, callers, thread, events, &mut found);
         }
@@ -44,8 +48,10 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     }
     let n_events: usize = by_tid.values().map(Vec::len).sum();
     if found.len() < n_events {
-        let message =
-            format!("{} of {n_events} Python calls have no exact caller in the side-car", n_events - found.len());
+        let message = format!(
+            "{} of {n_events} Python calls have no exact caller in the side-car",
+            n_events - found.len()
+        );
         warnings.add(WarningKind::SideCarMismatch, 0, message);
     }
     for (event, file, line) in found {
@@ -69,7 +75,8 @@ fn thread_of_first_row<'a>(
     by_tid.values().find(|events| {
         events.first().is_some_and(|&event| {
             profile.strings.get(profile.host.name[event.index()]) == callers.strings.get(name)
-                && (profile.meta.base + profile.host.start[event.index()] - start).abs() <= TOLERANCE
+                && (profile.meta.base + profile.host.start[event.index()] - start).abs()
+                    <= TOLERANCE
         })
     })
 }
@@ -83,7 +90,8 @@ fn match_thread(
     events: &[HostEventId],
     found: &mut Vec<(HostEventId, profile::StrId, u32)>,
 ) {
-    let n_rows = thread.name.len().min(thread.start.len()).min(thread.file.len()).min(thread.line.len());
+    let n_rows =
+        thread.name.len().min(thread.start.len()).min(thread.file.len()).min(thread.line.len());
     let mut is_used = vec![false; n_rows];
     let mut first = 0;
     for &event in events {
@@ -93,7 +101,9 @@ fn match_thread(
             first += 1;
         }
         let near = (first..n_rows).take_while(|&row| thread.start[row] <= start + TOLERANCE);
-        let row = near.into_iter().find(|&row| !is_used[row] && callers.strings.get(thread.name[row]) == name);
+        let row = near
+            .into_iter()
+            .find(|&row| !is_used[row] && callers.strings.get(thread.name[row]) == name);
         if let Some(row) = row {
             is_used[row] = true;
             found.push((event, thread.file[row], thread.line[row]));

@@ -43,8 +43,11 @@ impl Launches {
             .ids()
             .map(|event| {
                 let call = runtime[event.index()].get();
-                let of_call = call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize]);
-                [of_call, device.external_id[event.index()]].map(|number| find(&by_external_id, number))
+                let of_call = call.map_or(-1, |call| {
+                    host.runtime.external_id[host.detail[call.index()] as usize]
+                });
+                [of_call, device.external_id[event.index()]]
+                    .map(|number| find(&by_external_id, number))
             })
             .collect();
         Self { runtime, operator }
@@ -104,7 +107,8 @@ impl Gaps {
             devices: std::collections::BTreeMap::new(),
             pageable: FxHashSet::default(),
         };
-        let mut by_device: std::collections::BTreeMap<i32, Vec<DeviceEventId>> = std::collections::BTreeMap::new();
+        let mut by_device: std::collections::BTreeMap<i32, Vec<DeviceEventId>> =
+            std::collections::BTreeMap::new();
         for event in device.ids() {
             by_device.entry(device.device[event.index()]).or_default().push(event);
             let is_copy = device.kind[event.index()] == DeviceKind::Memcpy;
@@ -129,7 +133,10 @@ impl Gaps {
                         None => gaps.without_launch += gap.end - gap.start,
                         Some(launch) => {
                             gaps.with_launch += gap.end - gap.start;
-                            of_thread.entry(profile.host.thread[launch.index()].index()).or_default().push(gap);
+                            of_thread
+                                .entry(profile.host.thread[launch.index()].index())
+                                .or_default()
+                                .push(gap);
                         }
                     }
                 }
@@ -154,7 +161,11 @@ impl Gaps {
     /// Idle time of the gaps that begin within `start..=end`.
     pub(crate) fn beginning_within(&self, start: Ns, end: Ns) -> Ns {
         let first = self.all.partition_point(|gap| gap.start < start);
-        self.all[first..].iter().take_while(|gap| gap.start <= end).map(|gap| gap.end - gap.start).sum()
+        self.all[first..]
+            .iter()
+            .take_while(|gap| gap.start <= end)
+            .map(|gap| gap.end - gap.start)
+            .sum()
     }
 
     /// Whether the copy with this `correlation` reads or writes pageable host memory: then even an asynchronous call
@@ -174,7 +185,11 @@ impl DeviceStacks {
 }
 
 /// Finds the line stack of each device event.
-pub(crate) fn stacks(profile: &Profile, launches: &Launches, swept: &mut Swept<'_>) -> DeviceStacks {
+pub(crate) fn stacks(
+    profile: &Profile,
+    launches: &Launches,
+    swept: &mut Swept<'_>,
+) -> DeviceStacks {
     let device = &profile.device;
     let mut of_graph: FxHashMap<i64, Node> = FxHashMap::default();
     let nodes = device
@@ -182,7 +197,8 @@ pub(crate) fn stacks(profile: &Profile, launches: &Launches, swept: &mut Swept<'
         .map(|event| {
             let provenance = swept.names.provenance(device.stack[event.index()], &mut swept.stacks);
             let launch = launches.candidates(event).map(|id| swept.inside[id.index()]);
-            let mut known = std::iter::once(provenance).chain(launch).filter(|node| !node.is_empty());
+            let mut known =
+                std::iter::once(provenance).chain(launch).filter(|node| !node.is_empty());
             let graph = device.graph_id[event.index()];
             match known.next() {
                 Some(node) => {
@@ -245,7 +261,8 @@ pub(crate) fn charge(
         if device.kind[row] == DeviceKind::Kernel {
             *at(&mut charges.kernels, own.index()) += 1;
         }
-        let kernel = charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
+        let kernel =
+            charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
         add_run(kernel, profile, event);
         if let Some(launch) = launch {
             if let Some(step) = steps.at(host.start[launch.index()]) {
@@ -267,7 +284,8 @@ fn add_run(kernel: &mut Kernel, profile: &Profile, event: DeviceEventId) {
     kernel.max = kernel.max.max(time);
     kernel.calls += 1;
     kernel.total += time;
-    let occupancy = device.shapes.get(device.shape[event.index()]).map_or(-1, |shape| shape.occupancy_permille);
+    let occupancy =
+        device.shapes.get(device.shape[event.index()]).map_or(-1, |shape| shape.occupancy_permille);
     kernel.occupancy_time += i128::from(occupancy.max(0)) * i128::from(time);
     kernel.streams.insert(device.stream[event.index()]);
     kernel.bytes += device.bytes[event.index()].max(0);

@@ -33,7 +33,9 @@ pub(crate) struct MemoryCharges {
 pub(crate) fn order(profile: &Profile, options: Options) -> Vec<u32> {
     let memory = &profile.memory;
     let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
-    let is_kept = |&row: &u32| !options.ignore_device_memory || memory.device[row as usize].kind == DeviceType::CPU;
+    let is_kept = |&row: &u32| {
+        !options.ignore_device_memory || memory.device[row as usize].kind == DeviceType::CPU
+    };
     let mut rows: Vec<u32> = rows.filter(is_kept).collect();
     rows.sort_by_key(|&row| memory.at[row as usize]);
     rows
@@ -108,11 +110,18 @@ impl Replay {
     /// `bytes` are allocated at `address` (0: unknown) by `line`.
     pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, line: LineId) {
         let is_tracked = address != 0;
-        if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len()) {
+        if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len())
+        {
             // The address was handed out again, so its release was not recorded.
             self.allocations[earlier].freed_at = Some(self.clock);
         }
-        self.allocations.push(Traced { line, bytes, alloc_at: self.clock, freed_at: None, is_tracked });
+        self.allocations.push(Traced {
+            line,
+            bytes,
+            alloc_at: self.clock,
+            freed_at: None,
+            is_tracked,
+        });
         self.tick(bytes);
     }
 
@@ -143,8 +152,9 @@ impl MemoryCharges {
                 self.without_line += it.bytes;
                 continue;
             };
-            let is_at_peak =
-                it.is_tracked && it.alloc_at <= peak_at && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
+            let is_at_peak = it.is_tracked
+                && it.alloc_at <= peak_at
+                && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
             let is_live = it.is_tracked && it.freed_at.is_none();
             let books = at(&mut self.by_line, line.index());
             books.alloc += it.bytes;

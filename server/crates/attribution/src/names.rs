@@ -23,7 +23,8 @@ pub struct RecordedFile {
 pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
     let mut files = Files::default();
     let mut seen = vec![false; profile.strings.len()];
-    let mut is_new = |id: StrId| id.get().is_some_and(|id| !std::mem::replace(&mut seen[id.index()], true));
+    let mut is_new =
+        |id: StrId| id.get().is_some_and(|id| !std::mem::replace(&mut seen[id.index()], true));
     let host = &profile.host;
     for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
         let name = host.name[id.index()];
@@ -42,7 +43,12 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
     }
     for &stack in &host.operators.call_stack {
         if is_new(stack) {
-            profile.strings.get(stack).split(';').filter_map(Frame::parse).for_each(|frame| files.add(frame));
+            profile
+                .strings
+                .get(stack)
+                .split(';')
+                .filter_map(Frame::parse)
+                .for_each(|frame| files.add(frame));
         }
     }
     for &stack in &profile.device.stack {
@@ -57,8 +63,11 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
 #[must_use]
 pub fn recorded_snapshot_files(snapshot: &Snapshot) -> Vec<RecordedFile> {
     let mut files = Files::default();
-    for frame in snapshot.stacks.iter().flatten().filter(|frame| crate::snapshot::is_python(snapshot, frame)) {
-        let (file, function) = (snapshot.strings.get(frame.file), snapshot.strings.get(frame.function));
+    for frame in
+        snapshot.stacks.iter().flatten().filter(|frame| crate::snapshot::is_python(snapshot, frame))
+    {
+        let (file, function) =
+            (snapshot.strings.get(frame.file), snapshot.strings.get(frame.function));
         files.add(Frame { file, line: frame.line, function });
     }
     files.finish()
@@ -83,7 +92,10 @@ impl Files {
     }
 
     fn finish(self) -> Vec<RecordedFile> {
-        let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile { path, functions: functions.into_iter().collect() };
+        let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile {
+            path,
+            functions: functions.into_iter().collect(),
+        };
         self.0.into_iter().map(file).collect()
     }
 }
@@ -128,7 +140,9 @@ fn provenance(json: &str) -> Vec<(String, u32, String)> {
         let line = line.trim();
         if let Some(frame) = Frame::parse(line) {
             frames.push((frame.file.to_owned(), frame.line, frame.function.to_owned()));
-        } else if let Some((file, rest)) = line.strip_prefix("File \"").and_then(|rest| rest.split_once("\", line ")) {
+        } else if let Some((file, rest)) =
+            line.strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "))
+        {
             let (number, function) = rest.split_once(", in ").unwrap_or((rest, ""));
             if let Ok(number) = number.trim_end_matches(',').parse() {
                 frames.push((file.to_owned(), number, function.to_owned()));
@@ -261,8 +275,8 @@ impl<'a> Names<'a> {
         let mut node = Node::EMPTY;
         let mut waits_for_backward = false;
         for frame in frames {
-            waits_for_backward |=
-                frame.file.ends_with("torch/autograd/__init__.py") && matches!(frame.function, "backward" | "grad");
+            waits_for_backward |= frame.file.ends_with("torch/autograd/__init__.py")
+                && matches!(frame.function, "backward" | "grad");
             let (line, evidence) = if self.call_stacks == CallStacks::Exact {
                 let file = self.file(frame.file, &mut stacks.lines);
                 let line = stacks.lines.line(file, frame.line);
@@ -365,7 +379,10 @@ mod tests {
     fn provenance_is_read_in_every_spelling() {
         let json = r#"["File \"m.py\", line 3, in forward", "n.py:4", "o.py(5): g", "no frame"]"#;
         let frame = |file: &str, line, function: &str| (file.to_owned(), line, function.to_owned());
-        assert_eq!(provenance(json), [frame("m.py", 3, "forward"), frame("n.py", 4, ""), frame("o.py", 5, "g")]);
+        assert_eq!(
+            provenance(json),
+            [frame("m.py", 3, "forward"), frame("n.py", 4, ""), frame("o.py", 5, "g")]
+        );
         assert_eq!(provenance(r#""File \"m.py\", line 3""#), [frame("m.py", 3, "")]);
         assert_eq!(provenance("{}"), []);
     }

@@ -1,8 +1,8 @@
 //! Amounts per stack to amounts per line: the last step into the ledger.
 
 use ledger::{
-    DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns, Reason, SourceFile,
-    ThreadKey,
+    DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns, Reason,
+    SourceFile, ThreadKey,
 };
 use profile::{LaunchShapeId, Profile};
 
@@ -48,7 +48,8 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
     }
     let evidence = evidence_by_line(&parts.swept.stacks, &parts.swept.is_charged);
     for (line, mut books) in lines.ids().zip(books) {
-        let (calls, call_evidence) = parts.swept.calls.get(line.index()).copied().unwrap_or_default();
+        let (calls, call_evidence) =
+            parts.swept.calls.get(line.index()).copied().unwrap_or_default();
         books.calls = calls;
         if is_blank(&books) {
             continue;
@@ -65,7 +66,14 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
 
 /// Whether a line has nothing to tell.
 fn is_blank(books: &LineBooks) -> bool {
-    let amounts = [books.cpu_total, books.cuda_total, books.cpu_backward, books.cuda_backward, books.sync, books.alloc];
+    let amounts = [
+        books.cpu_total,
+        books.cuda_total,
+        books.cpu_backward,
+        books.cuda_backward,
+        books.sync,
+        books.alloc,
+    ];
     amounts.iter().all(|&amount| amount == 0)
         && [books.calls, books.ops, books.syncs, books.kernels].iter().all(|&count| count == 0)
         && books.gpu_idle == 0
@@ -83,7 +91,8 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
     let mut cpu_below = vec![0; stacks.len()];
     let mut cuda_below = vec![0; stacks.len()];
     for node in stacks.nodes().rev() {
-        let (cpu, cuda) = (amount(&parts.swept.cpu, node.index()), amount(&parts.device.cuda, node.index()));
+        let (cpu, cuda) =
+            (amount(&parts.swept.cpu, node.index()), amount(&parts.device.cuda, node.index()));
         cpu_below[node.index()] += cpu;
         cuda_below[node.index()] += cuda;
         let (all_cpu, all_cuda) = (cpu_below[node.index()], cuda_below[node.index()]);
@@ -179,7 +188,11 @@ fn post_tables(books: &mut [LineBooks], parts: &Parts<'_>) {
 
 fn kernel_key(profile: &Profile, name: String, shape: LaunchShapeId) -> KernelKey {
     let shape = profile.device.shapes.get(shape);
-    KernelKey { name, grid: shape.map_or([0; 3], |it| it.grid), block: shape.map_or([0; 3], |it| it.block) }
+    KernelKey {
+        name,
+        grid: shape.map_or([0; 3], |it| it.grid),
+        block: shape.map_or([0; 3], |it| it.block),
+    }
 }
 
 /// Bytes, for traces and snapshots.
@@ -217,8 +230,18 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     unattributed.charge(no_line, Metric::Sync, waits.without_line);
     unattributed.charge(no_line, Metric::Alloc, memory.without_line);
     for (&ordinal, time) in &gaps.devices {
-        let name = profile.meta.devices.iter().find(|it| it.id == ordinal).map_or("", |it| it.name.as_str());
-        let books = DeviceBooks { name: name.to_owned(), time: time.time, busy: time.busy, idle: time.idle };
+        let name = profile
+            .meta
+            .devices
+            .iter()
+            .find(|it| it.id == ordinal)
+            .map_or("", |it| it.name.as_str());
+        let books = DeviceBooks {
+            name: name.to_owned(),
+            time: time.time,
+            busy: time.busy,
+            idle: time.idle,
+        };
         ledger.devices.insert(DeviceKey { rank: parts.rank, device: ordinal }, books);
     }
     for (thread, &time) in swept.threads.iter().enumerate().filter(|(_, time)| **time != 0) {
@@ -264,6 +287,8 @@ pub(crate) fn evidence_by_line(stacks: &Stacks, is_charged: &[bool]) -> Vec<Evid
 pub(crate) fn function(lines: &Lines, sources: &Sources, line: LineId) -> String {
     let file = &lines.files[lines.file_of(line).0 as usize];
     let module = sources.get(&file.recorded).and_then(|source| source.module.as_deref());
-    let qualified = module.and_then(|module| module.enclosing(lines.number(line))).map(|it| it.qualified_name.clone());
+    let qualified = module
+        .and_then(|module| module.enclosing(lines.number(line)))
+        .map(|it| it.qualified_name.clone());
     qualified.filter(|name| !name.is_empty()).unwrap_or_else(|| lines.function(line).to_owned())
 }

@@ -14,9 +14,11 @@ use crate::stacks::{File, LineId, Lines, Node, Stacks};
 #[must_use]
 pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources) -> Ledger {
     let mut stacks = Stacks::new(Lines::default());
-    let nodes: Vec<Node> =
-        (0..snapshot.stacks.len()).map(|stack| line_stack(snapshot, sources, stack, &mut stacks)).collect();
-    let own = |stack: StackId| nodes.get(stack.0 as usize).map_or(LineId::NONE, |&node| stacks.own(node));
+    let nodes: Vec<Node> = (0..snapshot.stacks.len())
+        .map(|stack| line_stack(snapshot, sources, stack, &mut stacks))
+        .collect();
+    let own =
+        |stack: StackId| nodes.get(stack.0 as usize).map_or(LineId::NONE, |&node| stacks.own(node));
     let mut charges = MemoryCharges::default();
     let mut ordinals: Vec<i32> = snapshot.devices.iter().map(|device| device.device).collect();
     ordinals.extend(snapshot.segments.iter().map(|segment| segment.device));
@@ -25,7 +27,11 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources) -> Ledger {
     for ordinal in ordinals {
         let mut replay = Replay::default();
         let mut has_history = false;
-        let events = snapshot.devices.iter().filter(|device| device.device == ordinal).flat_map(|it| &it.events);
+        let events = snapshot
+            .devices
+            .iter()
+            .filter(|device| device.device == ordinal)
+            .flat_map(|it| &it.events);
         for event in events {
             match event.action {
                 SnapshotAction::Alloc => {
@@ -38,7 +44,9 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources) -> Ledger {
         }
         if !has_history {
             let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
-            for block in segments.flat_map(|segment| &segment.blocks).filter(|block| block.is_allocated) {
+            for block in
+                segments.flat_map(|segment| &segment.blocks).filter(|block| block.is_allocated)
+            {
                 replay.alloc(block.address, block.size, own(block.stack));
             }
         }
@@ -67,7 +75,8 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources) -> Ledger {
 /// Whether a frame is Python's: C++ frames have no line, or a file of another language.
 pub(crate) fn is_python(snapshot: &Snapshot, frame: &SnapshotFrame) -> bool {
     let file = snapshot.strings.get(frame.file);
-    let is_source = [".py", ".pyx"].iter().any(|ending| file.ends_with(ending)) || file.starts_with('<');
+    let is_source =
+        [".py", ".pyx"].iter().any(|ending| file.ends_with(ending)) || file.starts_with('<');
     frame.line > 0 && is_source
 }
 

@@ -36,7 +36,12 @@ impl Sources {
 
     /// Lists a file of your code of which only the recorded path is known.
     pub fn insert_own(&mut self, recorded: &str) {
-        let source = Source { key: recorded.to_owned(), is_own: true, fit: SourceFit::Missing, ..Source::default() };
+        let source = Source {
+            key: recorded.to_owned(),
+            is_own: true,
+            fit: SourceFit::Missing,
+            ..Source::default()
+        };
         self.insert(recorded, source);
     }
 

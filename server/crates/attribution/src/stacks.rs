@@ -99,7 +99,9 @@ impl Lines {
 
     /// Notes that `line` is in the function that `definition` is the first line of, if they are of one file.
     pub(crate) fn name_like(&mut self, line: LineId, definition: LineId) {
-        if self.file_of(line) == self.file_of(definition) && self.function[line.index()] == StrId::NONE {
+        if self.file_of(line) == self.file_of(definition)
+            && self.function[line.index()] == StrId::NONE
+        {
             self.function[line.index()] = self.function[definition.index()];
         }
     }

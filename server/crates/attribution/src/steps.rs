@@ -38,7 +38,13 @@ impl Steps {
 
     /// Calls `charge` with each step that `start..end` touches, its index and the shared time. `cursor` is the index of
     /// a step that does not begin after `start`; it moves on with times that grow.
-    pub(crate) fn split(&self, start: Ns, end: Ns, cursor: &mut usize, mut charge: impl FnMut(u32, Ns)) {
+    pub(crate) fn split(
+        &self,
+        start: Ns,
+        end: Ns,
+        cursor: &mut usize,
+        mut charge: impl FnMut(u32, Ns),
+    ) {
         while self.0.get(*cursor).is_some_and(|step| step.end <= start) {
             *cursor += 1;
         }

@@ -67,7 +67,7 @@ pub(crate) fn sweep<'a>(
     let host = &profile.host;
     let mut order: Vec<HostEventId> = host.ids().collect();
     // A file is a few long runs in time order, which the stable sort merges in linear time.
-    order.sort_by(|&a, &b| order_key(profile, a).cmp(&order_key(profile, b)));
+    order.sort_by_key(|&id| order_key(profile, id));
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };
@@ -97,7 +97,8 @@ pub(crate) fn sweep<'a>(
     let threads = (0..n_threads).map(|_| Thread::default()).collect();
     let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
     let is_autograd = autograd_threads(profile);
-    let mut sweep = Sweep { profile, steps, gaps, swept, threads, waiters, is_autograd, python_ids: None };
+    let mut sweep =
+        Sweep { profile, steps, gaps, swept, threads, waiters, is_autograd, python_ids: None };
 
     let mut memory = memory_events.iter().copied().peekable();
     for &id in &order {
@@ -115,7 +116,10 @@ pub(crate) fn sweep<'a>(
 }
 
 /// The order of host events; file order, the last key, is left to the stable sort.
-pub(crate) fn order_key(profile: &Profile, id: HostEventId) -> (Ns, std::cmp::Reverse<Ns>, HostKind, i64) {
+pub(crate) fn order_key(
+    profile: &Profile,
+    id: HostEventId,
+) -> (Ns, std::cmp::Reverse<Ns>, HostKind, i64) {
     let host = &profile.host;
     let kind = host.kind[id.index()];
     let python_id = match kind {
@@ -130,7 +134,9 @@ fn autograd_threads(profile: &Profile) -> Vec<bool> {
     let is_engine_name: Vec<bool> = profile
         .strings
         .iter()
-        .map(|(_, name)| name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::"))
+        .map(|(_, name)| {
+            name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
+        })
         .collect();
     let host = &profile.host;
     let mut is_autograd = vec![false; profile.threads.len()];
@@ -200,7 +206,15 @@ impl Sweep<'_, '_> {
             Some(below) => below.inside,
             None => self.adopted(id, kind, thread, start),
         };
-        let mut open = Open { end: host.end(id), inside: base, id, kind, is_frame: false, is_sync: false, operator: None };
+        let mut open = Open {
+            end: host.end(id),
+            inside: base,
+            id,
+            kind,
+            is_frame: false,
+            is_sync: false,
+            operator: None,
+        };
         match kind {
             HostKind::Annotation => {}
             HostKind::Python => self.open_python(&mut open, base, thread, start),
@@ -215,7 +229,8 @@ impl Sweep<'_, '_> {
             HostKind::Annotation | HostKind::Runtime => around,
         };
         if !self.swept.operator.is_empty() {
-            self.swept.operator[id.index()] = open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
+            self.swept.operator[id.index()] =
+                open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
             let state = &self.threads[thread];
             if state.backward_end > start {
                 self.swept.backward_node[id.index()] = state.backward_node;
@@ -234,11 +249,15 @@ impl Sweep<'_, '_> {
         let call = match (below, caller) {
             (Some(below), Some(caller)) if below.is_frame => {
                 let function = stacks.line(base).get();
-                function.into_iter().for_each(|definition| stacks.lines.name_like(caller, definition));
+                function
+                    .into_iter()
+                    .for_each(|definition| stacks.lines.name_like(caller, definition));
                 let parent = stacks.parent(base);
                 stacks.push(parent, caller, Evidence::Exact)
             }
-            (Some(_), Some(caller)) if stacks.line(base) != caller => stacks.push(base, caller, Evidence::Exact),
+            (Some(_), Some(caller)) if stacks.line(base) != caller => {
+                stacks.push(base, caller, Evidence::Exact)
+            }
             _ => base,
         };
         match names.python(name, &mut stacks.lines) {
@@ -286,7 +305,8 @@ impl Sweep<'_, '_> {
             *at(&mut self.swept.ops, line.index()) += 1;
             *at(&mut self.swept.is_charged, open.inside.index()) = true;
             let own = self.swept.stacks.own(open.inside);
-            let operator = self.swept.operators.entry((own, host.name[open.id.index()])).or_default();
+            let operator =
+                self.swept.operators.entry((own, host.name[open.id.index()])).or_default();
             operator.calls += 1;
             operator.cpu += host.duration[open.id.index()];
         }
@@ -294,7 +314,8 @@ impl Sweep<'_, '_> {
             let state = &mut self.threads[thread];
             if state.backward_end <= start {
                 self.swept.backward_nodes.push(open.id);
-                state.backward_node = u32::try_from(self.swept.backward_nodes.len()).unwrap_or(u32::MAX);
+                state.backward_node =
+                    u32::try_from(self.swept.backward_nodes.len()).unwrap_or(u32::MAX);
             }
             state.backward_end = state.backward_end.max(open.end);
         }
@@ -305,7 +326,8 @@ impl Sweep<'_, '_> {
         let row = self.profile.host.detail[open.id.index()] as usize;
         let correlation = self.profile.host.runtime.correlation[row];
         open.is_sync = is_blocking_call(name) || self.gaps.is_pageable_copy(correlation);
-        if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start) {
+        if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start)
+        {
             self.swept.syncs.push(open.id);
             let own = self.swept.stacks.own(open.inside);
             if let Some(own) = own.get() {
@@ -433,7 +455,8 @@ impl Waiters {
             let other = profile.host.thread[id.index()].index();
             other != thread && profile.threads[other].pid == profile.threads[thread].pid
         };
-        let open = self.open.iter().rev().copied().find(|&id| profile.host.end(id) > at && is_other(id));
+        let open =
+            self.open.iter().rev().copied().find(|&id| profile.host.end(id) > at && is_other(id));
         let by_call_stack = self.call_stack.iter().flatten().copied().filter(|&id| is_other(id));
         open.or_else(|| by_call_stack.max_by_key(|&id| profile.host.start[id.index()]))
     }

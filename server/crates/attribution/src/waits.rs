@@ -23,7 +23,8 @@ pub(crate) struct Waits {
 
 /// Whether the runtime call `name` returns only when the device is done.
 pub(crate) fn is_blocking_call(name: &str) -> bool {
-    name.contains("Synchronize") || (name.contains("Memcpy") && !name.contains("Async") && !is_not_a_copy(name))
+    name.contains("Synchronize")
+        || (name.contains("Memcpy") && !name.contains("Async") && !is_not_a_copy(name))
 }
 
 /// Calls with `Memcpy` in their name that do not copy at once: graph nodes and attribute queries.
@@ -32,7 +33,12 @@ fn is_not_a_copy(name: &str) -> bool {
 }
 
 /// Charges the syncs that the sweep found.
-pub(crate) fn waits(profile: &Profile, gaps: &Gaps, stacks: &DeviceStacks, swept: &Swept<'_>) -> Waits {
+pub(crate) fn waits(
+    profile: &Profile,
+    gaps: &Gaps,
+    stacks: &DeviceStacks,
+    swept: &Swept<'_>,
+) -> Waits {
     let mut waits = Waits::default();
     if swept.syncs.is_empty() {
         return waits;

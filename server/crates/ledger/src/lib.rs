@@ -13,7 +13,8 @@ mod merge;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use line::{
-    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep, SourceFit, SourceFile,
+    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep,
+    SourceFile, SourceFit,
 };
 
 use std::collections::BTreeMap;

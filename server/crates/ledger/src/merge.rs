@@ -2,13 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Allocation, Call, DeviceBooks, Kernel, Ledger, LineBooks, Operator, PerStep, SourceFile};
+use crate::{
+    Allocation, Call, DeviceBooks, Kernel, Ledger, LineBooks, Operator, PerStep, SourceFile,
+};
 
 impl Ledger {
     /// Adds another rank or input.
     pub fn merge(&mut self, other: &Self) {
         for (key, file) in &other.files {
-            self.files.entry(key.clone()).and_modify(|mine| mine.merge(file)).or_insert_with(|| file.clone());
+            self.files
+                .entry(key.clone())
+                .and_modify(|mine| mine.merge(file))
+                .or_insert_with(|| file.clone());
         }
         merge_map(&mut self.lines, &other.lines, LineBooks::merge);
         self.totals.add(&other.totals);
@@ -21,7 +26,11 @@ impl Ledger {
 }
 
 /// Adds `theirs` to `mine`, entry by entry. An entry that `mine` lacks is taken over whole.
-fn merge_map<K: Ord + Clone, V: Clone>(mine: &mut BTreeMap<K, V>, theirs: &BTreeMap<K, V>, add: impl Fn(&mut V, &V)) {
+fn merge_map<K: Ord + Clone, V: Clone>(
+    mine: &mut BTreeMap<K, V>,
+    theirs: &BTreeMap<K, V>,
+    add: impl Fn(&mut V, &V),
+) {
     for (key, value) in theirs {
         match mine.get_mut(key) {
             Some(it) => add(it, value),
@@ -36,7 +45,8 @@ impl SourceFile {
     /// Ranks may differ in what they found: keeps the better fit, and the lesser path where both found one.
     fn merge(&mut self, other: &Self) {
         self.is_own |= other.is_own;
-        let (mine, theirs) = ((self.fit, &self.path, &self.recorded), (other.fit, &other.path, &other.recorded));
+        let (mine, theirs) =
+            ((self.fit, &self.path, &self.recorded), (other.fit, &other.path, &other.recorded));
         if theirs < mine {
             let is_own = self.is_own;
             *self = Self { is_own, ..other.clone() };
@@ -146,8 +156,8 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Balance, Call, DeviceBooks, DeviceKey, Evidence, Kernel, KernelKey, Ledger, LineBooks, LineKey,
-        Metric, Operator, PerStep, Reason, SourceFile, SourceFit, ThreadKey,
+        Allocation, Balance, Call, DeviceBooks, DeviceKey, Evidence, Kernel, KernelKey, Ledger,
+        LineBooks, LineKey, Metric, Operator, PerStep, Reason, SourceFile, SourceFit, ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {

@@ -9,8 +9,17 @@ use crate::{Kind, Recording, names, open, walk};
 /// Files of one run are written within this time of each other.
 const SAME_RUN: Duration = Duration::from_secs(120);
 
-const ENDINGS: [&str; 9] =
-    [".json", ".json.gz", ".json.zst", ".pickle", ".pickle.gz", ".pickle.zst", ".pkl", ".pkl.gz", ".pkl.zst"];
+const ENDINGS: [&str; 9] = [
+    ".json",
+    ".json.gz",
+    ".json.zst",
+    ".pickle",
+    ".pickle.gz",
+    ".pickle.zst",
+    ".pkl",
+    ".pkl.gz",
+    ".pkl.zst",
+];
 
 struct Found {
     path: PathBuf,
@@ -22,11 +31,15 @@ struct Found {
 /// The recordings below `directory`, newest first.
 pub(crate) fn discover(directory: &Path) -> Vec<Recording> {
     let mut by_run: BTreeMap<(PathBuf, String), Vec<Found>> = BTreeMap::new();
-    walk::files(directory, |path| ENDINGS.iter().any(|ending| has_ending(path, ending)), |path| {
-        let Some(found) = look_at(path) else { return };
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        by_run.entry((folder, names::run_key(path))).or_default().push(found);
-    });
+    walk::files(
+        directory,
+        |path| ENDINGS.iter().any(|ending| has_ending(path, ending)),
+        |path| {
+            let Some(found) = look_at(path) else { return };
+            let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+            by_run.entry((folder, names::run_key(path))).or_default().push(found);
+        },
+    );
     let mut recordings: Vec<Recording> = by_run.into_values().flat_map(runs).collect();
     recordings.sort_by(|a, b| (b.modified, &a.inputs).cmp(&(a.modified, &b.inputs)));
     recordings
@@ -41,7 +54,12 @@ fn look_at(path: &Path) -> Option<Found> {
     let modified = path.metadata().ok()?.modified().ok()?;
     let kind = open::sniff(path).ok()?.kind?;
     // Side-cars are found by the trace they belong to.
-    (kind != Kind::Callers).then(|| Found { path: path.to_owned(), modified, kind, rank: names::rank(path) })
+    (kind != Kind::Callers).then(|| Found {
+        path: path.to_owned(),
+        modified,
+        kind,
+        rank: names::rank(path),
+    })
 }
 
 /// Splits files of one folder and name into runs: a rank that comes again, or a long pause, begins another.
@@ -50,7 +68,8 @@ fn runs(mut files: Vec<Found>) -> Vec<Recording> {
     let mut runs: Vec<Vec<Found>> = Vec::new();
     for file in files {
         let fits = |run: &Vec<Found>| {
-            let is_near = run[0].modified.duration_since(file.modified).unwrap_or_default() <= SAME_RUN;
+            let is_near =
+                run[0].modified.duration_since(file.modified).unwrap_or_default() <= SAME_RUN;
             // Without ranks, one trace and one snapshot make a run.
             is_near && run.iter().all(|other| (other.kind, other.rank) != (file.kind, file.rank))
         };

@@ -72,8 +72,12 @@ struct One {
 
 impl Plan {
     fn new(inputs: &[PathBuf]) -> Self {
-        let mut plan =
-            Self { jobs: Vec::new(), callers: Vec::new(), ranks_with_snapshot: Vec::new(), failed: Vec::new() };
+        let mut plan = Self {
+            jobs: Vec::new(),
+            callers: Vec::new(),
+            ranks_with_snapshot: Vec::new(),
+            failed: Vec::new(),
+        };
         let mut places: BTreeMap<Kind, u32> = BTreeMap::new();
         for path in inputs {
             match look_at(path) {
@@ -83,20 +87,32 @@ impl Plan {
                     let place = places.entry(kind).or_default();
                     let rank_by_name = names::rank(path);
                     let path = path.clone();
-                    plan.jobs.push(One { path, kind, size, rank_by_name, place: *place, is_only_trace: false });
+                    plan.jobs.push(One {
+                        path,
+                        kind,
+                        size,
+                        rank_by_name,
+                        place: *place,
+                        is_only_trace: false,
+                    });
                     *place += 1;
                 }
             }
         }
         if let (true, Some(path)) = (plan.jobs.is_empty(), plan.callers.first()) {
-            plan.failed.push(unreadable(path, "holds the exact callers of a trace; name the trace itself", 0));
+            plan.failed.push(unreadable(
+                path,
+                "holds the exact callers of a trace; name the trace itself",
+                0,
+            ));
         }
         let n_traces = plan.jobs.iter().filter(|one| one.kind == Kind::Kineto).count();
         for one in &mut plan.jobs {
             one.is_only_trace = n_traces <= 1;
         }
         let snapshots = plan.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
-        plan.ranks_with_snapshot = snapshots.map(|one| one.rank_by_name.unwrap_or(one.place)).collect();
+        plan.ranks_with_snapshot =
+            snapshots.map(|one| one.rank_by_name.unwrap_or(one.place)).collect();
         plan
     }
 
@@ -107,7 +123,8 @@ impl Plan {
         let only = self.callers.first().filter(|_| one.is_only_trace);
         let beside = || {
             let candidates = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
-            let beside = candidates.iter().map(|ending| one.path.with_file_name(format!("{stem}{ending}")));
+            let beside =
+                candidates.iter().map(|ending| one.path.with_file_name(format!("{stem}{ending}")));
             beside.into_iter().find(|path| path.is_file())
         };
         named.or(only).cloned().or_else(beside)
@@ -211,7 +228,11 @@ impl Job<'_> {
         let read = open::read_blocks(path, &AtomicU64::new(0), |blocks| append(blocks, &mut text));
         match read {
             Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
-            Ok(Some(error)) => warnings.add(WarningKind::BrokenCompression, text.len() as u64, broken_message(&error)),
+            Ok(Some(error)) => warnings.add(
+                WarningKind::BrokenCompression,
+                text.len() as u64,
+                broken_message(&error),
+            ),
             Ok(None) => {}
         }
         input.bytes = text.len() as u64;
@@ -231,11 +252,15 @@ impl Job<'_> {
     fn load_snapshot(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
         let mut bytes = Vec::new();
         let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?;
-        let (snapshot, mut warnings) =
-            read_snapshot(&bytes).map_err(|error| unreadable(&one.path, &error.to_string(), bytes.len() as u64))?;
+        let (snapshot, mut warnings) = read_snapshot(&bytes)
+            .map_err(|error| unreadable(&one.path, &error.to_string(), bytes.len() as u64))?;
         let is_broken = broken.is_some();
         if let Some(error) = broken {
-            warnings.add(WarningKind::BrokenCompression, bytes.len() as u64, broken_message(&error));
+            warnings.add(
+                WarningKind::BrokenCompression,
+                bytes.len() as u64,
+                broken_message(&error),
+            );
         }
         let rank = one.rank_by_name.unwrap_or(one.place);
         debug_assert!(plan.ranks_with_snapshot.contains(&rank));
@@ -248,14 +273,19 @@ impl Job<'_> {
             rank,
             events: snapshot.devices.iter().map(|device| device.events.len() as u64).sum(),
             bytes: bytes.len() as u64,
-            complete: !is_broken && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
+            complete: !is_broken
+                && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
             warnings: warnings.iter().cloned().collect(),
         };
         Ok(Loaded { inputs: vec![input], ledger, rank })
     }
 
     /// Gives every block to `consume`; returns what broke the file off, if something did.
-    fn each_block(&self, path: &Path, mut consume: impl FnMut(&[u8])) -> Result<Option<std::io::Error>, Error> {
+    fn each_block(
+        &self,
+        path: &Path,
+        mut consume: impl FnMut(&[u8]),
+    ) -> Result<Option<std::io::Error>, Error> {
         self.report(path, Stage::Reading)?;
         open::read_blocks(path, &self.done, |blocks| {
             for block in blocks {
@@ -303,7 +333,8 @@ fn broken_message(error: &std::io::Error) -> String {
 
 /// Runs `work` on all items with the cores there are; results in the order of the items.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let n_workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    let n_workers =
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
     if n_workers <= 1 {
         return items.iter().map(work).collect();
     }
@@ -317,12 +348,18 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
                     items.get(index).map(|item| (index, item))
                 } {
                     let result = work(item);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(result);
+                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[index] =
+                        Some(result);
                 }
             });
         }
     });
-    results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).into_iter().flatten().collect()
+    results
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Adds the books of each rank, and of all ranks.

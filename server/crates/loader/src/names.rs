@@ -8,8 +8,11 @@ use regex::Regex;
 /// The file name without the endings that say how it is written: `slow_model` of `slow_model.json.gz`,
 /// `slow_model.callers.json.gz` and `slow_model.snapshot.pickle`.
 pub(crate) fn stem(path: &Path) -> String {
-    let mut name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    for ending in [".gz", ".zst", ".json", ".pickle", ".pkl", ".trace", ".pt", ".callers", ".snapshot"] {
+    let mut name =
+        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    for ending in
+        [".gz", ".zst", ".json", ".pickle", ".pkl", ".trace", ".pt", ".callers", ".snapshot"]
+    {
         if let Some(shorter) = name.strip_suffix(ending) {
             name.truncate(shorter.len());
         }
@@ -19,28 +22,22 @@ pub(crate) fn stem(path: &Path) -> String {
 
 /// The rank that a file name tells: `rank-3`, `rank3`, `worker_3`.
 pub(crate) fn rank(path: &Path) -> Option<u32> {
-    rank_pattern().captures(&stem(path))?.get(1)?.as_str().parse().ok()
+    RANK.as_ref()?.captures(&stem(path))?.get(1)?.as_str().parse().ok()
 }
 
 /// What is equal in the names of the ranks of one run: the stem without rank, process ids and times.
 pub(crate) fn run_key(path: &Path) -> String {
-    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[._-]?\d{3,}").ok());
-    let stem = stem(path);
-    let without_rank = rank_pattern().replace(&stem, "rank");
-    NUMBER.as_ref().map_or_else(|| without_rank.to_string(), |it| it.replace_all(&without_rank, "").into_owned())
+    let without_rank = replaced(&RANK, &stem(path), "rank");
+    replaced(&NUMBER, &without_rank, "")
 }
 
-fn rank_pattern() -> &'static Regex {
-    static RANK: LazyLock<Regex> = LazyLock::new(|| {
-        // The pattern is a constant that the tests below use; an impossible failure matches nothing.
-        Regex::new(r"(?i)(?:rank|worker)[-_.]?(\d+)").unwrap_or_else(|_| nothing())
-    });
-    &RANK
-}
+// The patterns are constants that the tests below use, so they are never `None`.
+static RANK: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)(?:rank|worker)[-_.]?(\d+)").ok());
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[._-]?\d{3,}").ok());
 
-#[allow(clippy::unwrap_used)] // The empty pattern is always valid.
-fn nothing() -> Regex {
-    Regex::new("").unwrap()
+fn replaced(pattern: &Option<Regex>, text: &str, by: &str) -> String {
+    pattern.as_ref().map_or_else(|| text.to_owned(), |it| it.replace_all(text, by).into_owned())
 }
 
 #[cfg(test)]
@@ -54,13 +51,31 @@ mod tests {
             ("slow_model.callers.json.gz", "slow_model", None, "slow_model"),
             ("slow_model.snapshot.pickle.gz", "slow_model", None, "slow_model"),
             ("two_ranks.rank1.json.gz", "two_ranks.rank1", Some(1), "two_ranks.rank"),
-            ("dlrm_worker5_step_12.1694128201549.pt.trace.json.gz", "dlrm_worker5_step_12.1694128201549", Some(5), "dlrm_rank_step_12"),
-            ("rank-34.Jul_15_10_52_41.1074.pt.trace.json", "rank-34.Jul_15_10_52_41.1074", Some(34), "rank.Jul_15_10_52_41"),
-            ("host_4711.1700000000000000000.pt.trace.json", "host_4711.1700000000000000000", None, "host"),
+            (
+                "dlrm_worker5_step_12.1694128201549.pt.trace.json.gz",
+                "dlrm_worker5_step_12.1694128201549",
+                Some(5),
+                "dlrm_rank_step_12",
+            ),
+            (
+                "rank-34.Jul_15_10_52_41.1074.pt.trace.json",
+                "rank-34.Jul_15_10_52_41.1074",
+                Some(34),
+                "rank.Jul_15_10_52_41",
+            ),
+            (
+                "host_4711.1700000000000000000.pt.trace.json",
+                "host_4711.1700000000000000000",
+                None,
+                "host",
+            ),
         ];
         for (name, expected_stem, expected_rank, expected_key) in cases {
             let path = Path::new(name);
-            assert_eq!((stem(path).as_str(), rank(path), run_key(path).as_str()), (expected_stem, expected_rank, expected_key));
+            assert_eq!(
+                (stem(path).as_str(), rank(path), run_key(path).as_str()),
+                (expected_stem, expected_rank, expected_key)
+            );
         }
     }
 }

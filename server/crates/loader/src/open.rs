@@ -52,7 +52,8 @@ pub(crate) fn read_blocks<T>(
     done: &AtomicU64,
     consume: impl FnOnce(Receiver<Block>) -> T,
 ) -> Result<T, Error> {
-    let mut reader = decompressed(path, done).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let mut reader =
+        decompressed(path, done).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
         scope.spawn(move || {
@@ -104,7 +105,9 @@ fn decompressed<'a>(path: &Path, done: &'a AtomicU64) -> io::Result<Box<dyn Read
     }
     let file = Counted { inner: Cursor::new(magic[..n_magic].to_vec()).chain(file), done };
     Ok(match magic {
-        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BLOCK, file))),
+        [0x1f, 0x8b, ..] => {
+            Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BLOCK, file)))
+        }
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Zstd::new(BufReader::with_capacity(BLOCK, file))),
         _ => Box::new(file),
     })

@@ -50,7 +50,10 @@ fn interpreter_prefixes() -> Vec<PathBuf> {
     let Some(path) = std::env::var_os("PATH") else { return Vec::new() };
     let mut prefixes = Vec::new();
     for folder in std::env::split_paths(&path) {
-        let interpreter = ["python3", "python", "python.exe"].iter().map(|name| folder.join(name)).find(|it| it.is_file());
+        let interpreter = ["python3", "python", "python.exe"]
+            .iter()
+            .map(|name| folder.join(name))
+            .find(|it| it.is_file());
         let Some(interpreter) = interpreter else { continue };
         if folder.ends_with("shims")
             && let Some(pyenv) = folder.parent()

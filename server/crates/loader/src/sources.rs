@@ -87,23 +87,28 @@ impl Finder {
         let recorded = recorded.replace('\\', "/");
         let path = Path::new(&recorded);
         if let Ok(relative) = path.strip_prefix(&self.root) {
-            return if is_in_library_folder(&recorded) { Vec::new() } else { vec![relative.to_owned()] };
+            return if is_in_library_folder(&recorded) {
+                Vec::new()
+            } else {
+                vec![relative.to_owned()]
+            };
         }
         if is_in_library_folder(&recorded) {
             return Vec::new();
         }
-        if path.is_relative() && self.root.join(path).is_file() {
-            return vec![path.to_owned()];
-        }
         // A relative path was cut at an entry of `sys.path`, so all of it must agree.
-        let parts: Vec<&str> = recorded.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let parts: Vec<&str> =
+            recorded.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         let Some(name) = parts.last() else { return Vec::new() };
         let is_absolute = path.is_absolute() || recorded.as_bytes().get(1) == Some(&b':');
         let least = if is_absolute { 1 } else { parts.len() };
         let mut candidates: Vec<(usize, &PathBuf)> = Vec::new();
         for candidate in self.by_name().get(*name).into_iter().flatten() {
             let theirs = candidate.iter().rev();
-            let n_common = theirs.zip(parts.iter().rev()).take_while(|(a, b)| *a == std::ffi::OsStr::new(b)).count();
+            let n_common = theirs
+                .zip(parts.iter().rev())
+                .take_while(|(a, b)| *a == std::ffi::OsStr::new(b))
+                .count();
             if n_common >= least {
                 candidates.push((n_common, candidate));
             }
@@ -114,7 +119,12 @@ impl Finder {
             .filter(|(n_common, _)| *n_common == most)
             .map(|(_, candidate)| candidate.clone())
             .collect();
+        // A file that is just where the path says comes first, wherever the walk does not go.
+        if path.is_relative() && self.root.join(path).is_file() {
+            candidates.push(path.to_owned());
+        }
         candidates.sort_by_key(|candidate| (candidate.components().count(), candidate.clone()));
+        candidates.dedup();
         candidates
     }
 
@@ -125,8 +135,13 @@ impl Finder {
                 &self.root,
                 |path| path.extension().is_some_and(|extension| extension == "py"),
                 |path| {
-                    if let (Ok(relative), Some(name)) = (path.strip_prefix(&self.root), path.file_name()) {
-                        by_name.entry(name.to_string_lossy().into_owned()).or_default().push(relative.to_owned());
+                    if let (Ok(relative), Some(name)) =
+                        (path.strip_prefix(&self.root), path.file_name())
+                    {
+                        by_name
+                            .entry(name.to_string_lossy().into_owned())
+                            .or_default()
+                            .push(relative.to_owned());
                     }
                 },
             );
@@ -142,7 +157,11 @@ impl Finder {
         let inside = after_library_folder(&file.path);
         let is_relative = Path::new(&file.path).is_relative();
         let relative = inside.or(is_relative.then_some(file.path.as_str()))?;
-        let path = self.libraries.iter().map(|library| library.join(relative)).find(|path| path.is_file())?;
+        let path = self
+            .libraries
+            .iter()
+            .map(|library| library.join(relative))
+            .find(|path| path.is_file())?;
         let module = self.module(&path)?;
         let found = Match::new(file, &module);
         // Another version of the library: its text must not be shown as the one that ran.
@@ -158,7 +177,10 @@ impl Finder {
         }
         let text = std::fs::read(path).ok();
         let module = text.map(|text| Arc::new(Module::parse(&String::from_utf8_lossy(&text))));
-        self.modules.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), module.clone());
+        self.modules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.to_owned(), module.clone());
         module
     }
 }
@@ -176,12 +198,14 @@ impl Match {
     /// `None` if functions were recorded and none of them is in the file.
     fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
         // Comprehensions and module bodies tell nothing: every file may have them, and not every Python calls them.
-        let named: Vec<&(String, u32)> = file.functions.iter().filter(|(name, _)| !name.starts_with('<')).collect();
+        let named: Vec<&(String, u32)> =
+            file.functions.iter().filter(|(name, _)| !name.starts_with('<')).collect();
         if named.is_empty() {
             return Some(Self { in_place: 1000, present: 1000 });
         }
         let share = |n: usize| n * 1000 / named.len();
-        let in_place = named.iter().filter(|(name, line)| module.definition(name, *line).is_some()).count();
+        let in_place =
+            named.iter().filter(|(name, line)| module.definition(name, *line).is_some()).count();
         let present = named.iter().filter(|(name, _)| module.named(name).next().is_some()).count();
         (present > 0).then(|| Self { in_place: share(in_place), present: share(present) })
     }
@@ -209,7 +233,8 @@ fn after_library_folder(path: &str) -> Option<&str> {
 
 /// Whether a path that was not found is a library's, by its looks.
 fn looks_like_library(path: &str) -> bool {
-    let generated = path.starts_with('<') || path.contains("torchinductor") || path.contains("/triton/cache/");
+    let generated =
+        path.starts_with('<') || path.contains("torchinductor") || path.contains("/triton/cache/");
     if generated || is_in_library_folder(path) {
         return true;
     }
@@ -236,7 +261,8 @@ mod tests {
             "/tmp/torchinductor_root/ab/cabc.py",
             "tqdm/_monitor.py",
         ];
-        let own = ["train.py", "/home/a/project/train.py", "models/net.py", "resnet50_profiler_api.py"];
+        let own =
+            ["train.py", "/home/a/project/train.py", "models/net.py", "resnet50_profiler_api.py"];
         for path in library {
             assert!(looks_like_library(path), "{path}");
         }

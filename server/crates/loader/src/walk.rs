@@ -40,7 +40,11 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
                 let name = entry.file_name();
                 let name = name.to_string_lossy();
                 let is_environment = path.join("pyvenv.cfg").exists();
-                if depth < DEEPEST && !name.starts_with('.') && !SKIPPED.contains(&name.as_ref()) && !is_environment {
+                if depth < DEEPEST
+                    && !name.starts_with('.')
+                    && !SKIPPED.contains(&name.as_ref())
+                    && !is_environment
+                {
                     folders.push((path, depth + 1));
                 }
             } else if wanted(&path) && (kind.is_file() || path.is_file()) {

@@ -77,7 +77,14 @@ impl HostEvents {
     }
 
     /// Adds the common columns of one event whose own row, if its kind has one, is the last of that kind's table.
-    pub fn push(&mut self, kind: HostKind, thread: ThreadId, name: StrId, start: Ns, duration: Ns) -> HostEventId {
+    pub fn push(
+        &mut self,
+        kind: HostKind,
+        thread: ThreadId,
+        name: StrId,
+        start: Ns,
+        duration: Ns,
+    ) -> HostEventId {
         let rows = match kind {
             HostKind::Annotation => 1,
             HostKind::Python => self.python.id.len(),

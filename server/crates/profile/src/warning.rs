@@ -52,7 +52,7 @@ impl Warnings {
     /// Different messages kept at most; further ones are counted with the last of their kind.
     const MOST: usize = 64;
 
-    /// Counts one more oddity; `message` is only built for the first of its kind at most [`Self::MOST`] times.
+    /// Counts one more oddity; so that a file with a million faults costs little.
     pub fn add(&mut self, kind: WarningKind, offset: u64, message: impl AsRef<str>) {
         let message = message.as_ref();
         let full = self.0.len() >= Self::MOST;

@@ -1,0 +1,229 @@
+//! Loads what lies in `fixtures/`, and what becomes of it when it is compressed otherwise, moved or damaged.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use ledger::{Balance, Evidence, LineKey, SourceFit};
+use loader::{Error, Kind, Options, Run, Stage, Watch, discover, load};
+
+fn fixture(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures").join(path)
+}
+
+fn options(root: &Path) -> Options {
+    Options { root: root.to_owned(), sites: Some(Vec::new()), ignore_exact: false }
+}
+
+fn try_load(inputs: &[PathBuf], options: &Options) -> Result<Run, Error> {
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    load(inputs, options, &watch)
+}
+
+fn load_at(inputs: &[PathBuf], root: &Path) -> Run {
+    let run = try_load(inputs, &options(root)).expect("loads");
+    for rank in &run.ranks {
+        let balances = rank.ledger.balances();
+        assert!(balances.iter().all(Balance::is_balanced), "{balances:?}");
+    }
+    run
+}
+
+fn workloads() -> PathBuf {
+    fixture("workloads")
+}
+
+fn line<'a>(run: &'a Run, file: &str, line: u32) -> &'a ledger::LineBooks {
+    run.merged.lines.get(&LineKey { file: file.to_owned(), line }).expect("the line is charged")
+}
+
+#[test]
+fn a_side_car_beside_the_trace_is_used() {
+    let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
+    let run = load_at(&[trace], &workloads());
+    let kinds: Vec<Kind> = run.inputs.iter().map(|input| input.kind).collect();
+    assert_eq!(kinds, [Kind::Kineto, Kind::Callers]);
+    assert!(
+        run.inputs.iter().all(|input| input.complete && input.warnings.is_empty()),
+        "{:?}",
+        run.inputs
+    );
+    // `x.max().item()` in the forward loop.
+    let item = line(&run, "slow_model.py", 46);
+    assert_eq!((item.evidence, item.function.as_str()), (Evidence::Exact, "SlowModel.forward"));
+    assert!(item.calls > 0);
+}
+
+#[test]
+fn without_exact_evidence_only_functions_are_known() {
+    let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
+    let options = Options { ignore_exact: true, ..options(&workloads()) };
+    let run = try_load(&[trace], &options).expect("loads");
+    assert!(run.merged.lines.values().all(|line| line.evidence != Evidence::Inferred));
+    assert!(run.merged.lines.values().any(|line| line.evidence == Evidence::Function));
+}
+
+#[test]
+fn ranks_are_told_apart_and_added() {
+    let inputs =
+        ["0", "1"].map(|rank| fixture(&format!("cpu/torch2.11.0/two_ranks.rank{rank}.json.gz")));
+    let run = load_at(&inputs, &workloads());
+    let ranks: Vec<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
+    assert_eq!(ranks, [0, 1]);
+    let sum: i64 = run.ranks.iter().map(|rank| rank.ledger.totals.cpu).sum();
+    assert_eq!((run.merged.totals.cpu, run.merged.ranks), (sum, 2));
+}
+
+#[test]
+fn files_of_another_place_are_found_by_their_path_and_functions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = fs::read_to_string(workloads().join("slow_model.py")).expect("source");
+    fs::create_dir_all(folder.path().join("src/models")).expect("a folder");
+    fs::write(folder.path().join("src/models/slow_model.py"), &source).expect("written");
+    // A file of the same name with other functions is not the one.
+    fs::write(folder.path().join("slow_model.py"), "def other():\n    pass\n").expect("written");
+    let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
+    let file = run.merged.files.get("src/models/slow_model.py");
+    assert!(
+        file.is_some_and(|file| file.is_own && file.fit == SourceFit::Fits),
+        "{:?}",
+        run.merged.files.keys()
+    );
+}
+
+#[test]
+fn an_edited_file_is_told_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = fs::read_to_string(workloads().join("slow_model.py")).expect("source");
+    fs::write(folder.path().join("slow_model.py"), format!("# a new first line\n{source}"))
+        .expect("written");
+    let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
+    assert_eq!(run.merged.files.get("slow_model.py").map(|file| file.fit), Some(SourceFit::Edited));
+}
+
+#[test]
+fn when_nothing_is_found_all_but_libraries_is_yours() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
+    let own: Vec<&str> = run
+        .merged
+        .files
+        .iter()
+        .filter(|(_, file)| file.is_own)
+        .map(|(key, _)| key.as_str())
+        .collect();
+    assert!(own.contains(&"slow_model.py"), "{own:?}");
+    assert!(!own.iter().any(|key| key.starts_with("torch/") || *key == "contextlib.py"), "{own:?}");
+}
+
+#[test]
+fn plain_gzip_and_zstd_are_the_same() {
+    let packed = fixture("cpu/torch2.15.0/scheduled.0.json.gz");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut text = Vec::new();
+    let file = fs::File::open(&packed).expect("opens");
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut text)
+        .expect("unpacks");
+    let plain = folder.path().join("scheduled.0.json");
+    fs::write(&plain, &text).expect("written");
+    let zstd = folder.path().join("scheduled.0.json.zst");
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    // Two frames, one after the other, as parallel compressors write them.
+    let (first, second) = text.split_at(text.len() / 2);
+    let frames = [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
+    fs::write(&zstd, frames.concat()).expect("written");
+    let ledgers = [packed, plain, zstd].map(|path| {
+        let run = load_at(&[path], folder.path());
+        assert!(run.inputs[0].complete, "{:?}", run.inputs[0]);
+        (run.inputs[0].events, run.merged.totals)
+    });
+    assert_eq!(ledgers[0], ledgers[1]);
+    assert_eq!(ledgers[0], ledgers[2]);
+}
+
+#[test]
+fn a_cut_file_gives_what_it_holds() {
+    let packed = fs::read(fixture("cpu/torch2.15.0/slow_model.json.gz")).expect("reads");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("cut.json.gz");
+    fs::write(&path, &packed[..packed.len() / 2]).expect("written");
+    let run = load_at(&[path], &workloads());
+    let input = &run.inputs[0];
+    assert!(!input.complete && !input.warnings.is_empty() && input.events > 100, "{input:?}");
+}
+
+#[test]
+fn what_is_no_recording_is_told_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in
+        [("empty.json", ""), ("other.json", "{\"name\": \"x\"}"), ("text.json", "hello")]
+    {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        let error = try_load(std::slice::from_ref(&path), &options(folder.path()))
+            .expect_err("cannot be loaded");
+        let message = error.to_string();
+        assert!(
+            message.starts_with(&path.display().to_string()) && message.lines().count() == 1,
+            "{message}"
+        );
+    }
+    let missing = try_load(&[folder.path().join("missing.json")], &options(folder.path()))
+        .expect_err("is missing");
+    assert!(matches!(missing, Error::Io { .. }), "{missing}");
+}
+
+#[test]
+fn one_bad_input_does_not_take_the_others_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bad = folder.path().join("bad.json");
+    fs::write(&bad, "hello").expect("written");
+    let run = load_at(&[bad, fixture("cpu/torch2.15.0/scheduled.0.json.gz")], &workloads());
+    assert_eq!((run.failures.len(), run.ranks.len()), (1, 1));
+}
+
+#[test]
+fn loading_can_be_watched_and_cancelled() {
+    let input = [fixture("cpu/torch2.15.0/slow_model.json.gz")];
+    let seen = Mutex::new(Vec::new());
+    let watch = Watch {
+        progress: &|progress| {
+            seen.lock().expect("unpoisoned").push((progress.stage, progress.done, progress.total))
+        },
+        cancelled: &AtomicBool::new(false),
+    };
+    load(&input, &options(&workloads()), &watch).expect("loads");
+    let seen = seen.into_inner().expect("unpoisoned");
+    assert_eq!(seen.last().map(|(stage, ..)| *stage), Some(Stage::Attributing));
+    assert!(seen.iter().all(|(_, done, total)| done <= total));
+    let cancelled = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(true) };
+    assert!(matches!(load(&input, &options(&workloads()), &cancelled), Err(Error::Cancelled)));
+}
+
+#[test]
+fn recordings_are_found_and_grouped_by_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = |from: &str, to: &str| {
+        let to = folder.path().join(to);
+        fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+        fs::copy(fixture(from), to).expect("copied");
+    };
+    copy("cpu/torch2.11.0/two_ranks.rank0.json.gz", "runs/two_ranks.rank0.json.gz");
+    copy("cpu/torch2.11.0/two_ranks.rank1.json.gz", "runs/two_ranks.rank1.json.gz");
+    copy("cpu/torch2.11.0/two_ranks.rank1.callers.json.gz", "runs/two_ranks.rank1.callers.json.gz");
+    copy("cpu/torch2.11.0/slow_model.json.gz", ".venv/slow_model.json.gz");
+    fs::write(folder.path().join("package.json"), "{\"name\": \"x\"}").expect("written");
+    let found = discover(folder.path());
+    let names: Vec<Vec<String>> = found
+        .iter()
+        .map(|recording| {
+            recording
+                .inputs
+                .iter()
+                .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+                .collect()
+        })
+        .collect();
+    assert_eq!(names, [["two_ranks.rank0.json.gz", "two_ranks.rank1.json.gz"]]);
+}
