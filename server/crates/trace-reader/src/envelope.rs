@@ -2,7 +2,8 @@
 
 use profile::{DeviceProperties, Meta, WarningKind, Warnings};
 
-use crate::event::{Members, Values};
+use crate::event::Values;
+use crate::gap::Members;
 use crate::scan::{self, Scan};
 
 /// Keys that only a trace has.
@@ -117,7 +118,7 @@ pub(crate) fn each_member<'a, 'b>(
     if scan::byte(values.buf, values.at)? != b'{' {
         return values.skip();
     }
-    let mut members = Members { buf: values.buf, at: values.at + 1 };
+    let mut members = Members::of(values.buf, values.at);
     while let Some((key, at)) = members.next_key()? {
         values.at = at;
         read(key, values)?;

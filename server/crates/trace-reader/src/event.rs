@@ -1,178 +1,299 @@
 //! One element of `traceEvents`, as it stands in the file.
 
-use profile::{Ns, WarningKind};
+use profile::WarningKind;
 
+use crate::gap::{Gaps, Next};
 use crate::number::{self, Parsed};
-use crate::scan::{self, Scan, Stop, Text};
+use crate::scan::{self, Scan, Text};
 
-/// The parts of an event that Perfline uses. Texts point into the buffer.
-#[derive(Debug, Clone)]
+/// The parts of an event that Perfline uses. One is filled again and again: what the last event left behind counts as
+/// absent.
+#[derive(Debug)]
 pub(crate) struct Event<'a> {
-    /// `ph`; 0 when absent.
-    pub(crate) phase: u8,
-    /// `cat`; empty when absent.
-    pub(crate) category: &'a [u8],
-    pub(crate) name: Text<'a>,
-    /// `pid` and `tid` as text, whether the file has a string or a number.
-    pub(crate) pid: Text<'a>,
-    pub(crate) tid: Text<'a>,
-    /// `id` as text.
-    pub(crate) id: Text<'a>,
-    /// `ts`.
-    pub(crate) start: Option<Ns>,
-    /// `dur`.
-    pub(crate) duration: Option<Ns>,
-    pub(crate) args: Args<'a>,
+    numbers: [i64; Number::COUNT],
+    labels: [&'a [u8]; Label::COUNT],
+    json: [&'a [u8]; Json::COUNT],
+    triples: [[i64; 3]; Triple::COUNT],
+    /// Which of the above the event has, one bit each.
+    has_number: u32,
+    has_label: u32,
+    has_json: u32,
+    has_triple: u32,
+    /// Which of the labels do not stand for themselves.
+    is_odd: u32,
 }
 
-/// The parts of `args` that Perfline uses. Numbers are -1, texts empty when absent.
-#[derive(Debug, Clone)]
-pub(crate) struct Args<'a> {
-    pub(crate) external_id: i64,
-    pub(crate) correlation: i64,
-    pub(crate) python_id: i64,
-    pub(crate) python_parent: i64,
-    pub(crate) call_from: Text<'a>,
-    pub(crate) call_stack: Text<'a>,
-    pub(crate) sequence: i64,
-    pub(crate) forward_thread: i64,
-    /// `Input Dims`, `Input type`, `stack`: the JSON text of the file.
-    pub(crate) input_dims: &'a [u8],
-    pub(crate) input_types: &'a [u8],
-    pub(crate) stack: &'a [u8],
-    /// `name` of a metadata event.
-    pub(crate) name: Text<'a>,
-    pub(crate) device: Text<'a>,
-    pub(crate) stream: Text<'a>,
-    pub(crate) graph_id: i64,
-    pub(crate) graph_node_id: i64,
-    pub(crate) bytes: i64,
-    pub(crate) grid: [i64; 3],
-    pub(crate) block: [i64; 3],
-    pub(crate) registers: i64,
-    pub(crate) shared_memory: i64,
+/// The numbers of an event and its `args`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Number {
+    /// `ts` and `dur`, in nanoseconds.
+    Start,
+    Duration,
+    ExternalId,
+    Correlation,
+    PythonId,
+    PythonParent,
+    Sequence,
+    ForwardThread,
+    GraphId,
+    GraphNodeId,
+    CopiedBytes,
+    Registers,
+    SharedMemory,
     /// In tenths of a percent.
-    pub(crate) occupancy: i64,
-    pub(crate) memory: Memory<'a>,
+    Occupancy,
+    /// Of a `[memory]` instant, like the following.
+    Bytes,
+    DeviceType,
+    DeviceId,
+    TotalAllocated,
+    TotalReserved,
 }
 
-/// The args of a `[memory]` instant.
-#[derive(Debug, Clone)]
-pub(crate) struct Memory<'a> {
-    pub(crate) address: Text<'a>,
-    pub(crate) bytes: Option<i64>,
-    pub(crate) device_type: i64,
-    pub(crate) device_id: i64,
-    pub(crate) total_allocated: i64,
-    pub(crate) total_reserved: i64,
+/// The texts of an event and its `args`; numbers that may be written as strings, such as ids of threads, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Label {
+    Phase,
+    Category,
+    Name,
+    Pid,
+    Tid,
+    Id,
+    CallFrom,
+    CallStack,
+    /// `name` in `args` of a metadata event.
+    ThreadName,
+    Device,
+    Stream,
+    Address,
+}
+
+/// What is kept as the JSON text of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Json {
+    InputDims,
+    InputTypes,
+    Stack,
+}
+
+/// Lists of three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Triple {
+    Grid,
+    Block,
+}
+
+/// What stands behind a key of an event or of its `args`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Number(Number),
+    Label(Label),
+    Json(Json),
+    Triple(Triple),
+    Args,
+    /// Nothing of use here.
+    Other,
 }
 
 /// What was odd in an event: what, where in the buffer, and what came of it.
 pub(crate) type Oddity = (WarningKind, usize, &'static str);
 
-const NO_TEXT: Text<'static> = Text { raw: &[], is_escaped: false };
+impl Number {
+    const COUNT: usize = Self::TotalReserved as usize + 1;
 
-impl Event<'_> {
-    const EMPTY: Self = Self {
-        phase: 0,
-        category: &[],
-        name: NO_TEXT,
-        pid: NO_TEXT,
-        tid: NO_TEXT,
-        id: NO_TEXT,
-        start: None,
-        duration: None,
-        args: Args {
-            external_id: -1,
-            correlation: -1,
-            python_id: -1,
-            python_parent: -1,
-            call_from: NO_TEXT,
-            call_stack: NO_TEXT,
-            sequence: -1,
-            forward_thread: 0,
-            input_dims: &[],
-            input_types: &[],
-            stack: &[],
-            name: NO_TEXT,
-            device: NO_TEXT,
-            stream: NO_TEXT,
-            graph_id: -1,
-            graph_node_id: -1,
-            bytes: -1,
-            grid: [0; 3],
-            block: [0; 3],
-            registers: 0,
-            shared_memory: 0,
-            occupancy: -1,
-            memory: Memory {
-                address: NO_TEXT,
-                bytes: None,
-                device_type: 0,
-                device_id: -1,
-                total_allocated: -1,
-                total_reserved: -1,
-            },
-        },
-    };
+    /// The number is kept times ten to this power.
+    fn scale(self) -> usize {
+        match self {
+            Self::Start | Self::Duration => 3,
+            Self::Occupancy => 1,
+            _ => 0,
+        }
+    }
 }
 
-/// Reads the event whose `{` is at `at`: the event and the position after it. Of a key that is there twice, the last
-/// counts. `oddities` is cleared first.
-pub(crate) fn read<'a>(
-    buf: &'a [u8],
-    at: usize,
-    oddities: &mut Vec<Oddity>,
-) -> Scan<(Event<'a>, usize)> {
-    oddities.clear();
-    let mut event = Event::EMPTY;
-    let mut members = Members { buf, at: at + 1 };
-    while let Some((key, at)) = members.next_key()? {
-        let mut values = Values { buf, at, oddities };
+impl Label {
+    const COUNT: usize = Self::Address as usize + 1;
+}
+
+impl Json {
+    const COUNT: usize = Self::Stack as usize + 1;
+}
+
+impl Triple {
+    const COUNT: usize = Self::Block as usize + 1;
+}
+
+impl Key {
+    pub(crate) fn of_event(key: &[u8]) -> Self {
         match key {
-            b"ph" => event.phase = values.text()?.raw.first().copied().unwrap_or(0),
-            b"cat" => event.category = values.text()?.raw,
-            b"name" => event.name = values.text()?,
-            b"pid" => event.pid = values.text()?,
-            b"tid" => event.tid = values.text()?,
-            b"ts" => event.start = values.number(3)?,
-            b"dur" => event.duration = values.number(3)?,
-            b"id" => event.id = values.text()?,
-            b"args" => values.args(&mut event.args)?,
-            _ => values.skip()?,
+            b"ph" => Self::Label(Label::Phase),
+            b"cat" => Self::Label(Label::Category),
+            b"name" => Self::Label(Label::Name),
+            b"pid" => Self::Label(Label::Pid),
+            b"tid" => Self::Label(Label::Tid),
+            b"ts" => Self::Number(Number::Start),
+            b"dur" => Self::Number(Number::Duration),
+            b"id" => Self::Label(Label::Id),
+            b"args" => Self::Args,
+            _ => Self::Other,
         }
-        members.at = values.at;
     }
-    Ok((event, members.at))
-}
 
-/// Walks the members of an object.
-pub(crate) struct Members<'a> {
-    pub(crate) buf: &'a [u8],
-    /// Position after the opening brace or the last value.
-    pub(crate) at: usize,
-}
-
-impl<'a> Members<'a> {
-    /// The next key and the position of its value; `None` past the closing brace. Commas may be missing at the front
-    /// and be too many elsewhere, but values need one between them.
-    #[inline(always)]
-    pub(crate) fn next_key(&mut self) -> Scan<Option<(&'a [u8], usize)>> {
-        let (mut byte, mut at) = scan::significant(self.buf, self.at)?;
-        let mut is_separated = self.buf[self.at - 1] == b'{';
-        while byte == b',' {
-            is_separated = true;
-            (byte, at) = scan::significant(self.buf, at + 1)?;
+    pub(crate) fn of_arg(key: &[u8]) -> Self {
+        match key {
+            // `external id` until PyTorch 1.12, `Input dims` in 1.8.
+            b"External id" | b"external id" => Self::Number(Number::ExternalId),
+            b"correlation" => Self::Number(Number::Correlation),
+            b"Python id" => Self::Number(Number::PythonId),
+            b"Python parent id" => Self::Number(Number::PythonParent),
+            b"CallFrom" => Self::Label(Label::CallFrom),
+            b"Call stack" => Self::Label(Label::CallStack),
+            b"Sequence number" => Self::Number(Number::Sequence),
+            b"Fwd thread id" => Self::Number(Number::ForwardThread),
+            b"Input Dims" | b"Input dims" => Self::Json(Json::InputDims),
+            b"Input type" => Self::Json(Json::InputTypes),
+            b"stack" => Self::Json(Json::Stack),
+            b"name" => Self::Label(Label::ThreadName),
+            b"device" => Self::Label(Label::Device),
+            b"stream" => Self::Label(Label::Stream),
+            b"graph id" => Self::Number(Number::GraphId),
+            b"graph node id" => Self::Number(Number::GraphNodeId),
+            b"bytes" => Self::Number(Number::CopiedBytes),
+            b"grid" => Self::Triple(Triple::Grid),
+            b"block" => Self::Triple(Triple::Block),
+            b"registers per thread" => Self::Number(Number::Registers),
+            b"shared memory" => Self::Number(Number::SharedMemory),
+            b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
+            b"Addr" => Self::Label(Label::Address),
+            b"Bytes" => Self::Number(Number::Bytes),
+            b"Device Type" => Self::Number(Number::DeviceType),
+            b"Device Id" => Self::Number(Number::DeviceId),
+            b"Total Allocated" => Self::Number(Number::TotalAllocated),
+            b"Total Reserved" => Self::Number(Number::TotalReserved),
+            _ => Self::Other,
         }
-        match byte {
-            b'"' if is_separated => scan::key(self.buf, at).map(Some),
-            b'}' => {
-                self.at = at + 1;
-                Ok(None)
+    }
+}
+
+impl<'a> Event<'a> {
+    pub(crate) fn new() -> Self {
+        Self {
+            numbers: [0; Number::COUNT],
+            labels: [&[]; Label::COUNT],
+            json: [&[]; Json::COUNT],
+            triples: [[0; 3]; Triple::COUNT],
+            has_number: 0,
+            has_label: 0,
+            has_json: 0,
+            has_triple: 0,
+            is_odd: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn number(&self, number: Number) -> Option<i64> {
+        (self.has_number >> number as u32 & 1 != 0).then_some(self.numbers[number as usize])
+    }
+
+    /// A number, or -1.
+    #[inline]
+    pub(crate) fn id(&self, number: Number) -> i64 {
+        self.number(number).unwrap_or(-1)
+    }
+
+    /// A text; empty when absent.
+    #[inline]
+    pub(crate) fn label(&self, label: Label) -> Text<'a> {
+        let raw =
+            if self.has_label >> label as u32 & 1 != 0 { self.labels[label as usize] } else { &[] };
+        Text { raw, is_odd: self.is_odd >> label as u32 & 1 != 0 }
+    }
+
+    /// The JSON text of the file; empty when absent.
+    #[inline]
+    pub(crate) fn json(&self, json: Json) -> &'a [u8] {
+        if self.has_json >> json as u32 & 1 != 0 { self.json[json as usize] } else { &[] }
+    }
+
+    /// Zeros when absent.
+    #[inline]
+    pub(crate) fn triple(&self, triple: Triple) -> [i64; 3] {
+        if self.has_triple >> triple as u32 & 1 != 0 {
+            self.triples[triple as usize]
+        } else {
+            [0; 3]
+        }
+    }
+
+    /// Reads the event whose `{` is at `at`: the position after it. Of a key that is there twice, the last counts.
+    /// `oddities` is cleared first.
+    pub(crate) fn read(
+        &mut self,
+        buf: &'a [u8],
+        at: usize,
+        gaps: &mut Gaps,
+        oddities: &mut Vec<Oddity>,
+    ) -> Scan<usize> {
+        oddities.clear();
+        (self.has_number, self.has_label, self.has_json, self.has_triple, self.is_odd) =
+            (0, 0, 0, 0, 0);
+        let mut values = Values { buf, at: at + 1, oddities };
+        let mut path = Gaps::start();
+        loop {
+            let start = values.at;
+            let gap = gaps.next(buf, start, &mut path)?;
+            values.at = start + gap.len;
+            for (label, span) in gap.constants() {
+                if let Some(raw) = span.get(buf, start) {
+                    self.set_label(label, Text { raw, is_odd: false });
+                }
             }
-            _ => Err(Stop::Bad(at)),
+            match gap.next {
+                Next::End => return Ok(values.at),
+                Next::Value(key) => self.read_value(key, &mut values)?,
+            }
         }
     }
+
+    #[inline(always)]
+    fn read_value(&mut self, key: Key, values: &mut Values<'a, '_>) -> Scan<()> {
+        match key {
+            Key::Number(number) => {
+                let value = values.number(number.scale())?;
+                self.numbers[number as usize] = value.unwrap_or(0);
+                set_bit(&mut self.has_number, number as u32, value.is_some());
+            }
+            Key::Label(label) => self.set_label(label, values.text()?),
+            Key::Json(json) => {
+                let start = values.at;
+                values.skip()?;
+                self.json[json as usize] = &values.buf[start..values.at];
+                self.has_json |= 1 << json as u32;
+            }
+            Key::Triple(triple) => {
+                self.triples[triple as usize] = values.triple()?;
+                self.has_triple |= 1 << triple as u32;
+            }
+            Key::Args | Key::Other => values.skip()?,
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn set_label(&mut self, label: Label, text: Text<'a>) {
+        self.labels[label as usize] = text.raw;
+        self.has_label |= 1 << label as u32;
+        set_bit(&mut self.is_odd, label as u32, text.is_odd);
+    }
+}
+
+#[inline(always)]
+fn set_bit(bits: &mut u32, bit: u32, is_set: bool) {
+    *bits = *bits & !(1 << bit) | u32::from(is_set) << bit;
 }
 
 /// Reads values, one after the other.
@@ -206,27 +327,19 @@ impl<'a> Values<'a, '_> {
                     at,
                     "a list or object stands where a text belongs",
                 ));
-                Ok(NO_TEXT)
+                Ok(Text::default())
             }
             _ => {
                 let (raw, end) = scan::word(self.buf, self.at)?;
                 self.at = end;
-                Ok(if raw == b"null" { NO_TEXT } else { Text { raw, is_escaped: false } })
+                Ok(if raw == b"null" { Text::default() } else { Text { raw, is_odd: false } })
             }
         }
     }
 
-    /// A value of any kind as the JSON text of the file.
-    #[inline(always)]
-    fn json(&mut self) -> Scan<&'a [u8]> {
-        let start = self.at;
-        self.skip()?;
-        Ok(&self.buf[start..self.at])
-    }
-
     /// A number times 10^`scale`, also as a string; `None` if it is `null` or cannot be read.
     #[inline(always)]
-    pub(crate) fn number(&mut self, scale: u32) -> Scan<Option<i64>> {
+    pub(crate) fn number(&mut self, scale: usize) -> Scan<Option<i64>> {
         match number::plain(self.buf, self.at, scale)? {
             Some((value, end)) => {
                 self.at = end;
@@ -237,14 +350,14 @@ impl<'a> Values<'a, '_> {
     }
 
     #[cold]
-    fn odd_number(&mut self, scale: u32) -> Scan<Option<i64>> {
+    fn odd_number(&mut self, scale: usize) -> Scan<Option<i64>> {
         let at = self.at;
         let kind = scan::byte(self.buf, at)?;
         let text = self.text()?.raw;
         if matches!(kind, b'{' | b'[') || text.is_empty() {
             return Ok(None);
         }
-        match number::parse(text, i64::from(scale)) {
+        match number::parse(text, scale) {
             Parsed::Number(value) => Ok(Some(value)),
             Parsed::OutOfRange => {
                 self.oddities.push((
@@ -263,12 +376,6 @@ impl<'a> Values<'a, '_> {
                 Ok(None)
             }
         }
-    }
-
-    /// An integer; -1 when there is none.
-    #[inline(always)]
-    fn integer(&mut self) -> Scan<i64> {
-        Ok(self.number(0)?.unwrap_or(-1))
     }
 
     /// A list of three integers, as `grid` and `block` are written.
@@ -297,86 +404,5 @@ impl<'a> Values<'a, '_> {
         }
         self.at += 1;
         Ok(triple)
-    }
-
-    #[inline(always)]
-    fn args(&mut self, args: &mut Args<'a>) -> Scan<()> {
-        if scan::byte(self.buf, self.at)? != b'{' {
-            return self.skip();
-        }
-        let mut members = Members { buf: self.buf, at: self.at + 1 };
-        while let Some((key, at)) = members.next_key()? {
-            self.at = at;
-            self.arg(key, args)?;
-            members.at = self.at;
-        }
-        self.at = members.at;
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn arg(&mut self, key: &[u8], args: &mut Args<'a>) -> Scan<()> {
-        // By length first: most keys then are told apart by one comparison.
-        match key.len() {
-            4 => match key {
-                b"name" => args.name = self.text()?,
-                b"grid" => args.grid = self.triple()?,
-                b"Addr" => args.memory.address = self.text()?,
-                _ => self.skip()?,
-            },
-            5 => match key {
-                b"block" => args.block = self.triple()?,
-                b"bytes" => args.bytes = self.integer()?,
-                b"Bytes" => args.memory.bytes = self.number(0)?,
-                b"stack" => args.stack = self.json()?,
-                _ => self.skip()?,
-            },
-            6 => match key {
-                b"device" => args.device = self.text()?,
-                b"stream" => args.stream = self.text()?,
-                _ => self.skip()?,
-            },
-            8 => match key {
-                b"CallFrom" => args.call_from = self.text()?,
-                b"graph id" => args.graph_id = self.integer()?,
-                _ => self.skip()?,
-            },
-            9 => match key {
-                b"Python id" => args.python_id = self.integer()?,
-                b"Device Id" => args.memory.device_id = self.integer()?,
-                _ => self.skip()?,
-            },
-            10 => match key {
-                b"Input Dims" | b"Input dims" => args.input_dims = self.json()?,
-                b"Input type" => args.input_types = self.json()?,
-                b"Call stack" => args.call_stack = self.text()?,
-                _ => self.skip()?,
-            },
-            11 => match key {
-                b"External id" | b"external id" => args.external_id = self.integer()?,
-                b"correlation" => args.correlation = self.integer()?,
-                b"Device Type" => args.memory.device_type = self.number(0)?.unwrap_or(0),
-                _ => self.skip()?,
-            },
-            13 => match key {
-                b"Fwd thread id" => args.forward_thread = self.number(0)?.unwrap_or(0),
-                b"graph node id" => args.graph_node_id = self.integer()?,
-                b"shared memory" => args.shared_memory = self.number(0)?.unwrap_or(0),
-                _ => self.skip()?,
-            },
-            14 if key == b"Total Reserved" => args.memory.total_reserved = self.integer()?,
-            15 => match key {
-                b"Sequence number" => args.sequence = self.integer()?,
-                b"Total Allocated" => args.memory.total_allocated = self.integer()?,
-                _ => self.skip()?,
-            },
-            16 if key == b"Python parent id" => args.python_parent = self.integer()?,
-            20 if key == b"registers per thread" => args.registers = self.number(0)?.unwrap_or(0),
-            25 if key == b"est. achieved occupancy %" => {
-                args.occupancy = self.number(1)?.unwrap_or(-1)
-            }
-            _ => self.skip()?,
-        }
-        Ok(())
     }
 }

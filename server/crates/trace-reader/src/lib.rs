@@ -15,6 +15,7 @@ pub mod callers;
 mod category;
 mod envelope;
 mod event;
+mod gap;
 mod number;
 mod reader;
 mod scan;

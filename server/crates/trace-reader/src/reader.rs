@@ -5,7 +5,8 @@ use memchr::memchr2;
 use profile::{Profile, WarningKind, Warnings};
 
 use crate::envelope;
-use crate::event::{self, Oddity};
+use crate::event::{Event, Oddity};
+use crate::gap::Gaps;
 use crate::scan::{self, Scan, Stop};
 use crate::tables::Tables;
 
@@ -38,7 +39,9 @@ pub struct TraceReader {
     lost_bytes: u64,
     /// Bytes of damaged values that were read in vain.
     rescanned: u64,
+    /// Of the event at hand.
     oddities: Vec<Oddity>,
+    gaps: Gaps,
 }
 
 /// What the next byte belongs to.
@@ -99,6 +102,7 @@ impl TraceReader {
             lost_bytes: 0,
             rescanned: 0,
             oddities: Vec::new(),
+            gaps: Gaps::new(),
         }
     }
 
@@ -211,9 +215,10 @@ impl TraceReader {
     /// Reads values until at least `enough` bytes of `buf` are consumed or the next value is not whole: how many bytes
     /// were consumed.
     fn advance(&mut self, buf: &[u8], enough: usize) -> usize {
+        let mut event = Event::new();
         let mut at = 0;
         while at < enough {
-            match self.step(buf, at) {
+            match self.step(buf, at, &mut event) {
                 Ok(next) => at = next,
                 Err(Stop::More) => break,
                 Err(Stop::Bad(bad)) => {
@@ -233,9 +238,9 @@ impl TraceReader {
 
     /// Reads one value, and whatever separates it from the one before: the position after it.
     #[inline]
-    fn step(&mut self, buf: &[u8], at: usize) -> Scan<usize> {
+    fn step<'a>(&mut self, buf: &'a [u8], at: usize, event: &mut Event<'a>) -> Scan<usize> {
         match self.place {
-            Place::Events => self.element(buf, at),
+            Place::Events => self.element(buf, at, event),
             Place::Members => self.member(buf, at),
             Place::Start => self.start(buf, at),
             Place::End => self.end(buf, at),
@@ -292,7 +297,7 @@ impl TraceReader {
     }
 
     #[inline]
-    fn element(&mut self, buf: &[u8], at: usize) -> Scan<usize> {
+    fn element<'a>(&mut self, buf: &'a [u8], at: usize, event: &mut Event<'a>) -> Scan<usize> {
         let (mut byte, mut at) = scan::significant(buf, at)?;
         let mut n_commas = 0;
         while byte == b',' {
@@ -309,8 +314,8 @@ impl TraceReader {
         }
         match byte {
             b'{' => {
-                let (event, end) = event::read(buf, at, &mut self.oddities)?;
-                self.tables.add(&event, &self.oddities, self.offset + at as u64, self.offset);
+                let end = event.read(buf, at, &mut self.gaps, &mut self.oddities)?;
+                self.tables.add(event, &self.oddities, self.offset + at as u64, self.offset);
                 Ok(end)
             }
             b']' => {

@@ -15,8 +15,8 @@ pub(crate) type Scan<T> = Result<T, Stop>;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Text<'a> {
     pub(crate) raw: &'a [u8],
-    /// Whether a backslash is in it.
-    pub(crate) is_escaped: bool,
+    /// Whether a backslash or a control character is in it, so that it does not stand for itself.
+    pub(crate) is_odd: bool,
 }
 
 /// Position of the first byte at or after `at` that is not whitespace, or the end of the buffer.
@@ -55,12 +55,12 @@ pub(crate) fn key(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
 #[inline(always)]
 pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(Text<'_>, usize)> {
     let start = at + 1;
-    let found = quote_or_backslash(buf, start)?;
+    let found = special(buf, start)?;
     if buf[found] == b'"' {
-        return Ok((Text { raw: &buf[start..found], is_escaped: false }, found + 1));
+        return Ok((Text { raw: &buf[start..found], is_odd: false }, found + 1));
     }
-    let end = escaped_end(buf, found)?;
-    Ok((Text { raw: &buf[start..end], is_escaped: true }, end + 1))
+    let end = odd_end(buf, found)?;
+    Ok((Text { raw: &buf[start..end], is_odd: true }, end + 1))
 }
 
 /// Skips one value of any kind: the position after it.
@@ -160,24 +160,32 @@ pub(crate) fn plain_key(buf: &[u8], at: usize, longest: usize) -> Scan<Option<&[
     Ok((colon == b':').then_some(&rest[..len]))
 }
 
-/// Position of the first quote or backslash at or after `at`.
+/// Position of the first byte at or after `at` that does not stand for itself in a string: a quote, a backslash, a
+/// control character.
 #[inline(always)]
-fn quote_or_backslash(buf: &[u8], mut at: usize) -> Scan<usize> {
+fn special(buf: &[u8], mut at: usize) -> Scan<usize> {
     // Eight bytes at a time: strings here are mostly shorter than what makes a call to memchr worth it.
-    while let Some(chunk) = buf.get(at..at + 8).and_then(|it| <[u8; 8]>::try_from(it).ok()) {
-        let word = u64::from_le_bytes(chunk);
-        let found = zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\'));
+    while let Some(word) = word_at(buf, at) {
+        let control = word.wrapping_sub(repeat(b' ')) & !word & repeat(0x80);
+        let found = zero_bytes(word ^ repeat(b'"')) | zero_bytes(word ^ repeat(b'\\')) | control;
         if found != 0 {
             return Ok(at + (found.trailing_zeros() / 8) as usize);
         }
         at += 8;
     }
     let rest = buf.get(at..).unwrap_or_default();
-    rest.iter().position(|&it| it == b'"' || it == b'\\').map(|index| at + index).ok_or(Stop::More)
+    let is_special = |it: &u8| matches!(it, b'"' | b'\\' | 0..b' ');
+    rest.iter().position(is_special).map(|index| at + index).ok_or(Stop::More)
+}
+
+/// The eight bytes at `at`, the first one lowest.
+#[inline(always)]
+pub(crate) fn word_at(buf: &[u8], at: usize) -> Option<u64> {
+    buf.get(at..)?.first_chunk().map(|it| u64::from_le_bytes(*it))
 }
 
 #[inline(always)]
-const fn repeat(byte: u8) -> u64 {
+pub(crate) const fn repeat(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
@@ -187,28 +195,33 @@ const fn zero_bytes(word: u64) -> u64 {
     word.wrapping_sub(repeat(0x01)) & !word & repeat(0x80)
 }
 
-/// Position of the closing quote of a string whose first backslash is at `at`.
+/// Position of the closing quote of a string whose first special byte is at `first`.
 ///
 /// Old Kineto does not escape the backslashes of Windows paths, so in `"C:\dir\", "ts": 1` the quote after `dir\`
-/// closes the string. It is taken so if the string read properly is not followed by what can follow a string.
+/// closes the string. It is taken so if the string read properly is not followed by what can follow a string. A NUL is
+/// in no string: there the file was never written, and the rest of it belongs to something else.
 #[cold]
-fn escaped_end(buf: &[u8], first: usize) -> Scan<usize> {
+fn odd_end(buf: &[u8], first: usize) -> Scan<usize> {
     let mut at = first;
     let mut has_escaped_quote = false;
     loop {
-        at = quote_or_backslash(buf, at)?;
-        if buf[at] == b'"' {
-            break;
+        at = special(buf, at)?;
+        match buf[at] {
+            b'"' => break,
+            b'\\' => {
+                has_escaped_quote |= byte(buf, at + 1)? == b'"';
+                at += 2;
+            }
+            0 => return Err(Stop::Bad(at)),
+            _ => at += 1,
         }
-        has_escaped_quote |= byte(buf, at + 1)? == b'"';
-        at += 2;
     }
     if !has_escaped_quote || can_follow_string(buf, at + 1)? {
         return Ok(at);
     }
     let mut quote = first;
     while quote < at {
-        quote = quote_or_backslash(buf, quote)?;
+        quote = special(buf, quote)?;
         if buf[quote] == b'\\' {
             quote += 1;
             if buf[quote] == b'"' && can_follow_string(buf, quote + 1)? {

@@ -4,10 +4,10 @@ use profile::{
     DeviceKind, DeviceType, Flow, FlowKind, HostEventId, HostKind, LaunchShape, LaunchShapeId,
     MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
 };
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::category::{self, Class};
-use crate::event::{Event, Oddity};
+use crate::event::{Event, Json, Label, Number, Oddity, Triple};
 use crate::number::{self, Parsed};
 use crate::scan::Text;
 use crate::text;
@@ -28,8 +28,6 @@ pub(crate) struct Tables {
     recent_threads: Vec<RecentThread>,
     thread_names: FxHashMap<(StrId, StrId), StrId>,
     last_shape: Option<(LaunchShape, LaunchShapeId)>,
-    /// Interned strings that were odd, to count their further appearances.
-    loose: FxHashSet<StrId>,
     /// Ranges that were begun (`ph` is `B`) and not yet ended, by thread.
     open: FxHashMap<ThreadId, Vec<Open>>,
 }
@@ -75,12 +73,17 @@ impl Tables {
         for (kind, at, message) in oddities {
             self.warnings.add(*kind, buffer_offset + *at as u64, message);
         }
-        self.phased += u64::from(event.phase != 0);
-        match event.phase {
+        let phase = event.label(Label::Phase).raw.first().copied().unwrap_or(0);
+        self.phased += u64::from(phase != 0);
+        match phase {
             b'X' => self.complete(event, offset),
-            b's' | b'f' => self.flow(event, offset),
-            b'i' | b'I' if event.name.raw == b"[memory]" => self.memory(event, offset),
-            b'M' if event.name.raw == b"thread_name" => self.thread_name(event, offset),
+            b's' | b'f' => self.flow(event, phase == b'f', offset),
+            b'i' | b'I' if event.label(Label::Name).raw == b"[memory]" => {
+                self.memory(event, offset)
+            }
+            b'M' if event.label(Label::Name).raw == b"thread_name" => {
+                self.thread_name(event, offset)
+            }
             b'B' => self.begin(event, offset),
             b'E' => self.end(event, offset),
             0 => self.warnings.add(
@@ -112,21 +115,21 @@ impl Tables {
 
     #[inline]
     fn complete(&mut self, event: &Event<'_>, offset: u64) {
-        let class = category::classify(event.category, event.name.raw, event.tid.raw);
+        let class = class_of(event);
         if matches!(class, Class::Ignored | Class::Unknown) {
             if class == Class::Unknown {
                 self.unknown(event, offset);
             }
             return;
         }
-        let Some(start) = event.start else { return self.no_start(offset) };
-        let duration = self.duration(event, offset);
+        let Some(start) = event.number(Number::Start) else { return self.no_start(offset) };
+        let duration = self.duration(event.number(Number::Duration), offset);
         self.row(class, event, start, duration, offset);
     }
 
     #[cold]
     fn unknown(&mut self, event: &Event<'_>, offset: u64) {
-        let category = String::from_utf8_lossy(event.category);
+        let category = String::from_utf8_lossy(event.label(Label::Category).raw);
         let message = format!(
             "events of the category \"{category}\" were left out: this version does not know it"
         );
@@ -143,8 +146,8 @@ impl Tables {
     }
 
     #[inline]
-    fn duration(&mut self, event: &Event<'_>, offset: u64) -> Ns {
-        match event.duration {
+    fn duration(&mut self, duration: Option<Ns>, offset: u64) -> Ns {
+        match duration {
             Some(duration @ 0..) => duration,
             Some(_) => {
                 let message = "an event with a negative duration was taken as lasting 0";
@@ -189,25 +192,24 @@ impl Tables {
             return Row::None;
         }
         let thread = self.thread(event, offset);
-        let name = self.text(&event.name, offset);
-        let args = &event.args;
+        let name = self.text(&event.label(Label::Name), offset);
         match kind {
             HostKind::Annotation => {}
             HostKind::Python => {
-                let caller = self.text_or_none(&args.call_from, offset);
+                let caller = self.text_or_none(&event.label(Label::CallFrom), offset);
                 let python = &mut self.profile.host.python;
-                python.id.push(args.python_id);
-                python.parent.push(args.python_parent);
+                python.id.push(event.id(Number::PythonId));
+                python.parent.push(event.id(Number::PythonParent));
                 python.caller.push(caller);
             }
             HostKind::Operator => {
-                let call_stack = self.text_or_none(&args.call_stack, offset);
-                let input_dims = self.json_or_none(args.input_dims);
-                let input_types = self.json_or_none(args.input_types);
-                let forward_thread = self.narrow(args.forward_thread, offset).unwrap_or(0);
+                let call_stack = self.text_or_none(&event.label(Label::CallStack), offset);
+                let input_dims = self.json_or_none(event.json(Json::InputDims));
+                let input_types = self.json_or_none(event.json(Json::InputTypes));
+                let forward_thread = self.narrow_or(0, event.number(Number::ForwardThread), offset);
                 let operators = &mut self.profile.host.operators;
-                operators.external_id.push(args.external_id);
-                operators.sequence.push(args.sequence);
+                operators.external_id.push(event.id(Number::ExternalId));
+                operators.sequence.push(event.id(Number::Sequence));
                 operators.forward_thread.push(forward_thread);
                 operators.call_stack.push(call_stack);
                 operators.input_dims.push(input_dims);
@@ -215,8 +217,8 @@ impl Tables {
             }
             HostKind::Runtime => {
                 let runtime = &mut self.profile.host.runtime;
-                runtime.correlation.push(args.correlation);
-                runtime.external_id.push(args.external_id);
+                runtime.correlation.push(event.id(Number::Correlation));
+                runtime.external_id.push(event.id(Number::ExternalId));
             }
         }
         Row::Host(self.profile.host.push(kind, thread, name, start, duration))
@@ -234,13 +236,14 @@ impl Tables {
             self.too_many(offset);
             return Row::None;
         }
-        let args = &event.args;
-        let name = self.text(&event.name, offset);
-        let stack = self.json_or_none(args.stack);
+        let name = self.text(&event.label(Label::Name), offset);
+        let stack = self.json_or_none(event.json(Json::Stack));
         let shape = self.shape(event, offset);
-        let ordinal = ordinal(&args.device).or_else(|| ordinal(&event.pid));
-        let stream = ordinal_of_stream(&args.stream).or_else(|| ordinal_of_stream(&event.tid));
-        let ordinal = ordinal.and_then(|it| self.narrow(it, offset)).unwrap_or(-1);
+        let ordinal =
+            ordinal(&event.label(Label::Device)).or_else(|| ordinal(&event.label(Label::Pid)));
+        let stream = ordinal_of_stream(&event.label(Label::Stream));
+        let stream = stream.or_else(|| ordinal_of_stream(&event.label(Label::Tid)));
+        let ordinal = self.narrow_or(-1, ordinal, offset);
         let device = &mut self.profile.device;
         device.kind.push(kind);
         device.name.push(name);
@@ -248,32 +251,31 @@ impl Tables {
         device.duration.push(duration);
         device.device.push(ordinal);
         device.stream.push(stream.unwrap_or(-1));
-        device.correlation.push(args.correlation);
-        device.external_id.push(args.external_id);
-        device.graph_id.push(args.graph_id);
-        device.graph_node_id.push(args.graph_node_id);
-        device.bytes.push(args.bytes);
+        device.correlation.push(event.id(Number::Correlation));
+        device.external_id.push(event.id(Number::ExternalId));
+        device.graph_id.push(event.id(Number::GraphId));
+        device.graph_node_id.push(event.id(Number::GraphNodeId));
+        device.bytes.push(event.id(Number::CopiedBytes));
         device.shape.push(shape);
         device.stack.push(stack);
         Row::Device(device.len() - 1)
     }
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {
-        let args = &event.args;
-        let is_absent = args.grid == [0; 3]
-            && args.block == [0; 3]
-            && args.registers == 0
-            && args.shared_memory == 0
-            && args.occupancy < 0;
-        if is_absent {
+        let (grid, block) = (event.triple(Triple::Grid), event.triple(Triple::Block));
+        let (registers, shared_memory) =
+            (event.number(Number::Registers), event.number(Number::SharedMemory));
+        let occupancy = event.number(Number::Occupancy);
+        let numbers = [registers, shared_memory, occupancy];
+        if grid == [0; 3] && block == [0; 3] && numbers.iter().all(Option::is_none) {
             return LaunchShapeId::NONE;
         }
         let shape = LaunchShape {
-            grid: args.grid.map(|it| self.narrow(it, offset).unwrap_or(0)),
-            block: args.block.map(|it| self.narrow(it, offset).unwrap_or(0)),
-            registers: self.narrow(args.registers, offset).unwrap_or(0),
-            shared_memory: self.narrow(args.shared_memory, offset).unwrap_or(0),
-            occupancy_permille: self.narrow(args.occupancy, offset).unwrap_or(-1),
+            grid: grid.map(|it| self.narrow_or(0, Some(it), offset)),
+            block: block.map(|it| self.narrow_or(0, Some(it), offset)),
+            registers: self.narrow_or(0, registers, offset),
+            shared_memory: self.narrow_or(0, shared_memory, offset),
+            occupancy_permille: self.narrow_or(-1, occupancy, offset),
         };
         match self.last_shape {
             Some((last, id)) if last == shape => id,
@@ -286,12 +288,12 @@ impl Tables {
     }
 
     fn begin(&mut self, event: &Event<'_>, offset: u64) {
-        let class = category::classify(event.category, event.name.raw, event.tid.raw);
+        let class = class_of(event);
         if class == Class::Unknown {
             self.unknown(event, offset);
         }
         let thread = self.thread(event, offset);
-        let (row, start) = match event.start {
+        let (row, start) = match event.number(Number::Start) {
             Some(start) => (self.row(class, event, start, 0, offset), start),
             None => {
                 self.no_start(offset);
@@ -310,8 +312,8 @@ impl Tables {
                 "the end of a range that never began was ignored",
             );
         };
-        let duration = event.start.map(|end| end.saturating_sub(open.start));
-        let duration = self.duration(&Event { duration, ..event.clone() }, offset);
+        let duration = event.number(Number::Start).map(|end| end.saturating_sub(open.start));
+        let duration = self.duration(duration, offset);
         match open.row {
             Row::Host(id) => self.profile.host.duration[id.index()] = duration,
             Row::Device(index) => self.profile.device.duration[index] = duration,
@@ -319,16 +321,16 @@ impl Tables {
         }
     }
 
-    fn flow(&mut self, event: &Event<'_>, offset: u64) {
-        let kind = match event.category {
+    fn flow(&mut self, event: &Event<'_>, is_finish: bool, offset: u64) {
+        let kind = match event.label(Label::Category).raw {
             b"fwdbwd" => FlowKind::ForwardBackward,
             // `async` is PyTorch 1.8 – 1.10, `async_npu` and `HostToDevice` are CANN's.
             b"ac2g" | b"HostToDevice" => FlowKind::Launch,
             category if category.starts_with(b"async") => FlowKind::Launch,
             _ => return,
         };
-        let Some(at) = event.start else { return self.no_start(offset) };
-        let Parsed::Number(id) = number::parse(event.id.raw, 0) else {
+        let Some(at) = event.number(Number::Start) else { return self.no_start(offset) };
+        let Parsed::Number(id) = number::parse(event.label(Label::Id).raw, 0) else {
             return self.warnings.add(
                 WarningKind::Malformed,
                 offset,
@@ -336,13 +338,12 @@ impl Tables {
             );
         };
         let thread = self.thread(event, offset);
-        self.profile.flows.push(Flow { kind, is_finish: event.phase == b'f', id, thread, at });
+        self.profile.flows.push(Flow { kind, is_finish, id, thread, at });
     }
 
     fn memory(&mut self, event: &Event<'_>, offset: u64) {
-        let Some(at) = event.start else { return self.no_start(offset) };
-        let args = &event.args.memory;
-        let Some(bytes) = args.bytes else {
+        let Some(at) = event.number(Number::Start) else { return self.no_start(offset) };
+        let Some(bytes) = event.number(Number::Bytes) else {
             return self.warnings.add(
                 WarningKind::Malformed,
                 offset,
@@ -350,17 +351,18 @@ impl Tables {
             );
         };
         let thread = self.thread(event, offset);
-        let address = self.address(&args.address, offset);
-        let kind = self.narrow(args.device_type, offset).map_or(DeviceType::CPU, DeviceType);
-        let ordinal = self.narrow(args.device_id, offset).unwrap_or(-1);
+        let address = self.address(&event.label(Label::Address), offset);
+        let kind =
+            DeviceType(self.narrow_or(DeviceType::CPU.0, event.number(Number::DeviceType), offset));
+        let ordinal = self.narrow_or(-1, event.number(Number::DeviceId), offset);
         let memory = &mut self.profile.memory;
         memory.at.push(at);
         memory.thread.push(thread);
         memory.address.push(address);
         memory.bytes.push(bytes);
         memory.device.push(MemoryDevice { kind, ordinal });
-        memory.total_allocated.push(args.total_allocated);
-        memory.total_reserved.push(args.total_reserved);
+        memory.total_allocated.push(event.id(Number::TotalAllocated));
+        memory.total_reserved.push(event.id(Number::TotalReserved));
     }
 
     /// An address uses all 64 bits, with or without a sign.
@@ -384,14 +386,17 @@ impl Tables {
     }
 
     fn thread_name(&mut self, event: &Event<'_>, offset: u64) {
-        let key = (self.text(&event.pid, offset), self.text(&event.tid, offset));
-        let name = self.text_or_none(&event.args.name, offset);
+        let key = (
+            self.text(&event.label(Label::Pid), offset),
+            self.text(&event.label(Label::Tid), offset),
+        );
+        let name = self.text_or_none(&event.label(Label::ThreadName), offset);
         self.thread_names.insert(key, name);
     }
 
     #[inline]
     fn thread(&mut self, event: &Event<'_>, offset: u64) -> ThreadId {
-        let (pid, tid) = (event.pid.raw, event.tid.raw);
+        let (pid, tid) = (event.label(Label::Pid).raw, event.label(Label::Tid).raw);
         let found = self.recent_threads.iter().position(|it| *it.tid == *tid && *it.pid == *pid);
         match found {
             Some(0) => self.recent_threads[0].id,
@@ -407,15 +412,24 @@ impl Tables {
     fn other_thread(&mut self, event: &Event<'_>, offset: u64) -> ThreadId {
         /// Threads that are compared one by one.
         const MOST_RECENT: usize = 8;
-        let (pid, tid) = (self.text(&event.pid, offset), self.text(&event.tid, offset));
+        let (pid, tid) = (
+            self.text(&event.label(Label::Pid), offset),
+            self.text(&event.label(Label::Tid), offset),
+        );
         let next = ThreadId::from_index(self.profile.threads.len());
         let id = *self.threads.entry((pid, tid)).or_insert(next);
         if id == next {
             self.profile.threads.push(Thread { pid, tid, name: StrId::NONE });
         }
         self.recent_threads.truncate(MOST_RECENT - 1);
-        self.recent_threads
-            .insert(0, RecentThread { pid: event.pid.raw.into(), tid: event.tid.raw.into(), id });
+        self.recent_threads.insert(
+            0,
+            RecentThread {
+                pid: event.label(Label::Pid).raw.into(),
+                tid: event.label(Label::Tid).raw.into(),
+                id,
+            },
+        );
         id
     }
 
@@ -436,9 +450,8 @@ impl Tables {
 
     #[inline]
     fn text(&mut self, text: &Text<'_>, offset: u64) -> StrId {
-        if !text.is_escaped
+        if !text.is_odd
             && let Some(id) = self.profile.strings.find_bytes(text.raw)
-            && (self.loose.is_empty() || !self.loose.contains(&id))
         {
             return id;
         }
@@ -453,7 +466,6 @@ impl Tables {
             let message =
                 "a raw control character or an escape that JSON does not have was taken literally";
             self.warnings.add(WarningKind::LooseString, offset, message);
-            self.loose.insert(id);
         }
         if decoded.is_invalid {
             self.warnings.add(
@@ -465,15 +477,15 @@ impl Tables {
         id
     }
 
-    /// A number in the width of its column.
+    /// A number in the width of its column; `absent` if there is none.
     #[inline]
-    fn narrow<T: TryFrom<i64>>(&mut self, number: i64, offset: u64) -> Option<T> {
-        let narrow = T::try_from(number).ok();
-        if narrow.is_none() {
+    fn narrow_or<T: TryFrom<i64>>(&mut self, absent: T, number: Option<i64>, offset: u64) -> T {
+        let Some(number) = number else { return absent };
+        T::try_from(number).unwrap_or_else(|_| {
             let message = "a number too large for its column was ignored";
             self.warnings.add(WarningKind::NumberOutOfRange, offset, message);
-        }
-        narrow
+            absent
+        })
     }
 
     #[cold]
@@ -481,6 +493,13 @@ impl Tables {
         let message = "there are more events than a table holds; the later ones were left out";
         self.warnings.add(WarningKind::TooManyEvents, offset, message);
     }
+}
+
+#[inline]
+fn class_of(event: &Event<'_>) -> Class {
+    let [category, name, tid] =
+        [Label::Category, Label::Name, Label::Tid].map(|it| event.label(it).raw);
+    category::classify(category, name, tid)
 }
 
 fn ordinal(text: &Text<'_>) -> Option<i64> {
@@ -493,5 +512,5 @@ fn ordinal(text: &Text<'_>) -> Option<i64> {
 /// `7`, `stream 7`.
 fn ordinal_of_stream(text: &Text<'_>) -> Option<i64> {
     let words = text.raw.rsplit(|it| *it == b' ').next()?;
-    ordinal(&Text { raw: words, is_escaped: false })
+    ordinal(&Text { raw: words, is_odd: false })
 }

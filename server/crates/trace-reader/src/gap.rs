@@ -1,0 +1,312 @@
+//! What stands between the values of an event, and the memory of it.
+//!
+//! Between two values that differ from event to event (a name, a time, an id) stands text that hardly ever does:
+//! `, "pid": 4711, "tid": 4711,\n    "ts": `. A [`Gap`] is such a stretch and what it says; [`Gaps`] remembers the
+//! ones that were met, by what stood before them in their event. So most of a trace is not parsed but compared, a few
+//! words at a time. The memory changes nothing about the result: what a gap says follows from its bytes and from the
+//! gaps before it.
+
+use crate::event::{Key, Label};
+use crate::scan::{self, Scan, Stop};
+
+/// Bytes of the longest gap that is remembered. Kineto's are shorter in every version.
+const LONGEST: usize = 64;
+
+/// A constant value ends at the latest here, so that the key that comes next fits too.
+const LAST_CONSTANT: usize = LONGEST - 18;
+
+/// The values that hardly ever differ, so that they are taken for a part of the gap.
+const CONSTANTS: [Label; 4] = [Label::Phase, Label::Category, Label::Pid, Label::Tid];
+
+/// What a stretch of bytes between two values says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap {
+    /// Its length in bytes.
+    pub(crate) len: usize,
+    /// What comes next.
+    pub(crate) next: Next,
+    /// Where the values of [`CONSTANTS`] are in the gap.
+    constants: [Span; CONSTANTS.len()],
+    /// Whether what comes next is inside `args`.
+    is_in_args: bool,
+}
+
+/// What follows a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The event has ended.
+    End,
+    /// The value of a key.
+    Value(Key),
+}
+
+/// A part of a gap; empty where there is none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Span {
+    start: u8,
+    len: u8,
+}
+
+impl Span {
+    /// The bytes, if there are any. `gap` is where the gap begins in `buf`.
+    #[inline(always)]
+    pub(crate) fn get(self, buf: &[u8], gap: usize) -> Option<&[u8]> {
+        let start = gap + usize::from(self.start);
+        (self.len > 0).then(|| &buf[start..start + usize::from(self.len)])
+    }
+}
+
+/// Walks the members of an object.
+pub(crate) struct Members<'a> {
+    pub(crate) buf: &'a [u8],
+    /// Position after the opening brace or the last value.
+    pub(crate) at: usize,
+    /// Whether another member may follow without a comma: after the opening brace.
+    pub(crate) is_separated: bool,
+}
+
+impl<'a> Members<'a> {
+    /// The members of the object that opens at `at`.
+    pub(crate) fn of(buf: &'a [u8], at: usize) -> Self {
+        Self { buf, at: at + 1, is_separated: true }
+    }
+
+    /// The next key and the position of its value, which is then to be moved past; `None` past the closing brace.
+    /// Commas may be too many, but between members there must be one.
+    #[inline(always)]
+    pub(crate) fn next_key(&mut self) -> Scan<Option<(&'a [u8], usize)>> {
+        let (mut byte, mut at) = scan::significant(self.buf, self.at)?;
+        while byte == b',' {
+            self.is_separated = true;
+            (byte, at) = scan::significant(self.buf, at + 1)?;
+        }
+        match byte {
+            b'"' if self.is_separated => {
+                self.is_separated = false;
+                scan::key(self.buf, at).map(Some)
+            }
+            b'}' => {
+                self.at = at + 1;
+                Ok(None)
+            }
+            _ => Err(Stop::Bad(at)),
+        }
+    }
+}
+
+/// Reads the gap that begins at `start`: after a value, or (`is_first`) after the opening brace of an event.
+fn read(buf: &[u8], start: usize, mut is_in_args: bool, is_first: bool) -> Scan<Gap> {
+    let mut members = Members { buf, at: start, is_separated: is_first };
+    let mut constants = [Span::default(); CONSTANTS.len()];
+    let (end, next) = loop {
+        let Some((key, value)) = members.next_key()? else {
+            if is_in_args {
+                is_in_args = false;
+                continue;
+            }
+            break (members.at, Next::End);
+        };
+        let first = scan::byte(buf, value)?;
+        if is_in_args {
+            break (value, Next::Value(Key::of_arg(key)));
+        }
+        let key = Key::of_event(key);
+        match key {
+            Key::Args if first == b'{' => {
+                is_in_args = true;
+                members = Members::of(buf, value);
+            }
+            Key::Label(label) => {
+                let index = CONSTANTS.iter().position(|&it| it == label);
+                let Some(index) = index else { break (value, Next::Value(key)) };
+                let Some((span, end)) = constant(buf, start, value)? else {
+                    break (value, Next::Value(key));
+                };
+                constants[index] = span;
+                members.at = end;
+            }
+            _ => break (value, Next::Value(key)),
+        }
+    };
+    Ok(Gap { len: end - start, next, constants, is_in_args })
+}
+
+/// The plain string or number at `value`, if it is near enough to the gap's `start`, and the position after it.
+fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(Span, usize)>> {
+    let (raw, first, end) = match buf[value] {
+        b'"' => {
+            let (text, end) = scan::string(buf, value)?;
+            if text.is_odd {
+                return Ok(None);
+            }
+            (text.raw, value + 1, end)
+        }
+        b'-' | b'0'..=b'9' => {
+            let (raw, end) = scan::word(buf, value)?;
+            (raw, value, end)
+        }
+        _ => return Ok(None),
+    };
+    if raw.is_empty() || end - start > LAST_CONSTANT {
+        return Ok(None);
+    }
+    // Both fit in a byte, being within `LAST_CONSTANT`.
+    let span = |it: usize| u8::try_from(it).unwrap_or(u8::MAX);
+    Ok(Some((Span { start: span(first - start), len: span(raw.len()) }, end)))
+}
+
+/// The gaps that were met: a tree, in which the gaps below a gap are those that followed it in an event.
+#[derive(Debug)]
+pub(crate) struct Gaps {
+    nodes: Vec<Node>,
+}
+
+/// A gap, and what followed it.
+#[derive(Debug)]
+struct Node {
+    text: [u64; LONGEST / 8],
+    /// Which bytes of the last word of `text` count, and how many words there are.
+    last_mask: u64,
+    n_words: usize,
+    gap: Gap,
+    /// Indices of the gaps that followed, the last one met first.
+    below: Vec<u32>,
+}
+
+/// Where in the tree an event is: at a gap that is remembered, or off it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Path {
+    node: usize,
+    is_in_args: bool,
+    is_first: bool,
+}
+
+impl Gaps {
+    /// Gaps that are remembered at most; then all are forgotten, and the ones that matter come back soon.
+    const MOST: usize = 4096;
+
+    /// Gaps that are remembered at most after the same gap.
+    const MOST_BELOW: usize = 16;
+
+    /// Stands for a gap that is not remembered.
+    const OFF: usize = usize::MAX;
+
+    pub(crate) fn new() -> Self {
+        Self { nodes: vec![Node::new(&[], Gap::NOTHING)] }
+    }
+
+    /// The path of an event of which nothing was read.
+    pub(crate) fn start() -> Path {
+        Path { node: 0, is_in_args: false, is_first: true }
+    }
+
+    /// The gap that begins at `at`.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, buf: &[u8], at: usize, path: &mut Path) -> Scan<Gap> {
+        if let Some(node) = self.nodes.get(path.node)
+            && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ LONGEST + 1 }>())
+        {
+            if let Some(&first) = node.below.first()
+                && let Some(gap) = self.nodes[first as usize].fits(window)
+            {
+                *path = Path { node: first as usize, is_in_args: gap.is_in_args, is_first: false };
+                return Ok(gap);
+            }
+            if let Some(index) =
+                node.below.iter().position(|&it| self.nodes[it as usize].fits(window).is_some())
+            {
+                return Ok(self.follow(path, index));
+            }
+        }
+        self.read(buf, at, path)
+    }
+
+    fn follow(&mut self, path: &mut Path, index: usize) -> Gap {
+        let below = &mut self.nodes[path.node].below;
+        below.swap(0, index);
+        let node = below[0] as usize;
+        let gap = self.nodes[node].gap;
+        *path = Path { node, is_in_args: gap.is_in_args, is_first: false };
+        gap
+    }
+
+    #[cold]
+    fn read(&mut self, buf: &[u8], at: usize, path: &mut Path) -> Scan<Gap> {
+        let gap = read(buf, at, path.is_in_args, path.is_first)?;
+        let node = self.remember(&buf[at..at + gap.len], gap, path.node);
+        *path = Path { node, is_in_args: gap.is_in_args, is_first: false };
+        Ok(gap)
+    }
+
+    /// The node of a new gap below `above`.
+    fn remember(&mut self, text: &[u8], gap: Gap, above: usize) -> usize {
+        // A key with an escape may be read differently where something else follows.
+        if above == Self::OFF || text.len() > LONGEST || text.contains(&b'\\') {
+            return Self::OFF;
+        }
+        if self.nodes.len() >= Self::MOST {
+            *self = Self::new();
+            return Self::OFF;
+        }
+        let node = self.nodes.len();
+        let below = &mut self.nodes[above].below;
+        if below.len() >= Self::MOST_BELOW {
+            below.pop();
+        }
+        below.insert(0, u32::try_from(node).unwrap_or(u32::MAX));
+        self.nodes.push(Node::new(text, gap));
+        node
+    }
+}
+
+impl Gap {
+    /// The values in the gap that hardly ever differ.
+    #[inline(always)]
+    pub(crate) fn constants(&self) -> impl Iterator<Item = (Label, Span)> {
+        CONSTANTS.into_iter().zip(self.constants)
+    }
+
+    /// Before the first gap of an event.
+    const NOTHING: Self = Self {
+        len: 0,
+        next: Next::End,
+        constants: [Span { start: 0, len: 0 }; CONSTANTS.len()],
+        is_in_args: false,
+    };
+}
+
+impl Node {
+    fn new(text: &[u8], gap: Gap) -> Self {
+        let mut words = [0; LONGEST / 8];
+        for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(padded);
+        }
+        let n_words = text.len().div_ceil(8);
+        let n_padding = n_words * 8 - text.len();
+        Self {
+            text: words,
+            last_mask: u64::MAX >> (8 * n_padding),
+            n_words,
+            gap,
+            below: Vec::new(),
+        }
+    }
+
+    /// The gap, if it stands at the beginning of `window`.
+    #[inline(always)]
+    fn fits(&self, window: &[u8; LONGEST + 1]) -> Option<Gap> {
+        let mut different = 0;
+        let mut last = 0;
+        for (word, bytes) in self.text[..self.n_words].iter().zip(window.as_chunks::<8>().0) {
+            different |= last;
+            last = word ^ u64::from_le_bytes(*bytes);
+        }
+        different |= last & self.last_mask;
+        // More space before the value would belong to the gap.
+        let follows = *window.get(self.gap.len)?;
+        let is_whole = self.gap.next == Next::End || follows > b' ';
+        (different == 0 && is_whole).then_some(self.gap)
+    }
+}
