@@ -8,54 +8,86 @@ use ruff_python_ast::{
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use crate::repair::repair;
 use crate::{Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
 /// Free stack below which the walk goes on on a new one: more than a level of the walk takes.
 const STACK_RED_ZONE: usize = 64 * 1024;
 /// Size of such a new stack.
 const STACK_SIZE: usize = 1024 * 1024;
-/// Stack that one level of the tree takes when it is dropped, rounded up generously (unoptimised builds).
+/// Stack that one level of the tree takes when it is dropped, rounded up: unoptimised builds take some 100 bytes.
 const DROP_STACK_PER_LEVEL: usize = 1024;
+/// Stack that the parser takes for a lambda in the default of another's parameter, rounded up: it is 1,440 bytes. For
+/// every other nesting the parser looks for more stack by itself.
+const PARSER_STACK_PER_LAMBDA: usize = 4 * 1024;
+/// A text with more lambdas is none that anybody wrote, and not worth its stack.
+const MOST_LAMBDAS: usize = 20_000;
+/// Nor is a longer text; the largest modules of PyTorch have a megabyte.
+const MOST_BYTES: usize = 16 << 20;
+/// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
+const LONGEST_NAME: usize = 1024;
 
 /// Reads everything of `text` that [`Module`] tells.
 pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
-    let n_lines = lines.n_lines();
-    let module = Function {
-        name: "<module>".to_owned(),
-        qualified_name: "<module>".to_owned(),
-        kind: FunctionKind::Module,
-        first_line: 1,
-        def_line: 1,
-        body_first_line: 1,
-        last_line: n_lines,
-        parent: None,
-    };
+    if text.len() > MOST_BYTES || n_lambdas(text) > MOST_LAMBDAS {
+        let functions = vec![module_function(lines)];
+        return Module {
+            functions,
+            n_lines: lines.n_lines(),
+            has_errors: true,
+            ..Module::default()
+        };
+    }
+    match read(text, lines) {
+        (_, Some(repaired)) => {
+            let (module, _) = read(&repaired, &LineIndex::new(&repaired));
+            Module { has_errors: true, ..module }
+        }
+        (module, None) => module,
+    }
+}
+
+/// What `text` says and, if it is damaged, the repaired text, which says more.
+fn read(text: &str, lines: &LineIndex) -> (Module, Option<String>) {
+    let stack = n_lambdas(text) * PARSER_STACK_PER_LAMBDA + STACK_RED_ZONE;
+    let options = ParseOptions::from(Mode::Module);
+    let parsed = stacker::maybe_grow(stack, stack + STACK_SIZE, || parse_unchecked(text, options));
     let mut collector = Collector {
         lines,
-        functions: vec![module],
+        functions: vec![module_function(lines)],
         loops: Vec::new(),
         scope: 0,
         call: None,
         depth: 0,
         deepest: 0,
     };
-    if text.len() > u32::MAX as usize {
-        return Module {
-            functions: collector.functions,
-            n_lines,
-            has_errors: true,
-            ..Module::default()
-        };
-    }
-    let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
     source_order::walk_module(&mut collector, parsed.syntax());
     let Collector { functions, loops, deepest, .. } = collector;
     let long_statements = long_statements(parsed.tokens(), lines);
     let has_errors = !parsed.errors().is_empty();
+    let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
     // A tree is dropped recursively, without a look at the stack.
     let stack = deepest * DROP_STACK_PER_LEVEL;
     stacker::maybe_grow(stack + STACK_RED_ZONE, stack + STACK_SIZE, || drop(parsed));
-    Module { functions, loops, long_statements, n_lines, has_errors }
+    let n_lines = lines.n_lines();
+    (Module { functions, loops, long_statements, n_lines, has_errors }, repaired)
+}
+
+fn n_lambdas(text: &str) -> usize {
+    memchr::memmem::find_iter(text.as_bytes(), "lambda").count()
+}
+
+fn module_function(lines: &LineIndex) -> Function {
+    Function {
+        name: "<module>".to_owned(),
+        qualified_name: "<module>".to_owned(),
+        kind: FunctionKind::Module,
+        first_line: 1,
+        def_line: 1,
+        body_first_line: 1,
+        last_line: lines.n_lines(),
+        parent: None,
+    }
 }
 
 /// First and last line of each logical line that spans several.
@@ -276,13 +308,11 @@ impl Collector<'_> {
         if name.is_empty() {
             return self.scope;
         }
-        let def_line = self.line(name.start());
         let body = body.first().map_or(range.end(), Ranged::start);
         let outer = self.enter(name, kind, range, body);
-        if let Some(function) = self.functions.last_mut() {
-            function.def_line = def_line;
-            function.first_line =
-                decorator.map_or(def_line, |start| self.lines.line(start.to_usize()));
+        if let Some((decorator, function)) = decorator.zip(self.functions.last_mut()) {
+            function.def_line = self.lines.line(name.start().to_usize());
+            function.first_line = self.lines.line(decorator.to_usize());
         }
         outer
     }
@@ -290,9 +320,11 @@ impl Collector<'_> {
     /// Begins a function: what is walked from here on is its code. The outer function is returned, to go back to.
     fn enter(&mut self, name: &str, kind: FunctionKind, range: TextRange, body: TextSize) -> usize {
         let parent = &self.functions[self.scope];
-        let qualified_name = match parent.kind {
-            FunctionKind::Module => name.to_owned(),
-            _ => format!("{}.{name}", parent.qualified_name),
+        let begins_anew =
+            parent.kind == FunctionKind::Module || parent.qualified_name.len() > LONGEST_NAME;
+        let qualified_name = match begins_anew {
+            true => name.to_owned(),
+            false => format!("{}.{name}", parent.qualified_name),
         };
         let first_line = self.line(range.start());
         self.functions.push(Function {

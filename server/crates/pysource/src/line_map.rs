@@ -99,10 +99,13 @@ impl LineMap {
         push(&mut change, after);
         self.runs = compose(&self.runs, &change);
         self.n_lines = n_lines;
-        for hunk in hunks {
-            let lines = &new[hunk.after.start as usize..hunk.after.end as usize];
-            self.restore(first + hunk.after.start, lines);
-        }
+        let shift = new.len() as u32;
+        self.restore(first..first + shift, |line| match line.checked_sub(first) {
+            Some(row) if row < shift => new[row as usize],
+            // Behind the change, the lines moved.
+            Some(row) => index.line_range(row - shift + last + 1).map_or("", |range| &text[range]),
+            None => index.line_range(line).map_or("", |range| &text[range]),
+        });
     }
 
     /// Where a recorded line is now; `None` if it was deleted or never was.
@@ -129,42 +132,48 @@ impl LineMap {
         self.n_lines
     }
 
-    /// Finds recorded lines again in `lines`, which stand at `first` in the current text and are new or edited: those
-    /// between the lines that are carried before and after.
-    fn restore(&mut self, first: u32, lines: &[&str]) {
-        let end = first + lines.len() as u32;
-        let from = self.runs.partition_point(|run| run.new_end() <= first);
-        let to = self.runs.partition_point(|run| run.new < end);
-        let recorded_first = self.runs[..from].last().map_or(1, |run| run.old + run.len);
-        let recorded_end = self.runs.get(to).map_or(self.recorded.len() as u32 + 1, |run| run.old);
-        let gap = recorded_first as usize - 1
-            ..(recorded_end as usize - 1).max(recorded_first as usize - 1);
-        let old = &self.recorded[gap];
-        let new: Vec<u64> = lines.iter().copied().map(hash).collect();
-        let hunks = diff(old, &new);
-        let found = unchanged(&hunks, old.len() as u32).map(|run| Run {
-            old: recorded_first + run.old,
-            new: first + run.new,
-            ..run
-        });
-        let mut found: Vec<Run> = found.filter(|run| run.len > 0).collect();
-        if found.is_empty() {
-            return;
+    /// Finds recorded lines again that were changed or deleted: between two lines that were not, both texts have some
+    /// lines of which some may be the same. Looks where the lines `changed` of the current text are, which are those
+    /// that `line` gives.
+    fn restore<'a>(&mut self, changed: Range<u32>, line: impl Fn(u32) -> &'a str) {
+        let n_recorded = self.recorded.len() as u32;
+        let end = Run { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
+        let before = std::mem::take(&mut self.runs);
+        let (mut at_old, mut at_new) = (1, 1);
+        let mut edited = Vec::new();
+        for run in before.into_iter().chain([end]) {
+            if run.is_edited {
+                edited.push(run);
+                continue;
+            }
+            let (old, new) = (at_old..run.old, at_new..run.new);
+            let is_changed = new.start <= changed.end && changed.start <= new.end;
+            if is_changed && !old.is_empty() && !new.is_empty() {
+                let hashes: Vec<u64> = new.clone().map(|row| hash(line(row))).collect();
+                let recorded = &self.recorded[old.start as usize - 1..old.end as usize - 1];
+                edited = with_found(edited, recorded, &hashes, (old.start, new.start));
+            }
+            edited.drain(..).chain([run]).for_each(|run| push(&mut self.runs, run));
+            (at_old, at_new) = (run.old + run.len, run.new_end());
         }
-        // What the edits say about the other lines holds where it does not cross what was found.
-        let edited =
-            self.runs[from..to].iter().flat_map(|run| (0..run.len).map(|row| run.part(row, 1)));
-        let edited: Vec<Run> =
-            edited.filter(|it| found.iter().all(|found| !found.crosses(it))).collect();
-        found.extend(edited);
-        found.sort_unstable_by_key(|run| run.new);
-        let mut runs = self.runs[..from].to_vec();
-        found
-            .into_iter()
-            .chain(self.runs[to..].iter().copied())
-            .for_each(|run| push(&mut runs, run));
-        self.runs = runs;
     }
+}
+
+/// `edited` and the lines that are the same in `old` and `new`, which begin at the lines `first`. What the edits say
+/// holds where it does not cross what is the same.
+fn with_found(edited: Vec<Run>, old: &[u64], new: &[u64], first: (u32, u32)) -> Vec<Run> {
+    let hunks = diff(old, new);
+    let found = unchanged(&hunks, old.len() as u32).filter(|run| run.len > 0);
+    let mut runs: Vec<Run> =
+        found.map(|run| Run { old: first.0 + run.old, new: first.1 + run.new, ..run }).collect();
+    if runs.is_empty() {
+        return edited;
+    }
+    let lines = edited.iter().flat_map(|run| (0..run.len).map(|row| run.line(row)));
+    let lines: Vec<Run> = lines.filter(|it| !runs.iter().any(|found| found.crosses(it))).collect();
+    runs.extend(lines);
+    runs.sort_unstable_by_key(|run| run.new);
+    runs
 }
 
 /// Lines `old..old + len` of one text that are the lines `new..new + len` of another.
@@ -181,9 +190,9 @@ impl Run {
         self.new + self.len
     }
 
-    /// `len` lines from line `from` of the run.
-    fn part(&self, from: u32, len: u32) -> Self {
-        Self { old: self.old + from, new: self.new + from, len, is_edited: self.is_edited }
+    /// One line of the run.
+    fn line(&self, row: u32) -> Self {
+        Self { old: self.old + row, new: self.new + row, len: 1, is_edited: self.is_edited }
     }
 
     /// Whether both cannot hold.
@@ -371,5 +380,307 @@ impl<'a, T: Copy + Eq + Hash> TokenSource for Tokens<'a, T> {
 
     fn estimate_tokens(&self) -> u32 {
         self.0.len() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The current text with the recorded line before each line, `~` where it was edited, `-` where it is new.
+    fn dump(map: &LineMap, text: &str) -> String {
+        let lines = (1..).zip(lines(text)).map(|(line, text)| match map.recorded(line) {
+            None => format!("- {text}"),
+            Some(recorded) => {
+                let carried = map.current(recorded).unwrap();
+                assert_eq!(carried.line, line);
+                format!("{recorded}{} {text}", if carried.is_edited { "~" } else { "" })
+            }
+        });
+        lines.collect::<Vec<_>>().join("|").trim_end().to_owned()
+    }
+
+    /// A text and its map, edited as an editor does.
+    struct Buffer {
+        text: String,
+        map: LineMap,
+    }
+
+    impl Buffer {
+        fn new(recorded: &str) -> Self {
+            Self { text: recorded.to_owned(), map: LineMap::identity(recorded) }
+        }
+
+        fn replace(&mut self, range: Range<usize>, replacement: &str) {
+            self.map.edit(&self.text, &LineIndex::new(&self.text), range.clone(), replacement);
+            self.text.replace_range(range, replacement);
+        }
+
+        /// Replaces the first `old` in the text.
+        #[track_caller]
+        fn change(mut self, old: &str, new: &str) -> Self {
+            let start = self.text.find(old).expect("the text to replace");
+            self.replace(start..start + old.len(), new);
+            self
+        }
+
+        /// Inserts at the `^` of `place`, the first such place in the text.
+        #[track_caller]
+        fn insert(mut self, place: &str, new: &str) -> Self {
+            let (head, tail) = place.split_once('^').expect("a cursor");
+            let start = self.text.find(&(head.to_owned() + tail)).expect("the place") + head.len();
+            self.replace(start..start, new);
+            self
+        }
+
+        #[track_caller]
+        fn check(self, expected: &str) -> Self {
+            assert_eq!(dump(&self.map, &self.text), expected);
+            assert_eq!(self.map.n_lines(), LineIndex::new(&self.text).n_lines());
+            self
+        }
+    }
+
+    const TEXT: &str = "def f(x):\n    y = g(x)\n    return y\n";
+    const SAME: &str = "1 def f(x):|2     y = g(x)|3     return y|4";
+
+    fn buffer() -> Buffer {
+        Buffer::new(TEXT)
+    }
+
+    #[test]
+    fn enter() {
+        buffer()
+            .insert("g(x)^\n", "\n    ")
+            .check("1 def f(x):|2     y = g(x)|-     |3     return y|4");
+        buffer().insert("^    y =", "\n").check("1 def f(x):|- |2     y = g(x)|3     return y|4");
+        // Inside a line: the part with most of it keeps the number, of equal ones the first.
+        buffer().insert("y = g(^x)", "\n").check("1 def f(x):|2~     y = g(|- x)|3     return y|4");
+        buffer()
+            .insert("y = ^g(x)", "(\n")
+            .check("1 def f(x):|2~     y = (|- g(x)|3     return y|4");
+        Buffer::new("a\r\nb\r\n").insert("a^\r", "\r\n").check("1 a|- |2 b|3");
+    }
+
+    #[test]
+    fn typing() {
+        buffer().insert("g(x^)", ", 1").check("1 def f(x):|2~     y = g(x, 1)|3     return y|4");
+        buffer().change("    y = g(x)", "z").check("1 def f(x):|2~ z|3     return y|4");
+        buffer()
+            .change("return y\n", "return y")
+            .check("1 def f(x):|2     y = g(x)|3     return y");
+        buffer()
+            .insert("return y\n^", "f(1)")
+            .check("1 def f(x):|2     y = g(x)|3     return y|4~ f(1)");
+    }
+
+    #[test]
+    fn whole_lines() {
+        let pasted = "- import a|- import b|1 def f(x):|2     y = g(x)|3     return y|4";
+        buffer().insert("^def f", "import a\nimport b\n").check(pasted);
+        buffer().change("    y = g(x)\n", "").check("1 def f(x):|3     return y|4");
+        buffer().change("\n    y = g(x)", "").check("1 def f(x):|3     return y|4");
+        buffer()
+            .change(")\n    return", "); return")
+            .check("1 def f(x):|2~     y = g(x); return y|4");
+        Buffer::new("a()\na()\n").insert("^a()", "a()\nb()\n").check("- a()|- b()|1 a()|2 a()|3");
+        Buffer::new("a()\n").insert("a()^", "\na()").check("1 a()|- a()|2");
+        Buffer::new("a\nb\na\nc").change("a\nb\n", "").check("3 a|4 c");
+    }
+
+    #[test]
+    fn changed_blocks() {
+        // As many lines as before: each is taken for the one in its place.
+        Buffer::new("one\ntwo\nthree\n")
+            .change("one\ntwo", "eins\nzwei")
+            .check("1~ eins|2~ zwei|3 three|4");
+        // Else by what the lines share.
+        let loads =
+            Buffer::new("x = load(a)\ny = x\n").change("x = load(a)", "import io\nx = io.load(a)");
+        loads.check("- import io|1~ x = io.load(a)|2 y = x|3");
+        Buffer::new("a()\nb()\nc()\n")
+            .change("a()\nb()", "entirely(different)")
+            .check("- entirely(different)|3 c()|4");
+        // A formatter that replaces the whole file.
+        let formatted = buffer().change(TEXT, "def f(x):\n\n    y = g( x )\n    return y\n");
+        formatted.check("1 def f(x):|- |2~     y = g( x )|3     return y|4");
+    }
+
+    #[test]
+    fn undo() {
+        buffer().insert("g(x^)", ", 1").change(", 1", "").check(SAME);
+        buffer().change("    y = g(x)\n", "").insert("^    return", "    y = g(x)\n").check(SAME);
+        buffer().change(TEXT, "").insert("^", TEXT).check(SAME);
+        buffer().insert("g(^x", "\n").change("(\n", "(").check(SAME);
+        // A line that comes back elsewhere is new: it would cross others.
+        Buffer::new("a()\nb()\nc()\n")
+            .change("a()\n", "")
+            .insert("c()^", "\na()")
+            .check("2 b()|3 c()|- a()|4");
+    }
+
+    #[test]
+    fn line_ends() {
+        let joined = Buffer::new("a\rb\rc").insert("^b", "\n").check("1 a|2 b|3 c");
+        joined.change("\n", "").check("1 a|2 b|3 c").change("\r", "").check("1~ ab|3 c");
+        assert_eq!(dump(&LineMap::between("a\r\nb\r\n", "a\nb\n"), "a\nb\n"), "1 a|2 b|3");
+    }
+
+    #[test]
+    fn between_texts() {
+        let dump = |old: &str, new: &str| dump(&LineMap::between(old, new), new);
+        assert_eq!(dump("", ""), "1");
+        assert_eq!(dump("a\nb\nc", "a\nX\nb\nc"), "1 a|- X|2 b|3 c");
+        assert_eq!(dump("a\nf(1)\nc\nd", "a\nf(2)\nd"), "1 a|2~ f(2)|4 d");
+        let (f, g) = ("def f():\n    a()\n    b()\n\n", "def g():\n    c()\n\n");
+        let moved = "- def g():|-     c()|- |1 def f():|2     a()|3     b()|4 |8";
+        assert_eq!(dump(&[f, g].concat(), &[g, f].concat()), moved);
+    }
+
+    #[test]
+    fn lines_that_are_none() {
+        let mut map = LineMap::identity("a\nb");
+        assert_eq!(
+            (map.current(0), map.current(3), map.recorded(0), map.recorded(3)),
+            (None, None, None, None)
+        );
+        map.edit("a\nb", &LineIndex::new("a\nb"), 3..99, "");
+        assert_eq!(map, LineMap::identity("a\nb"));
+        let (text, reversed) = ("éa", std::ops::Range { start: 1, end: 0 });
+        let mut map = LineMap::identity(text);
+        map.edit(text, &LineIndex::new(text), reversed, "x");
+        assert_eq!(map.current(1), Some(Carried { line: 1, is_edited: true }));
+    }
+
+    /// Lines that are often alike, so that diffs have choices.
+    fn text() -> impl Strategy<Value = String> {
+        let line = prop::sample::select(vec!["", "a", "b", "f(x)", "  y = g(x)", "é"]);
+        let end = prop::sample::select(vec!["\n", "\n", "\r\n", "\r"]);
+        let lines = prop::collection::vec((line.clone(), end), 0..12);
+        (lines, line).prop_map(|(lines, last)| {
+            lines.into_iter().flat_map(|(line, end)| [line, end]).chain([last]).collect()
+        })
+    }
+
+    /// A byte range of a text.
+    fn range_in(text: &str, start: usize, len: usize) -> Range<usize> {
+        let start = text.floor_char_boundary(start.min(text.len()));
+        start..text.floor_char_boundary((start + len).min(text.len()))
+    }
+
+    /// What holds for every map from `recorded` to `current`.
+    fn check_sound(map: &LineMap, recorded: &str, current: &str) -> Result<(), TestCaseError> {
+        let (old, new) = (lines(recorded), lines(current));
+        prop_assert_eq!(map.n_lines() as usize, new.len());
+        let mut last = 0;
+        for line in 1..=old.len() as u32 {
+            if let Some(carried) = map.current(line) {
+                prop_assert!(last < carried.line && carried.line <= map.n_lines(), "monotone");
+                prop_assert_eq!(map.recorded(carried.line), Some(line));
+                if !carried.is_edited {
+                    prop_assert_eq!(old[line as usize - 1], new[carried.line as usize - 1]);
+                }
+                last = carried.line;
+            }
+        }
+        for line in 1..=map.n_lines() {
+            if let Some(recorded) = map.recorded(line) {
+                prop_assert_eq!(map.current(recorded).map(|carried| carried.line), Some(line));
+            }
+        }
+        prop_assert_eq!(map.current(old.len() as u32 + 1), None);
+        prop_assert_eq!(map.recorded(map.n_lines() + 1), None);
+        Ok(())
+    }
+
+    fn n_unchanged(map: &LineMap, recorded: &str) -> usize {
+        let lines = 1..=lines(recorded).len() as u32;
+        lines.filter(|&line| map.current(line).is_some_and(|carried| !carried.is_edited)).count()
+    }
+
+    proptest! {
+        #[test]
+        fn diffs_are_sound(old in text(), new in text()) {
+            check_sound(&LineMap::between(&old, &new), &old, &new)?;
+            prop_assert_eq!(LineMap::between(&old, &old), LineMap::identity(&old));
+        }
+
+        #[test]
+        fn edits_are_sound(
+            recorded in text(),
+            edits in prop::collection::vec((0usize..60, 0usize..20, "(a|b|\n|\r|\r\n|f\\(x\\)\n){0,4}"), 1..8),
+        ) {
+            let mut buffer = Buffer::new(&recorded);
+            for (start, len, replacement) in edits {
+                let range = range_in(&buffer.text, start, len);
+                let (map, before) = (buffer.map.clone(), buffer.text.clone());
+                buffer.replace(range.clone(), &replacement);
+                check_sound(&buffer.map, &recorded, &buffer.text)?;
+
+                // Lines that the change does not touch go where the editor puts them. (Those that read as recorded:
+                // others may be found again.)
+                let (index, moved) = (LineIndex::new(&before), LineIndex::new(&buffer.text));
+                let by = i64::from(moved.n_lines()) - i64::from(index.n_lines());
+                let is_joined = before[..range.start].ends_with('\r');
+                let first = index.line(range.start - usize::from(is_joined));
+                for line in (1..first).chain(index.line(range.end) + 1..=index.n_lines()) {
+                    let now = if line < first { line } else { (i64::from(line) + by) as u32 };
+                    let recorded = map.recorded(line);
+                    if let Some(recorded) = recorded.filter(|&it| map.current(it).is_some_and(|it| !it.is_edited)) {
+                        let carried = Carried { line: now, is_edited: false };
+                        prop_assert_eq!(buffer.map.current(recorded), Some(carried));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn an_edit_inside_a_line_marks_that_line_alone(recorded in text(), at in 0usize..60, typed in "[x-z]{1,3}") {
+            let mut buffer = Buffer::new(&recorded);
+            let index = LineIndex::new(&recorded);
+            let line = index.line(at);
+            let range = index.line_range(line).unwrap();
+            let at = recorded.floor_char_boundary(at.clamp(range.start, range.end));
+            buffer.replace(at..at, &typed);
+            for other in 1..=index.n_lines() {
+                prop_assert_eq!(buffer.map.current(other), Some(Carried { line: other, is_edited: other == line }));
+            }
+            buffer.replace(at..at + typed.len(), "");
+            prop_assert_eq!(buffer.map, LineMap::identity(&recorded), "undone");
+        }
+
+        #[test]
+        fn enter_at_an_end_of_a_line_marks_none(recorded in text(), line in 1u32..14, at_start: bool) {
+            let index = LineIndex::new(&recorded);
+            let line = line.min(index.n_lines());
+            let range = index.line_range(line).unwrap();
+            let at = if at_start { range.start } else { range.end };
+            let mut buffer = Buffer::new(&recorded);
+            buffer.replace(at..at, "\n");
+            prop_assert_eq!(n_unchanged(&buffer.map, &recorded), index.n_lines() as usize);
+        }
+
+        #[test]
+        fn an_undone_edit_leaves_no_trace(
+            n_lines in 1u32..12, start in 0usize..60, len in 0usize..30, new in "(1|2|\\(\\)|b|\n|1\\(\\)\n){0,6}",
+        ) {
+            // The lines differ: of equal ones another may be found again, which reads the same.
+            let recorded: String = (0..n_lines).map(|line| format!("{line}()\n")).collect();
+            let mut buffer = Buffer::new(&recorded);
+            let range = range_in(&recorded, start, len);
+            buffer.replace(range.clone(), &new);
+            buffer.replace(range.start..range.start + new.len(), &recorded[range]);
+            prop_assert_eq!(buffer.map, LineMap::identity(&recorded));
+        }
+
+        #[test]
+        fn replacing_the_whole_text_is_as_good_as_a_diff(recorded in text(), new in text()) {
+            let mut buffer = Buffer::new(&recorded);
+            buffer.replace(0..recorded.len(), &new);
+            let diff = LineMap::between(&recorded, &new);
+            prop_assert!(n_unchanged(&buffer.map, &recorded) >= n_unchanged(&diff, &recorded));
+        }
     }
 }

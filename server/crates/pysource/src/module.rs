@@ -304,4 +304,229 @@ async def build(n,
         assert_eq!(definition("<lambda>", 36), Some(("build.<lambda>", 36)));
         assert_eq!(definition("step", 30), Some(("build.step", 28)));
     }
+
+    #[test]
+    fn lambdas_and_comprehensions() {
+        check(
+            "\
+f = lambda x, y=lambda: 0: (
+    x + y()
+)
+g = [[y for y in x] for x in [z for z in w]]
+def h(xs, key=[d for d in e]):
+    a = {x: [y for y in x]
+         for x in xs for y in {v for v in x}}
+    return sum(
+        x for x in xs
+    ), any((
+        x for x in xs))
+class A:
+    f = staticmethod(lambda x:
+                     [x for x in x])
+    if (n := len([i async for i in x])) > 1: pass
+",
+            "
+            1-3 Lambda <lambda> b2
+            1-1 Lambda <lambda>
+            4-4 ListComp <listcomp>
+            4-4 ListComp <listcomp>.<listcomp>
+            4-4 ListComp <listcomp>
+            5-11 Def h b6
+            5-5 ListComp <listcomp>
+            6-7 DictComp h.<dictcomp>
+            6-6 ListComp h.<dictcomp>.<listcomp>
+            7-7 SetComp h.<dictcomp>.<setcomp>
+            8-9 GenExpr h.<genexpr> b9
+            10-11 GenExpr h.<genexpr> b11
+            12-15 Class A b13
+            13-14 Lambda A.<lambda> b14
+            14-14 ListComp A.<lambda>.<listcomp>
+            15-15 ListComp A.<listcomp>
+            4 Comprehension 4-4 in <listcomp>
+            4 Comprehension 4-4 in <listcomp>.<listcomp>
+            4 Comprehension 4-4 in <listcomp>
+            5 Comprehension 5-5 in <listcomp>
+            7 Comprehension 6-7 in h.<dictcomp>
+            6 Comprehension 6-6 in h.<dictcomp>.<listcomp>
+            7 Comprehension 7-7 in h.<dictcomp>.<setcomp>
+            9 Comprehension 8-9 in h.<genexpr>
+            11 Comprehension 10-11 in h.<genexpr>
+            14 Comprehension 14-14 in A.<lambda>.<listcomp>
+            15 Comprehension 15-15 in A.<listcomp>
+            ",
+        );
+    }
+
+    #[test]
+    fn newer_syntax() {
+        check(
+            "\
+type Pair[T] = tuple[T, T]
+class Box[T: (int, str)]:
+    def get[U](self, key: U) -> T:
+        match key:
+            case {'a': [x, *_]} if any(i for i in x):
+                def inner(): ...
+            case _:
+                while (n := f()) > 1:
+                    pass
+        return f'{[i for i in key]!r:>{max(j for j in key)}}'
+try:
+    pass
+except* ValueError:
+    def handler(): pass
+",
+            "
+            2-10 Class Box b3
+            3-10 Def Box.get b4
+            5-5 GenExpr Box.get.<genexpr>
+            6-6 Def Box.get.inner
+            10-10 ListComp Box.get.<listcomp>
+            10-10 GenExpr Box.get.<genexpr>
+            14-14 Def handler
+            5 Comprehension 5-5 in Box.get.<genexpr>
+            8 While 9-9 in Box.get
+            10 Comprehension 10-10 in Box.get.<listcomp>
+            10 Comprehension 10-10 in Box.get.<genexpr>
+            ",
+        );
+    }
+
+    #[test]
+    fn odd_white_space() {
+        let text = "def f():\n\tpass\n\u{c}\n@x\ndef g():\n\tfor i in \\\n\t\tx: \\\n\t\ty()";
+        let expected = "1-2 Def f b2\n 4-8 Def g d5 b6\n 6 For 8-8 in g";
+        check(text, expected);
+        check(&format!("\u{feff}{text}"), expected);
+        check(&text.replace('\n', "\r\n"), expected);
+        check(&text.replace('\n', "\r"), expected);
+        check(
+            "def größe():\n  '''\u{2028}'''\n  def 𝔣(): pass\n",
+            "1-3 Def größe b2\n 3-3 Def größe.f",
+        );
+        check("", "");
+    }
+
+    #[test]
+    fn half_edited_text() {
+        let text = "\
+def before(x):
+    return [y for y in x]
+
+class Model:
+    def broken(self, x:
+        y = (x +
+        self.
+
+    def next(self):
+        return lambda: 1
+
+    def
+
+def after():
+    for x in y:
+        z(
+";
+        assert!(Module::parse(text).has_errors());
+        assert!(!Module::parse(TRAIN).has_errors());
+        check(
+            text,
+            "
+            1-2 Def before b2
+            2-2 ListComp before.<listcomp>
+            4-12 Class Model b5
+            5-7 Def Model.broken b7
+            9-10 Def Model.next b10
+            10-10 Lambda Model.next.<lambda>
+            14-16 Def after b15
+            2 Comprehension 2-2 in before.<listcomp>
+            15 For 16-16 in after
+            ",
+        );
+        // Where it matters which line is what: the statement with the open bracket says nothing, the others stay.
+        let text = "\
+def f(x):
+    y = g([
+        [i for i in x],
+
+    for i in y:
+        z(i
+        return
+    @deco
+    async def inner(a, (b):
+        pass
+    if (x:
+        while x:
+            pass
+    'def ('
+";
+        check(
+            text,
+            "
+            1-14 Def f b2
+            8-10 AsyncDef f.inner d9 b10
+            12 While 13-13 in f
+            ",
+        );
+    }
+
+    #[test]
+    fn line_to_function() {
+        let module = Module::parse(TRAIN);
+        let mut runs: Vec<(u32, &str)> = Vec::new();
+        for line in 1..=module.n_lines() {
+            let name = module.enclosing(line).map_or("", |it| &it.qualified_name);
+            if runs.last().is_none_or(|&(_, last)| last != name) {
+                runs.push((line, name));
+            }
+        }
+        let runs: Vec<String> = runs.iter().map(|(line, name)| format!("{line} {name}")).collect();
+        assert_eq!(
+            runs.join(", "),
+            "1 <module>, 3 SlowModel, 10 SlowModel.depth, 14 SlowModel, 15 SlowModel.forward, 24 <module>, \
+             25 build, 28 build.step, 31 build, 37 build.<lambda>, 40 <module>",
+        );
+        assert_eq!(module.enclosing(0), None);
+        assert_eq!(module.enclosing(41), None);
+    }
+
+    #[test]
+    fn several_of_a_name() {
+        let text = "def f(): pass\nclass A:\n    def f(self):\n        def f():\n            pass\n        f()\n";
+        let module = Module::parse(text);
+        let lines: Vec<u32> = module.named("f").map(|function| function.first_line).collect();
+        assert_eq!(lines, [1, 3, 4]);
+        assert_eq!(module.definition("f", 5).map(|it| &*it.qualified_name), Some("A.f.f"));
+        assert_eq!(module.definition("f", 6).map(|it| &*it.qualified_name), Some("A.f"));
+        assert_eq!(module.definition("f", 2), None);
+    }
+
+    #[test]
+    fn statements() {
+        let text = "\
+@deco(
+    1)
+def f(a,
+      b):
+    '''Doc.
+
+    More.'''
+    x = g(a,
+          # why
+          b)
+
+    if (x and
+            y): return h(
+        x)
+    return x + \\
+        y
+";
+        let module = Module::parse(text);
+        let lines = (1..=module.n_lines()).map(|line| module.statement_lines(line));
+        let mut ranges: Vec<String> =
+            lines.map(|it| format!("{}-{}", it.start(), it.end())).collect();
+        ranges.dedup();
+        assert_eq!(ranges.join(" "), "1-2 3-4 5-7 8-10 11-11 12-14 15-16 17-17");
+        assert_eq!(module.statement_lines(99), 99..=99);
+    }
 }
