@@ -79,7 +79,10 @@ impl Finder {
         let (found, relative, module) = best?;
         let key = relative.to_string_lossy().replace('\\', "/");
         let path = Some(self.root.join(&relative));
-        Some(Source { key, path, is_own: true, fit: found.fit(), module: Some(module) })
+        let fit = found.fit();
+        // Recorded lines mean nothing in a text that was edited since.
+        let module = (fit == SourceFit::Fits).then_some(module);
+        Some(Source { key, path, is_own: true, fit, module })
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first.
