@@ -417,7 +417,7 @@ class Model:
     def broken(self, x:
         y = (x +
         self.
-
+    @property
     def next(self):
         return lambda: 1
 
@@ -436,7 +436,7 @@ def after():
             2-2 ListComp before.<listcomp>
             4-12 Class Model b5
             5-7 Def Model.broken b7
-            9-10 Def Model.next b10
+            8-10 Def Model.next d9 b10
             10-10 Lambda Model.next.<lambda>
             14-16 Def after b15
             2 Comprehension 2-2 in before.<listcomp>
