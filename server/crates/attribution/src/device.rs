@@ -268,7 +268,7 @@ pub(crate) fn charge(
             if let Some(step) = steps.at(host.start[launch.index()]) {
                 *charges.steps.entry((own, step)).or_default() += time;
             }
-            if let Some(operator) = swept.operator[launch.index()].get() {
+            if let Some(operator) = swept.operator_around(launch) {
                 let line = swept.stacks.own(swept.inside[operator.index()]);
                 *charges.operators.entry((line, host.name[operator.index()])).or_default() += time;
             }

@@ -56,6 +56,13 @@ pub(crate) struct Swept<'a> {
     pub(crate) memory: Vec<Node>,
 }
 
+impl Swept<'_> {
+    /// The outermost operator around `event` inside the innermost Python event; none in recordings without devices.
+    pub(crate) fn operator_around(&self, event: HostEventId) -> Option<HostEventId> {
+        self.operator.get(event.index()).and_then(|operator| operator.get())
+    }
+}
+
 /// Walks `profile`. `memory_events` are rows of its memory table in order of time.
 pub(crate) fn sweep<'a>(
     profile: &'a Profile,

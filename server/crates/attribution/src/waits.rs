@@ -45,15 +45,22 @@ pub(crate) fn waits(
     }
     let device = &profile.device;
     let running = Running::new(profile);
-    for &sync in &swept.syncs {
+    let next_of_thread = next_of_thread(profile, &swept.syncs);
+    for (&sync, next) in swept.syncs.iter().zip(next_of_thread) {
         let (start, end) = span(profile, sync);
+        // PyTorch copies asynchronously and then synchronises: to its user that is one wait.
+        let operator = swept.operator_around(sync);
+        let is_copy = !is_blocking_call(profile.strings.get(profile.host.name[sync.index()]));
+        let is_part_of_next = is_copy
+            && operator.is_some()
+            && next.is_some_and(|next| swept.operator_around(next) == operator);
         let Some(line) = swept.stacks.own(swept.inside[sync.index()]).get() else {
             waits.without_line += end - start;
             continue;
         };
         let (time, count) = at(&mut waits.by_line, line.index());
         *time += end - start;
-        *count += 1;
+        *count += u64::from(!is_part_of_next);
         for event in running.overlapping(start, end) {
             let shared = device.end(event).min(end) - device.start[event.index()].max(start);
             if let Some(cause) = swept.stacks.own(stacks.node(event)).get()
@@ -65,6 +72,18 @@ pub(crate) fn waits(
         *at(&mut waits.idle_after, line.index()) += gaps.beginning_within(start, end);
     }
     waits
+}
+
+/// The next sync on the same thread, for each of `syncs`.
+fn next_of_thread(profile: &Profile, syncs: &[HostEventId]) -> Vec<Option<HostEventId>> {
+    let mut later = FxHashMap::default();
+    let mut next: Vec<_> = syncs
+        .iter()
+        .rev()
+        .map(|&sync| later.insert(profile.host.thread[sync.index()], sync))
+        .collect();
+    next.reverse();
+    next
 }
 
 fn span(profile: &Profile, id: HostEventId) -> (Ns, Ns) {
