@@ -1,1 +1,13 @@
-//! Test support.
+//! What the tests over several crates share.
+//!
+//! *Owns*: [`reference`], the accounting of `docs/accounting.md` done slowly and obviously; [`builder`], a language for
+//! small traces; [`fixtures`], the recordings of the repository.
+//!
+//! *Never*: is used outside tests; shares code with what it checks.
+//!
+//! *The tests that say so*: `tests/tidy.rs` (no crate may depend on this one), `tests/accounting.rs` (the reference
+//! against numbers worked out by hand).
+
+pub mod builder;
+pub mod fixtures;
+pub mod reference;

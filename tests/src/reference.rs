@@ -1,0 +1,1147 @@
+//! `docs/accounting.md`, done slowly and obviously: hold the two side by side, section by section.
+//!
+//! It reads the JSON text itself, shares nothing with the readers, the tables and the real attribution, and keeps every
+//! stack as a list. Sources are never at hand here: a frame's definition line is the line that the recording names.
+//!
+//! Where the page leaves room, the reading taken here is marked with *Reading:*.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::rc::Rc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Integer nanoseconds.
+pub type Ns = i64;
+
+/// The accounts of one trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accounts {
+    /// What the recording holds in all.
+    pub totals: Sums,
+    /// What no line was charged with, by the stable name of the reason.
+    pub unattributed: BTreeMap<&'static str, Sums>,
+    /// What each line, by file as recorded and 1-based number, was charged with.
+    pub lines: BTreeMap<(String, u32), LineAccount>,
+    /// Duration of the steps by number.
+    pub steps: BTreeMap<u32, Ns>,
+}
+
+/// Amounts that are charged once: nanoseconds, and bytes for `alloc`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the accounting")]
+pub struct Sums {
+    pub cpu: i64,
+    pub cuda: i64,
+    pub gpu_idle: i64,
+    pub sync: i64,
+    pub alloc: i64,
+}
+
+/// What one line was charged with: counts, nanoseconds and bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the accounting")]
+pub struct LineAccount {
+    pub calls: u64,
+    pub ops: u64,
+    pub cpu_self: Ns,
+    pub cpu_own: Ns,
+    pub cpu_total: Ns,
+    pub cpu_backward: Ns,
+    pub cuda_self: Ns,
+    pub cuda_own: Ns,
+    pub cuda_total: Ns,
+    pub cuda_backward: Ns,
+    pub kernels: u64,
+    pub sync: Ns,
+    pub syncs: u64,
+    pub idle_after_sync: Ns,
+    pub gpu_idle: Ns,
+    pub alloc: i64,
+    pub allocs: u64,
+    pub freed: i64,
+    pub peak: i64,
+    pub live: i64,
+    /// By step number.
+    pub steps: BTreeMap<u32, StepAccount>,
+    /// Device time that was waited for, by the line it belongs to.
+    pub waits: BTreeMap<(String, u32), Ns>,
+}
+
+/// What one line was charged with during one step (nanoseconds).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named as in the accounting")]
+pub struct StepAccount {
+    pub cpu: Ns,
+    pub cuda: Ns,
+    pub sync: Ns,
+    pub gpu_idle: Ns,
+}
+
+impl fmt::Display for Accounts {
+    /// One line for the totals, each reason and each line of source, without what is 0. Times are in microseconds.
+    /// `cpu` and `cuda` are self/own/total, `backward` is cpu/cuda, `step` is cpu/cuda/sync/idle.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let microseconds = |ns: Ns| {
+            let text = format!(
+                "{}{}.{:03}",
+                if ns < 0 { "-" } else { "" },
+                ns.abs() / 1000,
+                ns.abs() % 1000
+            );
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        let join = |amounts: &[Ns]| {
+            amounts.iter().map(|&it| microseconds(it)).collect::<Vec<_>>().join("/")
+        };
+        let sums = |it: &Sums| {
+            let times =
+                [("cpu", it.cpu), ("cuda", it.cuda), ("sync", it.sync), ("gpu_idle", it.gpu_idle)];
+            let mut text = String::new();
+            for (name, amount) in times.into_iter().filter(|it| it.1 != 0) {
+                text += &format!(" {name}={}", microseconds(amount));
+            }
+            if it.alloc != 0 {
+                text += &format!(" alloc={}", it.alloc);
+            }
+            text
+        };
+        writeln!(f, "total{}", sums(&self.totals))?;
+        for (number, duration) in &self.steps {
+            writeln!(f, "step {number} {}", microseconds(*duration))?;
+        }
+        for (reason, amounts) in &self.unattributed {
+            if *amounts != Sums::default() {
+                writeln!(f, "{reason}{}", sums(amounts))?;
+            }
+        }
+        for ((file, number), line) in &self.lines {
+            let mut text = String::new();
+            let mut field = |name: &str, amounts: &[i64], value: String| {
+                if amounts.iter().any(|&it| it != 0) {
+                    text += &format!(" {name}={value}");
+                }
+            };
+            let count = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+            let times =
+                |name: &'static str, amounts: &[Ns]| (name, amounts.to_vec(), join(amounts));
+            let plain = |name: &'static str, amount: i64| (name, vec![amount], amount.to_string());
+            let fields = [
+                plain("calls", count(line.calls)),
+                plain("ops", count(line.ops)),
+                times("cpu", &[line.cpu_self, line.cpu_own, line.cpu_total]),
+                times("cuda", &[line.cuda_self, line.cuda_own, line.cuda_total]),
+                plain("kernels", count(line.kernels)),
+                times("backward", &[line.cpu_backward, line.cuda_backward]),
+                times("sync", &[line.sync]),
+                plain("syncs", count(line.syncs)),
+                times("gpu_idle", &[line.gpu_idle]),
+                times("idle_after_sync", &[line.idle_after_sync]),
+                plain("alloc", line.alloc),
+                plain("allocs", count(line.allocs)),
+                plain("freed", line.freed),
+                plain("peak", line.peak),
+                plain("live", line.live),
+            ];
+            for (name, amounts, value) in fields {
+                field(name, &amounts, value);
+            }
+            for (step, it) in &line.steps {
+                let amounts = [it.cpu, it.cuda, it.sync, it.gpu_idle];
+                field(&format!("step{step}"), &amounts, join(&amounts));
+            }
+            for ((file, number), &waited) in &line.waits {
+                field(&format!("wait({file}:{number})"), &[waited], microseconds(waited));
+            }
+            if !text.is_empty() {
+                writeln!(f, "{file}:{number}{text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does the accounts of a whole, well-formed trace. `is_own` says of a path as recorded whether the file is yours.
+///
+/// # Errors
+/// If `trace` is not JSON, or not a trace.
+pub fn account(
+    trace: &str,
+    ignore_exact: bool,
+    is_own: &dyn Fn(&str) -> bool,
+) -> Result<Accounts, serde_json::Error> {
+    let recording = Recording::read(trace, ignore_exact)?;
+    let stacks = Stacks::of(&recording);
+    let mut accounts = Accountant {
+        steps: steps(&recording),
+        threads: threads(&recording),
+        launches: launches(&recording, &stacks),
+        stacks: &stacks,
+        recording: &recording,
+        is_own,
+        accounts: Accounts::default(),
+    };
+    accounts.instants();
+    accounts.calls_and_operators();
+    accounts.device_events();
+    let syncs = accounts.waits();
+    accounts.idle(&syncs);
+    accounts.backward();
+    accounts.memory();
+    for &(number, start, end) in &accounts.steps {
+        *accounts.accounts.steps.entry(number).or_default() += end - start;
+    }
+    Ok(accounts.accounts)
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Host events and their order
+
+/// The order of kinds is that of events which start and end together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Annotation,
+    Python,
+    Operator,
+    Runtime,
+}
+
+#[derive(Debug)]
+struct Host {
+    /// Position in the file.
+    position: usize,
+    /// Index of process and thread in `Recording::threads`.
+    thread: usize,
+    kind: Kind,
+    name: String,
+    start: Ns,
+    end: Ns,
+    python_id: Option<i64>,
+    python_parent: Option<i64>,
+    exact_caller: Option<Line>,
+    external_id: Option<i64>,
+    correlation: Option<i64>,
+    sequence: Option<i64>,
+    forward_thread: i64,
+    /// Exact call stack, outermost first, with function names.
+    call_stack: Vec<(Line, String)>,
+}
+
+#[derive(Debug)]
+struct Device {
+    kind: DeviceKind,
+    name: String,
+    device: i64,
+    start: Ns,
+    end: Ns,
+    correlation: Option<i64>,
+    external_id: Option<i64>,
+    graph_id: Option<i64>,
+    stack: Stack,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum DeviceKind {
+    Kernel,
+    Copy,
+    Fill,
+}
+
+#[derive(Debug)]
+struct Memory {
+    at: Ns,
+    thread: usize,
+    bytes: i64,
+    address: Option<u64>,
+    /// Device type and ordinal.
+    memory: (i64, i64),
+}
+
+#[derive(Debug)]
+struct FlowEnd {
+    is_head: bool,
+    id: i64,
+    thread: usize,
+    at: Ns,
+}
+
+#[derive(Debug, Default)]
+struct Recording {
+    /// Process id and thread id as text.
+    threads: Vec<(String, String)>,
+    /// In the order of the page, taken over all threads: a place in this list is an event's name below.
+    hosts: Vec<Host>,
+    /// In file order.
+    devices: Vec<Device>,
+    /// In file order.
+    memory: Vec<Memory>,
+    /// In file order.
+    forward_backward: Vec<FlowEnd>,
+    /// Whether operators carry call stacks that are exact: there are no Python events, but call stacks.
+    has_exact_stacks: bool,
+    /// Whether there is a Python event or a call stack.
+    has_stacks: bool,
+}
+
+/// A line: file as recorded, 1-based number.
+type Line = (Rc<str>, u32);
+
+/// A line stack, outermost first.
+type Stack = Rc<Vec<Line>>;
+
+impl Recording {
+    fn read(trace: &str, ignore_exact: bool) -> Result<Self, serde_json::Error> {
+        let events = match trace.trim_start().starts_with('[') {
+            true => serde_json::from_str::<Vec<&RawValue>>(trace)?,
+            false => {
+                let top = serde_json::from_str::<BTreeMap<String, &RawValue>>(trace)?;
+                top.get("traceEvents")
+                    .map_or_else(|| Ok(Vec::new()), |it| serde_json::from_str(it.get()))?
+            }
+        };
+        let mut recording = Self::default();
+        for (position, event) in events.iter().enumerate() {
+            let fields: BTreeMap<String, &RawValue> = serde_json::from_str(event.get())?;
+            recording.add(position, &fields, ignore_exact);
+        }
+        recording.hosts.sort_by_key(Host::order);
+        let has_python = recording.hosts.iter().any(|it| it.kind == Kind::Python);
+        let has_call_stacks = recording.hosts.iter().any(|it| !it.call_stack.is_empty());
+        recording.has_exact_stacks = !has_python && has_call_stacks;
+        recording.has_stacks = has_python || has_call_stacks;
+        Ok(recording)
+    }
+
+    fn add(&mut self, position: usize, fields: &BTreeMap<String, &RawValue>, ignore_exact: bool) {
+        let value = |name: &str| fields.get(name).map_or(Value::Null, |it| parse(it.get()));
+        let text = |name: &str| value(name).as_str().unwrap_or_default().to_owned();
+        let (phase, category, name) = (text("ph"), text("cat"), text("name"));
+        let Some(start) = fields.get("ts").and_then(|it| nanoseconds(it.get())) else { return };
+        let duration = fields.get("dur").and_then(|it| nanoseconds(it.get())).unwrap_or(0).max(0);
+        let end = start.saturating_add(duration);
+        let args = value("args");
+        let number = |names: &[&str]| {
+            names.iter().find_map(|name| integer(&args[*name])).filter(|&it| it != -1)
+        };
+        let external_id = number(&["External id", "external id"]);
+        let correlation = number(&["correlation"]);
+
+        if name == "[memory]" {
+            let Some(bytes) = number(&["Bytes"]) else { return };
+            let memory =
+                (number(&["Device Type"]).unwrap_or(0), integer(&args["Device Id"]).unwrap_or(-1));
+            let address = args["Addr"].as_u64().filter(|&it| it != 0);
+            let thread = self.thread(&value("pid"), &value("tid"));
+            self.memory.push(Memory { at: start, thread, bytes, address, memory });
+            return;
+        }
+        if category == "fwdbwd" && (phase == "s" || phase == "f") {
+            let Some(id) = integer(&value("id")) else { return };
+            let thread = self.thread(&value("pid"), &value("tid"));
+            self.forward_backward.push(FlowEnd { is_head: phase == "f", id, thread, at: start });
+            return;
+        }
+        if phase != "X" {
+            return;
+        }
+        let device_kind = match category.as_str() {
+            "kernel" | "Kernel" | "mtia_ccp_events" => Some(DeviceKind::Kernel),
+            "gpu_memcpy" | "Memcpy" => Some(DeviceKind::Copy),
+            "gpu_memset" | "Memset" => Some(DeviceKind::Fill),
+            _ => None,
+        };
+        if let Some(kind) = device_kind {
+            let device = number(&["device"]).or_else(|| integer(&value("pid"))).unwrap_or(-1);
+            let graph_id = number(&["graph id"]);
+            let stack = Rc::new(traceback(&args["stack"]));
+            self.devices.push(Device {
+                kind,
+                name,
+                device,
+                start,
+                end,
+                correlation,
+                external_id,
+                graph_id,
+                stack,
+            });
+            return;
+        }
+        let kind = match category.as_str() {
+            "user_annotation" => Kind::Annotation,
+            "python_function" => Kind::Python,
+            "cpu_op" | "Operator" => Kind::Operator,
+            "Runtime" => Kind::Runtime,
+            other if other.ends_with("_runtime") || other.ends_with("_driver") => Kind::Runtime,
+            _ => return,
+        };
+        let thread = self.thread(&value("pid"), &value("tid"));
+        let exact =
+            |name: &str| if ignore_exact { "" } else { args[name].as_str().unwrap_or_default() };
+        let call_stack =
+            if kind == Kind::Operator { call_stack(exact("Call stack")) } else { Vec::new() };
+        self.hosts.push(Host {
+            position,
+            thread,
+            kind,
+            name,
+            start,
+            end,
+            python_id: number(&["Python id"]).filter(|_| kind == Kind::Python),
+            python_parent: number(&["Python parent id"]).filter(|_| kind == Kind::Python),
+            exact_caller: caller(exact("CallFrom")).filter(|_| kind == Kind::Python),
+            external_id,
+            correlation,
+            sequence: number(&["Sequence number"]),
+            forward_thread: number(&["Fwd thread id"]).unwrap_or(0),
+            call_stack,
+        });
+    }
+
+    fn thread(&mut self, pid: &Value, tid: &Value) -> usize {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let key = (text(pid), text(tid));
+        self.threads.iter().position(|it| *it == key).unwrap_or_else(|| {
+            self.threads.push(key);
+            self.threads.len() - 1
+        })
+    }
+
+    fn on_thread(&self, thread: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.hosts.len()).filter(move |&it| self.hosts[it].thread == thread)
+    }
+}
+
+impl Host {
+    /// Start, ascending; end, descending; kind; `Python id`, ascending; position in the file.
+    fn order(&self) -> (Ns, Reverse<Ns>, Kind, i64, usize) {
+        (self.start, Reverse(self.end), self.kind, self.python_id.unwrap_or(-1), self.position)
+    }
+
+    fn is_open_at(&self, t: Ns) -> bool {
+        self.start <= t && t < self.end
+    }
+
+    /// File and line of a frame's own definition.
+    fn definition(&self) -> Option<Line> {
+        (self.kind == Kind::Python).then(|| frame(&self.name)).flatten().map(|(line, _)| line)
+    }
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+fn integer(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Nanoseconds from the text of a number of microseconds, exactly; digits below the nanosecond are rounded.
+fn nanoseconds(text: &str) -> Option<Ns> {
+    let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    // Digits of the mantissa that stand before the point once it is moved to nanoseconds.
+    let kept = i64::try_from(whole.len()).ok()? + exponent.parse::<i64>().ok()? + 3;
+    if !digits.bytes().all(|it| it.is_ascii_digit()) || !(-30..30).contains(&kept) {
+        return None;
+    }
+    let digit = |at: i64| {
+        usize::try_from(at).ok().and_then(|at| digits.as_bytes().get(at)).map_or(0, |it| it - b'0')
+    };
+    let mut amount: i128 = (0..kept).fold(0, |sum, at| sum * 10 + i128::from(digit(at)));
+    amount += i128::from(digit(kept) >= 5);
+    i64::try_from(if negative { -amount } else { amount }).ok()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Lines and line stacks
+
+/// Line and function of `file(line): function`; `None` for every other name.
+fn frame(name: &str) -> Option<(Line, &str)> {
+    let candidates: Vec<_> = name.match_indices("): ").map(|(at, _)| at).collect();
+    candidates.into_iter().rev().find_map(|close| {
+        let open = name[..close].rfind('(')?;
+        let digits = &name[open + 1..close];
+        let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+        let line = digits.parse().ok().filter(|_| is_number && open > 0)?;
+        Some(((Rc::from(&name[..open]), line), &name[close + 3..]))
+    })
+}
+
+/// The line that `file:line` names.
+fn caller(text: &str) -> Option<Line> {
+    let (file, line) = text.rsplit_once(':')?;
+    let line = line.parse().ok().filter(|&it: &u32| it > 0 && !file.is_empty())?;
+    Some((Rc::from(file), line))
+}
+
+/// The frames of a `Call stack` of torch 1.8–1.10 (leaf first, `;` between), outermost first.
+fn call_stack(text: &str) -> Vec<(Line, String)> {
+    let frames = text.split(';').filter_map(|it| frame(it.trim()));
+    let mut frames: Vec<_> = frames.map(|(line, function)| (line, function.to_owned())).collect();
+    frames.reverse();
+    frames
+}
+
+/// The lines of a Python traceback (`File "…", line N, in …`), outermost first; of several, the first that has one.
+fn traceback(value: &Value) -> Vec<Line> {
+    match value {
+        Value::String(text) => text
+            .split("File \"")
+            .skip(1)
+            .filter_map(|it| {
+                let (file, rest) = it.split_once("\", line ")?;
+                let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+                Some((Rc::from(file), digits.parse().ok()?))
+            })
+            .collect(),
+        Value::Array(items) => {
+            items.iter().map(traceback).find(|it| !it.is_empty()).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is known of each host event.
+struct Stacks {
+    /// The events that are open at its start and come before it in the order, on its thread.
+    below: Vec<Vec<usize>>,
+    base: Vec<Stack>,
+    inside: Vec<Stack>,
+}
+
+impl Stacks {
+    fn of(recording: &Recording) -> Self {
+        let Recording { hosts, threads, .. } = recording;
+        let mut below = vec![Vec::new(); hosts.len()];
+        for thread in 0..threads.len() {
+            let mut open: Vec<usize> = Vec::new();
+            for event in recording.on_thread(thread) {
+                open.retain(|&it| hosts[it].is_open_at(hosts[event].start));
+                below[event].clone_from(&open);
+                open.push(event);
+            }
+        }
+        let adopters = Adopters::of(recording);
+        let mut stacks = Self { below, base: Vec::new(), inside: Vec::new() };
+        // An event's stack follows from those of events that come before it in the order.
+        for (event, host) in hosts.iter().enumerate() {
+            let base = match stacks.below[event].last() {
+                Some(&below) => stacks.inside[below].clone(),
+                None => adopters
+                    .adopted(recording, event)
+                    .map_or_else(Stack::default, |adopted| stacks.inside[adopted].clone()),
+            };
+            let inside = match host.kind {
+                Kind::Python => {
+                    let mut call = stacks.call(recording, event, &base);
+                    call.extend(host.definition());
+                    Rc::new(call)
+                }
+                Kind::Operator if recording.has_exact_stacks && !host.call_stack.is_empty() => {
+                    Rc::new(host.call_stack.iter().map(|(line, _)| line.clone()).collect())
+                }
+                _ => base.clone(),
+            };
+            stacks.base.push(base);
+            stacks.inside.push(inside);
+        }
+        stacks
+    }
+
+    /// `call(e)` of a Python event.
+    fn call(&self, recording: &Recording, event: usize, base: &Stack) -> Vec<Line> {
+        let mut call = base.to_vec();
+        let python_below =
+            self.below[event].iter().rev().find(|&&it| recording.hosts[it].kind == Kind::Python);
+        if let (Some(&python_below), Some(caller)) =
+            (python_below, &recording.hosts[event].exact_caller)
+        {
+            if recording.hosts[python_below].definition().is_some() {
+                call.pop();
+                call.push(caller.clone());
+            } else if call.last() != Some(caller) {
+                call.push(caller.clone());
+            }
+        }
+        call
+    }
+}
+
+/// The lines of a stack, each once.
+fn distinct(stack: &Stack) -> BTreeSet<&Line> {
+    stack.iter().collect()
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Autograd threads
+
+/// Whose line stack an outermost event may adopt.
+struct Adopters {
+    /// Whether a thread is an autograd thread.
+    is_autograd: Vec<bool>,
+    /// Events that run the backward pass, and until when they count as open.
+    backward_runs: Vec<(usize, Ns)>,
+    /// The first event in the file with a Python id.
+    by_python_id: HashMap<i64, usize>,
+}
+
+impl Adopters {
+    fn of(recording: &Recording) -> Self {
+        let hosts = &recording.hosts;
+        let mut is_autograd = vec![false; recording.threads.len()];
+        for host in hosts.iter().filter(|it| it.kind == Kind::Operator) {
+            is_autograd[host.thread] |= host.forward_thread != 0
+                || host.name.starts_with("autograd::engine::")
+                || host.name.starts_with("torch::autograd::");
+        }
+        let backward_runs = match recording.has_exact_stacks {
+            true => exact_backward_runs(recording),
+            false => (0..hosts.len())
+                .filter(|&it| {
+                    hosts[it].kind == Kind::Python && hosts[it].name.contains("run_backward")
+                })
+                .map(|it| (it, hosts[it].end))
+                .collect(),
+        };
+        let mut by_python_id = HashMap::new();
+        let mut in_file_order: Vec<usize> = (0..hosts.len()).collect();
+        in_file_order.sort_by_key(|&it| hosts[it].position);
+        for event in in_file_order {
+            if let Some(id) = hosts[event].python_id {
+                by_python_id.entry(id).or_insert(event);
+            }
+        }
+        Self { is_autograd, backward_runs, by_python_id }
+    }
+
+    /// The event whose `inside` the outermost event `event` adopts.
+    ///
+    /// *Reading:* the stack of an event is fixed when it starts, so only an event that comes before it in the order
+    /// (taken over all threads) can be adopted; this also rules out circles. A Python event with a parent on another
+    /// thread adopts that one rather than the backward pass.
+    fn adopted(&self, recording: &Recording, event: usize) -> Option<usize> {
+        let hosts = &recording.hosts;
+        let host = &hosts[event];
+        let parent = host.python_parent.and_then(|id| self.by_python_id.get(&id)).copied();
+        if let Some(parent) = parent.filter(|&it| hosts[it].thread != host.thread && it < event) {
+            return Some(parent);
+        }
+        let process = |event: &Host| &recording.threads[event.thread].0;
+        let latest = self.backward_runs.iter().filter(|&&(it, until)| {
+            let w = &hosts[it];
+            it < event
+                && w.thread != host.thread
+                && process(w) == process(host)
+                && host.start < until
+        });
+        latest.map(|&(it, _)| it).max().filter(|_| self.is_autograd[host.thread])
+    }
+}
+
+/// Operators called from `backward` or `grad` of `torch/autograd/__init__.py`, open until the next operator on the
+/// thread that has a call stack without such a frame.
+fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Ns)> {
+    let hosts = &recording.hosts;
+    let runs_backward = |event: usize| {
+        hosts[event].call_stack.iter().any(|((file, _), function)| {
+            file.ends_with("torch/autograd/__init__.py")
+                && (function == "backward" || function == "grad")
+        })
+    };
+    let mut runs = Vec::new();
+    for event in (0..hosts.len()).filter(|&it| runs_backward(it)) {
+        let next = recording
+            .on_thread(hosts[event].thread)
+            .find(|&it| it > event && !hosts[it].call_stack.is_empty() && !runs_backward(it));
+        runs.push((event, next.map_or(Ns::MAX, |it| hosts[it].start)));
+    }
+    runs
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Who did what when
+
+/// Time during which nothing starts or ends on a thread, while at least one event is open.
+struct Interval {
+    start: Ns,
+    end: Ns,
+    innermost: usize,
+}
+
+/// For each thread its traced time, in order.
+fn threads(recording: &Recording) -> Vec<Vec<Interval>> {
+    let hosts = &recording.hosts;
+    let intervals = |thread: usize| {
+        let mut starting = recording.on_thread(thread).peekable();
+        let boundaries: BTreeSet<Ns> =
+            recording.on_thread(thread).flat_map(|it| [hosts[it].start, hosts[it].end]).collect();
+        let boundaries: Vec<Ns> = boundaries.into_iter().collect();
+        let mut open: Vec<usize> = Vec::new();
+        let mut intervals = Vec::new();
+        for pair in boundaries.windows(2) {
+            let (start, end) = (pair[0], pair[1]);
+            while let Some(event) = starting.next_if(|&it| hosts[it].start <= start) {
+                open.push(event);
+            }
+            open.retain(|&it| hosts[it].is_open_at(start));
+            if let Some(&innermost) = open.last() {
+                intervals.push(Interval { start, end, innermost });
+            }
+        }
+        intervals
+    };
+    (0..recording.threads.len()).map(intervals).collect()
+}
+
+fn overlap(a: (Ns, Ns), b: (Ns, Ns)) -> Ns {
+    (a.1.min(b.1) - a.0.max(b.0)).max(0)
+}
+
+/// The part of a thread's traced time that may overlap `span`.
+fn around(intervals: &[Interval], span: (Ns, Ns)) -> &[Interval] {
+    let first = intervals.partition_point(|it| it.end <= span.0);
+    let last = intervals.partition_point(|it| it.start < span.1);
+    intervals.get(first..last).unwrap_or_default()
+}
+
+/// How a device event came to run.
+struct Launch {
+    /// Its line stack.
+    stack: Stack,
+    /// Whether any of the events that could tell is in the recording.
+    is_known: bool,
+    /// The runtime call or operator that launched it.
+    event: Option<usize>,
+}
+
+/// For each device event how it came to run: the section *Device events*.
+fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
+    let hosts = &recording.hosts;
+    let first_in_file = |kind: Kind, number: Option<i64>, of: fn(&Host) -> Option<i64>| {
+        let same = (0..hosts.len())
+            .filter(|&it| hosts[it].kind == kind && number.is_some() && of(&hosts[it]) == number);
+        same.min_by_key(|&it| hosts[it].position)
+    };
+    let mut known: HashMap<(Join, i64), Option<usize>> = HashMap::new();
+    let mut find = |kind: Join, number: Option<i64>| {
+        let found = known.entry((kind, number?)).or_insert_with(|| match kind {
+            Join::Correlation => first_in_file(Kind::Runtime, number, |it| it.correlation),
+            Join::ExternalId => first_in_file(Kind::Operator, number, |it| it.external_id),
+        });
+        *found
+    };
+    let mut launches: Vec<Launch> = Vec::new();
+    for (position, device) in recording.devices.iter().enumerate() {
+        let runtime = find(Join::Correlation, device.correlation);
+        let operator_of_runtime =
+            find(Join::ExternalId, runtime.and_then(|it| hosts[it].external_id));
+        let operator = find(Join::ExternalId, device.external_id);
+        let before = (0..position)
+            .rev()
+            .find(|&it| {
+                device.graph_id.is_some() && recording.devices[it].graph_id == device.graph_id
+            })
+            .map(|it| &launches[it]);
+        let mut candidates = vec![device.stack.clone()];
+        for host in [runtime, operator_of_runtime, operator].into_iter().flatten() {
+            candidates.push(stacks.inside[host].clone());
+        }
+        candidates.extend(before.map(|it| it.stack.clone()));
+        let launch = Launch {
+            stack: candidates.into_iter().find(|it| !it.is_empty()).unwrap_or_default(),
+            is_known: runtime.is_some() || operator.is_some() || before.is_some(),
+            event: runtime.or(operator).or(before.and_then(|it| it.event)),
+        };
+        launches.push(launch);
+    }
+    launches
+}
+
+/// Which number joins a device event with a host event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Join {
+    Correlation,
+    ExternalId,
+}
+
+/// `ProfilerStep#N` with start and end, by start: the section *Steps*.
+fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns)> {
+    let number = |host: &Host| host.name.strip_prefix("ProfilerStep#")?.parse().ok();
+    let mut steps: Vec<(u32, Ns, Ns)> =
+        recording.hosts.iter().filter_map(|it| Some((number(it)?, it.start, it.end))).collect();
+    // Reading: a step ends where the next begins, be that before or after the end of its range; the last, with its range.
+    for step in 1..steps.len() {
+        steps[step - 1].2 = steps[step].1;
+    }
+    steps
+}
+
+/// A wait of a thread for a device.
+struct Sync {
+    start: Ns,
+    end: Ns,
+    own: Option<Line>,
+}
+
+struct Accountant<'a> {
+    recording: &'a Recording,
+    stacks: &'a Stacks,
+    threads: Vec<Vec<Interval>>,
+    launches: Vec<Launch>,
+    steps: Vec<(u32, Ns, Ns)>,
+    is_own: &'a dyn Fn(&str) -> bool,
+    accounts: Accounts,
+}
+
+impl Accountant<'_> {
+    /// The last line in a file of yours; if there is none, the first line.
+    fn own(&self, stack: &Stack) -> Option<Line> {
+        stack.iter().rev().find(|(file, _)| (self.is_own)(file)).or(stack.first()).cloned()
+    }
+
+    fn line(&mut self, (file, line): &Line) -> &mut LineAccount {
+        self.accounts.lines.entry((file.to_string(), *line)).or_default()
+    }
+
+    /// The account that is charged where there is no line.
+    fn unattributed(&mut self, reason: &'static str) -> &mut Sums {
+        self.accounts.unattributed.entry(reason).or_default()
+    }
+
+    fn no_line(&self) -> &'static str {
+        if self.recording.has_stacks { "no_python_frame" } else { "no_stacks" }
+    }
+
+    /// The parts of a span that lie in steps.
+    fn in_steps(&self, span: (Ns, Ns)) -> Vec<(u32, Ns)> {
+        let parts =
+            self.steps.iter().map(|&(number, start, end)| (number, overlap(span, (start, end))));
+        parts.filter(|&(_, part)| part > 0).collect()
+    }
+
+    /// Thread time, instant by instant.
+    fn instants(&mut self) {
+        for interval in std::mem::take(&mut self.threads).iter().flatten() {
+            let duration = interval.end - interval.start;
+            let stack = self.stacks.inside[interval.innermost].clone();
+            self.accounts.totals.cpu += duration;
+            let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
+                let reason = self.no_line();
+                self.unattributed(reason).cpu += duration;
+                continue;
+            };
+            self.line(last).cpu_self += duration;
+            self.line(&own).cpu_own += duration;
+            for line in distinct(&stack) {
+                self.line(line).cpu_total += duration;
+            }
+            for (step, part) in self.in_steps((interval.start, interval.end)) {
+                self.line(&own).steps.entry(step).or_default().cpu += part;
+            }
+        }
+        self.threads = threads(self.recording);
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Calls and operators
+
+    fn calls_and_operators(&mut self) {
+        let Recording { hosts, .. } = self.recording;
+        for (event, host) in hosts.iter().enumerate() {
+            let kind = |&&it: &&usize| hosts[it].kind;
+            if host.kind == Kind::Python {
+                let caller =
+                    host.exact_caller.clone().or_else(|| self.stacks.base[event].last().cloned());
+                if let Some(caller) = caller {
+                    self.line(&caller).calls += 1;
+                }
+            }
+            let below = self.stacks.below[event].iter().rev();
+            let is_outermost = below
+                .take_while(|it| kind(it) != Kind::Python)
+                .all(|it| kind(&it) != Kind::Operator);
+            if host.kind == Kind::Operator
+                && is_outermost
+                && let Some(line) = self.stacks.inside[event].last()
+            {
+                self.line(line).ops += 1;
+            }
+        }
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Device events
+
+    fn device_events(&mut self) {
+        for (index, device) in self.recording.devices.iter().enumerate() {
+            let duration = device.end - device.start;
+            let Launch { stack, is_known, event } = &self.launches[index];
+            let (stack, is_known, event) = (stack.clone(), *is_known, *event);
+            self.accounts.totals.cuda += duration;
+            let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
+                let reason = if is_known { self.no_line() } else { "no_launch" };
+                self.unattributed(reason).cuda += duration;
+                continue;
+            };
+            self.line(last).cuda_self += duration;
+            self.line(&own).cuda_own += duration;
+            self.line(&own).kernels += u64::from(device.kind == DeviceKind::Kernel);
+            for line in distinct(&stack) {
+                self.line(line).cuda_total += duration;
+            }
+            // Device time counts to the step in which it was launched.
+            let launched = event.map(|it| self.recording.hosts[it].start);
+            let steps = self
+                .steps
+                .iter()
+                .find(|(_, start, end)| launched.is_some_and(|it| *start <= it && it < *end));
+            if let Some(&(step, ..)) = steps
+                && duration > 0
+            {
+                self.line(&own).steps.entry(step).or_default().cuda += duration;
+            }
+        }
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Waits
+
+    fn waits(&mut self) -> Vec<Sync> {
+        let hosts = &self.recording.hosts;
+        let mut syncs = Vec::new();
+        for (event, host) in hosts.iter().enumerate() {
+            if !self.is_sync(host)
+                || self.stacks.below[event].iter().any(|&it| self.is_sync(&hosts[it]))
+            {
+                continue;
+            }
+            let duration = host.end - host.start;
+            let own = self.own(&self.stacks.inside[event]);
+            self.accounts.totals.sync += duration;
+            syncs.push(Sync { start: host.start, end: host.end, own: own.clone() });
+            let Some(own) = own else {
+                let reason = self.no_line();
+                self.unattributed(reason).sync += duration;
+                continue;
+            };
+            self.line(&own).sync += duration;
+            self.line(&own).syncs += 1;
+            for (step, part) in self.in_steps((host.start, host.end)) {
+                self.line(&own).steps.entry(step).or_default().sync += part;
+            }
+            for (index, device) in self.recording.devices.iter().enumerate() {
+                let waited = overlap((host.start, host.end), (device.start, device.end));
+                if let Some((file, line)) = self.own(&self.launches[index].stack)
+                    && waited > 0
+                {
+                    *self.line(&own).waits.entry((file.to_string(), line)).or_default() += waited;
+                }
+            }
+        }
+        syncs
+    }
+
+    fn is_sync(&self, host: &Host) -> bool {
+        // cudaMemcpy, hipMemcpyDtoH, cuMemcpyHtoDAsync_v2: a copy is named so after the prefix of its library.
+        let is_copy =
+            host.name.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with("Memcpy");
+        let is_pageable = || {
+            let mut devices = self.recording.devices.iter();
+            let device =
+                devices.find(|it| it.correlation.is_some() && it.correlation == host.correlation);
+            device.is_some_and(|it| it.kind == DeviceKind::Copy && it.name.contains("Pageable"))
+        };
+        host.kind == Kind::Runtime
+            && (host.name.contains("Synchronize")
+                || is_copy && (!host.name.contains("Async") || is_pageable()))
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Device idle time
+
+    fn idle(&mut self, syncs: &[Sync]) {
+        let devices: BTreeSet<i64> = self.recording.devices.iter().map(|it| it.device).collect();
+        for device in devices {
+            for gap in self.gaps(device) {
+                self.charge_gap(device, gap);
+                self.after_sync(gap, syncs);
+            }
+        }
+    }
+
+    /// The longest spans between the first start and the last end during which no event of the device runs.
+    fn gaps(&self, device: i64) -> Vec<(Ns, Ns)> {
+        let events = || self.recording.devices.iter().filter(move |it| it.device == device);
+        let mut busy: Vec<(Ns, Ns)> =
+            events().map(|it| (it.start, it.end)).filter(|it| it.0 < it.1).collect();
+        busy.sort_unstable();
+        let last = events().map(|it| it.end).max().unwrap_or(0);
+        let mut free = events().map(|it| it.start).min().unwrap_or(0);
+        let mut gaps = Vec::new();
+        for (start, end) in busy.into_iter().chain([(last, last)]) {
+            if start > free {
+                gaps.push((free, start));
+            }
+            free = free.max(end);
+        }
+        gaps
+    }
+
+    fn charge_gap(&mut self, device: i64, gap: (Ns, Ns)) {
+        self.accounts.totals.gpu_idle += gap.1 - gap.0;
+        let mut devices = self.recording.devices.iter();
+        let ending = devices.position(|it| it.device == device && it.start == gap.1);
+        let Some(launch) = ending.and_then(|it| self.launches[it].event) else {
+            self.unattributed("no_launch").gpu_idle += gap.1 - gap.0;
+            return;
+        };
+        let mut idle = gap.1 - gap.0;
+        let thread = self.recording.hosts[launch].thread;
+        let doing: Vec<(Ns, Ns, usize)> = around(&self.threads[thread], gap)
+            .iter()
+            .map(|it| (it.start.max(gap.0), it.end.min(gap.1), it.innermost))
+            .collect();
+        for (start, end, innermost) in doing {
+            idle -= end - start;
+            let Some(own) = self.own(&self.stacks.inside[innermost]) else {
+                let reason = self.no_line();
+                self.unattributed(reason).gpu_idle += end - start;
+                continue;
+            };
+            self.line(&own).gpu_idle += end - start;
+            for (step, part) in self.in_steps((start, end)) {
+                self.line(&own).steps.entry(step).or_default().gpu_idle += part;
+            }
+        }
+        if idle > 0 {
+            self.unattributed("idle_thread").gpu_idle += idle;
+        }
+    }
+
+    /// *Reading:* every sync during which, or at whose end, the gap begins is followed by it, on whatever thread.
+    fn after_sync(&mut self, gap: (Ns, Ns), syncs: &[Sync]) {
+        for sync in syncs.iter().filter(|it| it.start <= gap.0 && gap.0 <= it.end) {
+            if let Some(own) = &sync.own {
+                self.line(own).idle_after_sync += gap.1 - gap.0;
+            }
+        }
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Backward by cause
+
+    fn backward(&mut self) {
+        let hosts = &self.recording.hosts;
+        let is_backward = |it: usize| {
+            hosts[it].kind == Kind::Operator
+                && hosts[it].forward_thread != 0
+                && hosts[it].sequence.is_some()
+        };
+        for node in (0..hosts.len()).filter(|&it| is_backward(it)) {
+            if self.stacks.below[node].iter().any(|&it| is_backward(it)) {
+                continue;
+            }
+            let forward = self.forward_by_flow(node).or_else(|| self.forward_by_sequence(node));
+            let Some(own) = forward.and_then(|it| self.own(&self.stacks.inside[it])) else {
+                continue;
+            };
+            self.line(&own).cpu_backward += hosts[node].end - hosts[node].start;
+            for (index, device) in self.recording.devices.iter().enumerate() {
+                let launch = self.launches[index].event;
+                if launch.is_some_and(|it| it == node || self.stacks.below[it].contains(&node)) {
+                    self.line(&own).cuda_backward += device.end - device.start;
+                }
+            }
+        }
+    }
+
+    /// *Reading:* a head touches the node or an operator inside it if it lies on its thread and within it; of several,
+    /// the first in time, then in the file, that leads to an operator.
+    fn forward_by_flow(&self, node: usize) -> Option<usize> {
+        let hosts = &self.recording.hosts;
+        let node = &hosts[node];
+        let flows = &self.recording.forward_backward;
+        let touches = |at: Ns| node.start == at || node.is_open_at(at);
+        let mut heads: Vec<&FlowEnd> = flows
+            .iter()
+            .filter(|it| it.is_head && it.thread == node.thread && touches(it.at))
+            .collect();
+        heads.sort_by_key(|it| it.at);
+        heads.into_iter().find_map(|head| {
+            let tail = flows.iter().find(|it| !it.is_head && it.id == head.id)?;
+            let mut starting = (0..hosts.len())
+                .filter(|&it| hosts[it].thread == tail.thread && hosts[it].start == tail.at);
+            starting.find(|&it| hosts[it].kind == Kind::Operator)
+        })
+    }
+
+    fn forward_by_sequence(&self, node: usize) -> Option<usize> {
+        let hosts = &self.recording.hosts;
+        let is_forward = |it: &Host| it.kind == Kind::Operator && it.forward_thread == 0;
+        (0..hosts.len())
+            .find(|&it| is_forward(&hosts[it]) && hosts[it].sequence == hosts[node].sequence)
+    }
+
+    // -----------------------------------------------------------------------------------------------------------------
+    // Memory
+
+    fn memory(&mut self) {
+        let memory = &self.recording.memory;
+        let memories: BTreeSet<(i64, i64)> = memory.iter().map(|it| it.memory).collect();
+        for of in memories {
+            let mut events: Vec<&Memory> = memory.iter().filter(|it| it.memory == of).collect();
+            events.sort_by_key(|it| it.at);
+            self.one_memory(&events);
+        }
+    }
+
+    /// The events of one memory in order.
+    fn one_memory(&mut self, events: &[&Memory]) {
+        let sums = events.iter().scan(0, |sum, it| {
+            *sum += it.bytes;
+            Some(*sum)
+        });
+        let peak = sums
+            .enumerate()
+            .max_by_key(|&(index, sum)| (sum, Reverse(index)))
+            .map_or(0, |(index, _)| index);
+        for (index, event) in events.iter().enumerate().filter(|(_, it)| it.bytes > 0) {
+            self.accounts.totals.alloc += event.bytes;
+            let Some(own) = self.own(&self.stack_at(event.thread, event.at)) else {
+                let reason = self.no_line();
+                self.unattributed(reason).alloc += event.bytes;
+                continue;
+            };
+            // Reading: an allocation ends with the next release of its address, unless the address is handed out again
+            // before; then no release of it is in the recording.
+            let next = events[index + 1..]
+                .iter()
+                .position(|it| it.bytes != 0 && it.address == event.address);
+            let release = next
+                .map(|it| index + 1 + it)
+                .filter(|&it| event.address.is_some() && events[it].bytes < 0)
+                .unwrap_or(usize::MAX);
+            let line = self.line(&own);
+            line.alloc += event.bytes;
+            line.allocs += 1;
+            if release == usize::MAX {
+                line.live += event.bytes;
+            } else {
+                line.freed += event.bytes;
+            }
+            if index <= peak && peak < release {
+                line.peak += event.bytes;
+            }
+        }
+    }
+
+    fn stack_at(&self, thread: usize, at: Ns) -> Stack {
+        let open = around(&self.threads[thread], (at, at.saturating_add(1)));
+        open.first().map_or_else(Stack::default, |it| self.stacks.inside[it.innermost].clone())
+    }
+}
