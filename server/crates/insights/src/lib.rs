@@ -1,1 +1,105 @@
-//! To be filled.
+//! Rules over the ledger: what costs more than it has to, where, and what to do about it.
+//!
+//! *Owns*: the rules, their thresholds and remedies; what a share of a step is ([`Pace`]).
+//!
+//! *Never*: knows an editor, formats a number, looks at anything but the ledger.
+//!
+//! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
+
+mod pace;
+mod sync;
+
+pub use pace::Pace;
+
+use ledger::{Evidence, Ledger, LineKey, Ns};
+
+/// When something is worth telling.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Least share of the step (of 1), or of the recording where it has no steps.
+    pub threshold: f64,
+}
+
+impl Default for Options {
+    /// 0.5 % of the step.
+    fn default() -> Self {
+        Self { threshold: 0.005 }
+    }
+}
+
+/// Something that costs more than it has to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Id of the rule, stable.
+    pub rule: &'static str,
+    /// The line that costs.
+    pub place: LineKey,
+    /// The function that the line is in.
+    pub function: String,
+    /// How the line is known.
+    pub evidence: Evidence,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it costs over the whole recording, all ranks together.
+    pub cost: Ns,
+    /// What it costs in the mean step of a rank; `None` where the recording has no steps.
+    pub cost_per_step: Option<Ns>,
+    /// How often it happens over the whole recording.
+    pub count: u64,
+    /// `cost` as a share (of 1) of the step, or of the recording where it has no steps.
+    pub share: f64,
+    /// What only this rule knows.
+    pub detail: Detail,
+    /// Other lines that have to do with it.
+    pub related: Vec<Related>,
+    /// What to do about it: a sentence or two, without numbers.
+    pub remedy: &'static str,
+}
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing.
+    Information,
+    /// Worth changing: 5 % of the step or more.
+    Warning,
+}
+
+/// What only one rule knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detail {
+    /// Rule `sync`: the line waits for the device.
+    Sync {
+        /// The line whose kernels ran longest during the waits; `None` where nothing ran.
+        waited_for: Option<LineKey>,
+        /// Device idle time that followed the waits, over the whole recording.
+        idle_after: Ns,
+    },
+}
+
+/// A line that has to do with a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Which line.
+    pub place: LineKey,
+    /// What it has to do with it: part of a sentence, without numbers.
+    pub text: &'static str,
+    /// How much, over the whole recording.
+    pub time: Ns,
+}
+
+/// A rule: looks at the books and tells what it finds, in any order.
+type Rule = fn(&Ledger, &Pace, &Options) -> Vec<Finding>;
+
+/// All rules. One file for each.
+const RULES: [Rule; 1] = [sync::find];
+
+/// What all rules find in a ledger, the costliest first.
+#[must_use]
+pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
+    let pace = Pace::new(ledger);
+    let mut findings: Vec<Finding> =
+        RULES.iter().flat_map(|rule| rule(ledger, &pace, options)).collect();
+    findings.sort_by(|a, b| (b.cost, &a.place, a.rule).cmp(&(a.cost, &b.place, b.rule)));
+    findings
+}

@@ -1,0 +1,161 @@
+//! Rule `sync`: a line on which the CPU waits for the device.
+
+use ledger::{Ledger, LineBooks, LineKey, Ns};
+
+use crate::{Detail, Finding, Options, Pace, Related, Severity};
+
+/// Share of the step from which a wait is worth a warning.
+const WARNING: f64 = 0.05;
+
+/// Lines that are told as waited for, at most.
+const MOST_RELATED: usize = 3;
+
+/// Lines of your code that wait longer than the threshold.
+pub(crate) fn find(ledger: &Ledger, pace: &Pace, options: &Options) -> Vec<Finding> {
+    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+        // What happens outside of the steps (a warm-up, a checkpoint) does not slow them down.
+        let in_unit: Ns = if pace.n_steps == 0 {
+            books.sync
+        } else {
+            books.steps.values().map(|step| step.sync).sum()
+        };
+        let cost = pace.mean(in_unit as f64);
+        let share = cost / pace.unit();
+        (in_unit > 0 && options.threshold <= share)
+            .then(|| finding(place, books, pace, cost, share))
+    });
+    findings.collect()
+}
+
+fn finding(place: &LineKey, books: &LineBooks, pace: &Pace, cost: f64, share: f64) -> Finding {
+    let mut waits: Vec<(&LineKey, Ns)> =
+        books.waits.iter().map(|(line, &time)| (line, time)).collect();
+    waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
+    Finding {
+        rule: "sync",
+        place: place.clone(),
+        function: books.function.clone(),
+        evidence: books.evidence,
+        severity: if WARNING <= share { Severity::Warning } else { Severity::Information },
+        cost: books.sync,
+        cost_per_step: (pace.n_steps > 0).then_some(cost.round() as Ns),
+        count: books.syncs,
+        share,
+        detail: Detail::Sync {
+            waited_for: waits.first().map(|&(line, _)| line.clone()),
+            idle_after: books.idle_after_sync,
+        },
+        related: related
+            .map(|&(line, time)| Related {
+                place: line.clone(),
+                text: "launched what was waited for",
+                time,
+            })
+            .collect(),
+        remedy: remedy(books),
+    }
+}
+
+/// What to do, by the operators that are known to wait.
+fn remedy(books: &LineBooks) -> &'static str {
+    const REMEDIES: [(&[&str], &str); 3] = [
+        (
+            &["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal"],
+            "A number is read from the device (.item(), float(), bool(), if, print). Keep it a tensor: add up on the \
+             device and read it every so many steps, or use torch.where instead of a branch.",
+        ),
+        (
+            &["aten::nonzero", "aten::masked_select", "aten::unique_dim", "aten::_unique2"],
+            "The shape of the result depends on the data, so the host has to wait for it. Keep the shape fixed: \
+             multiply by the mask, torch.where, or masked_fill.",
+        ),
+        (
+            &["aten::copy_", "aten::_to_copy", "aten::to"],
+            "A copy waits for the device. From the host: pinned memory and non_blocking=True. To the host: \
+             non_blocking=True, and an event before the values are used.",
+        ),
+    ];
+    let has = |names: &[&str]| names.iter().any(|&name| books.operators.contains_key(name));
+    REMEDIES.iter().find(|(names, _)| has(names)).map_or(
+        "Wait for the device only where its result is needed, and as late as possible.",
+        |(_, remedy)| remedy,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Operator, PerStep};
+
+    use super::*;
+    use crate::find;
+
+    fn key(line: u32) -> LineKey {
+        LineKey { file: "train.py".to_owned(), line }
+    }
+
+    /// Two steps of 1 ms; line 3 waits 40 µs in each, for line 2 mostly, and 1 ms outside of them.
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+        ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
+        let step = PerStep { sync: 40_000, ..PerStep::default() };
+        let mut books = LineBooks {
+            function: "step".to_owned(),
+            sync: 1_080_000,
+            syncs: 12,
+            idle_after_sync: 9_000,
+            ..LineBooks::default()
+        };
+        books.steps.extend([(1, step), (2, step)]);
+        books.waits.extend([(key(1), 5), (key(2), 70_000), (key(3), 9)]);
+        books.operators.insert("aten::item".to_owned(), Operator::default());
+        ledger.lines.insert(key(3), books);
+        ledger.lines.insert(key(4), LineBooks { sync: 5, ..LineBooks::default() });
+        ledger
+    }
+
+    #[test]
+    fn a_line_that_waits_in_the_steps_is_found() {
+        let findings = find(&ledger(), &Options::default());
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!((finding.rule, &finding.place, finding.count), ("sync", &key(3), 12));
+        assert_eq!((finding.cost, finding.cost_per_step), (1_080_000, Some(40_000)));
+        assert_eq!((finding.share, finding.severity), (0.04, Severity::Information));
+        let waited_for = Some(key(2));
+        assert_eq!(finding.detail, Detail::Sync { waited_for, idle_after: 9_000 });
+        let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
+        assert_eq!(related, [(2, 70_000), (1, 5)], "itself is no other line");
+        assert!(finding.remedy.starts_with("A number is read"), "{}", finding.remedy);
+    }
+
+    #[test]
+    fn thresholds() {
+        let rules = |threshold| find(&ledger(), &Options { threshold }).len();
+        assert_eq!((rules(0.04), rules(0.041)), (1, 0));
+        let mut slow = ledger();
+        slow.steps.extend([(1, 500_000), (2, 500_000)]);
+        assert_eq!(find(&slow, &Options::default())[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn without_steps_the_share_is_that_of_the_recording() {
+        let mut ledger = ledger();
+        ledger.steps.clear();
+        let thread = ledger::ThreadKey { rank: 0, thread: "1".to_owned() };
+        ledger.threads.insert(thread, 10_800_000);
+        let findings = find(&ledger, &Options::default());
+        assert_eq!((findings[0].cost_per_step, findings[0].share), (None, 0.1));
+    }
+
+    #[test]
+    fn remedies_follow_the_operators() {
+        let with = |name: &str| {
+            let mut books = LineBooks::default();
+            books.operators.insert(name.to_owned(), Operator::default());
+            remedy(&books)
+        };
+        assert!(with("aten::nonzero").contains("Keep the shape fixed"));
+        assert!(with("aten::to").contains("pinned memory"));
+        assert!(with("aten::mm").starts_with("Wait for the device only"));
+    }
+}
