@@ -3,9 +3,10 @@
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, Identifier, Pattern, Stmt, StmtClassDef, StmtFunctionDef,
+    Arguments, Comprehension, Expr, Identifier, ModModule, Pattern, Stmt, StmtClassDef,
+    StmtFunctionDef,
 };
-use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
+use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::repair::repair;
@@ -29,52 +30,68 @@ const LONGEST_NAME: usize = 1024;
 
 /// Reads everything of `text` that [`Module`] tells.
 pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
-    if text.len() > MOST_BYTES || n_lambdas(text) > MOST_LAMBDAS {
-        let functions = vec![module_function(lines)];
-        return Module {
-            functions,
-            n_lines: lines.n_lines(),
-            has_errors: true,
-            ..Module::default()
-        };
-    }
+    let nothing = || Module {
+        functions: vec![module_function(lines)],
+        n_lines: lines.n_lines(),
+        has_errors: true,
+        ..Module::default()
+    };
     match read(text, lines) {
-        (_, Some(repaired)) => {
-            let (module, _) = read(&repaired, &LineIndex::new(&repaired));
-            Module { has_errors: true, ..module }
-        }
-        (module, None) => module,
+        None => nothing(),
+        Some((_, Some(repaired))) => match read(&repaired, &LineIndex::new(&repaired)) {
+            None => nothing(),
+            Some((module, _)) => Module { has_errors: true, ..module },
+        },
+        Some((module, None)) => module,
     }
 }
 
-/// What `text` says and, if it is damaged, the repaired text, which says more.
-fn read(text: &str, lines: &LineIndex) -> (Module, Option<String>) {
-    let stack = n_lambdas(text) * PARSER_STACK_PER_LAMBDA + STACK_RED_ZONE;
+/// What `read` finds in the tree of a text, with as much stack as it takes to parse and to drop it; `read` tells the
+/// depth of the tree, too. `None` for a text that nobody wrote.
+pub(crate) fn with_tree<R>(
+    text: &str,
+    read: impl FnOnce(&Parsed<ModModule>) -> (R, usize),
+) -> Option<R> {
+    let n_lambdas = memchr::memmem::find_iter(text.as_bytes(), "lambda").count();
+    if text.len() > MOST_BYTES || n_lambdas > MOST_LAMBDAS {
+        return None;
+    }
+    let stack = n_lambdas * PARSER_STACK_PER_LAMBDA + STACK_RED_ZONE;
     let options = ParseOptions::from(Mode::Module);
     let parsed = stacker::maybe_grow(stack, stack + STACK_SIZE, || parse_unchecked(text, options));
-    let mut collector = Collector {
-        lines,
-        functions: vec![module_function(lines)],
-        loops: Vec::new(),
-        scope: 0,
-        call: None,
-        depth: 0,
-        deepest: 0,
-    };
-    source_order::walk_module(&mut collector, parsed.syntax());
-    let Collector { functions, loops, deepest, .. } = collector;
-    let long_statements = long_statements(parsed.tokens(), lines);
-    let has_errors = !parsed.errors().is_empty();
-    let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
+    let parsed = parsed.try_into_module()?;
+    let (found, deepest) = read(&parsed);
     // A tree is dropped recursively, without a look at the stack.
     let stack = deepest * DROP_STACK_PER_LEVEL;
     stacker::maybe_grow(stack + STACK_RED_ZONE, stack + STACK_SIZE, || drop(parsed));
-    let n_lines = lines.n_lines();
-    (Module { functions, loops, long_statements, n_lines, has_errors }, repaired)
+    Some(found)
 }
 
-fn n_lambdas(text: &str) -> usize {
-    memchr::memmem::find_iter(text.as_bytes(), "lambda").count()
+/// Walks one level further down a tree.
+pub(crate) fn deeper<R>(walk: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(STACK_RED_ZONE, STACK_SIZE, walk)
+}
+
+/// What `text` says and, if it is damaged, the repaired text, which says more; `None` for one that nobody wrote.
+fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
+    with_tree(text, |parsed| {
+        let mut collector = Collector {
+            lines,
+            functions: vec![module_function(lines)],
+            loops: Vec::new(),
+            scope: 0,
+            call: None,
+            depth: 0,
+            deepest: 0,
+        };
+        collector.visit_body(&parsed.syntax().body);
+        let Collector { functions, loops, deepest, .. } = collector;
+        let long_statements = long_statements(parsed.tokens(), lines);
+        let has_errors = !parsed.errors().is_empty();
+        let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
+        let n_lines = lines.n_lines();
+        ((Module { functions, loops, long_statements, n_lines, has_errors }, repaired), deepest)
+    })
 }
 
 fn module_function(lines: &LineIndex) -> Function {
@@ -217,7 +234,7 @@ impl Collector<'_> {
     fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
-        stacker::maybe_grow(STACK_RED_ZONE, STACK_SIZE, || walk(self));
+        self::deeper(|| walk(self));
         self.depth -= 1;
     }
 

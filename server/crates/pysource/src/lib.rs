@@ -1,8 +1,8 @@
 //! What a Python file says, as plain data.
 //!
-//! *Owns*: the functions, loops and statements of a file ([`Module`]), byte offsets and positions ([`LineIndex`]), and
-//! carrying line numbers from the text that was recorded to the text as it is now ([`LineMap`]). This is the only user
-//! of the Python parser, whose types end here.
+//! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
+//! order ([`flow`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that was
+//! recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
 //!
@@ -14,6 +14,7 @@
 //! empty line is one too.
 
 mod collect;
+pub mod flow;
 #[cfg(test)]
 mod hostile;
 mod line_index;

@@ -1,0 +1,436 @@
+//! What of a function can leave a trace, in the order in which Python comes by it.
+//!
+//! A recording shows the events of a frame one after another: Python calls, built-ins, operators of tensors. Each stems
+//! from an expression, and which may follow which is the function's control flow. A [`Flow`] is that: a graph whose
+//! nodes are the places that can leave an event ([`Site`]), so that recorded events are aligned with a path through it.
+//!
+//! # Evaluation order
+//! As CPython's compiler emits it: the callee, its arguments from left to right, keyword arguments, then the call; the
+//! value, then the targets; of `a[i] = v`, `v`, `a`, `i`, then the store. `and`, `or`, `not` and conditional
+//! expressions are branches, with a [`SiteKind::TruthTest`] on each operand that is tested. Up to Python 3.11 the
+//! test of `a and b` in `(a and b) or c` is not done again where `a` has decided it; from 3.12 on it is: the graph has
+//! both ways. Constant conditions (`while True`) have one way only, and constant operands no site.
+//!
+//! # Deliberate inexactness
+//! - The body of a `finally`, and the `__exit__` of a `with`, is there once, not once per way of leaving: it goes on to
+//!   wherever any of them would. A path may thus enter it by `return` and go on behind it.
+//! - Any site can raise. That edge ([`EdgeKind::Exception`]) leads to the handlers around it, else to the exit.
+//! - A list, set or dict comprehension is a frame of its own up to Python 3.11 and part of its function from 3.12 on.
+//!   The flow has both readings as branches: [`SiteKind::Comprehension`], and the comprehension's own sites, which say
+//!   so ([`Site::inlined`]).
+//!
+//! # Lines
+//! The line of a site is the one that a frame shows (`f_lineno`) while the site's instruction runs. It differs between
+//! versions of Python ([`Site::line_in`]); `tests/flow.rs` holds this table against recordings of Python 3.8 to 3.13:
+//!
+//! | site | line |
+//! |---|---|
+//! | call, operator, subscript, comparison | where the whole expression begins (`a` of `a\n+ b`; the callee, not the bracket or the last argument) |
+//! | attribute | of the attribute's name; up to 3.9 where the expression begins |
+//! | method call | of the method's name; up to 3.9, in 3.10 with keyword arguments, and always with `*` or `**`, where the expression begins |
+//! | truth test of a condition | where the tested operand begins; up to 3.11 of the statement (or conditional expression), but in 3.10 and 3.11 of the comparison where one is or was tested |
+//! | truth test of `and`, `or`, `not` as values | where the expression begins |
+//! | `for`: iterator and each step | of the `for`; from 3.13 where the iterable begins |
+//! | comprehension: iterator, each step | of the bracket; from 3.13 where the iterable begins (up to 3.9 also that of a second `for`) |
+//! | comprehension: condition | where it begins; in 3.10 and 3.11 of the bracket |
+//! | `with`: enter, exit | of the `with`; from 3.13 of the item; the exit up to 3.9 of the last line that ran (here: the last of the body) |
+//! | formatting of an f-string's part | of the brace; up to 3.11 where the string begins |
+//! | decorator being applied | of the decorator; up to 3.10 of the `def` or `class` |
+//! | class body being run | of the `class` |
+//! | unpacking into targets | where the targets begin |
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::LineIndex;
+use crate::collect::with_tree;
+use crate::repair::repair;
+
+mod builder;
+mod expressions;
+mod lines;
+mod scopes;
+mod statements;
+
+use builder::Builder;
+use lines::Lines;
+use scopes::Scopes;
+
+/// A node that cannot be reached, in [`Flow::distances`].
+pub const UNREACHABLE: u32 = u32::MAX;
+/// The cost of a site that no path may pass over, for [`Flow::distances`].
+pub const IMPASSABLE: u16 = u16::MAX;
+
+/// The flow of functions of a text: one for each of `wanted`, which are indices into [`crate::Module::functions`] of the
+/// same text. Never fails: of a text with errors it gives what can be read, and for an index that there is not an empty
+/// flow.
+#[must_use]
+pub fn flows(text: &str, wanted: &[usize]) -> Vec<Flow> {
+    let flows = match read(text, None, wanted) {
+        Some(Err(repaired)) => read(&repaired, Some(text), wanted).and_then(Result::ok),
+        flows => flows.and_then(Result::ok),
+    };
+    flows.unwrap_or_else(|| wanted.iter().map(|&function| Flow::empty(function)).collect())
+}
+
+/// The flows of `text`, or the repaired text, which says more; `None` for a text that nobody wrote. `original` is what
+/// `text` is a repair of.
+fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<Vec<Flow>, String>> {
+    let lines = LineIndex::new(text);
+    let mut flows = with_tree(text, |parsed| {
+        let scopes = Scopes::new(parsed.syntax());
+        let repaired = (original.is_none() && !parsed.errors().is_empty())
+            .then(|| repair(text, parsed.tokens(), &lines))
+            .flatten();
+        let build = |&function: &usize| Builder::build(&scopes, &lines, function);
+        let flows = match repaired {
+            Some(repaired) => Err(repaired),
+            None => Ok(wanted.iter().map(build).collect::<Vec<_>>()),
+        };
+        (flows, scopes.deepest)
+    })?;
+    if let (Some(original), Ok(flows)) = (original, &mut flows) {
+        let originals = LineIndex::new(original);
+        for site in flows.iter_mut().flat_map(|flow| &mut flow.sites) {
+            site.text = site.text.carried(&lines, &originals);
+        }
+    }
+    Some(flows)
+}
+
+/// The sites of a function and the ways between them.
+///
+/// Nodes are numbered from 0: first the sites, in evaluation order as the source has it, then *joins*, where ways part
+/// or meet and nothing happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flow {
+    /// Whose flow it is, as an index into [`crate::Module::functions`].
+    pub function: usize,
+    /// What can leave an event; node `i` is `sites[i]`.
+    pub sites: Vec<Site>,
+    /// The node where the function begins: a join.
+    pub entry: u32,
+    /// The node where it ends, in whatever way: a join.
+    pub exit: u32,
+    /// The sites at which the frame is left and entered again: each `yield` and `await`. Recorded frames of a resumed
+    /// generator or coroutine begin at one of these, that is, go on behind it.
+    pub resume_points: Vec<u32>,
+    /// Where in `targets` the edges of a node begin: at `2 * node` the normal ones, at `2 * node + 1` the exceptional.
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+/// How an edge is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EdgeKind {
+    /// The ordinary way on.
+    Normal,
+    /// Because something raised.
+    Exception,
+}
+
+impl Flow {
+    fn empty(function: usize) -> Self {
+        Self {
+            function,
+            sites: Vec::new(),
+            entry: 0,
+            exit: 1,
+            resume_points: Vec::new(),
+            starts: vec![0, 1, 1, 1, 1],
+            targets: vec![1],
+        }
+    }
+
+    /// Number of nodes: sites and joins.
+    #[must_use]
+    pub fn n_nodes(&self) -> u32 {
+        (self.starts.len() / 2) as u32
+    }
+
+    /// The site of a node; `None` for a join.
+    #[must_use]
+    pub fn site(&self, node: u32) -> Option<&Site> {
+        self.sites.get(node as usize)
+    }
+
+    /// Where it goes on normally after a node. Empty if nowhere, or if there is no such node.
+    #[must_use]
+    pub fn next(&self, node: u32) -> &[u32] {
+        self.targets_of(2 * node as usize)
+    }
+
+    /// Where it goes on if a node raises.
+    #[must_use]
+    pub fn on_exception(&self, node: u32) -> &[u32] {
+        self.targets_of(2 * node as usize + 1)
+    }
+
+    /// All ways on from a node, the normal ones first.
+    pub fn edges(&self, node: u32) -> impl Iterator<Item = (u32, EdgeKind)> {
+        let normal = self.next(node).iter().map(|&target| (target, EdgeKind::Normal));
+        normal.chain(self.on_exception(node).iter().map(|&target| (target, EdgeKind::Exception)))
+    }
+
+    fn targets_of(&self, row: usize) -> &[u32] {
+        match (self.starts.get(row), self.starts.get(row + 1)) {
+            (Some(&start), Some(&end)) => &self.targets[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// For each node, the least cost of the sites that a path from `from` passes over before it gets there, itself
+    /// and `from` excluded; [`UNREACHABLE`] without such a path. At `from` itself stands what it costs to come by again
+    /// (`UNREACHABLE` outside of loops). 0 means that the node can follow directly.
+    ///
+    /// `cost` is what it costs to pass over each site, [`IMPASSABLE`] if it cannot be (missing ones too), and
+    /// `exception_cost` what it costs to take an exceptional edge, [`UNREACHABLE`] to take none. Takes O(n log n) for a
+    /// function of n nodes.
+    #[must_use]
+    pub fn distances(&self, from: u32, cost: &[u16], exception_cost: u32) -> Vec<u32> {
+        let mut distances = vec![UNREACHABLE; self.n_nodes() as usize];
+        let mut queue = BinaryHeap::new();
+        let mut relax = |queue: &mut BinaryHeap<_>, node: u32, so_far: u32| {
+            for (target, kind) in self.edges(node) {
+                let step = match kind {
+                    EdgeKind::Normal => 0,
+                    EdgeKind::Exception => exception_cost,
+                };
+                let distance = so_far.saturating_add(step);
+                if distance < distances[target as usize] {
+                    distances[target as usize] = distance;
+                    queue.push(Reverse((distance, target)));
+                }
+            }
+            distances[node as usize]
+        };
+        relax(&mut queue, from.min(self.exit), 0);
+        let mut done = vec![false; self.n_nodes() as usize];
+        while let Some(Reverse((distance, node))) = queue.pop() {
+            if std::mem::replace(&mut done[node as usize], true) {
+                continue;
+            }
+            let passing = match self.site(node) {
+                None => 0,
+                Some(_) => match cost.get(node as usize) {
+                    None | Some(&IMPASSABLE) => continue,
+                    Some(&cost) => u32::from(cost),
+                },
+            };
+            relax(&mut queue, node, distance.saturating_add(passing));
+        }
+        distances
+    }
+}
+
+/// An expression, or a part of one, that can leave an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// The line that a frame shows while it happens, in Python 3.12; for others [`Self::line_in`].
+    pub line: u32,
+    /// What happens.
+    pub kind: SiteKind,
+    /// The expression, in the text.
+    pub text: ByteRange,
+    /// If it belongs to a comprehension and stands here because Python 3.12 and later run it within the function around
+    /// it: the innermost such comprehension, as an index into [`crate::Module::functions`].
+    pub inlined: Option<usize>,
+    lines: Lines,
+}
+
+impl Site {
+    /// The line that a frame of Python 3.`minor` shows while it happens.
+    #[must_use]
+    pub fn line_in(&self, minor: u8) -> u32 {
+        self.lines.of(minor)
+    }
+}
+
+/// A range of byte offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ByteRange {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+impl ByteRange {
+    /// The range at the same lines and columns of another text of as many lines.
+    fn carried(self, from: &LineIndex, to: &LineIndex) -> Self {
+        let carry = |offset: u32| {
+            let line = from.line(offset as usize);
+            let start = from.line_range(line).unwrap_or_default().start;
+            let range = to.line_range(line).unwrap_or_default();
+            (range.start + (offset as usize - start)).min(range.end) as u32
+        };
+        Self { start: carry(self.start), end: carry(self.end) }
+    }
+}
+
+/// What happens at a [`Site`]. Functions are indices into [`crate::Module::functions`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SiteKind {
+    /// A call.
+    Call {
+        /// What is called.
+        callee: Callee,
+        /// Number of positional arguments, `*` arguments included.
+        positional: u32,
+        /// Number of keyword arguments, `**` arguments included.
+        keywords: u32,
+        /// The lambdas and generator expressions among the arguments: they probably run during the call.
+        passes: Vec<usize>,
+    },
+    /// A binary operator.
+    Operator {
+        /// Which.
+        op: BinaryOp,
+        /// Whether it is an augmented assignment (`+=`).
+        in_place: bool,
+    },
+    /// `-`, `+` or `~`.
+    Unary(UnaryOp),
+    /// One comparison, of a chain of them maybe. `is` leaves nothing.
+    Compare(CompareOp),
+    /// `a[i]`.
+    Subscript {
+        /// Whether it is read, written or deleted.
+        access: Access,
+    },
+    /// `a.name`: a property, or `__getattr__` and its like (`nn.Module`).
+    Attribute {
+        /// The name.
+        name: String,
+        /// Whether it is read, written or deleted.
+        access: Access,
+    },
+    /// Whether a value is true. Not after `is`, `in` and `not`, which give a `bool`.
+    TruthTest,
+    /// A `for`, a comprehension or `yield from`.
+    Iterate(Iteration),
+    /// Several targets assigned from one value.
+    Unpack {
+        /// Number of targets.
+        n: u32,
+    },
+    /// `*` (`mapping`: `**`) in a call or display.
+    Spread {
+        /// Whether it is `**`.
+        mapping: bool,
+    },
+    /// `__enter__` or `__aenter__`.
+    Enter,
+    /// `__exit__` or `__aexit__`.
+    Exit,
+    /// A list, set or dict comprehension run as a function, as up to Python 3.11.
+    Comprehension {
+        /// The comprehension.
+        function: usize,
+    },
+    /// A generator expression being made; it runs later.
+    Generator {
+        /// The generator expression.
+        function: usize,
+    },
+    /// Formatting of a value in an f-string.
+    Format,
+    /// A decorator being called with what it decorates.
+    Decorate {
+        /// The function or class decorated.
+        function: usize,
+    },
+    /// A class body being run, and its metaclass called.
+    ClassDef {
+        /// The class.
+        function: usize,
+    },
+    /// An import, which may run modules.
+    Import,
+    /// `yield`; the frame is left, and entered again.
+    Yield,
+    /// `await`, also that of `async for` and `async with`: a coroutine runs, the frame may be left and entered again.
+    Await,
+    /// `raise`, and that of a failed `assert`.
+    Raise,
+}
+
+/// What a call names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Callee {
+    /// The names from left to right: `["self", "attn"]`. Parts that have none: `()` for the result of a call, `[]` of a
+    /// subscript, `''` for a string, `?` for any other expression. `self.layers[i](x)` is `["self", "layers", "[]"]`.
+    pub path: Vec<String>,
+    /// Whether it is a method of `super()`.
+    pub is_super: bool,
+    /// Whether the callee is an attribute: a method, or a function of a module.
+    pub is_method: bool,
+}
+
+impl Callee {
+    /// The name called: a function's or the last attribute's; `None` if what is called has no name.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.path
+            .last()
+            .map(String::as_str)
+            .filter(|name| !matches!(*name, "()" | "[]" | "''" | "?"))
+    }
+}
+
+/// Whether something is read, written or deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Read.
+    Load,
+    /// Written.
+    Store,
+    /// Deleted.
+    Delete,
+}
+
+/// A part of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Iteration {
+    /// `iter(x)`.
+    Start,
+    /// `next(it)`, the one that ends it too.
+    Next,
+}
+
+macro_rules! operators {
+    ($(#[$doc:meta])* $name:ident: $($(#[$variant_doc:meta])* $variant:ident $symbol:literal,)*) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $(#[doc = concat!("`", $symbol, "`.")] $variant,)*
+        }
+
+        impl $name {
+            /// How it is written.
+            #[must_use]
+            pub fn symbol(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $symbol,)*
+                }
+            }
+        }
+    };
+}
+
+operators! {
+    /// A binary operator.
+    BinaryOp:
+    Add "+", Sub "-", Mul "*", MatMul "@", Div "/", Mod "%", Pow "**", LShift "<<", RShift ">>", Or "|", Xor "^",
+    And "&", FloorDiv "//",
+}
+
+operators! {
+    /// A unary operator that is not `not`.
+    UnaryOp: Invert "~", Plus "+", Minus "-",
+}
+
+operators! {
+    /// A comparison that can leave an event.
+    CompareOp: Eq "==", NotEq "!=", Lt "<", LtE "<=", Gt ">", GtE ">=", In "in", NotIn "not in",
+}

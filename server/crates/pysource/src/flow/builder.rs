@@ -1,0 +1,251 @@
+//! The graph, while it is made.
+
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::lines::Lines;
+use super::scopes::{Code, Scopes};
+use super::{ByteRange, Flow, Site, SiteKind};
+use crate::LineIndex;
+
+/// Marks the joins among node numbers, until the number of sites is known.
+const JOIN: u32 = 1 << 31;
+const ENTRY: u32 = JOIN;
+const EXIT: u32 = JOIN | 1;
+
+/// Makes the flow of one function. The way made so far ends at `at`; what is added goes on from there.
+pub(super) struct Builder<'t, 'a> {
+    pub(super) scopes: &'t Scopes<'a>,
+    pub(super) lines: &'t LineIndex,
+    sites: Vec<Site>,
+    n_joins: u32,
+    normal: Vec<(u32, u32)>,
+    exceptional: Vec<(u32, u32)>,
+    resume_points: Vec<u32>,
+    /// Where the next node goes on from; `None` behind a jump.
+    pub(super) at: Option<u32>,
+    /// Where an exception goes.
+    pub(super) on_exception: u32,
+    blocks: Vec<Block>,
+    /// The line that an instruction gets that no expression of its own gives one: of the statement or expression being
+    /// compiled, in Python up to 3.9.
+    pub(super) here: u32,
+    /// The same in Python 3.10 and 3.11, where a comparison in a condition leaves its own behind.
+    pub(super) here_310: u32,
+    /// Whether annotations of plain names are evaluated: in modules and classes.
+    pub(super) keeps_annotations: bool,
+    pub(super) inlined: Option<usize>,
+    /// How many comprehensions of this function are around.
+    pub(super) n_inlined: u32,
+}
+
+enum Block {
+    Loop {
+        on_break: u32,
+        on_continue: u32,
+    },
+    /// A `finally` or `with`: what leaves it passes by `entry` first.
+    Finally {
+        entry: u32,
+        jumps: Vec<Jump>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Jump {
+    Break,
+    Continue,
+    Return,
+}
+
+/// A `finally` that is open, to be closed.
+pub(super) struct Open {
+    entry: u32,
+    on_exception: u32,
+}
+
+impl<'t, 'a> Builder<'t, 'a> {
+    /// The flow of a function; an empty one if there is no such function.
+    pub(super) fn build(scopes: &'t Scopes<'a>, lines: &'t LineIndex, function: usize) -> Flow {
+        let Some(&code) = scopes.codes.get(function) else { return Flow::empty(function) };
+        let mut builder = Self {
+            scopes,
+            lines,
+            sites: Vec::new(),
+            n_joins: 2,
+            normal: Vec::new(),
+            exceptional: Vec::new(),
+            resume_points: Vec::new(),
+            at: Some(ENTRY),
+            on_exception: EXIT,
+            blocks: Vec::new(),
+            here: 1,
+            here_310: 1,
+            keeps_annotations: matches!(code, Code::Module(_) | Code::Class(_)),
+            inlined: None,
+            n_inlined: 0,
+        };
+        match code {
+            Code::Module(body) => builder.body(body),
+            Code::Class(class) => builder.body(&class.body),
+            Code::Def(def) => builder.body(&def.body),
+            Code::Lambda(lambda) => builder.expr(&lambda.body),
+            Code::Comprehension(loops) => builder.steps(&loops),
+        }
+        builder.jump(Jump::Return);
+        builder.finish(function)
+    }
+
+    fn finish(self, function: usize) -> Flow {
+        let n_sites = self.sites.len() as u32;
+        let node = |id: u32| if id & JOIN == 0 { id } else { n_sites + (id & !JOIN) };
+        let rows = 2 * (n_sites + self.n_joins) as usize;
+        let edges = || {
+            let normal = self.normal.iter().map(|&(from, to)| (2 * node(from), node(to)));
+            let raised = self.exceptional.iter().map(|&(from, to)| (2 * node(from) + 1, node(to)));
+            normal.chain(raised)
+        };
+        // Sorted by counting: `starts[row]` is first the end of a row, and moves to its start as the row is filled.
+        let mut starts = vec![0_u32; rows + 1];
+        edges().for_each(|(row, _)| starts[row as usize] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut targets = vec![0; sum as usize];
+        let all: Vec<_> = edges().collect();
+        for &(row, target) in all.iter().rev() {
+            starts[row as usize] -= 1;
+            targets[starts[row as usize] as usize] = target;
+        }
+        Flow {
+            function,
+            entry: node(ENTRY),
+            exit: node(EXIT),
+            resume_points: self.resume_points,
+            starts,
+            targets,
+            sites: self.sites,
+        }
+    }
+
+    /// The line of an offset.
+    pub(super) fn line(&self, offset: TextSize) -> u32 {
+        self.lines.line(offset.to_usize())
+    }
+
+    /// The line where something begins.
+    pub(super) fn line_of(&self, node: &impl Ranged) -> u32 {
+        self.line(node.start())
+    }
+
+    /// Adds a site.
+    pub(super) fn site(&mut self, kind: SiteKind, lines: Lines, range: TextRange) -> u32 {
+        let node = self.sites.len() as u32;
+        let text = ByteRange { start: range.start().to_u32(), end: range.end().to_u32() };
+        let line = lines.of(12);
+        if matches!(kind, SiteKind::Yield | SiteKind::Await) {
+            self.resume_points.push(node);
+        }
+        self.sites.push(Site { line, kind, text, inlined: self.inlined, lines });
+        self.exceptional.push((node, self.on_exception));
+        self.go_to(node);
+        self.at = Some(node);
+        node
+    }
+
+    pub(super) fn join(&mut self) -> u32 {
+        self.n_joins += 1;
+        JOIN | (self.n_joins - 1)
+    }
+
+    /// Goes on at `node`, too.
+    pub(super) fn go_to(&mut self, node: u32) {
+        self.link(self.at, node);
+    }
+
+    pub(super) fn link(&mut self, from: Option<u32>, to: u32) {
+        if let Some(from) = from {
+            self.normal.push((from, to));
+        }
+    }
+
+    /// Raises again what was caught.
+    pub(super) fn raise_from(&mut self, from: Option<u32>) {
+        if let Some(from) = from {
+            self.exceptional.push((from, self.on_exception));
+        }
+    }
+
+    /// Where two ways meet.
+    pub(super) fn merge(&mut self, one: Option<u32>, other: Option<u32>) -> Option<u32> {
+        match (one, other) {
+            (Some(one), Some(other)) if one != other => {
+                let join = self.join();
+                self.link(Some(one), join);
+                self.link(Some(other), join);
+                Some(join)
+            }
+            (one, other) => one.or(other),
+        }
+    }
+
+    pub(super) fn open_loop(&mut self, on_break: u32, on_continue: u32) {
+        self.blocks.push(Block::Loop { on_break, on_continue });
+    }
+
+    pub(super) fn close_loop(&mut self) {
+        self.blocks.pop();
+    }
+
+    /// Leaves what is around, by way of each `finally`.
+    pub(super) fn jump(&mut self, jump: Jump) {
+        let target = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Block::Finally { entry, jumps } => {
+                if !jumps.contains(&jump) {
+                    jumps.push(jump);
+                }
+                Some(*entry)
+            }
+            Block::Loop { on_break, on_continue } => match jump {
+                Jump::Break => Some(*on_break),
+                Jump::Continue => Some(*on_continue),
+                Jump::Return => None,
+            },
+        });
+        self.go_to(target.unwrap_or(EXIT));
+        self.at = None;
+    }
+
+    /// What follows is left by way of what [`Self::close_finally`] adds, however it is left.
+    pub(super) fn open_finally(&mut self) -> Open {
+        let entry = self.join();
+        self.blocks.push(Block::Finally { entry, jumps: Vec::new() });
+        Open { entry, on_exception: std::mem::replace(&mut self.on_exception, entry) }
+    }
+
+    /// Adds what is done on the way out. `swallows` if it may end an exception.
+    pub(super) fn close_finally(
+        &mut self,
+        open: Open,
+        swallows: bool,
+        last: impl FnOnce(&mut Self),
+    ) {
+        let goes_on = self.at.is_some() || swallows;
+        self.go_to(open.entry);
+        self.on_exception = open.on_exception;
+        let jumps = match self.blocks.pop() {
+            Some(Block::Finally { jumps, .. }) => jumps,
+            _ => Vec::new(),
+        };
+        self.at = Some(open.entry);
+        last(self);
+        let end = self.at;
+        for jump in jumps {
+            self.at = end;
+            self.jump(jump);
+        }
+        self.raise_from(end);
+        self.at = end.filter(|_| goes_on);
+    }
+}

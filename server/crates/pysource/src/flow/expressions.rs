@@ -1,0 +1,563 @@
+//! Expressions.
+
+use ruff_python_ast::{
+    Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare,
+    ExprSubscript, InterpolatedStringElement, Operator,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::builder::Builder;
+use super::lines::Lines;
+use super::scopes::{Code, Loops};
+use super::{Access, BinaryOp, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
+use crate::collect::deeper;
+
+/// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
+const MOST_INLINED: u32 = 8;
+
+impl<'a> Builder<'_, 'a> {
+    pub(super) fn exprs(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) {
+        exprs.into_iter().for_each(|expr| self.expr(expr));
+    }
+
+    /// Evaluates an expression.
+    pub(super) fn expr(&mut self, expr: &'a Expr) {
+        self.evaluated(expr);
+    }
+
+    /// Evaluates an expression. Whether it is a constant that CPython knows when it compiles is returned; then nothing
+    /// happens when it runs.
+    fn evaluated(&mut self, expr: &'a Expr) -> bool {
+        if expr.is_name_expr() || expr.is_literal_expr() {
+            return expr.is_literal_expr();
+        }
+        let outer = (self.here, self.here_310);
+        let line = self.line_of(expr);
+        (self.here, self.here_310) = (line, line);
+        let is_constant = deeper(|| match expr {
+            Expr::BinOp(it) => {
+                let (left, right) = (self.evaluated(&it.left), self.evaluated(&it.right));
+                if !(left && right) {
+                    let op = binary(it.op);
+                    let kind = SiteKind::Operator { op, in_place: false };
+                    self.site(kind, Lines::same(line), it.range);
+                }
+                left && right
+            }
+            Expr::UnaryOp(it) => {
+                let is_constant = self.evaluated(&it.operand);
+                if let Some(kind) = unary(it.op, &it.operand).filter(|_| !is_constant) {
+                    self.site(kind, Lines::same(line), it.range);
+                }
+                is_constant
+            }
+            _ => {
+                self.expr_here(expr, line);
+                false
+            }
+        });
+        (self.here, self.here_310) = outer;
+        is_constant
+    }
+
+    fn expr_here(&mut self, expr: &'a Expr, line: u32) {
+        let lines = Lines::same(line);
+        match expr {
+            Expr::BoolOp(it) => {
+                let decided = self.bool_op(it);
+                self.at = self.merge(self.at, decided);
+            }
+            Expr::Named(it) => self.expr(&it.value),
+            Expr::Lambda(it) => {
+                if let Some(parameters) = &it.parameters {
+                    self.defaults(parameters);
+                }
+            }
+            Expr::If(it) => {
+                let (then, otherwise) = (self.join(), self.join());
+                self.condition(&it.test, then, otherwise);
+                self.at = Some(then);
+                self.expr(&it.body);
+                let end = self.at;
+                self.at = Some(otherwise);
+                self.expr(&it.orelse);
+                self.at = self.merge(end, self.at);
+            }
+            Expr::Dict(it) => {
+                for item in &it.items {
+                    self.exprs(item.key.as_ref());
+                    self.expr(&item.value);
+                    if item.key.is_none() {
+                        self.site(SiteKind::Spread { mapping: true }, lines, item.value.range());
+                    }
+                }
+            }
+            Expr::Set(it) => self.elements(&it.elts, lines),
+            Expr::List(it) => self.elements(&it.elts, lines),
+            Expr::Tuple(it) => self.elements(&it.elts, lines),
+            Expr::ListComp(it) => self.comprehension(self.scopes.number(it)),
+            Expr::SetComp(it) => self.comprehension(self.scopes.number(it)),
+            Expr::DictComp(it) => self.comprehension(self.scopes.number(it)),
+            Expr::Generator(it) => self.comprehension(self.scopes.number(it)),
+            Expr::Await(it) => {
+                self.expr(&it.value);
+                self.awaited(lines, it.range);
+            }
+            Expr::Yield(it) => {
+                self.exprs(it.value.as_deref());
+                self.site(SiteKind::Yield, lines, it.range);
+            }
+            Expr::YieldFrom(it) => {
+                self.expr(&it.value);
+                self.site(SiteKind::Iterate(Iteration::Start), lines, it.range);
+                let next = self.site(SiteKind::Iterate(Iteration::Next), lines, it.range);
+                self.site(SiteKind::Yield, lines, it.range);
+                self.go_to(next);
+                self.at = Some(next);
+            }
+            Expr::Compare(it) => self.compare(it, lines),
+            Expr::Call(it) => self.call(it, line),
+            Expr::FString(it) => self.formatted(it.value.elements(), line, true),
+            Expr::TString(it) => self.formatted(it.value.elements(), line, false),
+            Expr::Attribute(it) => {
+                self.expr(&it.value);
+                self.attribute(it, Access::Load);
+            }
+            Expr::Subscript(it) => {
+                self.expr(&it.value);
+                self.expr(&it.slice);
+                self.subscript(it, Access::Load);
+            }
+            Expr::Starred(it) => self.expr(&it.value),
+            Expr::Slice(it) => {
+                let parts = [&it.lower, &it.upper, &it.step];
+                parts.into_iter().for_each(|part| self.exprs(part.as_deref()));
+            }
+            Expr::BinOp(_)
+            | Expr::UnaryOp(_)
+            | Expr::StringLiteral(_)
+            | Expr::BytesLiteral(_)
+            | Expr::NumberLiteral(_)
+            | Expr::BooleanLiteral(_)
+            | Expr::NoneLiteral(_)
+            | Expr::EllipsisLiteral(_)
+            | Expr::Name(_)
+            | Expr::IpyEscapeCommand(_) => {}
+        }
+    }
+
+    /// Evaluates a condition, and goes to `then` if it holds, else to `otherwise`. As CPython's `compiler_jump_if`.
+    pub(super) fn condition(&mut self, test: &'a Expr, then: u32, otherwise: u32) {
+        deeper(|| self.condition_here(test, then, otherwise));
+        self.at = None;
+    }
+
+    fn condition_here(&mut self, test: &'a Expr, then: u32, otherwise: u32) {
+        match test {
+            Expr::UnaryOp(it) if it.op == ruff_python_ast::UnaryOp::Not => {
+                return self.condition(&it.operand, otherwise, then);
+            }
+            Expr::BoolOp(it) => {
+                let Some((last, others)) = it.values.split_last() else { return };
+                for value in others {
+                    let next = self.join();
+                    match it.op {
+                        BoolOp::And => self.condition(value, next, otherwise),
+                        BoolOp::Or => self.condition(value, then, next),
+                    }
+                    self.at = Some(next);
+                }
+                return self.condition(last, then, otherwise);
+            }
+            Expr::If(it) => {
+                let (body, orelse) = (self.join(), self.join());
+                self.condition(&it.test, body, orelse);
+                self.at = Some(body);
+                self.condition(&it.body, then, otherwise);
+                self.at = Some(orelse);
+                return self.condition(&it.orelse, then, otherwise);
+            }
+            Expr::Compare(it) => {
+                let line = self.line_of(test);
+                self.here_310 = line;
+                if it.ops.len() > 1 {
+                    let lines = Lines::same(line).with(0..=9, self.here);
+                    let holds = self.compare_chain(it, lines, otherwise);
+                    self.link(holds, then);
+                    self.link(self.at, otherwise);
+                    return;
+                }
+                self.expr(test);
+            }
+            _ => match constant_truth(test) {
+                Some(holds) => return self.go_to(if holds { then } else { otherwise }),
+                None => self.expr(test),
+            },
+        }
+        if !is_bool(test) {
+            let lines = Lines::same(self.line_of(test)).with(10..=11, self.here_310);
+            self.site(SiteKind::TruthTest, lines.with(0..=9, self.here), test.range());
+        }
+        self.go_to(then);
+        self.go_to(otherwise);
+    }
+
+    /// A chain of comparisons and truth tests, the last one's too; after each that fails it goes on at `fails`. The
+    /// way goes on from where the last has been tested.
+    fn compare_chain(&mut self, it: &'a ExprCompare, lines: Lines, fails: u32) -> Option<u32> {
+        self.expr(&it.left);
+        for (row, (&op, comparator)) in it.ops.iter().zip(&it.comparators).enumerate() {
+            self.expr(comparator);
+            let range = TextRange::new(it.start(), comparator.end());
+            if let Some(op) = comparison(op) {
+                self.site(SiteKind::Compare(op), lines, range);
+                if !matches!(op, CompareOp::In | CompareOp::NotIn) {
+                    self.site(SiteKind::TruthTest, lines, range);
+                }
+            }
+            if row + 1 < it.ops.len() {
+                self.go_to(fails);
+            }
+        }
+        self.at
+    }
+
+    /// Comparisons for their value.
+    fn compare(&mut self, it: &'a ExprCompare, lines: Lines) {
+        let decided = (it.ops.len() > 1).then(|| self.join());
+        self.expr(&it.left);
+        for (row, (&op, comparator)) in it.ops.iter().zip(&it.comparators).enumerate() {
+            self.expr(comparator);
+            let range = TextRange::new(it.start(), comparator.end());
+            let op = comparison(op);
+            if let Some(op) = op {
+                self.site(SiteKind::Compare(op), lines, range);
+            }
+            if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
+                if op.is_some_and(|op| !matches!(op, CompareOp::In | CompareOp::NotIn)) {
+                    self.site(SiteKind::TruthTest, lines, range);
+                }
+                self.go_to(decided);
+            }
+        }
+        self.at = self.merge(self.at, decided);
+    }
+
+    /// `and` or `or` for its value. The way goes on behind the last operand; where it does once an earlier one has
+    /// decided is returned.
+    fn bool_op(&mut self, it: &'a ExprBoolOp) -> Option<u32> {
+        let decided = self.join();
+        let lines = Lines::same(self.line_of(it));
+        for (row, value) in it.values.iter().enumerate() {
+            let inner = match value {
+                Expr::BoolOp(inner) => deeper(|| self.bool_op(inner)).map(|join| (inner.op, join)),
+                _ => {
+                    self.expr(value);
+                    None
+                }
+            };
+            if let Some((_, join)) = inner {
+                self.at = self.merge(self.at, Some(join));
+            }
+            if row + 1 == it.values.len() {
+                break;
+            }
+            if !is_bool(value) {
+                self.site(SiteKind::TruthTest, lines, value.range());
+            }
+            self.go_to(decided);
+            if let Some((op, join)) = inner {
+                // What decided the inner one is false if it was an `and`, and true if it was an `or`.
+                if op == it.op {
+                    self.link(Some(join), decided);
+                } else {
+                    self.at = self.merge(self.at, Some(join));
+                }
+            }
+        }
+        Some(decided)
+    }
+
+    fn elements(&mut self, elements: &'a [Expr], lines: Lines) {
+        for element in elements {
+            self.expr(element);
+            if element.is_starred_expr() {
+                self.site(SiteKind::Spread { mapping: false }, lines, element.range());
+            }
+        }
+    }
+
+    fn call(&mut self, it: &'a ExprCall, line: u32) {
+        self.expr(&it.func);
+        self.arguments(&it.arguments, line);
+        let (args, keywords) = (&it.arguments.args, &it.arguments.keywords);
+        let spreads = args.iter().any(Expr::is_starred_expr)
+            || keywords.iter().any(|keyword| keyword.arg.is_none());
+        let lines = match &*it.func {
+            Expr::Attribute(method) if !spreads => {
+                let lines = Lines::until(9, line, self.line_of(&method.attr));
+                if keywords.is_empty() { lines } else { lines.with(10..=10, line) }
+            }
+            _ => Lines::same(line),
+        };
+        let values = args.iter().chain(keywords.iter().map(|keyword| &keyword.value));
+        let passes = values.filter_map(|value| match value {
+            Expr::Lambda(it) => self.scopes.number(it),
+            Expr::Generator(it) => self.scopes.number(it),
+            _ => None,
+        });
+        let kind = SiteKind::Call {
+            callee: callee(&it.func),
+            positional: args.len() as u32,
+            keywords: keywords.len() as u32,
+            passes: passes.collect(),
+        };
+        self.site(kind, lines, it.range());
+    }
+
+    /// Arguments of a call or class, from left to right; a lone `*` argument is unpacked by the call itself.
+    pub(super) fn arguments(&mut self, arguments: &'a Arguments, line: u32) {
+        let lines = Lines::same(line);
+        let lone = match &*arguments.args {
+            [Expr::Starred(it)] => Some(it.range),
+            _ => None,
+        };
+        for arg in &arguments.args {
+            self.expr(arg);
+            if arg.is_starred_expr() && lone.is_none() {
+                self.site(SiteKind::Spread { mapping: false }, lines, arg.range());
+            }
+        }
+        for keyword in &arguments.keywords {
+            self.expr(&keyword.value);
+            if keyword.arg.is_none() {
+                self.site(SiteKind::Spread { mapping: true }, lines, keyword.range);
+            }
+        }
+        if let Some(range) = lone {
+            self.site(SiteKind::Spread { mapping: false }, lines, range);
+        }
+    }
+
+    /// An attribute of what has been evaluated.
+    pub(super) fn attribute(&mut self, it: &'a ExprAttribute, access: Access) {
+        let lines = Lines::until(9, self.line_of(it), self.line_of(&it.attr));
+        self.site(SiteKind::Attribute { name: it.attr.to_string(), access }, lines, it.range);
+    }
+
+    /// A subscript of what has been evaluated.
+    pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
+        self.site(SiteKind::Subscript { access }, Lines::same(self.line_of(it)), it.range);
+    }
+
+    /// Awaits what has been evaluated: once, and again each time that the frame is resumed.
+    pub(super) fn awaited(&mut self, lines: Lines, range: TextRange) {
+        let node = self.site(SiteKind::Await, lines, range);
+        self.go_to(node);
+    }
+
+    /// The values in an f-string that begins on `line`, or in a t-string, which does not format them (`formats`).
+    fn formatted(
+        &mut self,
+        elements: impl Iterator<Item = &'a InterpolatedStringElement>,
+        line: u32,
+        formats: bool,
+    ) {
+        for element in elements {
+            let InterpolatedStringElement::Interpolation(it) = element else { continue };
+            self.expr(&it.expression);
+            if let Some(spec) = &it.format_spec {
+                deeper(|| self.spec(&spec.elements, line));
+            }
+            if formats {
+                let lines = Lines::until(11, line, self.line_of(it));
+                self.site(SiteKind::Format, lines, it.range);
+            }
+        }
+    }
+
+    /// The values that a format is made of.
+    fn spec(&mut self, elements: &'a [InterpolatedStringElement], line: u32) {
+        self.formatted(elements.iter(), line, true);
+    }
+
+    /// A comprehension or generator expression where it stands.
+    fn comprehension(&mut self, function: Option<usize>) {
+        let code = function.and_then(|function| Some((function, self.scopes.codes.get(function)?)));
+        let Some((function, &Code::Comprehension(loops))) = code else { return };
+        let Some(first) = loops.generators.first() else { return };
+        self.expr(&first.iter);
+        let line = self.line(loops.range.start());
+        let lines = Lines::until(12, line, self.line_of(&first.iter));
+        self.site(SiteKind::Iterate(Iteration::Start), lines, first.iter.range());
+        let start = self.at;
+        if loops.is_generator {
+            self.site(SiteKind::Generator { function }, Lines::same(line), loops.range);
+            return;
+        }
+        self.site(SiteKind::Comprehension { function }, Lines::same(line), loops.range);
+        if self.n_inlined < MOST_INLINED {
+            let called = std::mem::replace(&mut self.at, start);
+            let outer = self.inlined.replace(function);
+            self.n_inlined += 1;
+            self.steps(&loops);
+            self.n_inlined -= 1;
+            self.inlined = outer;
+            self.at = self.merge(called, self.at);
+        }
+    }
+
+    /// The code of a comprehension: the first iterator is given.
+    pub(super) fn steps(&mut self, loops: &Loops<'a>) {
+        let bracket = self.line(loops.range.start());
+        // Where the outermost loop is left, and where the innermost of those so far takes its next step.
+        let mut end = None;
+        let mut step = None;
+        for generator in loops.generators {
+            let iterable = self.line_of(&generator.iter);
+            let range = generator.iter.range();
+            let mut lines = Lines::until(12, bracket, iterable);
+            if step.is_some() {
+                self.expr(&generator.iter);
+                lines = lines.with(0..=9, iterable);
+                self.site(SiteKind::Iterate(Iteration::Start), lines, range);
+            }
+            let next = self.site(SiteKind::Iterate(Iteration::Next), lines, range);
+            if generator.is_async {
+                self.awaited(lines, range);
+            }
+            match step {
+                None => end = self.at,
+                Some(outer) => self.go_to(outer),
+            }
+            step = Some(next);
+            self.target(&generator.target, Access::Store);
+            for test in &generator.ifs {
+                let holds = self.join();
+                (self.here, self.here_310) = (self.line_of(test), bracket);
+                self.condition(test, holds, next);
+                self.at = Some(holds);
+            }
+        }
+        self.exprs(loops.elements.into_iter().flatten());
+        if let Some(element) = loops.elements[0].filter(|_| loops.is_generator) {
+            let lines = Lines::same(self.line_of(element));
+            self.site(SiteKind::Yield, lines, element.range());
+        }
+        if let Some(next) = step {
+            self.go_to(next);
+        }
+        self.at = end;
+    }
+}
+
+/// What a call names.
+fn callee(func: &Expr) -> Callee {
+    let mut path = Vec::new();
+    let mut rest = func;
+    let is_super = matches!(func, Expr::Attribute(it) if is_super_call(&it.value));
+    loop {
+        rest = match rest {
+            Expr::Attribute(it) => {
+                path.push(it.attr.to_string());
+                &it.value
+            }
+            Expr::Call(it) => {
+                path.push("()".to_owned());
+                &it.func
+            }
+            Expr::Subscript(it) => {
+                path.push("[]".to_owned());
+                &it.value
+            }
+            Expr::Name(it) => {
+                path.push(it.id.to_string());
+                break;
+            }
+            Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_) => {
+                path.push("''".to_owned());
+                break;
+            }
+            _ => {
+                path.push("?".to_owned());
+                break;
+            }
+        }
+    }
+    path.reverse();
+    Callee { path, is_super, is_method: func.is_attribute_expr() }
+}
+
+fn is_super_call(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(it) if matches!(&*it.func, Expr::Name(name) if name.id == "super"))
+}
+
+fn constant_truth(expr: &Expr) -> Option<bool> {
+    match expr {
+        Expr::BooleanLiteral(it) => Some(it.value),
+        Expr::NoneLiteral(_) => Some(false),
+        Expr::EllipsisLiteral(_) => Some(true),
+        Expr::StringLiteral(it) => Some(!it.value.is_empty()),
+        Expr::BytesLiteral(it) => Some(!it.value.is_empty()),
+        Expr::NumberLiteral(it) => match &it.value {
+            ruff_python_ast::Number::Int(value) => Some(*value != 0),
+            ruff_python_ast::Number::Float(value) => Some(*value != 0.0),
+            ruff_python_ast::Number::Complex { real, imag } => Some(*real != 0.0 || *imag != 0.0),
+        },
+        Expr::Name(it) if it.id == "__debug__" => Some(true),
+        _ => None,
+    }
+}
+
+/// Whether the value is a `bool` for sure, the test of which leaves nothing.
+fn is_bool(expr: &Expr) -> bool {
+    match expr {
+        Expr::Compare(it) => it
+            .ops
+            .iter()
+            .all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)),
+        Expr::UnaryOp(it) => it.op == ruff_python_ast::UnaryOp::Not,
+        _ => false,
+    }
+}
+
+fn comparison(op: CmpOp) -> Option<CompareOp> {
+    Some(match op {
+        CmpOp::Eq => CompareOp::Eq,
+        CmpOp::NotEq => CompareOp::NotEq,
+        CmpOp::Lt => CompareOp::Lt,
+        CmpOp::LtE => CompareOp::LtE,
+        CmpOp::Gt => CompareOp::Gt,
+        CmpOp::GtE => CompareOp::GtE,
+        CmpOp::In => CompareOp::In,
+        CmpOp::NotIn => CompareOp::NotIn,
+        CmpOp::Is | CmpOp::IsNot => return None,
+    })
+}
+
+fn unary(op: ruff_python_ast::UnaryOp, operand: &Expr) -> Option<SiteKind> {
+    match op {
+        ruff_python_ast::UnaryOp::Invert => Some(SiteKind::Unary(UnaryOp::Invert)),
+        ruff_python_ast::UnaryOp::UAdd => Some(SiteKind::Unary(UnaryOp::Plus)),
+        ruff_python_ast::UnaryOp::USub => Some(SiteKind::Unary(UnaryOp::Minus)),
+        ruff_python_ast::UnaryOp::Not => (!is_bool(operand)).then_some(SiteKind::TruthTest),
+    }
+}
+
+pub(super) fn binary(op: Operator) -> BinaryOp {
+    match op {
+        Operator::Add => BinaryOp::Add,
+        Operator::Sub => BinaryOp::Sub,
+        Operator::Mult => BinaryOp::Mul,
+        Operator::MatMult => BinaryOp::MatMul,
+        Operator::Div => BinaryOp::Div,
+        Operator::Mod => BinaryOp::Mod,
+        Operator::Pow => BinaryOp::Pow,
+        Operator::LShift => BinaryOp::LShift,
+        Operator::RShift => BinaryOp::RShift,
+        Operator::BitOr => BinaryOp::Or,
+        Operator::BitXor => BinaryOp::Xor,
+        Operator::BitAnd => BinaryOp::And,
+        Operator::FloorDiv => BinaryOp::FloorDiv,
+    }
+}

@@ -1,0 +1,149 @@
+//! The functions of a syntax tree, numbered as in [`crate::Module::functions`].
+
+use std::collections::HashMap;
+
+use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
+use ruff_python_ast::{
+    Arguments, Comprehension, Expr, ExprLambda, ModModule, Pattern, Stmt, StmtClassDef,
+    StmtFunctionDef,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use crate::collect::deeper;
+
+/// The code of a function.
+#[derive(Clone, Copy)]
+pub(super) enum Code<'a> {
+    Module(&'a [Stmt]),
+    Class(&'a StmtClassDef),
+    Def(&'a StmtFunctionDef),
+    Lambda(&'a ExprLambda),
+    Comprehension(Loops<'a>),
+}
+
+/// A comprehension or generator expression.
+#[derive(Clone, Copy)]
+pub(super) struct Loops<'a> {
+    /// With the brackets, a call's where a generator expression has none of its own.
+    pub(super) range: TextRange,
+    /// What is made of each step: one expression, or the key and the value.
+    pub(super) elements: [Option<&'a Expr>; 2],
+    pub(super) generators: &'a [Comprehension],
+    pub(super) is_generator: bool,
+}
+
+/// All functions of a text.
+pub(super) struct Scopes<'a> {
+    pub(super) codes: Vec<Code<'a>>,
+    /// By the address of the tree's node.
+    numbers: HashMap<usize, usize>,
+    /// Whether annotations are not evaluated (`from __future__ import annotations`).
+    pub(super) lazy_annotations: bool,
+    /// Depth of the tree.
+    pub(super) deepest: usize,
+}
+
+impl<'a> Scopes<'a> {
+    pub(super) fn new(module: &'a ModModule) -> Self {
+        let mut walk = Walk {
+            scopes: Self {
+                codes: vec![Code::Module(&module.body)],
+                numbers: HashMap::new(),
+                lazy_annotations: module.body.iter().any(is_lazy_annotations),
+                deepest: 0,
+            },
+            call: None,
+            depth: 0,
+        };
+        walk.visit_body(&module.body);
+        walk.scopes
+    }
+
+    /// The number of the function that is this node of the tree; `None` for one without a name.
+    pub(super) fn number<T>(&self, node: &T) -> Option<usize> {
+        self.numbers.get(&std::ptr::from_ref(node).addr()).copied()
+    }
+
+    fn add<T>(&mut self, node: &T, code: Code<'a>) {
+        self.numbers.insert(std::ptr::from_ref(node).addr(), self.codes.len());
+        self.codes.push(code);
+    }
+}
+
+fn is_lazy_annotations(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::ImportFrom(it) if it.level == 0
+        && it.module.as_ref().is_some_and(|module| module.as_str() == "__future__")
+        && it.names.iter().any(|alias| alias.name.as_str() == "annotations"))
+}
+
+struct Walk<'a> {
+    scopes: Scopes<'a>,
+    /// Where the arguments of the innermost call begin, for generator expressions without brackets.
+    call: Option<TextSize>,
+    depth: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn comprehension<T>(
+        &mut self,
+        node: &T,
+        range: TextRange,
+        elements: [Option<&'a Expr>; 2],
+        generators: &'a [Comprehension],
+        is_generator: bool,
+    ) {
+        let loops = Loops { range, elements, generators, is_generator };
+        self.scopes.add(node, Code::Comprehension(loops));
+    }
+
+    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
+        self.depth += 1;
+        self.scopes.deepest = self.scopes.deepest.max(self.depth);
+        deeper(|| walk(self));
+        self.depth -= 1;
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            Stmt::FunctionDef(it) if !it.name.is_empty() => self.scopes.add(it, Code::Def(it)),
+            Stmt::ClassDef(it) if !it.name.is_empty() => self.scopes.add(it, Code::Class(it)),
+            _ => {}
+        }
+        self.deeper(|this| source_order::walk_stmt(this, stmt));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Lambda(it) => self.scopes.add(it, Code::Lambda(it)),
+            Expr::ListComp(it) => {
+                self.comprehension(it, it.range, [Some(&it.elt), None], &it.generators, false);
+            }
+            Expr::SetComp(it) => {
+                self.comprehension(it, it.range, [Some(&it.elt), None], &it.generators, false);
+            }
+            Expr::DictComp(it) => {
+                let elements = [it.key.as_deref(), Some(&*it.value)];
+                self.comprehension(it, it.range, elements, &it.generators, false);
+            }
+            Expr::Generator(it) => {
+                let start = self.call.filter(|_| !it.parenthesized).unwrap_or(it.start());
+                let range = TextRange::new(start.min(it.start()), it.end());
+                self.comprehension(it, range, [Some(&it.elt), None], &it.generators, true);
+            }
+            _ => {}
+        }
+        self.deeper(|this| source_order::walk_expr(this, expr));
+    }
+
+    fn visit_arguments(&mut self, arguments: &'a Arguments) {
+        let outer = self.call.replace(arguments.start());
+        source_order::walk_arguments(self, arguments);
+        self.call = outer;
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        self.deeper(|this| source_order::walk_pattern(this, pattern));
+    }
+}

@@ -1,0 +1,394 @@
+//! Statements and patterns.
+
+use ruff_python_ast::{
+    Decorator, ExceptHandler, Expr, Parameters, Pattern, Stmt, StmtAnnAssign, StmtAugAssign,
+    StmtClassDef, StmtFor, StmtFunctionDef, StmtIf, StmtMatch, StmtTry, StmtWhile, StmtWith,
+    WithItem,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::builder::{Builder, Jump};
+use super::lines::Lines;
+use super::{Access, CompareOp, Iteration, SiteKind, expressions};
+use crate::collect::deeper;
+
+impl<'a> Builder<'_, 'a> {
+    pub(super) fn body(&mut self, body: &'a [Stmt]) {
+        body.iter().for_each(|stmt| deeper(|| self.stmt(stmt)));
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        let line = match stmt {
+            Stmt::FunctionDef(it) => self.line_of(&it.name),
+            Stmt::ClassDef(it) => self.line_of(&it.name),
+            _ => self.line_of(stmt),
+        };
+        (self.here, self.here_310) = (line, line);
+        match stmt {
+            Stmt::FunctionDef(it) => self.function(it, line),
+            Stmt::ClassDef(it) => self.class(it, line),
+            Stmt::Return(it) => {
+                self.exprs(it.value.as_deref());
+                self.jump(Jump::Return);
+            }
+            Stmt::Delete(it) => it.targets.iter().for_each(|it| self.target(it, Access::Delete)),
+            Stmt::Assign(it) => {
+                self.expr(&it.value);
+                it.targets.iter().for_each(|it| self.target(it, Access::Store));
+            }
+            Stmt::AugAssign(it) => self.augmented(it, line),
+            Stmt::AnnAssign(it) => self.annotated(it),
+            Stmt::For(it) => self.for_loop(it, line),
+            Stmt::While(it) => self.while_loop(it),
+            Stmt::If(it) => self.if_chain(it),
+            Stmt::With(it) => self.with_items(it, &it.items, line),
+            Stmt::Match(it) => self.match_cases(it),
+            Stmt::Raise(it) => {
+                self.exprs(it.exc.as_deref());
+                self.exprs(it.cause.as_deref());
+                self.site(SiteKind::Raise, Lines::same(line), it.range);
+                self.at = None;
+            }
+            Stmt::Try(it) => self.try_block(it),
+            Stmt::Assert(it) => {
+                let (holds, fails) = (self.join(), self.join());
+                self.condition(&it.test, holds, fails);
+                self.at = Some(fails);
+                self.exprs(it.msg.as_deref());
+                self.site(SiteKind::Raise, Lines::same(line), it.range);
+                self.at = Some(holds);
+            }
+            Stmt::Import(it) => {
+                self.site(SiteKind::Import, Lines::same(line), it.range);
+            }
+            Stmt::ImportFrom(it) => {
+                self.site(SiteKind::Import, Lines::same(line), it.range);
+            }
+            Stmt::Expr(it) => self.expr(&it.value),
+            Stmt::Break(_) => self.jump(Jump::Break),
+            Stmt::Continue(_) => self.jump(Jump::Continue),
+            // The value of a type alias is evaluated when somebody asks for it.
+            Stmt::TypeAlias(_)
+            | Stmt::Global(_)
+            | Stmt::Nonlocal(_)
+            | Stmt::Pass(_)
+            | Stmt::IpyEscapeCommand(_) => {}
+        }
+    }
+
+    fn function(&mut self, def: &'a StmtFunctionDef, line: u32) {
+        def.decorator_list.iter().for_each(|it| self.expr(&it.expression));
+        self.defaults(&def.parameters);
+        if !self.scopes.lazy_annotations {
+            let annotations = def.parameters.iter().filter_map(|it| it.annotation());
+            annotations.chain(def.returns.as_deref()).for_each(|it| self.expr(it));
+        }
+        if let Some(function) = self.scopes.number(def) {
+            self.decorate(&def.decorator_list, function, line);
+        }
+    }
+
+    fn class(&mut self, class: &'a StmtClassDef, line: u32) {
+        class.decorator_list.iter().for_each(|it| self.expr(&it.expression));
+        if let Some(arguments) = &class.arguments {
+            self.arguments(arguments, line);
+        }
+        if let Some(function) = self.scopes.number(class) {
+            let head = TextRange::new(class.name.start(), class.name.end());
+            self.site(SiteKind::ClassDef { function }, Lines::same(line), head);
+            self.decorate(&class.decorator_list, function, line);
+        }
+    }
+
+    fn decorate(&mut self, decorators: &[Decorator], function: usize, line: u32) {
+        for decorator in decorators.iter().rev() {
+            let lines = Lines::until(10, line, self.line_of(&decorator.expression));
+            self.site(SiteKind::Decorate { function }, lines, decorator.range);
+        }
+    }
+
+    /// The defaults of parameters, which are evaluated with the definition.
+    pub(super) fn defaults(&mut self, parameters: &'a Parameters) {
+        let positional = parameters.posonlyargs.iter().chain(&parameters.args);
+        positional.chain(&parameters.kwonlyargs).for_each(|it| self.exprs(it.default()));
+    }
+
+    fn augmented(&mut self, it: &'a StmtAugAssign, line: u32) {
+        match &*it.target {
+            Expr::Attribute(target) => {
+                self.expr(&target.value);
+                self.attribute(target, Access::Load);
+            }
+            Expr::Subscript(target) => {
+                self.expr(&target.value);
+                self.expr(&target.slice);
+                self.subscript(target, Access::Load);
+            }
+            _ => {}
+        }
+        self.expr(&it.value);
+        let op = expressions::binary(it.op);
+        self.site(SiteKind::Operator { op, in_place: true }, Lines::same(line), it.range);
+        match &*it.target {
+            Expr::Attribute(target) => self.attribute(target, Access::Store),
+            Expr::Subscript(target) => self.subscript(target, Access::Store),
+            _ => {}
+        }
+    }
+
+    fn annotated(&mut self, it: &'a StmtAnnAssign) {
+        if let Some(value) = &it.value {
+            self.expr(value);
+            self.target(&it.target, Access::Store);
+        } else if let Expr::Attribute(target) = &*it.target {
+            self.expr(&target.value);
+        } else if let Expr::Subscript(target) = &*it.target {
+            self.expr(&target.value);
+            self.expr(&target.slice);
+        }
+        if self.keeps_annotations && !self.scopes.lazy_annotations {
+            self.expr(&it.annotation);
+        }
+    }
+
+    /// Assigns to a target, or deletes it.
+    pub(super) fn target(&mut self, target: &'a Expr, access: Access) {
+        deeper(|| match target {
+            Expr::Attribute(it) => {
+                self.expr(&it.value);
+                self.attribute(it, access);
+            }
+            Expr::Subscript(it) => {
+                self.expr(&it.value);
+                self.expr(&it.slice);
+                self.subscript(it, access);
+            }
+            Expr::Tuple(it) => self.targets(&it.elts, it.range, access),
+            Expr::List(it) => self.targets(&it.elts, it.range, access),
+            Expr::Starred(it) => self.target(&it.value, access),
+            _ => {}
+        });
+    }
+
+    fn targets(&mut self, targets: &'a [Expr], range: TextRange, access: Access) {
+        if access == Access::Store {
+            let n = targets.len() as u32;
+            self.site(SiteKind::Unpack { n }, Lines::same(self.line(range.start())), range);
+        }
+        targets.iter().for_each(|it| self.target(it, access));
+    }
+
+    fn for_loop(&mut self, it: &'a StmtFor, line: u32) {
+        self.expr(&it.iter);
+        let lines = Lines::until(12, line, self.line_of(&*it.iter));
+        self.site(SiteKind::Iterate(Iteration::Start), lines, it.iter.range());
+        let next = self.site(SiteKind::Iterate(Iteration::Next), lines, it.iter.range());
+        if it.is_async {
+            self.awaited(lines, it.iter.range());
+        }
+        let (step, end) = (self.at, self.join());
+        self.open_loop(end, next);
+        self.target(&it.target, Access::Store);
+        self.body(&it.body);
+        self.go_to(next);
+        self.close_loop();
+        self.at = step;
+        self.body(&it.orelse);
+        self.go_to(end);
+        self.at = Some(end);
+    }
+
+    fn while_loop(&mut self, it: &'a StmtWhile) {
+        let (top, step, orelse, end) = (self.join(), self.join(), self.join(), self.join());
+        self.go_to(top);
+        self.at = Some(top);
+        self.condition(&it.test, step, orelse);
+        self.open_loop(end, top);
+        self.at = Some(step);
+        self.body(&it.body);
+        self.go_to(top);
+        self.close_loop();
+        self.at = Some(orelse);
+        self.body(&it.orelse);
+        self.go_to(end);
+        self.at = Some(end);
+    }
+
+    fn if_chain(&mut self, it: &'a StmtIf) {
+        let end = self.join();
+        let mut otherwise = self.branch(&it.test, &it.body, end);
+        for clause in &it.elif_else_clauses {
+            self.at = Some(otherwise);
+            let line = self.line_of(clause);
+            (self.here, self.here_310) = (line, line);
+            if let Some(test) = &clause.test {
+                otherwise = self.branch(test, &clause.body, end);
+            } else {
+                self.body(&clause.body);
+                otherwise = self.join();
+                self.go_to(end);
+            }
+        }
+        self.link(Some(otherwise), end);
+        self.at = Some(end);
+    }
+
+    /// Runs `body` if the test holds, and goes to `end`. Where it goes on if it does not hold is returned.
+    fn branch(&mut self, test: &'a Expr, body: &'a [Stmt], end: u32) -> u32 {
+        let (then, otherwise) = (self.join(), self.join());
+        self.condition(test, then, otherwise);
+        self.at = Some(then);
+        self.body(body);
+        self.go_to(end);
+        otherwise
+    }
+
+    fn with_items(&mut self, with: &'a StmtWith, items: &'a [WithItem], line: u32) {
+        let Some((item, others)) = items.split_first() else { return self.body(&with.body) };
+        (self.here, self.here_310) = (line, line);
+        self.expr(&item.context_expr);
+        let lines = Lines::until(12, line, self.line_of(&item.context_expr));
+        let range = item.context_expr.range();
+        self.site(SiteKind::Enter, lines, range);
+        if with.is_async {
+            self.awaited(lines, range);
+        }
+        let open = self.open_finally();
+        if let Some(target) = &item.optional_vars {
+            self.target(target, Access::Store);
+        }
+        deeper(|| self.with_items(with, others, line));
+        let last = with.body.last().map_or(line, |stmt| self.line_of(stmt));
+        self.close_finally(open, true, |this| {
+            let lines = lines.with(0..=9, last);
+            this.site(SiteKind::Exit, lines, range);
+            if with.is_async {
+                this.awaited(lines, range);
+            }
+        });
+    }
+
+    fn try_block(&mut self, it: &'a StmtTry) {
+        let open = (!it.finalbody.is_empty()).then(|| self.open_finally());
+        if it.handlers.is_empty() {
+            self.body(&it.body);
+            self.body(&it.orelse);
+        } else {
+            let (handlers, end) = (self.join(), self.join());
+            let outer = std::mem::replace(&mut self.on_exception, handlers);
+            self.body(&it.body);
+            self.on_exception = outer;
+            self.body(&it.orelse);
+            let goes_on = self.at.is_some();
+            self.go_to(end);
+            self.at = Some(handlers);
+            let goes_on = self.handlers(it, end) || goes_on;
+            self.at = Some(end).filter(|_| goes_on);
+        }
+        if let Some(open) = open {
+            self.close_finally(open, false, |this| this.body(&it.finalbody));
+        }
+    }
+
+    /// Whether it goes on at `end` behind one of the handlers.
+    fn handlers(&mut self, it: &'a StmtTry, end: u32) -> bool {
+        let mut goes_on = false;
+        for ExceptHandler::ExceptHandler(handler) in &it.handlers {
+            let line = self.line_of(handler);
+            (self.here, self.here_310) = (line, line);
+            self.exprs(handler.type_.as_deref());
+            let tested = self.at;
+            self.body(&handler.body);
+            goes_on |= self.at.is_some();
+            self.go_to(end);
+            let handled = self.at.filter(|_| it.is_star);
+            self.at = self.merge(tested.filter(|_| handler.type_.is_some()), handled);
+        }
+        self.raise_from(self.at);
+        goes_on
+    }
+
+    fn match_cases(&mut self, it: &'a StmtMatch) {
+        self.expr(&it.subject);
+        let end = self.join();
+        for case in &it.cases {
+            let fails = self.join();
+            let line = self.line_of(&case.pattern);
+            (self.here, self.here_310) = (line, line);
+            self.pattern(&case.pattern, fails);
+            if let Some(guard) = &case.guard {
+                let holds = self.join();
+                self.condition(guard, holds, fails);
+                self.at = Some(holds);
+            }
+            self.body(&case.body);
+            self.go_to(end);
+            self.at = Some(fails);
+        }
+        self.go_to(end);
+        self.at = Some(end);
+    }
+
+    /// Goes on if the subject has the pattern, else at `fails`.
+    fn pattern(&mut self, pattern: &'a Pattern, fails: u32) {
+        deeper(|| self.pattern_here(pattern, fails));
+    }
+
+    fn pattern_here(&mut self, pattern: &'a Pattern, fails: u32) {
+        let lines = Lines::same(self.line_of(pattern));
+        match pattern {
+            Pattern::MatchValue(it) => {
+                self.expr(&it.value);
+                self.site(SiteKind::Compare(CompareOp::Eq), lines, it.range);
+                self.site(SiteKind::TruthTest, lines, it.range);
+                self.go_to(fails);
+            }
+            Pattern::MatchSingleton(_) => self.go_to(fails),
+            Pattern::MatchSequence(it) => {
+                self.go_to(fails);
+                self.site(SiteKind::Unpack { n: it.patterns.len() as u32 }, lines, it.range);
+                it.patterns.iter().for_each(|it| self.pattern(it, fails));
+            }
+            Pattern::MatchMapping(it) => {
+                self.go_to(fails);
+                for key in &it.keys {
+                    self.expr(key);
+                }
+                for key in &it.keys {
+                    self.site(SiteKind::Subscript { access: Access::Load }, lines, key.range());
+                    self.go_to(fails);
+                }
+                it.patterns.iter().for_each(|it| self.pattern(it, fails));
+            }
+            Pattern::MatchClass(it) => {
+                self.expr(&it.cls);
+                self.go_to(fails);
+                for keyword in &it.arguments.keywords {
+                    let name = keyword.attr.to_string();
+                    let kind = SiteKind::Attribute { name, access: Access::Load };
+                    self.site(kind, lines, keyword.range);
+                    self.go_to(fails);
+                }
+                it.arguments.patterns.iter().for_each(|it| self.pattern(it, fails));
+                it.arguments.keywords.iter().for_each(|it| self.pattern(&it.pattern, fails));
+            }
+            Pattern::MatchStar(_) => {}
+            Pattern::MatchAs(it) => {
+                if let Some(inner) = &it.pattern {
+                    self.pattern(inner, fails);
+                }
+            }
+            Pattern::MatchOr(it) => {
+                let matched = self.join();
+                for (row, alternative) in it.patterns.iter().enumerate() {
+                    let is_last = row + 1 == it.patterns.len();
+                    let next = if is_last { fails } else { self.join() };
+                    self.pattern(alternative, next);
+                    self.go_to(matched);
+                    self.at = Some(next);
+                }
+                self.at = Some(matched);
+            }
+        }
+    }
+}
