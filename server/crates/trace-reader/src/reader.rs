@@ -169,7 +169,8 @@ impl TraceReader {
             used += self.advance(&carry[used..], carry.len());
             carry.drain(..used);
         }
-        self.retry_at = carry.len() + carry.len().max(LEAST_ADDED);
+        let longest = (self.most_carried + 1).max(carry.len() + 1);
+        self.retry_at = longest.min(carry.len() + carry.len().max(LEAST_ADDED));
         self.carry = carry;
     }
 
@@ -337,7 +338,7 @@ impl TraceReader {
                     offset,
                     "something that is no event was skipped",
                 );
-                self.tables.events += 1;
+                self.lost_bytes += (end - at) as u64;
                 Ok(end)
             }
         }
@@ -353,7 +354,7 @@ impl TraceReader {
         let start = start_of_value(buf, at);
         self.rescanned += bad.saturating_sub(start) as u64;
         let is_spent =
-            self.rescanned > ALWAYS_RESCANNED + MOST_RESCANNED * (self.offset + start as u64);
+            self.rescanned > ALWAYS_RESCANNED + MOST_RESCANNED * (self.offset + bad as u64);
         let resume = if is_spent {
             bad.max(start + 1)
         } else if self.place == Place::Events && buf.get(start) == Some(&b'"') {
@@ -425,4 +426,28 @@ fn start_of_value(buf: &[u8], mut at: usize) -> usize {
 
 fn last_significant(bytes: &[u8]) -> Option<u8> {
     bytes.iter().rev().copied().find(|it| !matches!(it, b' ' | b'\n' | b'\r' | b'\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit is 256 MiB, and here 64 KiB.
+    #[test]
+    fn a_value_that_is_too_long_is_skipped_in_bounded_memory() {
+        let event =
+            r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}"#;
+        let long = format!(r#"{{"ph": "X", "name": "{}", "ts": 1}}"#, "x".repeat(1 << 20));
+        let text = format!("{{\"traceEvents\": [{event}, {long}, {event}]}}");
+        let mut reader = TraceReader { most_carried: 64 << 10, ..TraceReader::new() };
+        for piece in text.as_bytes().chunks(1000) {
+            reader.feed(piece);
+            assert!(reader.carry.len() <= 64 << 10);
+        }
+        let trace = reader.finish();
+        assert_eq!(trace.events, 2);
+        assert_eq!(trace.lost_bytes, long.len() as u64 + 2);
+        let warnings: Vec<&str> = trace.warnings.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(warnings, ["a value that is too long was skipped"]);
+    }
 }

@@ -78,7 +78,11 @@ pub(crate) fn word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
     let rest = buf.get(at..).unwrap_or_default();
     let is_end = |byte: u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
     let len = rest.iter().position(|&it| is_end(it)).ok_or(Stop::More)?;
-    if len == 0 || rest[..len].iter().any(|it| matches!(it, b'"' | b'{' | b'[' | b':')) {
+    if len == 0
+        || rest[..len]
+            .iter()
+            .any(|it| !it.is_ascii_graphic() || matches!(it, b'"' | b'{' | b'[' | b':'))
+    {
         return Err(Stop::Bad(at));
     }
     Ok((&rest[..len], at + len))
@@ -86,14 +90,19 @@ pub(crate) fn word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
 
 /// Skips an object or a list from its opening bracket: the position after its closing one.
 ///
-/// An object that looks like an event cannot be inside another one: there the file lacks a part, and the outer value
-/// must not swallow the rest of the file.
+/// Where the file lacks a part, this must not swallow the rest of it. So it stops at what cannot be: an event inside
+/// another one, a `}` that closes a `[`, a string that is followed by a word (which is what strings and the text
+/// between them look like from the wrong side), a control character.
 fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
     let mut depth = 0_i64;
+    // The bit of a depth says whether the bracket there is a brace; deeper ones than it has bits are not told apart.
+    let mut braces = 0_u64;
+    let bit =
+        |depth: i64| u32::try_from(depth).ok().and_then(|it| 1_u64.checked_shl(it)).unwrap_or(0);
     let mut at = start;
     loop {
         let rest = buf.get(at..).ok_or(Stop::More)?;
-        // Runs without strings and inner objects take one table look-up a byte.
+        // Lists of numbers take one table look-up a byte.
         let mut taken = None;
         for (index, &byte) in rest.iter().enumerate() {
             let change = CHANGE[usize::from(byte)];
@@ -104,19 +113,38 @@ fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
             }
         }
         at += taken.ok_or(Stop::More)?;
+        if depth == 0 {
+            return Ok(at + 1);
+        }
+        depth -= i64::from(STOP);
         match buf[at] {
             b'"' => {
-                depth -= i64::from(STOP);
-                at = string(buf, at)?.1;
+                let end = string(buf, at)?.1;
+                if !can_follow_string(buf, end)? {
+                    return Err(Stop::Bad(end));
+                }
+                at = end;
             }
             b'{' => {
-                depth += 1 - i64::from(STOP);
                 if at > start && starts_event(buf, at)? {
                     return Err(Stop::Bad(at));
                 }
+                depth += 1;
+                braces |= bit(depth);
                 at += 1;
             }
-            _ => return Ok(at + 1),
+            b'}' => {
+                if depth < 64 && braces & bit(depth) == 0 {
+                    return Err(Stop::Bad(at));
+                }
+                braces &= !bit(depth);
+                depth -= 1;
+                at += 1;
+                if depth == 0 {
+                    return Ok(at);
+                }
+            }
+            _ => return Err(Stop::Bad(at)),
         }
     }
 }
@@ -127,10 +155,18 @@ const STOP: i8 = 64;
 /// By how much a byte outside strings changes the depth.
 const CHANGE: [i8; 256] = {
     let mut table = [0; 256];
+    let mut control = 0;
+    while control < b' ' {
+        table[control as usize] = STOP;
+        control += 1;
+    }
+    table[b'\t' as usize] = 0;
+    table[b'\n' as usize] = 0;
+    table[b'\r' as usize] = 0;
     table[b'[' as usize] = 1;
     table[b']' as usize] = -1;
-    table[b'}' as usize] = -1;
     table[b'{' as usize] = STOP;
+    table[b'}' as usize] = STOP;
     table[b'"' as usize] = STOP;
     table
 };

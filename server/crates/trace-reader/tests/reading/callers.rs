@@ -1,0 +1,91 @@
+//! The recorder's side-car.
+
+use profile::StrId;
+use trace_reader::callers::{looks_like_callers, read_callers};
+
+/// The calls, one a line; or why there are none.
+fn dump(text: &str) -> String {
+    let (callers, warnings) = match read_callers(text.as_bytes()) {
+        Ok(it) => it,
+        Err(error) => return format!("error: {error}\n"),
+    };
+    let mut out = String::new();
+    for thread in &callers.threads {
+        out += &format!("thread {}\n", thread.tid);
+        for row in 0..thread.name.len() {
+            let [name, file] =
+                [thread.name[row], thread.file[row]].map(|it| callers.strings.get(it));
+            let file = if thread.file[row] == StrId::NONE { "nowhere" } else { file };
+            out += &format!("{name} at {} from {file}:{}\n", thread.start[row], thread.line[row]);
+        }
+    }
+    for warning in warnings.iter() {
+        out += &format!(
+            "warning {:?} @{} x{}: {}\n",
+            warning.kind, warning.offset, warning.count, warning.message
+        );
+    }
+    out
+}
+
+#[test]
+fn side_cars_and_what_is_wrong_with_them() {
+    let cases = [
+        (
+            r#"{"schema": "perfline.callers/1", "torch": "2.11.0+cu130", "python": "3.11.7",
+                "strings": ["slow_model.py(91): train_step", "run.py", "<built-in \"méthode\">"],
+                "new": {"a": [1, {"b": 2}]},
+                "threads": [{"tid": 4711, "name": [0, 2, 2], "start_ns": [1795248241741670325, 1053, 0],
+                             "file": [1, 1, -1], "line": [9, 862, -1]},
+                            {"tid": "-1", "name": [], "start_ns": [], "file": [], "line": []}]}"#,
+            "thread 4711\n\
+             slow_model.py(91): train_step at 1795248241741670325 from run.py:9\n\
+             <built-in \"méthode\"> at 1795248241741671378 from run.py:862\n\
+             <built-in \"méthode\"> at 1795248241741671378 from nowhere:0\n\
+             thread -1\n",
+        ),
+        (r#"{"schema": "perfline.callers/1", "strings": [], "threads": []}"#, ""),
+        (
+            r#"{"schema": "perfline.callers/1", "strings": ["a"], "threads": [{"tid": 1, "name": [0, 5, 0], "start_ns": [1, 1, 1, 1], "file": [0, 0, 7], "line": [1, 2, 99999999999]}]}"#,
+            "thread 1\na at 1 from a:1\na at 3 from nowhere:0\n\
+             warning Malformed @0 x1: the columns of a thread have different lengths; the rows that all have were read\n\
+             warning Malformed @0 x1: a call whose name is not in the file was left out\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/2"}"#,
+            "error: its schema is \"perfline.callers/2\", and this version reads perfline.callers/1\n",
+        ),
+        ("{}", "error: its schema is \"\", and this version reads perfline.callers/1\n"),
+        (
+            r#"{"schema": "perfline.callers/1", "strings": ["a"#,
+            "error: it ends too early, at byte 47: record the trace again, or delete the side-car\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/1", "strings" 5}"#,
+            "error: damaged at byte 43: record the trace again, or delete the side-car\n",
+        ),
+        ("[]", "error: damaged at byte 0: record the trace again, or delete the side-car\n"),
+        (
+            "",
+            "error: it ends too early, at byte 0: record the trace again, or delete the side-car\n",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(dump(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn side_cars_are_told_by_their_first_bytes() {
+    let cases = [
+        (r#"{"schema":"perfline.callers/1","torch":"2.11"#, true),
+        ("\n { \"schema\" : \"perfline.callers/9\"", true),
+        (r#"{"schema":"perfline.lines/1""#, false),
+        (r#"{"schemaVersion": 1, "#, false),
+        (r#"["schema"]"#, false),
+        ("", false),
+    ];
+    for (prefix, expected) in cases {
+        assert_eq!(looks_like_callers(prefix.as_bytes()), expected, "{prefix}");
+    }
+}

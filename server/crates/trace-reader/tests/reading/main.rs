@@ -1,0 +1,14 @@
+//! What comes out of traces and side-cars: small texts and the tables that they become.
+
+#[cfg(test)]
+mod callers;
+#[cfg(test)]
+mod damage;
+#[cfg(test)]
+mod dump;
+#[cfg(test)]
+mod pieces;
+#[cfg(test)]
+mod reads;
+#[cfg(test)]
+mod recordings;
