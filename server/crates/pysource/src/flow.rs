@@ -6,7 +6,8 @@
 //!
 //! # Evaluation order
 //! As CPython's compiler emits it: the callee, its arguments from left to right, keyword arguments, then the call; the
-//! value, then the targets; of `a[i] = v`, `v`, `a`, `i`, then the store. `and`, `or`, `not` and conditional
+//! value, then the targets; of `a[i] = v`, `v`, `a`, `i`, then the store (up to Python 3.8, `*` and `**` arguments are
+//! unpacked together, at the end; here each in its place). `and`, `or`, `not` and conditional
 //! expressions are branches, with a [`SiteKind::TruthTest`] on each operand that is tested. Up to Python 3.11 the
 //! test of `a and b` in `(a and b) or c` is not done again where `a` has decided it; from 3.12 on it is: the graph has
 //! both ways. Constant conditions (`while True`) have one way only, and constant operands no site.
@@ -38,6 +39,7 @@
 //! | decorator being applied | of the decorator; up to 3.10 of the `def` or `class` |
 //! | class body being run | of the `class` |
 //! | unpacking into targets | where the targets begin |
+//! | guard of a `case` | as a condition; in 3.10 and 3.11 of the innermost pattern tried last |
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -359,7 +361,7 @@ pub enum SiteKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callee {
     /// The names from left to right: `["self", "attn"]`. Parts that have none: `()` for the result of a call, `[]` of a
-    /// subscript, `''` for a string, `?` for any other expression. `self.layers[i](x)` is `["self", "layers", "[]"]`.
+    /// subscript, `''` for a string, `?` for any other expression (and what a chain of more than 32 parts begins with). `self.layers[i](x)` is `["self", "layers", "[]"]`.
     pub path: Vec<String>,
     /// Whether it is a method of `super()`.
     pub is_super: bool,

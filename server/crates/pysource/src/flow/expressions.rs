@@ -15,6 +15,11 @@ use crate::collect::deeper;
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
 const MOST_INLINED: u32 = 8;
 
+/// Longer callees are cut at the front: those of a long chain of calls would be quadratic in the text.
+const LONGEST_PATH: usize = 32;
+/// [`Builder::here`] in a comprehension: its instructions have no line, and get that of the one before.
+const NO_LINE: u32 = 0;
+
 impl<'a> Builder<'_, 'a> {
     pub(super) fn exprs(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) {
         exprs.into_iter().for_each(|expr| self.expr(expr));
@@ -178,10 +183,9 @@ impl<'a> Builder<'_, 'a> {
                 return self.condition(&it.orelse, then, otherwise);
             }
             Expr::Compare(it) => {
-                let line = self.line_of(test);
-                self.here_310 = line;
+                self.here_310 = self.line_of(test);
                 if it.ops.len() > 1 {
-                    let lines = Lines::same(line).with(0..=9, self.here);
+                    let lines = self.lines_of_test(test);
                     let holds = self.compare_chain(it, lines, otherwise);
                     self.link(holds, then);
                     self.link(self.at, otherwise);
@@ -195,11 +199,16 @@ impl<'a> Builder<'_, 'a> {
             },
         }
         if !is_bool(test) {
-            let lines = Lines::same(self.line_of(test)).with(10..=11, self.here_310);
-            self.site(SiteKind::TruthTest, lines.with(0..=9, self.here), test.range());
+            self.site(SiteKind::TruthTest, self.lines_of_test(test), test.range());
         }
         self.go_to(then);
         self.go_to(otherwise);
+    }
+
+    fn lines_of_test(&self, test: &Expr) -> Lines {
+        let line = self.line_of(test);
+        let lines = Lines::same(line).with(10..=11, self.here_310);
+        if self.here == NO_LINE { lines } else { lines.with(0..=9, self.here) }
     }
 
     /// A chain of comparisons and truth tests, the last one's too; after each that fails it goes on at `fails`. The
@@ -288,18 +297,24 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn call(&mut self, it: &'a ExprCall, line: u32) {
-        self.expr(&it.func);
-        self.arguments(&it.arguments, line);
         let (args, keywords) = (&it.arguments.args, &it.arguments.keywords);
         let spreads = args.iter().any(Expr::is_starred_expr)
             || keywords.iter().any(|keyword| keyword.arg.is_none());
-        let lines = match &*it.func {
-            Expr::Attribute(method) if !spreads => {
-                let lines = Lines::until(9, line, self.line_of(&method.attr));
-                if keywords.is_empty() { lines } else { lines.with(10..=10, line) }
+        let mut lines = Lines::same(line);
+        if let Expr::Attribute(method) = &*it.func {
+            self.expr(&method.value);
+            let name = self.line_of(&method.attr);
+            if keywords.is_empty() && !spreads {
+                lines = Lines::until(9, line, name);
+                self.attribute_on(method, Access::Load, lines);
+            } else {
+                self.attribute(method, Access::Load);
+                lines = if spreads { lines } else { Lines::until(10, line, name) };
             }
-            _ => Lines::same(line),
-        };
+        } else {
+            self.expr(&it.func);
+        }
+        self.arguments(&it.arguments, line);
         let values = args.iter().chain(keywords.iter().map(|keyword| &keyword.value));
         let passes = values.filter_map(|value| match value {
             Expr::Lambda(it) => self.scopes.number(it),
@@ -342,6 +357,10 @@ impl<'a> Builder<'_, 'a> {
     /// An attribute of what has been evaluated.
     pub(super) fn attribute(&mut self, it: &'a ExprAttribute, access: Access) {
         let lines = Lines::until(9, self.line_of(it), self.line_of(&it.attr));
+        self.attribute_on(it, access, lines);
+    }
+
+    fn attribute_on(&mut self, it: &'a ExprAttribute, access: Access, lines: Lines) {
         self.site(SiteKind::Attribute { name: it.attr.to_string(), access }, lines, it.range);
     }
 
@@ -410,6 +429,7 @@ impl<'a> Builder<'_, 'a> {
     /// The code of a comprehension: the first iterator is given.
     pub(super) fn steps(&mut self, loops: &Loops<'a>) {
         let bracket = self.line(loops.range.start());
+        (self.here, self.here_310) = (NO_LINE, bracket);
         // Where the outermost loop is left, and where the innermost of those so far takes its next step.
         let mut end = None;
         let mut step = None;
@@ -434,7 +454,6 @@ impl<'a> Builder<'_, 'a> {
             self.target(&generator.target, Access::Store);
             for test in &generator.ifs {
                 let holds = self.join();
-                (self.here, self.here_310) = (self.line_of(test), bracket);
                 self.condition(test, holds, next);
                 self.at = Some(holds);
             }
@@ -458,6 +477,10 @@ fn callee(func: &Expr) -> Callee {
     let is_super = matches!(func, Expr::Attribute(it) if is_super_call(&it.value));
     loop {
         rest = match rest {
+            _ if path.len() == LONGEST_PATH => {
+                path.push("?".to_owned());
+                break;
+            }
             Expr::Attribute(it) => {
                 path.push(it.attr.to_string());
                 &it.value

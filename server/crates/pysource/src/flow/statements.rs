@@ -34,7 +34,13 @@ impl<'a> Builder<'_, 'a> {
             Stmt::Delete(it) => it.targets.iter().for_each(|it| self.target(it, Access::Delete)),
             Stmt::Assign(it) => {
                 self.expr(&it.value);
-                it.targets.iter().for_each(|it| self.target(it, Access::Store));
+                // `a, b = b, a` unpacks what is known to be a tuple.
+                let is_display = it.value.is_tuple_expr() || it.value.is_list_expr();
+                it.targets.iter().for_each(|target| match target {
+                    Expr::Tuple(it) if is_display => self.each_target(&it.elts, Access::Store),
+                    Expr::List(it) if is_display => self.each_target(&it.elts, Access::Store),
+                    _ => self.target(target, Access::Store),
+                });
             }
             Stmt::AugAssign(it) => self.augmented(it, line),
             Stmt::AnnAssign(it) => self.annotated(it),
@@ -175,6 +181,10 @@ impl<'a> Builder<'_, 'a> {
             let n = targets.len() as u32;
             self.site(SiteKind::Unpack { n }, Lines::same(self.line(range.start())), range);
         }
+        self.each_target(targets, access);
+    }
+
+    fn each_target(&mut self, targets: &'a [Expr], access: Access) {
         targets.iter().for_each(|it| self.target(it, access));
     }
 
@@ -313,8 +323,6 @@ impl<'a> Builder<'_, 'a> {
         let end = self.join();
         for case in &it.cases {
             let fails = self.join();
-            let line = self.line_of(&case.pattern);
-            (self.here, self.here_310) = (line, line);
             self.pattern(&case.pattern, fails);
             if let Some(guard) = &case.guard {
                 let holds = self.join();
@@ -335,7 +343,9 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn pattern_here(&mut self, pattern: &'a Pattern, fails: u32) {
-        let lines = Lines::same(self.line_of(pattern));
+        let line = self.line_of(pattern);
+        let lines = Lines::same(line);
+        (self.here, self.here_310) = (line, line);
         match pattern {
             Pattern::MatchValue(it) => {
                 self.expr(&it.value);
