@@ -166,7 +166,7 @@ impl TraceReader {
             self.tables.warnings.add(WarningKind::Malformed, self.offset, message);
             let mut used = self.lose(&carry, 0, carry.len());
             self.offset += used as u64;
-            used += self.advance(&carry[used..], carry.len());
+            used += self.advance(&carry[used..], carry.len() - used);
             carry.drain(..used);
         }
         let longest = (self.most_carried + 1).max(carry.len() + 1);
@@ -218,7 +218,7 @@ impl TraceReader {
     fn advance(&mut self, buf: &[u8], enough: usize) -> usize {
         let mut event = Event::new();
         let mut at = 0;
-        while at < enough {
+        while at < enough.min(buf.len()) {
             match self.step(buf, at, &mut event) {
                 Ok(next) => at = next,
                 Err(Stop::More) => break,
