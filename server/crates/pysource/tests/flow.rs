@@ -1,6 +1,8 @@
 //! The model of a function's flow against what Python does: `flow/recorded.txt` is what `flow/record.py` saw in
 //! Python 3.8 to 3.13 when it ran `flow/snippets*.py`.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
 

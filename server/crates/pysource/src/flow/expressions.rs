@@ -14,7 +14,6 @@ use crate::collect::deeper;
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
 const MOST_INLINED: u32 = 8;
-
 /// Longer callees are cut at the front: those of a long chain of calls would be quadratic in the text.
 const LONGEST_PATH: usize = 32;
 /// [`Builder::here`] in a comprehension: its instructions have no line, and get that of the one before.
