@@ -1,1 +1,40 @@
-//! To be filled.
+//! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, hot lines.
+//!
+//! *Owns*: all wording and all formatting of numbers; what is worth showing; where a recorded line is in the text as
+//! it is now.
+//!
+//! *Never*: has a type of a protocol, or one of the Python parser in a result; reads a file; keeps anything.
+//!
+//! *The tests that say so*: beside each feature, with hints drawn into the source text; `tests/tests/tidy.rs` holds
+//! the dependency list.
+//!
+//! Places are 1-based lines and byte offsets of the text in [`Source::text`].
+
+pub mod numbers;
+
+mod diagnostics;
+mod format;
+mod hints;
+mod hot;
+mod hover;
+mod kernel_name;
+mod lenses;
+mod markdown;
+mod place;
+mod scale;
+mod view;
+
+#[cfg(test)]
+mod testing;
+
+pub use diagnostics::{Diagnostic, RelatedLine, diagnostics};
+pub use format::{Format, PLACEHOLDERS};
+pub use hints::{Hint, hints};
+pub use hot::{HotLine, hot_lines};
+pub use hover::{Hover, hover};
+pub use kernel_name::shorten as shorten_kernel_name;
+pub use lenses::{Lens, lenses};
+pub use place::{Source, fits};
+pub use view::{Charge, Metric, Period, UnknownName, View};
+
+pub use insights::Severity;

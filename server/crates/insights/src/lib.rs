@@ -46,6 +46,8 @@ pub struct Finding {
     pub cost_per_step: Option<Ns>,
     /// How often it happens over the whole recording.
     pub count: u64,
+    /// The steps of all ranks, to give means of what is told for the whole recording; 0 where it has none.
+    pub steps: u64,
     /// `cost` as a share (of 1) of the step, or of the recording where it has no steps.
     pub share: f64,
     /// What only this rule knows.

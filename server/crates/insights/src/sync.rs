@@ -41,6 +41,7 @@ fn finding(place: &LineKey, books: &LineBooks, pace: &Pace, cost: f64, share: f6
         cost: books.sync,
         cost_per_step: (pace.n_steps > 0).then_some(cost.round() as Ns),
         count: books.syncs,
+        steps: pace.n_steps,
         share,
         detail: Detail::Sync {
             waited_for: waits.first().map(|&(line, _)| line.clone()),

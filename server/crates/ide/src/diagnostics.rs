@@ -1,0 +1,217 @@
+//! Findings as diagnostics.
+
+use insights::{Detail, Finding, Severity};
+use ledger::{Evidence, LineKey};
+
+use crate::numbers::{count, duration, percent};
+use crate::place::Source;
+
+/// A finding on a statement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// 1-based line of the finding.
+    pub line: u32,
+    /// Byte offset of the statement's first character.
+    pub start: usize,
+    /// Byte offset of its end.
+    pub end: usize,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Id of the rule.
+    pub code: &'static str,
+    /// One line.
+    pub message: String,
+    /// Lines that have to do with it.
+    pub related: Vec<RelatedLine>,
+    /// What it costs per step in nanoseconds, or in all where the recording has no steps.
+    pub cost_ns: i64,
+    /// The share (of 1) of the step, or of the recording.
+    pub share: f64,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+/// A line that has to do with a diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelatedLine {
+    /// Key of [`ledger::Ledger::files`].
+    pub file: String,
+    /// 1-based: in the text as it is now for the diagnostic's own file, as recorded for others.
+    pub line: u32,
+    /// What it has to do with it.
+    pub message: String,
+}
+
+/// The findings that are about the file, in line order. Lines that were changed or deleted since have none.
+#[must_use]
+pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic> {
+    let placed = source.placed();
+    let mut diagnostics: Vec<Diagnostic> = findings
+        .iter()
+        .filter(|finding| finding.place.file == source.key)
+        .filter_map(|finding| {
+            let placed =
+                placed.iter().find(|it| it.recorded == finding.place.line && !it.is_stale)?;
+            diagnostic(source, finding, placed.line)
+        })
+        .collect();
+    diagnostics.sort_by_key(|it| it.line);
+    diagnostics
+}
+
+fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagnostic> {
+    let statement = source.module.statement_lines(line);
+    let (first, last) =
+        (source.index.line_range(*statement.start())?, source.index.line_range(*statement.end())?);
+    let text = source.text.get(first.start..last.end)?;
+    let start = first.start + (text.len() - text.trim_start().len());
+    let related = finding.related.iter().filter_map(|related| {
+        let time = duration(per(finding, related.time as f64));
+        let message = format!("{} ({time} of device time meanwhile)", related.text);
+        let line = current_line(source, &related.place)?;
+        Some(RelatedLine { file: related.place.file.clone(), line, message })
+    });
+    Some(Diagnostic {
+        line,
+        start,
+        end: first.start + text.trim_end().len(),
+        severity: finding.severity,
+        code: finding.rule,
+        message: message(source, finding),
+        related: related.collect(),
+        cost_ns: finding.cost_per_step.unwrap_or(finding.cost),
+        share: finding.share,
+        remedy: finding.remedy,
+    })
+}
+
+/// What the finding says, as one line of text.
+pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
+    let Detail::Sync { waited_for, idle_after } = &finding.detail;
+    let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
+    let (per_step, times) = match finding.cost_per_step {
+        Some(_) => (" per step", per(finding, finding.count as f64)),
+        None => ("", finding.count as f64),
+    };
+    let place = match finding.evidence {
+        Evidence::Exact => "here",
+        Evidence::Inferred => "here (as far as the order of events tells)",
+        Evidence::Function => "somewhere in this function",
+    };
+    let mut message = format!("{}: the CPU waits {cost}{per_step} {place}", finding.rule);
+    if times > 1.5 {
+        message += &format!(", {} times,", count(times));
+    }
+    match waited_for {
+        Some(line) if *line == finding.place => message += " for kernels of this line",
+        Some(line) if line.file != source.key => {
+            message += &format!(" for kernels of {}:{}", base_name(&line.file), line.line);
+        }
+        Some(line) => {
+            if let Some(line) = current_line(source, line) {
+                message += &format!(" for kernels of line {line}");
+            }
+        }
+        None => {}
+    }
+    message = message.trim_end_matches(',').to_owned();
+    if *idle_after > 0 {
+        message += &format!("; the GPU then idles {}", duration(per(finding, *idle_after as f64)));
+    }
+    let of = if finding.cost_per_step.is_some() { "of the step" } else { "of the recording" };
+    message + &format!(" ({} {of})", percent(finding.share))
+}
+
+/// The mean per step of a sum that belongs to a finding; the sum where the recording has no steps.
+fn per(finding: &Finding, sum: f64) -> f64 {
+    match finding.steps {
+        0 => sum,
+        steps => sum / steps as f64,
+    }
+}
+
+fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {
+    if line.file != source.key {
+        return Some(line.line);
+    }
+    source.map.and_then(|map| map.current(line.line)).map(|carried| carried.line)
+}
+
+/// The last part of a path.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
+
+    fn shown(fixture: &Fixture) -> Vec<String> {
+        let findings = insights::find(&fixture.ledger, &insights::Options::default());
+        let all = diagnostics(&fixture.source(), &findings);
+        let shown = all.iter().map(|it| {
+            let related: Vec<_> =
+                it.related.iter().map(|it| format!("{}: {}", it.line, it.message)).collect();
+            let text = &fixture.text[it.start..it.end];
+            format!("{} {:?} {text:?} {} {related:?}", it.line, it.severity, it.message)
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn a_wait() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        assert_eq!(
+            shown(&fixture),
+            [
+                "5 Warning \"if x.max().item() > 100:\" sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of \
+              line 4; the GPU then idles 3.1 ms (11.7 % of the step) [\"4: launched what was waited for (9 ms of device \
+              time meanwhile)\"]"
+            ]
+        );
+        fixture.edit("class", "import torch\nclass");
+        let moved = shown(&fixture).remove(0);
+        assert!(moved.starts_with("6 Warning") && moved.contains("kernels of line 5"), "{moved}");
+        fixture.edit("            x = torch.relu(layer(x))\n", "");
+        let alone = shown(&fixture).remove(0);
+        assert!(
+            alone.contains("per step here, 10 times; the GPU then") && alone.ends_with("[]"),
+            "{alone}"
+        );
+        fixture.edit("> 100", "> 10");
+        assert_eq!(
+            shown(&fixture),
+            [""; 0],
+            "nobody knows whether a line that was changed still waits"
+        );
+    }
+
+    #[test]
+    fn all_lines_of_a_statement_are_marked() {
+        let text = "def f(x):\n    print(\n        x.item(),\n    )  # é\n    g()\n";
+        let fixture =
+            Fixture::new(text, "thread 10ms\n3 inferred fn=f wait=1ms waits=1 waited=3:1ms\n");
+        assert_eq!(
+            shown(&fixture),
+            [
+                "3 Warning \"print(\\n        x.item(),\\n    )  # é\" sync: the CPU waits 1 ms here (as far as the order of events \
+              tells) for kernels of this line (10 % of the recording) []"
+            ]
+        );
+    }
+
+    #[test]
+    fn only_the_function_is_known() {
+        let fixture = Fixture::new(
+            "def f(x):\n    x.item()\n",
+            "step 1 10ms\n1 function fn=f wait=2ms waits=1\n",
+        );
+        assert_eq!(
+            shown(&fixture),
+            [
+                "1 Warning \"def f(x):\" sync: the CPU waits 2 ms per step somewhere in this function (20 % of the step) []"
+            ]
+        );
+    }
+}

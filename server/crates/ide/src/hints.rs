@@ -1,0 +1,307 @@
+//! One short hint at the end of a line.
+
+use std::ops::RangeInclusive;
+
+use ledger::{Evidence, LineBooks};
+
+use crate::format::Format;
+use crate::hover;
+use crate::numbers::{count, duration};
+use crate::place::{Placed, Source};
+use crate::scale::{Quantity, Scale};
+use crate::view::{Charge, Metric, View};
+
+/// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
+const LONGEST: usize = 43;
+
+/// A hint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// 1-based line.
+    pub line: u32,
+    /// Byte offset of the end of that line.
+    pub offset: usize,
+    /// At most 43 characters.
+    pub label: String,
+    /// More, as Markdown.
+    pub tooltip: String,
+}
+
+/// The hints of `lines`, in line order, one for each line at most.
+#[must_use]
+pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Vec<Hint> {
+    let scale = Scale::new(source.ledger, view);
+    let placed = source.placed();
+    let hints = placed.iter().filter(|it| lines.contains(&it.line)).filter_map(|placed| {
+        let label = label(&scale, &view.format, placed)?;
+        let offset = source.index.line_range(placed.line)?.end;
+        let tooltip = hover::summary(source, &scale, placed);
+        Some(Hint { line: placed.line, offset, label, tooltip })
+    });
+    hints.collect()
+}
+
+fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<String> {
+    let books = &*placed.books;
+    let mark = match (placed.is_stale, books.evidence) {
+        (true, _) => "≈",
+        (false, Evidence::Inferred) => "~",
+        (false, _) => "",
+    };
+    // A function's time must not be taken for that of its `def` line.
+    let whose = if placed.is_function { "in this function: " } else { "" };
+    let room = LONGEST - mark.chars().count() - whose.chars().count();
+    let text = match format {
+        Format::Auto => auto(scale, books, room)?,
+        Format::Template(template) => {
+            scale.notable(scale.primary(), books)?;
+            cut(&template.fill(scale, books)?, room)
+        }
+    };
+    Some(format!("{mark}{whose}{text}"))
+}
+
+/// What is worth showing, the largest first, as far as there is room.
+fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
+    let mut pieces: Vec<Piece> = match scale.metric {
+        // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.
+        Metric::Cuda => [
+            time(scale, books, scale.primary(), Quantity::CudaBackward, "gpu"),
+            wait(scale, books),
+            plain(scale, books, Quantity::Idle, "gpu idle"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        Metric::Cpu => {
+            [time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"), wait(scale, books)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        Metric::Backward => plain(scale, books, scale.primary(), "bwd").into_iter().collect(),
+        Metric::Wait => wait(scale, books).into_iter().collect(),
+        Metric::Idle => plain(scale, books, Quantity::Idle, "gpu idle").into_iter().collect(),
+        Metric::Memory => {
+            let name = if scale.primary() == Quantity::Peak { "at peak" } else { "alloc" };
+            plain(scale, books, scale.primary(), name).into_iter().collect()
+        }
+    };
+    if scale.charge == Charge::Total {
+        // Own waits and idle time are a part of the total, if they are told at all.
+        pieces.truncate(1);
+    }
+    pieces.sort_by(|a, b| b.size.total_cmp(&a.size));
+    let mut text = String::new();
+    for piece in pieces {
+        let longer = if text.is_empty() { piece.text } else { format!("{text} · {}", piece.text) };
+        if longer.chars().count() <= room {
+            text = longer;
+        }
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+struct Piece {
+    /// What it costs, to be compared with the other pieces of the line.
+    size: f64,
+    text: String,
+}
+
+/// `6.3 ms gpu +11 ms bwd`; either part may be missing.
+fn time(
+    scale: &Scale<'_>,
+    books: &LineBooks,
+    forward: Quantity,
+    backward: Quantity,
+    name: &str,
+) -> Option<Piece> {
+    let ahead = scale.notable(forward, books);
+    let back = scale.notable(backward, books);
+    let text = match (ahead, back) {
+        (None, None) => return None,
+        (Some(ahead), None) => format!("{} {name}", duration(ahead)),
+        (Some(ahead), Some(back)) => format!("{} {name} +{} bwd", duration(ahead), duration(back)),
+        (None, Some(back)) => format!("+{} bwd", duration(back)),
+    };
+    Some(Piece { size: ahead.unwrap_or(0.0) + back.unwrap_or(0.0), text })
+}
+
+/// `4.8 ms wait ×10`.
+fn wait(scale: &Scale<'_>, books: &LineBooks) -> Option<Piece> {
+    let size = scale.notable(Quantity::Wait, books)?;
+    let times = scale.value(Quantity::Waits, books).map(|it| format!(" ×{}", count(it)));
+    Some(Piece { size, text: format!("{} wait{}", duration(size), times.unwrap_or_default()) })
+}
+
+fn plain(scale: &Scale<'_>, books: &LineBooks, quantity: Quantity, name: &str) -> Option<Piece> {
+    let size = scale.notable(quantity, books)?;
+    Some(Piece { size, text: format!("{} {name}", scale.text(quantity, size)) })
+}
+
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
+    use crate::view::Period;
+
+    /// The source with its hints after `#`.
+    fn drawn(fixture: &Fixture, view: &View) -> String {
+        let hints = hints(&fixture.source(), view, 1..=u32::MAX);
+        let mut text = String::new();
+        for (line, source) in (1..).zip(fixture.text.lines()) {
+            let of_line: Vec<_> = hints.iter().filter(|hint| hint.line == line).collect();
+            assert!(of_line.len() <= 1, "one hint for each line");
+            text += source;
+            for hint in of_line {
+                assert!(hint.label.chars().count() <= LONGEST, "{}", hint.label);
+                assert_eq!(&fixture.text[hint.offset..][..1], "\n", "at the end of the line");
+                text += &format!(" # {}", hint.label);
+            }
+            text += "\n";
+        }
+        text
+    }
+
+    fn view(metric: Metric) -> View {
+        View { metric: Some(metric), ..View::default() }
+    }
+
+    #[test]
+    fn in_terms_of_the_device() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        check_text(
+            &drawn(&fixture, &View::default()),
+            "
+            class SlowModel(nn.Module):
+                def forward(self, x): # in this function: 1 ms gpu
+                    for layer in self.layers:
+                        x = torch.relu(layer(x)) # 6.3 ms gpu +11 ms bwd
+                        if x.max().item() > 100: # 4.8 ms wait ×10
+                            x = x / 100 # ~1.5 ms gpu
+                    return x
+
+            def step(model, x):
+                loss = model(x).sum()
+                loss.backward() # 11 ms gpu
+                opt.step() # 9.9 ms gpu idle · 1.15 ms gpu
+            ",
+        );
+    }
+
+    #[test]
+    fn other_metrics() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let hints_of = |view: &View| -> Vec<String> {
+            let hints = hints(&fixture.source(), view, 1..=u32::MAX);
+            hints.into_iter().map(|hint| format!("{} {}", hint.line, hint.label)).collect()
+        };
+        assert_eq!(
+            hints_of(&view(Metric::Cpu)),
+            [
+                "4 2 ms cpu +3 ms bwd",
+                "5 5 ms cpu · 4.8 ms wait ×10",
+                "6 ~0.5 ms cpu",
+                "11 12 ms cpu",
+                "12 10 ms cpu"
+            ]
+            .map(|it| it.replace("0.5 ms", "500 µs"))
+        );
+        assert_eq!(hints_of(&view(Metric::Backward)), ["4 11 ms bwd"]);
+        assert_eq!(hints_of(&view(Metric::Wait)), ["5 4.8 ms wait ×10"]);
+        assert_eq!(hints_of(&view(Metric::Idle)), ["12 9.9 ms gpu idle"]);
+        assert_eq!(hints_of(&view(Metric::Memory)), ["4 24 MiB alloc", "6 ~8 MiB alloc"]);
+        let total = View { charge: Charge::Total, ..view(Metric::Cpu) };
+        assert_eq!(hints_of(&total)[3], "10 8 ms cpu");
+        assert_eq!(hints_of(&total)[1], "5 5 ms cpu", "what is waited is a part of it");
+        let step = View { period: Period::Step(2), ..View::default() };
+        assert_eq!(hints_of(&step)[1], "4 6.3 ms gpu", "backward time is not kept by step");
+        let run = View { period: Period::Run, ..View::default() };
+        assert_eq!(hints_of(&run)[1], "4 12.6 ms gpu +22 ms bwd");
+        let high = View { threshold: 0.2, ..View::default() };
+        assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
+        let format = Format::parse("{share}[ +{backward}]").unwrap();
+        assert_eq!(hints_of(&View { format, ..View::default() })[1], "4 15.4 % +11 ms");
+        let format = Format::parse("{cuda} of device time in kernels launched from here").unwrap();
+        let long = hints_of(&View { format, ..View::default() });
+        assert_eq!(long[1], "4 6.3 ms of device time in kernels launched …");
+    }
+
+    #[test]
+    fn edits_carry_hints_and_mark_them() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        fixture.edit("class SlowModel", "import torch\n\nclass SlowModel");
+        fixture.edit("torch.relu(layer(x))", "torch.tanh(layer(x))");
+        fixture.edit("            if x.max().item() > 100:\n                x = x / 100\n", "");
+        check_text(
+            &drawn(&fixture, &View::default()),
+            "
+            import torch
+
+            class SlowModel(nn.Module):
+                def forward(self, x): # in this function: 1 ms gpu
+                    for layer in self.layers:
+                        x = torch.tanh(layer(x)) # ≈6.3 ms gpu +11 ms bwd
+                    return x
+
+            def step(model, x):
+                loss = model(x).sum()
+                loss.backward() # 11 ms gpu
+                opt.step() # 9.9 ms gpu idle · 1.15 ms gpu
+            ",
+        );
+    }
+
+    #[test]
+    fn a_file_that_nobody_knows_the_edits_of_has_numbers_on_its_functions() {
+        let mut fixture = Fixture::new(&TRAIN.replace("def step(", "\n\ndef step("), TRAIN_BOOKS);
+        fixture.map = None;
+        check_text(
+            &drawn(&fixture, &View::default()),
+            "
+            class SlowModel(nn.Module):
+                def forward(self, x): # ≈in this function: 8.82 ms gpu +11 ms bwd
+                    for layer in self.layers:
+                        x = torch.relu(layer(x))
+                        if x.max().item() > 100:
+                            x = x / 100
+                    return x
+
+
+
+            def step(model, x): # ≈in this function: 12.2 ms gpu
+                loss = model(x).sum()
+                loss.backward()
+                opt.step()
+            ",
+        );
+    }
+
+    #[test]
+    fn only_the_lines_that_are_asked_for() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let lines: Vec<u32> = hints(&fixture.source(), &View::default(), 4..=5)
+            .iter()
+            .map(|hint| hint.line)
+            .collect();
+        assert_eq!(lines, [4, 5]);
+    }
+
+    #[test]
+    fn a_decorated_function_has_its_hint_on_the_def() {
+        let fixture = Fixture::new(
+            "@torch.no_grad()\ndef f(x):\n    return x + 1\n",
+            "step 1 10ms\n1 function fn=f cuda=1ms\n",
+        );
+        let expected =
+            "@torch.no_grad()\ndef f(x): # in this function: 1 ms gpu\n    return x + 1\n";
+        assert_eq!(drawn(&fixture, &View::default()), expected);
+    }
+}

@@ -1,0 +1,512 @@
+//! Everything that is known about a line.
+
+use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
+
+use crate::diagnostics::{self, base_name};
+use crate::kernel_name::shorten;
+use crate::lenses::Totals;
+use crate::markdown::{code, escape, table};
+use crate::numbers::{bytes, count, duration, percent};
+use crate::place::{Placed, Source, is_def};
+use crate::scale::{Quantity, Scale};
+use crate::view::{Period, View};
+
+/// Rows of a table at most.
+const MOST_ROWS: usize = 6;
+
+/// What is known about a line, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hover {
+    /// 1-based line.
+    pub line: u32,
+    /// Byte offset of its first character.
+    pub start: usize,
+    /// Byte offset of its end.
+    pub end: usize,
+    /// What is known, as Markdown.
+    pub markdown: String,
+}
+
+/// What is known about `line`; `None` where nothing was charged to it.
+#[must_use]
+pub fn hover(source: &Source<'_>, view: &View, line: u32) -> Option<Hover> {
+    let scale = Scale::new(source.ledger, view);
+    let markdown = match source.at(line) {
+        Some(placed) => of_line(source, &scale, view, &placed),
+        None => of_function(source, &scale, line)?,
+    };
+    let range = source.index.line_range(line)?;
+    let text = source.text.get(range.clone())?;
+    let start = range.start + (text.len() - text.trim_start().len());
+    Some(Hover { line, start, end: start.max(range.start + text.trim_end().len()), markdown })
+}
+
+/// The most important part, for the tooltip of a hint.
+pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    join([title(source, placed), metrics(scale, placed), evidence(source, placed)])
+}
+
+fn of_line(source: &Source<'_>, scale: &Scale<'_>, view: &View, placed: &Placed<'_>) -> String {
+    join([
+        title(source, placed),
+        metrics(scale, placed),
+        steps(scale, placed),
+        waits(source, scale, placed),
+        findings(source, view, placed),
+        kernels(scale, placed),
+        operators(scale, placed),
+        calls(source, scale, placed),
+        memory(scale, placed),
+        evidence(source, placed),
+        coverage(scale),
+    ])
+}
+
+fn join<const N: usize>(sections: [String; N]) -> String {
+    let sections = sections.iter().map(|section| section.trim_end());
+    sections.filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn title(source: &Source<'_>, placed: &Placed<'_>) -> String {
+    let function = match placed.books.function.as_str() {
+        "" => String::new(),
+        name => format!(" · {}", code(name)),
+    };
+    format!("**{}:{}**{function}", escape(base_name(source.key)), placed.line)
+}
+
+/// A table of what the line costs: by itself, as the innermost line of your code, with all below it.
+fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let books = &*placed.books;
+    let value = |quantity: Quantity| scale.value(quantity, books);
+    let cell = |quantity: Option<Quantity>| match quantity.map(|it| (it, value(it))) {
+        Some((quantity, Some(value))) if value > 0.0 => scale.text(quantity, value),
+        // What the ledger does not keep by step is not zero.
+        Some((_, None)) => "–".to_owned(),
+        _ => String::new(),
+    };
+    let rows = [
+        ("CPU", Some(Quantity::CpuSelf), Quantity::CpuOwn, Some(Quantity::CpuTotal)),
+        ("CUDA", Some(Quantity::CudaSelf), Quantity::CudaOwn, Some(Quantity::CudaTotal)),
+        ("CPU, backward of this line", None, Quantity::CpuBackward, None),
+        ("CUDA, backward of this line", None, Quantity::CudaBackward, None),
+        ("wait for the GPU", None, Quantity::Wait, None),
+        ("GPU idle", None, Quantity::Idle, None),
+        ("allocated", None, Quantity::Alloc, None),
+        ("alive at the peak", None, Quantity::Peak, None),
+    ];
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .filter(|&(_, own_self, own, total)| {
+            [own_self, Some(own), total]
+                .into_iter()
+                .flatten()
+                .any(|it| value(it).is_some_and(|value| 0.0 < value))
+        })
+        .map(|(name, own_self, own, total)| {
+            let share = value(own).filter(|&it| 0.0 < it).map(|it| percent(scale.share(own, it)));
+            let mut row = vec![name.to_owned(), cell(own_self), cell(Some(own)), cell(total)];
+            if own == Quantity::Wait
+                && let Some(times) = value(Quantity::Waits).filter(|&it| 0.0 < it)
+            {
+                row[2] += &format!(" ×{}", count(times));
+            }
+            row.push(share.unwrap_or_default());
+            row
+        })
+        .collect();
+    table(&[&scale.period_name(), "self", "own", "total", "share"], &rows)
+}
+
+/// How much the metric differs from step to step.
+fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let quantity = scale.primary();
+    if scale.period == Period::Run || scale.ledger.steps.len() < 2 {
+        return String::new();
+    }
+    let of_step =
+        |&step: &u32| scale.with_period(Period::Step(step)).value(quantity, &placed.books);
+    let Some(values) = scale.ledger.steps.keys().map(of_step).collect::<Option<Vec<f64>>>() else {
+        return String::new();
+    };
+    let (least, most) =
+        values.iter().fold((f64::MAX, 0.0_f64), |(a, b), &it| (a.min(it), b.max(it)));
+    if most == 0.0 {
+        return String::new();
+    }
+    format!(
+        "{} from step to step: {} to {} in {} steps",
+        scale.metric.name(),
+        scale.text(quantity, least),
+        scale.text(quantity, most),
+        values.len()
+    )
+}
+
+fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let mut waits: Vec<_> = placed.books.waits.iter().collect();
+    if waits.is_empty() {
+        return String::new();
+    }
+    waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    let waits = waits.iter().take(3).map(|(line, time)| {
+        format!("{} ({})", line_name(source, line), duration(scale.mean(**time as f64)))
+    });
+    let mut text = format!("Waits for the kernels of {}", waits.collect::<Vec<_>>().join(", "));
+    if placed.books.idle_after_sync > 0 {
+        let idle = scale.mean(placed.books.idle_after_sync as f64);
+        text += &format!("; afterwards the GPU idles {}", duration(idle));
+    }
+    text + "."
+}
+
+/// What is wrong with the line, and what to do about it.
+fn findings(source: &Source<'_>, view: &View, placed: &Placed<'_>) -> String {
+    let options = insights::Options { threshold: view.threshold };
+    let findings = insights::find(source.ledger, &options);
+    let of_line = findings.iter().filter(|finding| {
+        finding.place.file == source.key
+            && finding.place.line == placed.recorded
+            && !placed.is_stale
+    });
+    let texts = of_line.map(|finding| {
+        format!("**{}** {}", escape(&diagnostics::message(source, finding)), escape(finding.remedy))
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let mut kernels: Vec<(&KernelKey, &Kernel)> = placed.books.kernel_table.iter().collect();
+    kernels.sort_by_key(|&(key, kernel)| (std::cmp::Reverse(kernel.total), key));
+    let row = |&(key, kernel): &(&KernelKey, &Kernel)| {
+        let mean = kernel.total as f64 / kernel.calls.max(1) as f64;
+        let shape = if key.grid == [0; 3] {
+            String::new()
+        } else {
+            format!("{} × {}", extent(key.grid), extent(key.block))
+        };
+        // Tenths of a percent, weighted by duration.
+        let occupancy = kernel.occupancy_time as f64 / kernel.total.max(1) as f64 / 1000.0;
+        vec![
+            code(&shorten(&key.name)),
+            count(scale.mean(kernel.calls as f64)),
+            duration(scale.mean(kernel.total as f64)),
+            duration(mean),
+            duration(kernel.max as f64),
+            shape,
+            if 0.0 < occupancy { percent(occupancy) } else { String::new() },
+        ]
+    };
+    let rows: Vec<Vec<String>> = kernels.iter().take(MOST_ROWS).map(row).collect();
+    let head =
+        ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
+    table(&head, &rows)
+        + &rest(kernels.iter().skip(MOST_ROWS).map(|(_, kernel)| scale.mean(kernel.total as f64)))
+}
+
+fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let mut operators: Vec<_> = placed.books.operators.iter().collect();
+    operators.sort_by_key(|&(name, operator)| {
+        (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
+    });
+    let rows = operators.iter().take(MOST_ROWS).map(|(name, operator)| {
+        let device = scale.mean(operator.cuda as f64);
+        vec![
+            code(name),
+            count(scale.mean(operator.calls as f64)),
+            duration(scale.mean(operator.cpu as f64)),
+            if 0.0 < device { duration(device) } else { String::new() },
+        ]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    table(&["operator", "calls", "CPU", "CUDA"], &rows)
+        + &rest(
+            operators.iter().skip(MOST_ROWS).map(|(_, operator)| scale.mean(operator.cpu as f64)),
+        )
+}
+
+/// What a table leaves out.
+fn rest(times: impl Iterator<Item = f64>) -> String {
+    let (n, sum) = times.fold((0, 0.0), |(n, sum), time| (n + 1, sum + time));
+    if n == 0 { String::new() } else { format!("\nand {n} more with {}\n", duration(sum)) }
+}
+
+/// Where the function was called from, and what the line calls.
+fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let mut callers: Vec<_> = placed.books.callers.iter().collect();
+    callers.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    let mut callees: Vec<_> = placed.books.callees.iter().collect();
+    callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
+    let callers = callers.iter().take(MOST_ROWS).map(|(line, time)| {
+        format!("{} ({})", line_name(source, line), duration(scale.mean(**time as f64)))
+    });
+    let callees = callees.iter().take(MOST_ROWS).map(|(name, call)| {
+        let times = count(scale.mean(call.calls as f64));
+        format!("{} ×{times} ({})", code(&callee_name(name)), duration(scale.mean(call.cpu as f64)))
+    });
+    let list = |what: &str, items: Vec<String>| match items.is_empty() {
+        true => String::new(),
+        false => format!("{what} {}", items.join(", ")),
+    };
+    join([list("Called from", callers.collect()), list("Calls", callees.collect())])
+}
+
+/// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
+fn callee_name(name: &str) -> String {
+    if let Some((place, function)) = name.rsplit_once("): ")
+        && let Some((path, line)) = place.rsplit_once('(')
+    {
+        return format!("{function} ({}:{line})", base_name(path));
+    }
+    let built_in =
+        name.strip_prefix("<built-in method ").or(name.strip_prefix("<built-in function "));
+    if let Some(rest) = built_in {
+        return rest.split([' ', '>']).next().unwrap_or(rest).to_owned();
+    }
+    name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
+}
+
+fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+    let rows = placed.books.allocations.iter().map(|(device, it)| {
+        let size = |value: f64| if value == 0.0 { String::new() } else { bytes(value) };
+        vec![
+            code(device),
+            count(scale.mean(it.allocs as f64)),
+            size(scale.mean(it.alloc as f64)),
+            size(it.peak as f64),
+            size(it.live as f64),
+        ]
+    });
+    table(
+        &["memory", "allocations", "allocated", "at the peak", "at the end"],
+        &rows.collect::<Vec<_>>(),
+    )
+}
+
+/// How the line is known.
+fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> String {
+    let name = code(&placed.books.function);
+    let known = match placed.books.evidence {
+        _ if source.map.is_none() => format!(
+            "The text that ran is not at hand, or was changed since: this is what all lines of {name} cost together."
+        ),
+        Evidence::Exact => "The recording names this line.".to_owned(),
+        Evidence::Inferred => {
+            "Inferred: the line follows from the source and the order of events.".to_owned()
+        }
+        Evidence::Function => format!(
+            "Only the function is known, not the line: this is what happens somewhere in {name}, in addition to what its lines show."
+        ),
+    };
+    match (placed.is_stale, source.map.is_some()) {
+        (true, true) => format!("{known} It was changed since: the numbers are those of before."),
+        _ => known,
+    }
+}
+
+/// How much of the recording stands on lines.
+fn coverage(scale: &Scale<'_>) -> String {
+    let unattributed = scale.ledger.unattributed.sum();
+    let share = |book: Book, name: &str| {
+        let total = scale.ledger.totals.get(book);
+        let missing = unattributed.get(book) as f64 / total as f64;
+        (total != 0).then(|| format!("{} of {name}", percent(1.0 - missing)))
+    };
+    let shares = [
+        share(Book::Cpu, "CPU time"),
+        share(Book::Cuda, "CUDA time"),
+        share(Book::Alloc, "allocated bytes"),
+    ];
+    let shares: Vec<String> = shares.into_iter().flatten().collect();
+    if shares.is_empty() { String::new() } else { format!("On lines: {}.", shares.join(", ")) }
+}
+
+/// What a function costs, for its `def` line where that has no numbers of its own.
+fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<String> {
+    let functions = source.module.functions();
+    let function = functions.iter().find(|it| is_def(it) && it.def_line == line)?;
+    let mean = match scale.period {
+        Period::Step(_) => scale.with_period(Period::Mean),
+        _ => scale.clone(),
+    };
+    let lines = function.first_line..=function.last_line;
+    let totals = Totals::of(&mean, source, &source.placed(), &lines, &function.name);
+    let at_least = if totals.is_recursive { "≥ " } else { "" };
+    let row = |name: &str, quantity: Quantity, value: f64, at_least: &str| {
+        let share = percent(mean.share(quantity, value));
+        (0.0 < value).then(|| {
+            vec![name.to_owned(), format!("{at_least}{}", mean.text(quantity, value)), share]
+        })
+    };
+    let rows = [
+        row("CPU", Quantity::CpuTotal, totals.cpu, at_least),
+        row("CUDA", Quantity::CudaTotal, totals.cuda, at_least),
+        row("wait for the GPU", Quantity::Wait, totals.wait, ""),
+        row("memory", mean.primary(), totals.memory, ""),
+    ];
+    let rows: Vec<Vec<String>> = rows.into_iter().flatten().collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let title = format!(
+        "**{}:{line}** · {}",
+        escape(base_name(source.key)),
+        code(&function.qualified_name)
+    );
+    let table = table(&[&mean.period_name(), "the whole function", "share"], &rows);
+    Some(join([title, table, coverage(scale)]))
+}
+
+/// A line as readers find it: `line 17` in this file, `model.py:17` in another.
+fn line_name(source: &Source<'_>, line: &LineKey) -> String {
+    if line.file != source.key {
+        return code(&format!("{}:{}", base_name(&line.file), line.line));
+    }
+    match source.map.map(|map| map.current(line.line)) {
+        Some(Some(carried)) => format!("line {}", carried.line),
+        Some(None) => "a line that is gone".to_owned(),
+        None => format!("line {} as recorded", line.line),
+    }
+}
+
+/// `64`, `64,2`: without ones at the end.
+fn extent([x, y, z]: [u32; 3]) -> String {
+    match (y, z) {
+        (0 | 1, 0 | 1) => format!("{x}"),
+        (_, 0 | 1) => format!("{x},{y}"),
+        _ => format!("{x},{y},{z}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
+
+    fn text(fixture: &Fixture, line: u32) -> String {
+        hover(&fixture.source(), &View::default(), line)
+            .map_or("nothing\n".to_owned(), |it| it.markdown + "\n")
+    }
+
+    #[test]
+    fn a_line_with_kernels() {
+        check_text(
+            &text(&Fixture::new(TRAIN, TRAIN_BOOKS), 4),
+            "
+            **train.py:4** · `SlowModel.forward`
+
+            | per step | self | own | total | share |
+            | :-- | --: | --: | --: | --: |
+            | CPU | 2 ms | 2 ms | 2 ms | 4.88 % |
+            | CUDA |  | 6.3 ms | 6.3 ms | 15.4 % |
+            | CPU, backward of this line |  | 3 ms |  | 7.32 % |
+            | CUDA, backward of this line |  | 11 ms |  | 26.8 % |
+            | allocated |  | 24 MiB |  | 75 % |
+
+            cuda from step to step: 6.3 ms to 6.3 ms in 2 steps
+
+            | kernel, copy or fill | calls | total | mean | max | grid × block | occupancy |
+            | :-- | --: | --: | --: | --: | --: | --: |
+            | `relu` | 40 | 6.3 ms | 158 µs | 200 µs | 64 × 128 | 62.5 % |
+
+            Called from line 10 (8 ms)
+
+            Calls `relu` ×20 (2 ms)
+
+            The recording names this line.
+
+            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            ",
+        );
+    }
+
+    #[test]
+    fn a_line_that_waits() {
+        check_text(
+            &text(&Fixture::new(TRAIN, TRAIN_BOOKS), 5),
+            "
+            **train.py:5** · `SlowModel.forward`
+
+            | per step | self | own | total | share |
+            | :-- | --: | --: | --: | --: |
+            | CPU | 5 ms | 5 ms | 5 ms | 12.2 % |
+            | CUDA |  | 20 µs |  | 0.0488 % |
+            | wait for the GPU |  | 4.8 ms ×10 |  | 11.7 % |
+
+            cuda from step to step: 20 µs to 20 µs in 2 steps
+
+            Waits for the kernels of line 4 (9 ms), line 5 (10 µs); afterwards the GPU idles 3.1 ms.
+
+            **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4; the GPU then idles 3.1 ms \\(11.7 % of the step\\)** A number is read from the device \\(.item\\(\\), float\\(\\), bool\\(\\), if, print\\). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
+
+            | operator | calls | CPU | CUDA |
+            | :-- | --: | --: | --: |
+            | `aten::item` | 10 | 5 ms |  |
+
+            The recording names this line.
+
+            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            ",
+        );
+    }
+
+    #[test]
+    fn how_the_line_is_known() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let last = |fixture: &Fixture, line| {
+            let text = text(fixture, line);
+            text.lines().rev().nth(2).unwrap_or("").to_owned()
+        };
+        assert_eq!(
+            last(&fixture, 6),
+            "Inferred: the line follows from the source and the order of events."
+        );
+        assert!(last(&fixture, 2).starts_with("Only the function is known, not the line"));
+        fixture.edit("opt.step()", "optimizer.step()");
+        assert_eq!(
+            last(&fixture, 12),
+            "The recording names this line. It was changed since: the numbers are those of before."
+        );
+        fixture.map = None;
+        assert!(last(&fixture, 2).starts_with("The text that ran is not at hand"));
+        assert_eq!(text(&fixture, 1), "nothing\n");
+    }
+
+    #[test]
+    fn a_function() {
+        check_text(
+            &text(&Fixture::new(TRAIN, TRAIN_BOOKS), 9),
+            "
+            **train.py:9** · `step`
+
+            | per step | the whole function | share |
+            | :-- | --: | --: |
+            | CPU | 30 ms | 73.2 % |
+            | CUDA | 8.8 ms | 21.5 % |
+
+            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            ",
+        );
+    }
+
+    #[test]
+    fn the_range_is_the_text_of_the_line() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let hover = hover(&fixture.source(), &View::default(), 11).unwrap();
+        assert_eq!(&fixture.text[hover.start..hover.end], "loss.backward()");
+    }
+
+    #[test]
+    fn names_of_callees() {
+        let rows = [
+            ("torch/nn/modules/linear.py(114): forward", "forward (linear.py:114)"),
+            ("<built-in method item of Tensor object at 0x7f0>", "item"),
+            ("<built-in function len>", "len"),
+            ("nn.Module: Linear_0", "Linear_0"),
+            ("<method 'x' of 'y' objects>", "<method 'x' of 'y' objects>"),
+        ];
+        for (name, short) in rows {
+            assert_eq!(callee_name(name), short);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What functions and loops cost, above them.
+
+use std::ops::RangeInclusive;
+
+use ledger::LineKey;
+use pysource::LoopKind;
+
+use crate::numbers::{bytes, count, duration, percent};
+use crate::place::{Placed, Source, is_def};
+use crate::scale::{Quantity, Scale};
+use crate::view::{Metric, Period, View};
+
+/// A line of text above a function or loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lens {
+    /// 1-based line that it stands above: the `def`, `for` or `while`.
+    pub line: u32,
+    /// What it says.
+    pub title: String,
+    /// First and last line of what it is about.
+    pub lines: RangeInclusive<u32>,
+}
+
+/// The lenses of a file in line order: on functions and loops that are above the threshold.
+#[must_use]
+pub fn lenses(source: &Source<'_>, view: &View) -> Vec<Lens> {
+    // Totals are not kept by step.
+    let is_of_one_step = matches!(view.period, Period::Step(_));
+    let mean =
+        View { period: if is_of_one_step { Period::Mean } else { view.period }, ..view.clone() };
+    let scale = Scale::new(source.ledger, &mean);
+    let of = if is_of_one_step { "of the mean step" } else { scale.whole_name() };
+    let placed = source.placed();
+    let mut lenses = Vec::new();
+    for function in source.module.functions().iter().filter(|it| is_def(it)) {
+        let lines = function.first_line..=function.last_line;
+        let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
+        if let Some(costs) = totals.text(&scale, view.threshold, of) {
+            let title = format!("{}{}: {costs}", totals.mark(), function.name);
+            lenses.push(Lens { line: function.def_line, title, lines });
+        }
+    }
+    for it in source.module.loops().iter().filter(|it| it.kind != LoopKind::Comprehension) {
+        let Some(function) = source.module.functions().get(it.function) else { continue };
+        let lines = it.header_line..=it.last_line;
+        let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
+        if let Some(costs) = totals.text(&scale, view.threshold, of) {
+            lenses.push(Lens {
+                line: it.header_line,
+                title: format!("{}loop: {costs}", totals.mark()),
+                lines,
+            });
+        }
+    }
+    lenses.sort_by_key(|lens| lens.line);
+    lenses
+}
+
+/// What the lines of a function, or of a part of it, cost together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Totals {
+    pub(crate) cpu: f64,
+    pub(crate) cuda: f64,
+    pub(crate) wait: f64,
+    pub(crate) memory: f64,
+    pub(crate) kernels: f64,
+    /// Whether a function calls itself, so that its lines are on the stack together and no sum is right: the times are
+    /// then those of the line with most, which is less than the whole.
+    pub(crate) is_recursive: bool,
+    is_stale: bool,
+}
+
+impl Totals {
+    /// Of the lines among `lines` that belong to the function `name`: without those of functions inside of it.
+    ///
+    /// At any instant a function that does not call itself stands in a stack with one of its lines, so the totals of
+    /// its lines add up.
+    pub(crate) fn of(
+        scale: &Scale<'_>,
+        source: &Source<'_>,
+        placed: &[Placed<'_>],
+        lines: &RangeInclusive<u32>,
+        name: &str,
+    ) -> Self {
+        let is_in = |it: &&Placed<'_>| {
+            lines.contains(&it.line) && crate::place::last_name(&it.books.function) == name
+        };
+        let inside: Vec<&Placed<'_>> = placed.iter().filter(is_in).collect();
+        let calls_itself = |caller: &LineKey| {
+            caller.file == source.key && inside.iter().any(|placed| placed.recorded == caller.line)
+        };
+        let mut totals = Self {
+            is_recursive: inside.iter().any(|placed| placed.books.callers.keys().any(calls_itself)),
+            ..Self::default()
+        };
+        for placed in inside {
+            let value = |quantity| scale.value(quantity, &placed.books).unwrap_or(0.0);
+            let (cpu, cuda) = (value(Quantity::CpuTotal), value(Quantity::CudaTotal));
+            if totals.is_recursive {
+                totals.cpu = totals.cpu.max(cpu);
+                totals.cuda = totals.cuda.max(cuda);
+            } else {
+                totals.cpu += cpu;
+                totals.cuda += cuda;
+            }
+            totals.wait += value(Quantity::Wait);
+            totals.kernels += value(Quantity::Kernels);
+            if scale.metric == Metric::Memory {
+                totals.memory += value(scale.primary());
+            }
+            totals.is_stale |= placed.is_stale;
+        }
+        totals
+    }
+
+    fn mark(&self) -> &'static str {
+        if self.is_stale { "≈" } else { "" }
+    }
+
+    /// The costs; `None` where they are below the threshold.
+    fn text(&self, scale: &Scale<'_>, threshold: f64, of: &str) -> Option<String> {
+        let at_least = if self.is_recursive { "≥ " } else { "" };
+        if scale.metric == Metric::Memory {
+            let share = scale.share(scale.primary(), self.memory);
+            let text = format!("{} {of} · {}", percent(share), bytes(self.memory));
+            return (0.0 < self.memory && threshold <= share).then_some(text);
+        }
+        let share = scale.share(Quantity::CpuTotal, self.cpu);
+        let device_share = scale.share(Quantity::CudaTotal, self.cuda);
+        if share.max(device_share) <= 0.0 || share.max(device_share) < threshold {
+            return None;
+        }
+        let mut text = format!("{at_least}{} {of}", percent(share));
+        if 0.0 < self.cuda {
+            text += &format!(" · {at_least}{} gpu", duration(self.cuda));
+        }
+        if 0.0 < self.kernels {
+            text += &format!(" · {} kernels launched here", count(self.kernels));
+        }
+        if 0.0 < self.wait {
+            text += &format!(" · {} wait", duration(self.wait));
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
+
+    fn titles(fixture: &Fixture, view: &View) -> Vec<String> {
+        let lenses = lenses(&fixture.source(), view);
+        lenses
+            .into_iter()
+            .map(|lens| format!("{} {} {:?}", lens.line, lens.title, lens.lines))
+            .collect()
+    }
+
+    #[test]
+    fn functions_and_loops() {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        assert_eq!(
+            titles(&fixture, &View::default()),
+            [
+                "2 forward: 18.3 % of the step · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 2..=7",
+                "3 loop: 18.3 % of the step · 6.3 ms gpu · 40 kernels launched here · 4.8 ms wait 3..=6",
+                "9 step: 73.2 % of the step · 8.8 ms gpu 9..=12",
+            ]
+        );
+        let of_step = titles(&fixture, &View { period: Period::Step(1), ..View::default() });
+        assert!(of_step[0].contains("18.3 % of the mean step"), "{of_step:?}");
+        let high = View { threshold: 0.2, ..View::default() };
+        assert_eq!(titles(&fixture, &high).len(), 1, "below the threshold nothing is shown");
+        let memory = View { metric: Some(Metric::Memory), ..View::default() };
+        assert_eq!(
+            titles(&fixture, &memory),
+            [
+                "2 forward: 100 % of the allocated bytes · 32 MiB 2..=7",
+                "3 loop: 100 % of the allocated bytes · 32 MiB 3..=6"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_function_that_calls_itself_is_not_counted_twice() {
+        let fixture = Fixture::new(
+            "def f(n):\n    if n:\n        f(n - 1)\n    g()\n",
+            "step 1 10ms\n3 fn=f cpu=1ms cpu_total=6ms caller=3:2ms\n4 fn=f cpu_total=5ms\n",
+        );
+        assert_eq!(titles(&fixture, &View::default()), ["1 f: ≥ 60 % of the step 1..=4"]);
+    }
+
+    #[test]
+    fn inner_functions_are_not_part_of_the_outer_one() {
+        let fixture = Fixture::new(
+            "def f():\n    def g():\n        h()\n    g()\n",
+            "step 1 10ms\n3 fn=f.g cpu=1ms cpu_total=4ms\n4 fn=f cpu_total=5ms\n",
+        );
+        let expected = ["1 f: 50 % of the step 1..=4", "2 g: 40 % of the step 2..=3"];
+        assert_eq!(titles(&fixture, &View::default()), expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! Where recorded lines are in the text as it is now.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use ledger::{Evidence, Ledger, LineBooks, LineKey};
+use pysource::{Function, FunctionKind, LineIndex, LineMap, Module};
+
+/// A file as it is now, and what was recorded of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The books.
+    pub ledger: &'a Ledger,
+    /// Which file this is: its key in [`Ledger::files`].
+    pub key: &'a str,
+    /// The text as it is now.
+    pub text: &'a str,
+    /// Index of `text`.
+    pub index: &'a LineIndex,
+    /// What `text` says.
+    pub module: &'a Module,
+    /// From the text that ran to `text`; `None` where the text that ran is not known, so that numbers can only stand
+    /// on the definition of their function.
+    pub map: Option<&'a LineMap>,
+}
+
+/// A recorded line where it is now.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed<'a> {
+    /// 1-based line in the text as it is now.
+    pub(crate) line: u32,
+    /// 1-based line in the text that ran.
+    pub(crate) recorded: u32,
+    /// What was charged.
+    pub(crate) books: Cow<'a, LineBooks>,
+    /// Whether the line was changed since.
+    pub(crate) is_stale: bool,
+    /// Whether the books are those of a function of which no line, or no line any more, is known.
+    pub(crate) is_function: bool,
+}
+
+/// The lines of `ledger` in a file.
+pub(crate) fn lines_of<'a>(
+    ledger: &'a Ledger,
+    file: &str,
+) -> impl Iterator<Item = (&'a LineKey, &'a LineBooks)> + use<'a> {
+    let key = |line| LineKey { file: file.to_owned(), line };
+    ledger.lines.range(key(0)..=key(u32::MAX))
+}
+
+/// Whether the functions that the ledger names for the lines of `file` are on these lines of `module`: whether a file
+/// that was found by its name alone may be the one that ran.
+#[must_use]
+pub fn fits(ledger: &Ledger, file: &str, module: &Module) -> bool {
+    let mut lines = lines_of(ledger, file).peekable();
+    lines.peek().is_some()
+        && lines.all(|(key, books)| {
+            let name = last_name(&books.function);
+            name.starts_with('<')
+                || module.functions().iter().any(|it| it.name == name && it.contains(key.line))
+        })
+}
+
+impl<'a> Source<'a> {
+    /// The recorded lines that are still there, in line order, one for each line.
+    pub(crate) fn placed(&self) -> Vec<Placed<'a>> {
+        let mut placed: BTreeMap<u32, Placed<'a>> = BTreeMap::new();
+        let lines = match self.map {
+            Some(map) => self.carried(map),
+            None => self.folded(),
+        };
+        for line in lines {
+            // A definition and its decorators may both have numbers; the line's own come first.
+            placed.entry(line.line).or_insert(line);
+        }
+        placed.into_values().collect()
+    }
+
+    /// What was recorded of one line.
+    pub(crate) fn at(&self, line: u32) -> Option<Placed<'a>> {
+        self.placed().into_iter().find(|placed| placed.line == line)
+    }
+
+    fn carried(&self, map: &LineMap) -> Vec<Placed<'a>> {
+        let mut lines: Vec<Placed<'a>> = Vec::new();
+        for (key, books) in lines_of(self.ledger, self.key) {
+            let Some(carried) = map.current(key.line) else { continue };
+            let is_function = books.evidence == Evidence::Function;
+            let line = if is_function { self.def_line(carried.line) } else { carried.line };
+            lines.push(Placed {
+                line,
+                recorded: key.line,
+                books: Cow::Borrowed(books),
+                is_stale: carried.is_edited,
+                is_function,
+            });
+        }
+        lines.sort_by_key(|placed| placed.is_function);
+        lines
+    }
+
+    /// Python counts a decorated function from its first decorator, readers from its `def`.
+    fn def_line(&self, first_line: u32) -> u32 {
+        let function =
+            self.module.functions().iter().find(|it| it.first_line == first_line && is_def(it));
+        function.map_or(first_line, |it| it.def_line)
+    }
+
+    /// Everything on the definition of its function: what is left to say about a file that was changed after it ran,
+    /// when nobody knows how.
+    fn folded(&self) -> Vec<Placed<'a>> {
+        let mut sums: BTreeMap<u32, Ledger> = BTreeMap::new();
+        for (_, books) in lines_of(self.ledger, self.key) {
+            let Some(function) = self.function_named(&books.function) else { continue };
+            let key = LineKey { file: String::new(), line: 0 };
+            let lines = BTreeMap::from([(key, books.clone())]);
+            let sum = sums.entry(function.def_line).or_default();
+            sum.merge(&Ledger { lines, ..Ledger::default() });
+        }
+        let placed = sums.into_iter().filter_map(|(line, sum)| {
+            let (_, mut books) = sum.lines.into_iter().next()?;
+            books.evidence = Evidence::Function;
+            Some(Placed {
+                line,
+                recorded: line,
+                books: Cow::Owned(books),
+                is_stale: true,
+                is_function: true,
+            })
+        });
+        placed.collect()
+    }
+
+    /// The function that goes by a name of the ledger, if only one does.
+    fn function_named(&self, name: &str) -> Option<&'a Function> {
+        let is_it = |function: &&Function| {
+            if name.contains('.') { function.qualified_name == name } else { function.name == name }
+        };
+        let mut found = self.module.functions().iter().filter(|it| is_def(it)).filter(is_it);
+        found.next().filter(|_| found.next().is_none())
+    }
+}
+
+/// Whether a function begins with `def`.
+pub(crate) fn is_def(function: &Function) -> bool {
+    matches!(function.kind, FunctionKind::Def | FunctionKind::AsyncDef)
+}
+
+/// `forward` of `SlowModel.forward`.
+pub(crate) fn last_name(qualified: &str) -> &str {
+    qualified.rsplit('.').next().unwrap_or(qualified)
+}

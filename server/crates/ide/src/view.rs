@@ -1,0 +1,180 @@
+//! What the reader wants to see.
+
+use std::fmt;
+
+use crate::Format;
+
+/// What is shown, and of what it is a share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// The metric; `None` takes CUDA time where the recording has device time, else CPU time, else memory.
+    pub metric: Option<Metric>,
+    /// Own or total.
+    pub charge: Charge,
+    /// A step or the whole recording.
+    pub period: Period,
+    /// Least share (of 1) of the step that is shown.
+    pub threshold: f64,
+    /// What a hint says.
+    pub format: Format,
+}
+
+impl Default for View {
+    /// The metric that fits, own, per step, from 0.5 % of the step.
+    fn default() -> Self {
+        Self {
+            metric: None,
+            charge: Charge::Own,
+            period: Period::Mean,
+            threshold: 0.005,
+            format: Format::default(),
+        }
+    }
+}
+
+/// A metric of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Thread time.
+    Cpu,
+    /// Device time.
+    Cuda,
+    /// Time of the backward nodes that the line created: device time where the recording has any, else host time.
+    Backward,
+    /// Thread time blocked waiting for a device.
+    Wait,
+    /// Device idle time while the launching thread was here.
+    Idle,
+    /// Bytes alive at the peak where the recording tells, else allocated bytes.
+    Memory,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Cpu, Self::Cuda, Self::Backward, Self::Wait, Self::Idle, Self::Memory];
+
+    /// Stable name, as in settings and commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::Backward => "backward",
+            Self::Wait => "wait",
+            Self::Idle => "idle",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The metric of a name; `auto` is the one that fits the recording.
+    ///
+    /// # Errors
+    /// If the name is none; the message lists those that are.
+    pub fn parse(name: &str) -> Result<Option<Self>, UnknownName> {
+        if name == "auto" {
+            return Ok(None);
+        }
+        let names = || ["auto"].into_iter().chain(Self::ALL.map(Self::name));
+        let found = Self::ALL.into_iter().find(|metric| metric.name() == name);
+        found.map(Some).ok_or_else(|| UnknownName::new("metric", name, names()))
+    }
+}
+
+/// Which lines of a stack are charged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Charge {
+    /// The innermost line of your code.
+    #[default]
+    Own,
+    /// Every line on the stack.
+    Total,
+}
+
+impl Charge {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Own, Self::Total];
+
+    /// Stable name, as in settings and commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Total => "total",
+        }
+    }
+
+    /// The charge of a name.
+    ///
+    /// # Errors
+    /// If the name is none; the message lists those that are.
+    pub fn parse(name: &str) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|charge| charge.name() == name);
+        found.ok_or_else(|| UnknownName::new("charge", name, Self::ALL.map(Self::name)))
+    }
+}
+
+/// What part of the recording is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Period {
+    /// The mean step of a rank; the whole recording where it has no steps.
+    #[default]
+    Mean,
+    /// One step, the mean over the ranks. What the ledger does not keep by step is not shown.
+    Step(u32),
+    /// The whole recording.
+    Run,
+}
+
+/// A name that means nothing here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    allowed: String,
+}
+
+impl UnknownName {
+    pub(crate) fn new<'a>(
+        what: &'static str,
+        name: &str,
+        allowed: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let allowed: Vec<&str> = allowed.into_iter().collect();
+        Self { what, name: name.to_owned(), allowed: allowed.join(", ") }
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no {}; it is one of: {}", self.name, self.what, self.allowed)
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_known_again() {
+        for metric in Metric::ALL {
+            assert_eq!(Metric::parse(metric.name()), Ok(Some(metric)));
+        }
+        assert_eq!(Metric::parse("auto"), Ok(None));
+        for charge in Charge::ALL {
+            assert_eq!(Charge::parse(charge.name()), Ok(charge));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_those_that_are_known() {
+        let error = Metric::parse("gpu").map_err(|error| error.to_string());
+        let expected =
+            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, memory";
+        assert_eq!(error, Err(expected.to_owned()));
+        let error = Charge::parse("").map_err(|error| error.to_string());
+        assert_eq!(error, Err("\"\" is no charge; it is one of: own, total".to_owned()));
+    }
+}
