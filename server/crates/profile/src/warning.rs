@@ -13,7 +13,7 @@ pub enum WarningKind {
     LooseString,
     /// `NaN`, `Infinity`, `N/A` or another bare word stood where a value belongs.
     BareWord,
-    /// An event without a usable time was left out.
+    /// An event without a usable start was left out, one without a usable duration was taken as lasting 0.
     MissingTime,
     /// An event with a negative duration was taken as lasting 0.
     NegativeDuration,
