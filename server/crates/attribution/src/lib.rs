@@ -16,6 +16,7 @@
 mod backward;
 mod callers;
 mod device;
+mod infer;
 mod memory;
 mod names;
 mod post;
@@ -44,6 +45,30 @@ pub struct Options {
     pub ignore_device_memory: bool,
 }
 
+/// Where an event came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventLine {
+    /// A Python call or an outermost operator.
+    pub event: profile::HostEventId,
+    /// Key of the file in the ledger.
+    pub file: String,
+    /// 1-based line.
+    pub line: u32,
+    /// How the line is known.
+    pub evidence: ledger::Evidence,
+}
+
+/// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
+/// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
+#[must_use]
+pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Vec<EventLine> {
+    let names = names::Names::new(profile, sources, options);
+    let launches = device::Launches::new(profile);
+    let gaps = device::Gaps::new(profile, &launches);
+    let swept = sweep::sweep(profile, names, sources, &steps::Steps::new(profile), &gaps, &[]);
+    swept.event_lines(profile)
+}
+
 /// Charges everything in `profile` to lines. `rank` names the devices and threads in the ledger.
 ///
 /// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
@@ -54,7 +79,7 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let launches = device::Launches::new(profile);
     let gaps = device::Gaps::new(profile, &launches);
     let memory_events = memory::order(profile, options);
-    let mut swept = sweep::sweep(profile, names, &steps, &gaps, &memory_events);
+    let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
     let device_stacks = device::stacks(profile, &launches, &mut swept);
     let charges = device::charge(profile, &launches, &device_stacks, &steps, &swept);
     let waits = waits::waits(profile, &gaps, &device_stacks, &swept);

@@ -326,7 +326,8 @@ impl<'a> Names<'a> {
         (line, evidence)
     }
 
-    fn file(&mut self, recorded: &str, lines: &mut Lines) -> FileId {
+    /// The file that a recorded path stands for.
+    pub(crate) fn file(&mut self, recorded: &str, lines: &mut Lines) -> FileId {
         if let Some(&id) = self.files.get(recorded) {
             return id;
         }

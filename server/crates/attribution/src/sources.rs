@@ -18,8 +18,10 @@ pub struct Source {
     pub is_own: bool,
     /// Whether the text on disk is the one that ran.
     pub fit: SourceFit,
-    /// What the text says, if it was found.
+    /// What the text says, if it was found and is the one that ran.
     pub module: Option<Arc<Module>>,
+    /// The text itself, likewise.
+    pub text: Option<Arc<str>>,
 }
 
 /// The source files of a recording by their recorded paths. A file that is not listed counts as a library's, unfound.
@@ -49,5 +51,17 @@ impl Sources {
     #[must_use]
     pub fn get(&self, recorded: &str) -> Option<&Source> {
         self.files.get(recorded)
+    }
+
+    /// Whether the file with this key in the ledger is your code.
+    #[must_use]
+    pub fn is_own(&self, key: &str) -> bool {
+        self.files.values().any(|source| source.key == key && source.is_own)
+    }
+
+    /// Whether the text of the file with this key in the ledger is at hand and is the one that ran.
+    #[must_use]
+    pub fn has_text(&self, key: &str) -> bool {
+        self.files.values().any(|source| source.key == key && source.text.is_some())
     }
 }

@@ -167,6 +167,24 @@ impl Stacks {
         node
     }
 
+    /// The stack `inside` of a Python event, now that the event is known to be at `line`: the line takes the place of a
+    /// frame's definition line, and is added to the stack of a call that has no line of its own.
+    pub(crate) fn at(
+        &mut self,
+        inside: Node,
+        is_frame: bool,
+        line: LineId,
+        evidence: Evidence,
+    ) -> Node {
+        if is_frame {
+            if let Some(definition) = self.line(inside).get() {
+                self.lines.name_like(line, definition);
+            }
+            return self.push(self.parent(inside), line, evidence);
+        }
+        if self.line(inside) == line { inside } else { self.push(inside, line, evidence) }
+    }
+
     /// The stack without its last line.
     pub(crate) fn parent(&self, node: Node) -> Node {
         self.parent[node.index()]

@@ -5,10 +5,12 @@ use profile::{HostEventId, HostKind, Profile, StrId};
 use rustc_hash::FxHashMap;
 
 use crate::device::Gaps;
-use crate::names::{CallStacks, Names, PythonName};
+use crate::infer::{Inferred, infer};
+use crate::names::{CallStacks, Frame, Names, PythonName};
 use crate::stacks::{LineId, Lines, Node, Stacks};
 use crate::steps::Steps;
 use crate::waits::is_blocking_call;
+use crate::{EventLine, Sources};
 
 /// What the walk found. Vectors "by line" and "by node" are indexed by [`LineId`] and [`Node`] and may be shorter than
 /// the tables: what is missing is 0.
@@ -66,7 +68,8 @@ impl Swept<'_> {
 /// Walks `profile`. `memory_events` are rows of its memory table in order of time.
 pub(crate) fn sweep<'a>(
     profile: &'a Profile,
-    names: Names<'a>,
+    mut names: Names<'a>,
+    sources: &Sources,
     steps: &Steps,
     gaps: &Gaps,
     memory_events: &[u32],
@@ -75,12 +78,14 @@ pub(crate) fn sweep<'a>(
     let mut order: Vec<HostEventId> = host.ids().collect();
     // A file is a few long runs in time order, which the stable sort merges in linear time.
     order.sort_by_key(|&id| order_key(profile, id));
+    let mut lines = Lines::default();
+    let inferred = infer(profile, sources, &mut names, &mut lines, &order);
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };
     let swept = Swept {
         names,
-        stacks: Stacks::new(Lines::default()),
+        stacks: Stacks::new(lines),
         order: Vec::new(),
         inside: vec![Node::EMPTY; host.len()],
         operator: vec![HostEventId::NONE; column],
@@ -104,8 +109,17 @@ pub(crate) fn sweep<'a>(
     let threads = (0..n_threads).map(|_| Thread::default()).collect();
     let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
     let is_autograd = autograd_threads(profile);
-    let mut sweep =
-        Sweep { profile, steps, gaps, swept, threads, waiters, is_autograd, python_ids: None };
+    let mut sweep = Sweep {
+        profile,
+        steps,
+        gaps,
+        inferred,
+        swept,
+        threads,
+        waiters,
+        is_autograd,
+        python_ids: None,
+    };
 
     let mut memory = memory_events.iter().copied().peekable();
     for &id in &order {
@@ -120,6 +134,33 @@ pub(crate) fn sweep<'a>(
     let mut swept = sweep.swept;
     swept.order = order;
     swept
+}
+
+impl Swept<'_> {
+    /// The line that made each Python call and ran each outermost operator.
+    pub(crate) fn event_lines(&self, profile: &Profile) -> Vec<EventLine> {
+        let host = &profile.host;
+        let mut found = Vec::new();
+        for &event in &self.order {
+            let inside = self.inside[event.index()];
+            let node = match host.kind[event.index()] {
+                HostKind::Python
+                    if Frame::parse(profile.strings.get(host.name[event.index()])).is_some() =>
+                {
+                    self.stacks.parent(inside)
+                }
+                HostKind::Python | HostKind::Operator => inside,
+                HostKind::Annotation | HostKind::Runtime => continue,
+            };
+            if let Some(line) = self.stacks.line(node).get() {
+                let lines = &self.stacks.lines;
+                let file = lines.files[lines.file_of(line).0 as usize].key.clone();
+                let evidence = self.stacks.evidence(node);
+                found.push(EventLine { event, file, line: lines.number(line), evidence });
+            }
+        }
+        found
+    }
 }
 
 /// The order of host events; file order, the last key, is left to the stable sort.
@@ -193,6 +234,7 @@ struct Sweep<'a, 'b> {
     profile: &'a Profile,
     steps: &'b Steps,
     gaps: &'b Gaps,
+    inferred: Inferred,
     swept: Swept<'a>,
     threads: Vec<Thread>,
     waiters: Waiters,
@@ -251,19 +293,15 @@ impl Sweep<'_, '_> {
         let row = host.detail[open.id.index()] as usize;
         let name = host.name[open.id.index()];
         let Swept { names, stacks, .. } = &mut self.swept;
-        let caller = names.caller(host.python.caller[row], &mut stacks.lines);
+        let exact = names
+            .caller(host.python.caller[row], &mut stacks.lines)
+            .map(|line| (line, Evidence::Exact));
+        let caller =
+            exact.or_else(|| self.inferred.line(open.id).map(|line| (line, Evidence::Inferred)));
         let below = innermost_python(&self.threads[thread].stack, start);
         let call = match (below, caller) {
-            (Some(below), Some(caller)) if below.is_frame => {
-                let function = stacks.line(base).get();
-                function
-                    .into_iter()
-                    .for_each(|definition| stacks.lines.name_like(caller, definition));
-                let parent = stacks.parent(base);
-                stacks.push(parent, caller, Evidence::Exact)
-            }
-            (Some(_), Some(caller)) if stacks.line(base) != caller => {
-                stacks.push(base, caller, Evidence::Exact)
+            (Some(below), Some((line, evidence))) => {
+                stacks.at(base, below.is_frame, line, evidence)
             }
             _ => base,
         };
@@ -281,7 +319,7 @@ impl Sweep<'_, '_> {
         }
         let stacks = &self.swept.stacks;
         let (line, evidence) = match caller {
-            Some(line) => (line, Evidence::Exact),
+            Some(caller) => caller,
             None => (stacks.line(base), stacks.evidence(base)),
         };
         if let Some(line) = line.get() {
@@ -308,6 +346,12 @@ impl Sweep<'_, '_> {
         let mut inner = stack.iter().rev().filter(|it| it.end > start);
         let first = inner.find(|it| matches!(it.kind, HostKind::Operator | HostKind::Python));
         let is_outermost = first.is_none_or(|it| it.kind == HostKind::Python);
+        if let (Some(frame), Some(line)) =
+            (first.filter(|_| is_outermost), self.inferred.line(open.id))
+        {
+            open.inside =
+                self.swept.stacks.at(open.inside, frame.is_frame, line, Evidence::Inferred);
+        }
         if is_outermost && let Some(line) = self.swept.stacks.line(open.inside).get() {
             *at(&mut self.swept.ops, line.index()) += 1;
             *at(&mut self.swept.is_charged, open.inside.index()) = true;

@@ -19,8 +19,9 @@ mod walk;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use attribution::{Sources, recorded_files};
 use ledger::Ledger;
-use profile::Warning;
+use profile::{Profile, Warning};
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
@@ -166,6 +167,14 @@ pub struct Recording {
 #[must_use]
 pub fn discover(directory: &Path) -> Vec<Recording> {
     discover::discover(directory)
+}
+
+/// Finds the sources of a trace: your code under `root`, libraries under `sites`.
+#[must_use]
+pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> Sources {
+    let options =
+        Options { root: root.to_owned(), sites: Some(sites.to_vec()), ignore_exact: false };
+    sources::Finder::new(&options).find(&recorded_files(profile))
 }
 
 /// Reads `inputs`, charges their events to lines and merges their books.

@@ -16,13 +16,20 @@ const STANDARD_LIBRARY: &str = include_str!("../data/standard_library.txt");
 /// Top-level names of well-known packages, for recordings from machines whose libraries are not here.
 const KNOWN_PACKAGES: &str = include_str!("../data/known_packages.txt");
 
+/// A Python file on disk.
+#[derive(Clone)]
+struct PythonFile {
+    module: Arc<Module>,
+    text: Arc<str>,
+}
+
 /// Finds files, and remembers what it found: the ranks of a run name the same ones.
 pub(crate) struct Finder {
     root: PathBuf,
     libraries: Vec<PathBuf>,
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
-    modules: Mutex<BTreeMap<PathBuf, Option<Arc<Module>>>>,
+    files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
 }
 
 impl Finder {
@@ -31,7 +38,7 @@ impl Finder {
         let sites = options.sites.clone().unwrap_or_else(|| python_environment::sites(&root));
         let standard = sites.iter().filter_map(|site| python_environment::standard_library(site));
         let libraries = sites.iter().cloned().chain(standard).collect();
-        Self { root, libraries, by_name: OnceLock::new(), modules: Mutex::default() }
+        Self { root, libraries, by_name: OnceLock::new(), files: Mutex::default() }
     }
 
     /// What is known about each of `files`.
@@ -57,6 +64,7 @@ impl Finder {
                 is_own: !has_own && !looks_like_library(&file.path),
                 fit: SourceFit::Missing,
                 module: None,
+                text: None,
             });
             sources.insert(&file.path, source);
         }
@@ -68,21 +76,22 @@ impl Finder {
         if file.path.starts_with('<') {
             return None;
         }
-        let mut best: Option<(Match, PathBuf, Arc<Module>)> = None;
+        let mut best: Option<(Match, PathBuf, PythonFile)> = None;
         for relative in self.candidates(&file.path) {
-            let Some(module) = self.module(&self.root.join(&relative)) else { continue };
-            let Some(found) = Match::new(file, &module) else { continue };
+            let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
+            let Some(found) = Match::new(file, &python.module) else { continue };
             if best.as_ref().is_none_or(|(other, ..)| found > *other) {
-                best = Some((found, relative, module));
+                best = Some((found, relative, python));
             }
         }
-        let (found, relative, module) = best?;
+        let (found, relative, python) = best?;
         let key = relative.to_string_lossy().replace('\\', "/");
         let path = Some(self.root.join(&relative));
         let fit = found.fit();
         // Recorded lines mean nothing in a text that was edited since.
-        let module = (fit == SourceFit::Fits).then_some(module);
-        Some(Source { key, path, is_own: true, fit, module })
+        let python = (fit == SourceFit::Fits).then_some(python);
+        let (module, text) = python.map(|it| (it.module, it.text)).unzip();
+        Some(Source { key, path, is_own: true, fit, module, text })
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first.
@@ -165,26 +174,26 @@ impl Finder {
             .iter()
             .map(|library| library.join(relative))
             .find(|path| path.is_file())?;
-        let module = self.module(&path)?;
-        let found = Match::new(file, &module);
+        let python = self.python_file(&path)?;
+        let found = Match::new(file, &python.module);
         // Another version of the library: its text must not be shown as the one that ran.
         let fit = found.map_or(SourceFit::Edited, |it| it.fit());
-        let module = (fit == SourceFit::Fits).then_some(module);
-        Some(Source { key: file.path.clone(), path: Some(path), is_own: false, fit, module })
+        let python = (fit == SourceFit::Fits).then_some(python);
+        let (module, text) = python.map(|it| (it.module, it.text)).unzip();
+        Some(Source { key: file.path.clone(), path: Some(path), is_own: false, fit, module, text })
     }
 
-    fn module(&self, path: &Path) -> Option<Arc<Module>> {
-        let known = |modules: &BTreeMap<PathBuf, Option<Arc<Module>>>| modules.get(path).cloned();
-        if let Some(module) = known(&self.modules.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return module;
+    fn python_file(&self, path: &Path) -> Option<PythonFile> {
+        let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files().get(path) {
+            return known.clone();
         }
-        let text = std::fs::read(path).ok();
-        let module = text.map(|text| Arc::new(Module::parse(&String::from_utf8_lossy(&text))));
-        self.modules
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path.to_owned(), module.clone());
-        module
+        let file = std::fs::read(path).ok().map(|bytes| {
+            let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
+            PythonFile { module: Arc::new(Module::parse(&text)), text }
+        });
+        files().insert(path.to_owned(), file.clone());
+        file
     }
 }
 

@@ -1,5 +1,7 @@
 //! Loads what lies in `fixtures/`, and what becomes of it when it is compressed otherwise, moved or damaged.
 
+#![allow(clippy::expect_used)] // A test that cannot go on says why.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -56,12 +58,19 @@ fn a_side_car_beside_the_trace_is_used() {
 }
 
 #[test]
-fn without_exact_evidence_only_functions_are_known() {
+fn without_exact_evidence_lines_are_inferred_from_the_source() {
     let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
-    let options = Options { ignore_exact: true, ..options(&workloads()) };
-    let run = try_load(&[trace], &options).expect("loads");
-    assert!(run.merged.lines.values().all(|line| line.evidence != Evidence::Inferred));
-    assert!(run.merged.lines.values().any(|line| line.evidence == Evidence::Function));
+    let load_without_evidence = |root: &Path| {
+        let options = Options { ignore_exact: true, ..options(root) };
+        try_load(std::slice::from_ref(&trace), &options).expect("loads")
+    };
+    let run = load_without_evidence(&workloads());
+    let item = line(&run, "slow_model.py", 46);
+    assert_eq!((item.evidence, item.function.as_str()), (Evidence::Inferred, "SlowModel.forward"));
+    // Without the source only the functions are known.
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = load_without_evidence(folder.path());
+    assert!(run.merged.lines.values().all(|line| line.evidence == Evidence::Function));
 }
 
 #[test]

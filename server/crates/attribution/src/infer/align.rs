@@ -1,0 +1,326 @@
+//! The least costly path through a function's control flow that explains a sequence of children.
+
+use pysource::flow::{IMPASSABLE, Site, SiteKind};
+use rustc_hash::FxHashMap;
+
+use super::affinity::{self, Expression};
+use super::keys::{KeyId, Keys};
+use super::learn::Learned;
+use super::structure::{Child, Code, Python, Sequence, Start};
+
+/// Cost of an event that no expression explains.
+const UNEXPLAINED: u32 = 40;
+
+/// A line is told if every path that takes the event to another line costs at least this much more.
+const LEAST_MARGIN: u32 = 4;
+
+/// Cost of a frame that was open when recording began and is not on the line that its name tells.
+const ELSEWHERE: u32 = 10;
+
+const UNREACHABLE: u32 = u32::MAX / 4;
+
+/// No site: the event is unexplained.
+pub(crate) const NO_SITE: u32 = u32::MAX;
+
+/// Where the children of a sequence came from.
+pub(crate) struct Aligned {
+    /// The site of each child on the best path, or [`NO_SITE`].
+    pub(crate) sites: Vec<u32>,
+    /// The line of each child that is to be told, or 0.
+    pub(crate) lines: Vec<u32>,
+}
+
+/// Aligns the sequences of one function.
+pub(crate) struct Aligner<'a> {
+    code: &'a Code,
+    keys: &'a Keys,
+    learned: &'a Learned,
+    code_index: usize,
+    python: Python,
+    expressions: Vec<Expression<'a>>,
+    silence: Vec<u16>,
+    /// Least cost from each node to every node, by the silent sites between; filled when first needed.
+    distances: FxHashMap<u32, Vec<u32>>,
+    /// Sites that may leave each key, with the cost of doing so.
+    candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
+}
+
+/// A way to explain a child: a site, or none while the path stays where it was.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// The site that the path is at.
+    at: u32,
+    /// Whether the child came from there.
+    is_explained: bool,
+    /// Cost of the best path up to and with this child.
+    forward: u32,
+    /// The best state before.
+    back: usize,
+    /// Cost of the best path from here on.
+    rest: u32,
+}
+
+impl<'a> Aligner<'a> {
+    pub(crate) fn new(
+        code: &'a Code,
+        keys: &'a Keys,
+        learned: &'a Learned,
+        code_index: usize,
+        python: Python,
+    ) -> Self {
+        let expressions = affinity::expressions(&code.flow, &code.text);
+        let silence = expressions
+            .iter()
+            .enumerate()
+            .map(|(site, it)| {
+                if !is_run(&code.flow.sites[site], python) {
+                    return IMPASSABLE;
+                }
+                learned.silence(
+                    code_index,
+                    u32::try_from(site).unwrap_or(u32::MAX),
+                    affinity::silence(it),
+                )
+            })
+            .collect();
+        Self {
+            code,
+            keys,
+            learned,
+            code_index,
+            python,
+            expressions,
+            silence,
+            distances: FxHashMap::default(),
+            candidates: FxHashMap::default(),
+        }
+    }
+
+    pub(crate) fn align(&mut self, sequence: &Sequence) -> Aligned {
+        let n = sequence.children.len();
+        let mut columns: Vec<Vec<State>> = Vec::with_capacity(n);
+        for (at, &child) in sequence.children.iter().enumerate() {
+            let column = match at.checked_sub(1) {
+                None => self.first_column(sequence.start, child),
+                Some(before) => self.next_column(&columns[before], child),
+            };
+            columns.push(column);
+        }
+        self.fill_rest(sequence, &mut columns);
+        let mut sites = vec![NO_SITE; n];
+        let best = columns.last().and_then(|column| {
+            (0..column.len())
+                .min_by_key(|&state| column[state].forward.saturating_add(column[state].rest))
+        });
+        let mut state = best.unwrap_or(0);
+        for (at, column) in columns.iter().enumerate().rev() {
+            let Some(it) = column.get(state) else { break };
+            if it.is_explained {
+                sites[at] = it.at;
+            }
+            state = it.back;
+        }
+        let lines = columns
+            .iter()
+            .zip(&sites)
+            .map(|(column, &site)| self.sure_line(column, site))
+            .collect();
+        Aligned { sites, lines }
+    }
+
+    /// The line of `site`, if every path through another line costs clearly more.
+    fn sure_line(&self, column: &[State], site: u32) -> u32 {
+        let Some(line) = self.line(site) else { return 0 };
+        let total = |state: &State| state.forward.saturating_add(state.rest);
+        let is_here = |state: &&State| state.is_explained && self.line(state.at) == Some(line);
+        let here = column.iter().filter(is_here).map(total).min().unwrap_or(UNREACHABLE);
+        let other =
+            column.iter().filter(|state| !is_here(state)).map(total).min().unwrap_or(UNREACHABLE);
+        if other >= here.saturating_add(LEAST_MARGIN) { line } else { 0 }
+    }
+
+    fn line(&self, site: u32) -> Option<u32> {
+        self.code.flow.sites.get(site as usize).map(|site| site.line_in(self.python.minor))
+    }
+
+    fn first_column(&mut self, start: Start, child: Child) -> Vec<State> {
+        let entry = self.code.flow.entry;
+        let resume = |line: u32| {
+            let points = self.code.flow.resume_points.iter().copied();
+            points.filter(|&point| self.line(point) == Some(line)).collect::<Vec<_>>()
+        };
+        let (begins, open_line) = match start {
+            Start::Entry => (vec![entry], 0),
+            Start::Within(line) => (resume(line), line),
+        };
+        let candidates = self.candidates(child);
+        let mut column = Vec::with_capacity(candidates.len() + 1);
+        for (site, emission) in candidates {
+            let distance = if begins.is_empty() {
+                // The frame was open before: its line then is that of the call that was going on.
+                if self.line(site) == Some(open_line) { 0 } else { ELSEWHERE }
+            } else {
+                let ways = begins.iter().map(|&begin| self.distances_from(begin)[site as usize]);
+                ways.min().unwrap_or(UNREACHABLE)
+            };
+            if distance < UNREACHABLE {
+                let forward = distance + emission;
+                column.push(State {
+                    at: site,
+                    is_explained: true,
+                    forward,
+                    back: 0,
+                    rest: UNREACHABLE,
+                });
+            }
+        }
+        let at = begins.first().copied().unwrap_or(NO_SITE);
+        column.push(State {
+            at,
+            is_explained: false,
+            forward: UNEXPLAINED,
+            back: 0,
+            rest: UNREACHABLE,
+        });
+        column
+    }
+
+    fn next_column(&mut self, before: &[State], child: Child) -> Vec<State> {
+        let candidates = self.candidates(child);
+        let mut column = Vec::with_capacity(candidates.len() + before.len());
+        for (site, emission) in candidates {
+            let mut best = (UNREACHABLE, 0);
+            for (index, state) in before.iter().enumerate() {
+                let step = self.step(state.at, site, child.key);
+                best = best.min((state.forward.saturating_add(step), index));
+            }
+            if best.0 < UNREACHABLE {
+                let forward = best.0 + emission;
+                column.push(State {
+                    at: site,
+                    is_explained: true,
+                    forward,
+                    back: best.1,
+                    rest: UNREACHABLE,
+                });
+            }
+        }
+        // The child is unexplained and the path stays; of several ways to be at one place, the best is enough.
+        let mut stays: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
+        for (index, state) in before.iter().enumerate() {
+            let best = stays.entry(state.at).or_insert((UNREACHABLE, 0));
+            *best = (*best).min((state.forward, index));
+        }
+        let mut stays: Vec<_> = stays.into_iter().collect();
+        stays.sort_unstable();
+        column.extend(stays.into_iter().map(|(at, (forward, back))| State {
+            at,
+            is_explained: false,
+            forward: forward.saturating_add(UNEXPLAINED),
+            back,
+            rest: UNREACHABLE,
+        }));
+        column
+    }
+
+    /// Cost of the silent sites on the way from `from` to `site`, which leaves `key`.
+    fn step(&mut self, from: u32, site: u32, key: KeyId) -> u32 {
+        if from == NO_SITE {
+            return 0;
+        }
+        let way = self.distances_from(from)[site as usize];
+        if from != site {
+            return way;
+        }
+        // One expression may leave several events in a row.
+        way.min(affinity::again(&self.expressions[site as usize], self.keys.get(key)))
+    }
+
+    fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
+        let Some(last) = columns.last_mut() else { return };
+        // Where the recording ends within the frame is not known, so what would have followed costs nothing.
+        let exit = self.code.flow.exit as usize;
+        for state in last.iter_mut() {
+            let way = if state.at == NO_SITE { 0 } else { self.distances_from(state.at)[exit] };
+            state.rest = if way >= UNREACHABLE {
+                affinity::NOT_RETURNED
+            } else {
+                way.min(affinity::NOT_RETURNED)
+            };
+        }
+        for at in (1..columns.len()).rev() {
+            let (before, after) = columns.split_at_mut(at);
+            let (before, after) = (&mut before[at - 1], &after[0]);
+            let child = sequence.children[at];
+            let emissions: FxHashMap<u32, u32> = self.candidates(child).into_iter().collect();
+            for state in before.iter_mut() {
+                for next in after {
+                    let cost = if next.is_explained {
+                        let emission = emissions.get(&next.at).copied().unwrap_or(UNREACHABLE);
+                        self.step(state.at, next.at, child.key).saturating_add(emission)
+                    } else if next.at == state.at {
+                        UNEXPLAINED
+                    } else {
+                        continue;
+                    };
+                    state.rest = state.rest.min(cost.saturating_add(next.rest));
+                }
+            }
+        }
+    }
+
+    fn distances_from(&mut self, node: u32) -> &Vec<u32> {
+        let (code, silence) = (self.code, &self.silence);
+        self.distances.entry(node).or_insert_with(|| {
+            let mut distances = code.flow.distances(node, silence, affinity::RAISED);
+            distances.iter_mut().for_each(|it| *it = (*it).min(UNREACHABLE));
+            distances
+        })
+    }
+
+    /// The sites that may have left `child`, with the cost of doing so.
+    fn candidates(&mut self, child: Child) -> Vec<(u32, u32)> {
+        let (code, keys, learned, code_index) =
+            (self.code, self.keys, self.learned, self.code_index);
+        let (python, expressions) = (self.python, &self.expressions);
+        let minor = python.minor;
+        let of_key = self.candidates.entry(child.key).or_insert_with(|| {
+            let key = keys.get(child.key);
+            let sites = expressions.iter().enumerate();
+            sites
+                .filter(|&(site, _)| is_run(&code.flow.sites[site], python))
+                .filter_map(|(site, it)| {
+                    let site = u32::try_from(site).ok()?;
+                    let prior = affinity::emission(it, key)?;
+                    Some((site, learned.emission(code_index, site, it.kind, child.key, prior)))
+                })
+                .collect()
+        });
+        let of_line = |&&(site, _): &&(u32, u32)| {
+            child.exact == 0 || code.flow.sites[site as usize].line_in(minor) == child.exact
+        };
+        let found: Vec<(u32, u32)> = of_key.iter().filter(of_line).copied().collect();
+        if !found.is_empty() || child.exact == 0 {
+            return found;
+        }
+        // The line is known, so whatever stands on it has left the event.
+        let sites = code
+            .flow
+            .sites
+            .iter()
+            .enumerate()
+            .filter(|(_, site)| site.line_in(minor) == child.exact);
+        sites
+            .filter_map(|(site, _)| Some((u32::try_from(site).ok()?, affinity::KNOWN_LINE)))
+            .collect()
+    }
+}
+
+/// Whether a site is there in the Python that recorded: a comprehension is either a frame or part of its function.
+fn is_run(site: &Site, python: Python) -> bool {
+    match (python.has_comprehension_frames, &site.kind) {
+        (Some(true), _) => site.inlined.is_none(),
+        (Some(false), SiteKind::Comprehension { .. }) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,64 @@
+//! Prints how often inference finds the right line, recording by recording.
+//!
+//! `cargo run --release -p tests --example accuracy -- --root DIR [--site DIR]... [--mistakes] TRACE...`
+
+#![allow(clippy::print_stdout, clippy::expect_used)]
+
+#[path = "../tests/accuracy/measure.rs"]
+mod measure;
+
+use std::path::{Path, PathBuf};
+
+use measure::{Accuracy, Score, beside, measure};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let (mut root, mut sites, mut traces, mut show_mistakes) =
+        (PathBuf::from("."), Vec::new(), Vec::new(), false);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--root" => root = arguments.next().map(PathBuf::from).unwrap_or_default(),
+            "--site" => sites.extend(arguments.next().map(PathBuf::from)),
+            "--mistakes" => show_mistakes = true,
+            _ => traces.push(PathBuf::from(argument)),
+        }
+    }
+    println!("{:<44} {:>24} {:>24} {:>24}", "recording", "own calls", "library calls", "operators");
+    println!(
+        "{:<44} {:>24} {:>24} {:>24}",
+        "", "right / wrong / of", "right / wrong / of", "right / wrong / of"
+    );
+    let mut sum = Accuracy::default();
+    for trace in &traces {
+        let truth = beside(trace, ".truth.json");
+        let accuracy = measure(trace, truth.is_file().then_some(truth.as_path()), &root, &sites);
+        print(trace, &accuracy);
+        sum.own.add(&accuracy.own);
+        sum.library.add(&accuracy.library);
+        sum.operators.add(&accuracy.operators);
+        if show_mistakes {
+            let mut counts: std::collections::BTreeMap<&str, usize> =
+                std::collections::BTreeMap::new();
+            accuracy.mistakes.iter().for_each(|it| *counts.entry(it).or_default() += 1);
+            counts.iter().for_each(|(mistake, count)| println!("    {count:>5} × {mistake}"));
+        }
+    }
+    print(Path::new("all"), &sum);
+}
+
+fn print(trace: &Path, accuracy: &Accuracy) {
+    let parts: Vec<_> =
+        trace.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();
+    let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
+    let [own, library, operators] =
+        [&accuracy.own, &accuracy.library, &accuracy.operators].map(cell);
+    println!("{name:<44} {own:>24} {library:>24} {operators:>24}");
+}
+
+fn cell(score: &Score) -> String {
+    if score.events == 0 {
+        return "-".to_owned();
+    }
+    let percent = |n: u64| n as f64 * 100.0 / score.events as f64;
+    format!("{:.2} / {:.2} % {:>7}", percent(score.right), percent(score.wrong), score.events)
+}

@@ -1,0 +1,167 @@
+//! How often inference finds the right line: the exact evidence of a recording is hidden, and what is inferred is held
+//! against it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use attribution::{EventLine, Options, Sources, event_lines, join_callers};
+use ledger::Evidence;
+use profile::{HostEventId, HostKind, Profile};
+use trace_reader::TraceReader;
+use trace_reader::callers::read_callers;
+
+/// Counts of one kind of events.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Score {
+    /// Events with a known true line.
+    pub(crate) events: u64,
+    /// Told the right line.
+    pub(crate) right: u64,
+    /// Told a wrong line.
+    pub(crate) wrong: u64,
+    /// Thread time of the events, in nanoseconds.
+    pub(crate) time: i64,
+    /// Thread time of those told the right line.
+    pub(crate) right_time: i64,
+}
+
+impl Score {
+    fn count(&mut self, truth: (&str, u32), told: Option<&EventLine>, time: i64) {
+        self.events += 1;
+        self.time += time;
+        let told = told.filter(|it| it.evidence != Evidence::Function);
+        match told {
+            Some(it) if (it.file.as_str(), it.line) == truth => {
+                self.right += 1;
+                self.right_time += time;
+            }
+            Some(_) => self.wrong += 1,
+            None => {}
+        }
+    }
+
+    /// Adds another recording's counts.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.events += other.events;
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.time += other.time;
+        self.right_time += other.right_time;
+    }
+}
+
+/// The accuracy on one recording.
+#[derive(Debug, Default)]
+pub(crate) struct Accuracy {
+    /// Calls made from your code.
+    pub(crate) own: Score,
+    /// Calls made from library code whose source is there.
+    pub(crate) library: Score,
+    /// Operators directly below a frame of your code.
+    pub(crate) operators: Score,
+    /// The wrong ones, as text.
+    pub(crate) mistakes: Vec<String>,
+}
+
+/// Measures one recording. `truth` holds the true lines of operators, as `fixtures/record.py --truth` writes them.
+pub(crate) fn measure(
+    trace: &Path,
+    truth: Option<&Path>,
+    root: &Path,
+    sites: &[PathBuf],
+) -> Accuracy {
+    let mut profile = read_trace(trace);
+    let callers = beside(trace, ".callers.json.gz");
+    if callers.is_file() {
+        let (callers, _) = read_callers(&unpacked(&callers)).expect("a side-car");
+        join_callers(&mut profile, &callers);
+    }
+    let sources = loader::find_sources(&profile, root, sites);
+    let exact = event_lines(&profile, &sources, Options::default());
+    let hidden = Options { ignore_exact: true, ..Options::default() };
+    let inferred: HashMap<HostEventId, EventLine> =
+        event_lines(&profile, &sources, hidden).into_iter().map(|it| (it.event, it)).collect();
+    let mut accuracy = Accuracy::default();
+    let host = &profile.host;
+    for it in &exact {
+        let is_call =
+            host.kind[it.event.index()] == HostKind::Python && it.evidence == Evidence::Exact;
+        let has_source = sources.has_text(&it.file);
+        if !is_call || !has_source {
+            continue;
+        }
+        let score =
+            if sources.is_own(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
+        let told = inferred.get(&it.event);
+        let before = score.wrong;
+        score.count((&it.file, it.line), told, host.duration[it.event.index()]);
+        if score.wrong > before {
+            accuracy.mistakes.push(mistake(&profile, it.event, (&it.file, it.line), told));
+        }
+    }
+    if let Some(truth) = truth {
+        operators(&profile, truth, &sources, &inferred, &mut accuracy);
+    }
+    accuracy
+}
+
+fn operators(
+    profile: &Profile,
+    truth: &Path,
+    sources: &Sources,
+    inferred: &HashMap<HostEventId, EventLine>,
+    accuracy: &mut Accuracy,
+) {
+    let host = &profile.host;
+    let is_operator = |id: &HostEventId| host.kind[id.index()] == HostKind::Operator;
+    let by_external_id: HashMap<i64, HostEventId> = host
+        .ids()
+        .filter(is_operator)
+        .map(|id| (host.operators.external_id[host.detail[id.index()] as usize], id))
+        .collect();
+    let rows: Vec<(i64, String, String, u32)> =
+        serde_json::from_slice(&std::fs::read(truth).expect("truth")).expect("rows");
+    for (external_id, _, frame, line) in rows {
+        let Some(&event) = by_external_id.get(&external_id) else { continue };
+        let recorded = frame.rsplit_once('(').and_then(|_| frame.split('(').next()).unwrap_or("");
+        let file = sources.get(recorded).map_or(recorded, |source| source.key.as_str());
+        let told = inferred.get(&event);
+        let before = accuracy.operators.wrong;
+        accuracy.operators.count((file, line), told, host.duration[event.index()]);
+        if accuracy.operators.wrong > before {
+            accuracy.mistakes.push(mistake(profile, event, (file, line), told));
+        }
+    }
+}
+
+fn mistake(
+    profile: &Profile,
+    event: HostEventId,
+    truth: (&str, u32),
+    told: Option<&EventLine>,
+) -> String {
+    let name = profile.strings.get(profile.host.name[event.index()]);
+    let told = told.map_or(String::new(), |it| format!("{}:{}", it.file, it.line));
+    format!("{}:{} told {told}: {name}", truth.0, truth.1)
+}
+
+fn read_trace(path: &Path) -> Profile {
+    let mut reader = TraceReader::new();
+    reader.feed(&unpacked(path));
+    reader.finish().profile
+}
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).expect("opens");
+    flate2::read::MultiGzDecoder::new(file).read_to_end(&mut bytes).expect("unpacks");
+    bytes
+}
+
+/// The file beside `trace` that has its stem and another ending.
+pub(crate) fn beside(trace: &Path, ending: &str) -> PathBuf {
+    let name = trace.file_name().expect("a name").to_string_lossy();
+    trace.with_file_name(format!("{}{ending}", name.trim_end_matches(".json.gz")))
+}
