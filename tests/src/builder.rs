@@ -12,7 +12,8 @@
 //! call "nn.Module: Linear_0" 6..50 from=model.py:2  # a Python event that is not a frame
 //! op aten::mm 7..20 ext=5 seq=3 fwd=1 stack="m.py(2): f;t.py(9): g"
 //! run cudaLaunchKernel 8..9 corr=7 ext=5
-//! kernel gemm 12..45 corr=7 ext=5 graph=1 stack="File \"m.py\", line 2, in f" device=0 stream=7
+//! kernel gemm 12..45 corr=7 ext=5 graph=1 device=0 stream=7
+//! kernel triton 45..46 stack="  File \"m.py\", line 2, in f\n    return x"   # Inductor provenance
 //! copy "Memcpy HtoD (Pageable -> Device)" 50..60 corr=8
 //! fill Memset 60..61 corr=9
 //! mem +512 @0x10 5 cuda:0                         # or cpu; -512 is a release
@@ -150,7 +151,8 @@ fn words(line: &str) -> Vec<String> {
     while let Some(character) = characters.next() {
         match character {
             '\\' if is_quoted => {
-                words.last_mut().into_iter().for_each(|it| it.extend(characters.next()))
+                let escaped = characters.next().map(|it| if it == 'n' { '\n' } else { it });
+                words.last_mut().into_iter().for_each(|it| it.extend(escaped));
             }
             '"' => is_quoted = !is_quoted,
             // `ProfilerStep#1` is a name, so a comment starts after a space.

@@ -10,16 +10,23 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_owned)
 }
 
-/// Every trace under `fixtures/`, sorted by path: `*.json.gz` without the side-cars.
+/// Every trace under `fixtures/`, and under `../shared/data` where that is at hand, sorted by path: `*.json.gz` without the
+/// side-cars.
 ///
 /// # Errors
 /// If a folder cannot be read.
 pub fn traces() -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     collect(&repository().join("fixtures"), &mut found)?;
+    let shared = repository().join("../shared/data");
+    if shared.is_dir() {
+        collect(&shared, &mut found)?;
+    }
     found.retain(|path| {
         let name = path.to_string_lossy();
-        name.ends_with(".json.gz") && !name.ends_with(".callers.json.gz")
+        name.ends_with(".json.gz")
+            && !name.ends_with(".callers.json.gz")
+            && !name.contains("timeline")
     });
     found.sort();
     Ok(found)

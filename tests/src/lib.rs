@@ -1,6 +1,6 @@
 //! What the tests over several crates share.
 //!
-//! *Owns*: [`reference`], the accounting of `docs/accounting.md` done slowly and obviously; [`builder`], a language for
+//! *Owns*: [`mod@reference`], the accounting of `docs/accounting.md` done slowly and obviously; [`builder`], a language for
 //! small traces; [`fixtures`], the recordings of the repository.
 //!
 //! *Never*: is used outside tests; shares code with what it checks.

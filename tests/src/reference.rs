@@ -186,8 +186,8 @@ pub fn account(
     accounts.instants();
     accounts.calls_and_operators();
     accounts.device_events();
-    let syncs = accounts.waits();
-    accounts.idle(&syncs);
+    let waits = accounts.waits();
+    accounts.idle(&waits);
     accounts.backward();
     accounts.memory();
     for &(number, start, end) in &accounts.steps {
@@ -225,8 +225,8 @@ struct Host {
     correlation: Option<i64>,
     sequence: Option<i64>,
     forward_thread: i64,
-    /// Exact call stack, outermost first, with function names.
-    call_stack: Vec<(Line, String)>,
+    /// Call stack, outermost first, with function names.
+    call_stack: Option<Vec<(Line, String)>>,
 }
 
 #[derive(Debug)]
@@ -279,8 +279,8 @@ struct Recording {
     memory: Vec<Memory>,
     /// In file order.
     forward_backward: Vec<FlowEnd>,
-    /// Whether operators carry call stacks that are exact: there are no Python events, but call stacks.
-    has_exact_stacks: bool,
+    /// Whether the call stacks of operators count: there are no Python events, but call stacks.
+    has_call_stacks: bool,
     /// Whether there is a Python event or a call stack.
     has_stacks: bool,
 }
@@ -308,8 +308,8 @@ impl Recording {
         }
         recording.hosts.sort_by_key(Host::order);
         let has_python = recording.hosts.iter().any(|it| it.kind == Kind::Python);
-        let has_call_stacks = recording.hosts.iter().any(|it| !it.call_stack.is_empty());
-        recording.has_exact_stacks = !has_python && has_call_stacks;
+        let has_call_stacks = recording.hosts.iter().any(|it| it.call_stack.is_some());
+        recording.has_call_stacks = !has_python && has_call_stacks;
         recording.has_stacks = has_python || has_call_stacks;
         Ok(recording)
     }
@@ -325,11 +325,13 @@ impl Recording {
         let number = |names: &[&str]| {
             names.iter().find_map(|name| integer(&args[*name])).filter(|&it| it != -1)
         };
-        let external_id = number(&["External id", "external id"]);
-        let correlation = number(&["correlation"]);
+        // A number that is 0, negative or absent names nothing.
+        let positive = |names: &[&str]| number(names).filter(|&it| it > 0);
+        let external_id = positive(&["External id", "external id"]);
+        let correlation = positive(&["correlation"]);
 
         if name == "[memory]" {
-            let Some(bytes) = number(&["Bytes"]) else { return };
+            let Some(bytes) = integer(&args["Bytes"]) else { return };
             let memory =
                 (number(&["Device Type"]).unwrap_or(0), integer(&args["Device Id"]).unwrap_or(-1));
             let address = args["Addr"].as_u64().filter(|&it| it != 0);
@@ -354,7 +356,7 @@ impl Recording {
         };
         if let Some(kind) = device_kind {
             let device = number(&["device"]).or_else(|| integer(&value("pid"))).unwrap_or(-1);
-            let graph_id = number(&["graph id"]);
+            let graph_id = positive(&["graph id"]);
             let stack = Rc::new(traceback(&args["stack"]));
             self.devices.push(Device {
                 kind,
@@ -372,16 +374,19 @@ impl Recording {
         let kind = match category.as_str() {
             "user_annotation" => Kind::Annotation,
             "python_function" => Kind::Python,
+            // Reading: torch 1.8–1.10 record steps as operators, but they are annotations.
+            "cpu_op" | "Operator" if name.starts_with("ProfilerStep#") => Kind::Annotation,
             "cpu_op" | "Operator" => Kind::Operator,
             "Runtime" => Kind::Runtime,
             other if other.ends_with("_runtime") || other.ends_with("_driver") => Kind::Runtime,
             _ => return,
         };
         let thread = self.thread(&value("pid"), &value("tid"));
-        let exact =
-            |name: &str| if ignore_exact { "" } else { args[name].as_str().unwrap_or_default() };
-        let call_stack =
-            if kind == Kind::Operator { call_stack(exact("Call stack")) } else { Vec::new() };
+        let text = |name: &str| args[name].as_str().unwrap_or_default();
+        let exact_caller =
+            caller(text("CallFrom")).filter(|_| kind == Kind::Python && !ignore_exact);
+        let is_usable = kind == Kind::Operator && !ignore_exact;
+        let call_stack = call_stack(text("Call stack")).filter(|_| is_usable);
         self.hosts.push(Host {
             position,
             thread,
@@ -391,7 +396,7 @@ impl Recording {
             end,
             python_id: number(&["Python id"]).filter(|_| kind == Kind::Python),
             python_parent: number(&["Python parent id"]).filter(|_| kind == Kind::Python),
-            exact_caller: caller(exact("CallFrom")).filter(|_| kind == Kind::Python),
+            exact_caller,
             external_id,
             correlation,
             sequence: number(&["Sequence number"]),
@@ -422,6 +427,10 @@ impl Host {
 
     fn is_open_at(&self, t: Ns) -> bool {
         self.start <= t && t < self.end
+    }
+
+    fn has_frames(&self) -> bool {
+        self.call_stack.as_ref().is_some_and(|it| !it.is_empty())
     }
 
     /// File and line of a frame's own definition.
@@ -479,12 +488,12 @@ fn caller(text: &str) -> Option<Line> {
     Some((Rc::from(file), line))
 }
 
-/// The frames of a `Call stack` of torch 1.8–1.10 (leaf first, `;` between), outermost first.
-fn call_stack(text: &str) -> Vec<(Line, String)> {
+/// The frames of a `Call stack` (leaf first, `;` between), outermost first.
+fn call_stack(text: &str) -> Option<Vec<(Line, String)>> {
     let frames = text.split(';').filter_map(|it| frame(it.trim()));
     let mut frames: Vec<_> = frames.map(|(line, function)| (line, function.to_owned())).collect();
     frames.reverse();
-    frames
+    (!text.is_empty()).then_some(frames)
 }
 
 /// The lines of a Python traceback (`File "…", line N, in …`), outermost first; of several, the first that has one.
@@ -542,9 +551,10 @@ impl Stacks {
                     call.extend(host.definition());
                     Rc::new(call)
                 }
-                Kind::Operator if recording.has_exact_stacks && !host.call_stack.is_empty() => {
-                    Rc::new(host.call_stack.iter().map(|(line, _)| line.clone()).collect())
-                }
+                // Reading: a call stack in which there is no frame counts as none.
+                Kind::Operator if recording.has_call_stacks && host.has_frames() => Rc::new(
+                    host.call_stack.iter().flatten().map(|(line, _)| line.clone()).collect(),
+                ),
                 _ => base.clone(),
             };
             stacks.base.push(base);
@@ -599,7 +609,7 @@ impl Adopters {
                 || host.name.starts_with("autograd::engine::")
                 || host.name.starts_with("torch::autograd::");
         }
-        let backward_runs = match recording.has_exact_stacks {
+        let backward_runs = match recording.has_call_stacks {
             true => exact_backward_runs(recording),
             false => (0..hosts.len())
                 .filter(|&it| {
@@ -648,7 +658,7 @@ impl Adopters {
 fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Ns)> {
     let hosts = &recording.hosts;
     let runs_backward = |event: usize| {
-        hosts[event].call_stack.iter().any(|((file, _), function)| {
+        hosts[event].call_stack.iter().flatten().any(|((file, _), function)| {
             file.ends_with("torch/autograd/__init__.py")
                 && (function == "backward" || function == "grad")
         })
@@ -657,7 +667,7 @@ fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Ns)> {
     for event in (0..hosts.len()).filter(|&it| runs_backward(it)) {
         let next = recording
             .on_thread(hosts[event].thread)
-            .find(|&it| it > event && !hosts[it].call_stack.is_empty() && !runs_backward(it));
+            .find(|&it| it > event && hosts[it].has_frames() && !runs_backward(it));
         runs.push((event, next.map_or(Ns::MAX, |it| hosts[it].start)));
     }
     runs
@@ -754,7 +764,10 @@ fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
         candidates.extend(before.map(|it| it.stack.clone()));
         let launch = Launch {
             stack: candidates.into_iter().find(|it| !it.is_empty()).unwrap_or_default(),
-            is_known: runtime.is_some() || operator.is_some() || before.is_some(),
+            // Reading: an event before it with its graph id tells nothing if its own launch is not in the recording.
+            is_known: runtime.is_some()
+                || operator.is_some()
+                || before.is_some_and(|it| it.is_known),
             event: runtime.or(operator).or(before.and_then(|it| it.event)),
         };
         launches.push(launch);
@@ -781,11 +794,12 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns)> {
     steps
 }
 
-/// A wait of a thread for a device.
-struct Sync {
-    start: Ns,
-    end: Ns,
-    own: Option<Line>,
+/// The syncs that count as one wait.
+type Wait = Vec<usize>;
+
+/// cudaMemcpy, hipMemcpyDtoH, cuMemcpyHtoDAsync_v2: a copy is named so after the prefix of its library.
+fn is_copy(host: &Host) -> bool {
+    host.name.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with("Memcpy")
 }
 
 struct Accountant<'a> {
@@ -826,9 +840,14 @@ impl Accountant<'_> {
 
     /// Thread time, instant by instant.
     fn instants(&mut self) {
-        for interval in std::mem::take(&mut self.threads).iter().flatten() {
-            let duration = interval.end - interval.start;
-            let stack = self.stacks.inside[interval.innermost].clone();
+        let mut by_innermost: BTreeMap<usize, Vec<(Ns, Ns)>> = BTreeMap::new();
+        for interval in self.threads.iter().flatten() {
+            let spans = by_innermost.entry(interval.innermost).or_default();
+            spans.push((interval.start, interval.end));
+        }
+        for (innermost, spans) in by_innermost {
+            let duration: Ns = spans.iter().map(|(start, end)| end - start).sum();
+            let stack = self.stacks.inside[innermost].clone();
             self.accounts.totals.cpu += duration;
             let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
                 let reason = self.no_line();
@@ -840,11 +859,12 @@ impl Accountant<'_> {
             for line in distinct(&stack) {
                 self.line(line).cpu_total += duration;
             }
-            for (step, part) in self.in_steps((interval.start, interval.end)) {
+            for (step, part) in
+                spans.iter().flat_map(|&span| self.in_steps(span)).collect::<Vec<_>>()
+            {
                 self.line(&own).steps.entry(step).or_default().cpu += part;
             }
         }
-        self.threads = threads(self.recording);
     }
 
     // -----------------------------------------------------------------------------------------------------------------
@@ -911,26 +931,37 @@ impl Accountant<'_> {
     // -----------------------------------------------------------------------------------------------------------------
     // Waits
 
-    fn waits(&mut self) -> Vec<Sync> {
+    fn waits(&mut self) -> Vec<Wait> {
         let hosts = &self.recording.hosts;
-        let mut syncs = Vec::new();
-        for (event, host) in hosts.iter().enumerate() {
-            if !self.is_sync(host)
-                || self.stacks.below[event].iter().any(|&it| self.is_sync(&hosts[it]))
-            {
-                continue;
+        let mut waits: Vec<Wait> = Vec::new();
+        let syncs: Vec<usize> = (0..hosts.len())
+            .filter(|&it| self.is_sync(&hosts[it]))
+            .filter(|&it| !self.stacks.below[it].iter().any(|&it| self.is_sync(&hosts[it])))
+            .collect();
+        for (index, &event) in syncs.iter().enumerate() {
+            let host = &hosts[event];
+            let before = syncs[..index].iter().rev().find(|&&it| hosts[it].thread == host.thread);
+            let copy =
+                before.filter(|&&it| is_copy(&hosts[it]) && hosts[it].name.contains("Async"));
+            let operator = self.outermost_operator(event);
+            let wait = copy
+                .filter(|&&copy| operator.is_some() && operator == self.outermost_operator(copy))
+                .and_then(|copy| waits.iter_mut().find(|it| it.contains(copy)));
+            let is_another = wait.is_none();
+            match wait {
+                Some(wait) => wait.push(event),
+                None => waits.push(vec![event]),
             }
+
             let duration = host.end - host.start;
-            let own = self.own(&self.stacks.inside[event]);
             self.accounts.totals.sync += duration;
-            syncs.push(Sync { start: host.start, end: host.end, own: own.clone() });
-            let Some(own) = own else {
+            let Some(own) = self.own(&self.stacks.inside[event]) else {
                 let reason = self.no_line();
                 self.unattributed(reason).sync += duration;
                 continue;
             };
             self.line(&own).sync += duration;
-            self.line(&own).syncs += 1;
+            self.line(&own).syncs += u64::from(is_another);
             for (step, part) in self.in_steps((host.start, host.end)) {
                 self.line(&own).steps.entry(step).or_default().sync += part;
             }
@@ -943,47 +974,54 @@ impl Accountant<'_> {
                 }
             }
         }
-        syncs
+        waits
+    }
+
+    /// The outermost operator (as in *Calls and operators*) around an event, above the innermost Python event.
+    fn outermost_operator(&self, event: usize) -> Option<usize> {
+        let kind = |it: usize| self.recording.hosts[it].kind;
+        let above_python =
+            self.stacks.below[event].iter().rev().take_while(|&&it| kind(it) != Kind::Python);
+        above_python.filter(|&&it| kind(it) == Kind::Operator).last().copied()
     }
 
     fn is_sync(&self, host: &Host) -> bool {
-        // cudaMemcpy, hipMemcpyDtoH, cuMemcpyHtoDAsync_v2: a copy is named so after the prefix of its library.
-        let is_copy =
-            host.name.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with("Memcpy");
+        // Reading: of several device events one that is such a copy is enough.
         let is_pageable = || {
-            let mut devices = self.recording.devices.iter();
-            let device =
-                devices.find(|it| it.correlation.is_some() && it.correlation == host.correlation);
-            device.is_some_and(|it| it.kind == DeviceKind::Copy && it.name.contains("Pageable"))
+            self.recording.devices.iter().any(|it| {
+                it.correlation.is_some()
+                    && it.correlation == host.correlation
+                    && it.kind == DeviceKind::Copy
+                    && it.name.contains("Pageable")
+            })
         };
         host.kind == Kind::Runtime
             && (host.name.contains("Synchronize")
-                || is_copy && (!host.name.contains("Async") || is_pageable()))
+                || is_copy(host) && (!host.name.contains("Async") || is_pageable()))
     }
 
     // -----------------------------------------------------------------------------------------------------------------
     // Device idle time
 
-    fn idle(&mut self, syncs: &[Sync]) {
+    fn idle(&mut self, waits: &[Wait]) {
         let devices: BTreeSet<i64> = self.recording.devices.iter().map(|it| it.device).collect();
         for device in devices {
             for gap in self.gaps(device) {
                 self.charge_gap(device, gap);
-                self.after_sync(gap, syncs);
+                self.after_sync(gap, waits);
             }
         }
     }
 
     /// The longest spans between the first start and the last end during which no event of the device runs.
+    /// *Reading:* an event that lasts no time ends a gap, too, and begins another.
     fn gaps(&self, device: i64) -> Vec<(Ns, Ns)> {
-        let events = || self.recording.devices.iter().filter(move |it| it.device == device);
-        let mut busy: Vec<(Ns, Ns)> =
-            events().map(|it| (it.start, it.end)).filter(|it| it.0 < it.1).collect();
+        let events = self.recording.devices.iter().filter(|it| it.device == device);
+        let mut busy: Vec<(Ns, Ns)> = events.map(|it| (it.start, it.end)).collect();
         busy.sort_unstable();
-        let last = events().map(|it| it.end).max().unwrap_or(0);
-        let mut free = events().map(|it| it.start).min().unwrap_or(0);
+        let mut free = busy[0].0;
         let mut gaps = Vec::new();
-        for (start, end) in busy.into_iter().chain([(last, last)]) {
+        for (start, end) in busy {
             if start > free {
                 gaps.push((free, start));
             }
@@ -1023,11 +1061,14 @@ impl Accountant<'_> {
         }
     }
 
-    /// *Reading:* every sync during which, or at whose end, the gap begins is followed by it, on whatever thread.
-    fn after_sync(&mut self, gap: (Ns, Ns), syncs: &[Sync]) {
-        for sync in syncs.iter().filter(|it| it.start <= gap.0 && gap.0 <= it.end) {
-            if let Some(own) = &sync.own {
-                self.line(own).idle_after_sync += gap.1 - gap.0;
+    /// *Reading:* every wait during which, or at whose end, the gap begins is followed by it, on whatever thread.
+    fn after_sync(&mut self, gap: (Ns, Ns), waits: &[Wait]) {
+        let hosts = &self.recording.hosts;
+        for wait in waits {
+            let last =
+                wait.iter().rev().find(|&&it| hosts[it].start <= gap.0 && gap.0 <= hosts[it].end);
+            if let Some(own) = last.and_then(|&it| self.own(&self.stacks.inside[it])) {
+                self.line(&own).idle_after_sync += gap.1 - gap.0;
             }
         }
     }
@@ -1052,32 +1093,29 @@ impl Accountant<'_> {
             };
             self.line(&own).cpu_backward += hosts[node].end - hosts[node].start;
             for (index, device) in self.recording.devices.iter().enumerate() {
-                let launch = self.launches[index].event;
-                if launch.is_some_and(|it| it == node || self.stacks.below[it].contains(&node)) {
+                let is_within = |launch: usize| {
+                    (launch == node || self.stacks.below[launch].contains(&node))
+                        && hosts[node].is_open_at(hosts[launch].start)
+                };
+                if self.launches[index].event.is_some_and(is_within) {
                     self.line(&own).cuda_backward += device.end - device.start;
                 }
             }
         }
     }
 
-    /// *Reading:* a head touches the node or an operator inside it if it lies on its thread and within it; of several,
-    /// the first in time, then in the file, that leads to an operator.
     fn forward_by_flow(&self, node: usize) -> Option<usize> {
         let hosts = &self.recording.hosts;
         let node = &hosts[node];
         let flows = &self.recording.forward_backward;
-        let touches = |at: Ns| node.start == at || node.is_open_at(at);
-        let mut heads: Vec<&FlowEnd> = flows
-            .iter()
-            .filter(|it| it.is_head && it.thread == node.thread && touches(it.at))
-            .collect();
-        heads.sort_by_key(|it| it.at);
-        heads.into_iter().find_map(|head| {
-            let tail = flows.iter().find(|it| !it.is_head && it.id == head.id)?;
-            let mut starting = (0..hosts.len())
-                .filter(|&it| hosts[it].thread == tail.thread && hosts[it].start == tail.at);
-            starting.find(|&it| hosts[it].kind == Kind::Operator)
-        })
+        let heads = flows.iter().filter(|it| it.is_head && it.thread == node.thread);
+        let earliest = heads
+            .filter(|it| node.start == it.at || node.is_open_at(it.at))
+            .min_by_key(|it| it.at)?;
+        let tail = flows.iter().find(|it| !it.is_head && it.id == earliest.id)?;
+        let mut starting = (0..hosts.len())
+            .filter(|&it| hosts[it].thread == tail.thread && hosts[it].start == tail.at);
+        starting.find(|&it| hosts[it].kind == Kind::Operator)
     }
 
     fn forward_by_sequence(&self, node: usize) -> Option<usize> {
@@ -1117,24 +1155,22 @@ impl Accountant<'_> {
                 self.unattributed(reason).alloc += event.bytes;
                 continue;
             };
-            // Reading: an allocation ends with the next release of its address, unless the address is handed out again
-            // before; then no release of it is in the recording.
-            let next = events[index + 1..]
-                .iter()
-                .position(|it| it.bytes != 0 && it.address == event.address);
-            let release = next
-                .map(|it| index + 1 + it)
-                .filter(|&it| event.address.is_some() && events[it].bytes < 0)
-                .unwrap_or(usize::MAX);
             let line = self.line(&own);
             line.alloc += event.bytes;
             line.allocs += 1;
-            if release == usize::MAX {
-                line.live += event.bytes;
-            } else {
-                line.freed += event.bytes;
+            // Without addresses nothing is said about what was freed.
+            if event.address.is_none() {
+                continue;
             }
-            if index <= peak && peak < release {
+            // A release frees it, and so does an allocation at the address that is still taken.
+            let next = events[index + 1..]
+                .iter()
+                .position(|it| it.bytes != 0 && it.address == event.address);
+            match next {
+                Some(_) => line.freed += event.bytes,
+                None => line.live += event.bytes,
+            }
+            if index <= peak && next.is_none_or(|it| peak < index + 1 + it) {
                 line.peak += event.bytes;
             }
         }

@@ -1,10 +1,117 @@
-//! The accounting of `docs/accounting.md`: the reference against numbers worked out by hand, and the real one against
-//! the reference.
+//! The accounting of `docs/accounting.md`: the reference against numbers worked out by hand, and the attribution against
+//! the reference on these, on random and on recorded traces.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc;
+
+use attribution::{Options, Sources};
+use ledger::{Books, Ledger, LineBooks, LineKey};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 use tests::builder::render;
-use tests::reference::{self, Accounts};
+use tests::fixtures;
+use tests::reference::{self, Accounts, LineAccount, StepAccount, Sums};
+use trace_reader::TraceReader;
 
 const CASES: &str = include_str!("cases/accounting.txt");
+
+#[test]
+fn the_reference_agrees_with_the_numbers_worked_out_by_hand() {
+    let cases = cases();
+    assert!(cases.len() >= 40);
+    let mut wrong = String::new();
+    for case in cases {
+        for (ignore_exact, expected) in case.expected {
+            let found = reference(&case.trace, ignore_exact).to_string();
+            if found != expected {
+                wrong += &format!("== {}\nexpected\n{expected}found\n{found}\n", case.title);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn attribution_agrees_with_the_numbers_worked_out_by_hand() {
+    let wrong: String = cases()
+        .iter()
+        .filter_map(|case| Some(format!("== {}\n{}\n", case.title, disagreement(&case.trace)?)))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn attribution_agrees_with_the_reference_on_every_recording() {
+    let traces = fixtures::traces().unwrap();
+    assert!(traces.len() >= 30, "the fixtures are gone");
+    // The reference is slow: the largest recordings are left to the smaller ones of the same program.
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for share in traces.chunks(traces.len().div_ceil(4)) {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                for path in share {
+                    let text = String::from_utf8(fixtures::read_gz(path).unwrap()).unwrap();
+                    let disagreement = (text.len() < 3 << 20).then(|| disagreement(&text));
+                    sender.send((path, disagreement)).unwrap();
+                }
+            });
+        }
+    });
+    drop(sender);
+    let (mut compared, mut wrong) = (0, String::new());
+    for (path, disagreement) in receiver {
+        compared += usize::from(disagreement.is_some());
+        if let Some(disagreement) = disagreement.flatten() {
+            wrong += &format!("{}\n{}\n", path.display(), shortened(&disagreement));
+        }
+    }
+    assert!(compared >= 20, "only {compared} were compared");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_traces(lines in vec(with_thread(any_event()), 1..24)) {
+        agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_traces_with_call_stacks(
+        lines in vec(with_thread(any_event_with_call_stacks()), 1..24)
+    ) {
+        agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_launches_and_waits(
+        lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_device_work()]), 1..24)
+    ) {
+        agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_backward_passes(
+        lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_operator(), 2 => any_flow()]), 1..16)
+    ) {
+        agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_memory(
+        lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_memory()]), 1..24)
+    ) {
+        agrees(&lines)?;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Cases
 
 /// A small trace and its accounts.
 struct Case {
@@ -29,6 +136,179 @@ fn cases() -> Vec<Case> {
     CASES.split("\n== ").skip(1).map(parse).collect()
 }
 
+// ---------------------------------------------------------------------------------------------------------------------
+// Random traces, in the language of `tests::builder`
+
+/// Events of all kinds that overlap in every way, on four threads of two processes.
+fn any_event() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => any_python(),
+        4 => any_operator(),
+        4 => any_device_work(),
+        1 => any_memory(),
+        1 => any_flow(),
+        2 => any_range(),
+    ]
+}
+
+fn any_event_with_call_stacks() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => any_operator_with_call_stack(),
+        2 => any_operator(),
+        3 => any_device_work(),
+        1 => any_memory(),
+        1 => any_range(),
+    ]
+}
+
+/// Puts an event on a thread.
+fn with_thread(event: impl Strategy<Value = String>) -> impl Strategy<Value = (String, String)> {
+    let thread = prop_oneof![
+        4 => Just("main"),
+        2 => Just("engine"),
+        1 => Just("second"),
+        1 => Just("2/main"),
+    ];
+    (thread.prop_map(str::to_owned), event)
+}
+
+fn any_span() -> impl Strategy<Value = String> {
+    // Few distinct times, so that events often start or end together; some last no time.
+    (0_u32..40, prop_oneof![1 => Just(0), 8 => 1_u32..20])
+        .prop_map(|(start, duration)| format!("{start}..{}", start + duration))
+}
+
+fn any_line() -> impl Strategy<Value = String> {
+    let file = prop_oneof![3 => Just("t.py"), 2 => Just("m.py"), 2 => Just("lib/a.py"), 1 => Just("lib/b.py")];
+    (file, 1..4).prop_map(|(file, line)| format!("{file}:{line}"))
+}
+
+/// `key=number`, or nothing.
+fn any_number(key: &'static str, numbers: std::ops::Range<i32>) -> impl Strategy<Value = String> {
+    option::of(numbers).prop_map(move |it| it.map_or_else(String::new, |it| format!("{key}={it}")))
+}
+
+fn any_python() -> impl Strategy<Value = String> {
+    let name = prop_oneof![
+        5 => any_line().prop_map(|line| format!("py {line} f")),
+        2 => Just("call len".to_owned()),
+        1 => Just("call \"nn.Module: L_0\"".to_owned()),
+        2 => Just("call \"<built-in method run_backward of X>\"".to_owned()),
+    ];
+    let caller = option::of(any_line())
+        .prop_map(|it| it.map_or_else(String::new, |it| format!("from={it}")));
+    (name, any_span(), caller, any_number("parent", 0..12))
+        .prop_map(|(name, span, caller, parent)| format!("{name} {span} {caller} {parent}"))
+}
+
+fn any_operator() -> impl Strategy<Value = String> {
+    let name = prop_oneof![
+        6 => Just("aten::mm"),
+        2 => Just("MmBackward0"),
+        1 => Just("\"autograd::engine::evaluate_function: MmBackward0\""),
+        1 => Just("torch::autograd::AccumulateGrad"),
+    ];
+    (name, any_span(), any_number("ext", 0..5), any_number("seq", 0..4), any_number("fwd", 0..3))
+        .prop_map(|(name, span, ext, sequence, forward)| {
+            format!("op {name} {span} {ext} {sequence} {forward}")
+        })
+}
+
+fn any_operator_with_call_stack() -> impl Strategy<Value = String> {
+    let backward = "/x/torch/autograd/__init__.py(143): backward";
+    let frame = prop_oneof![
+        6 => any_line().prop_map(|it| format!("{}): f", it.replace(':', "("))),
+        1 => Just(backward.to_owned()),
+        1 => Just("<built-in function len>".to_owned()),
+    ];
+    let end = prop_oneof![4 => Just(""), 1 => Just(";")];
+    (any_operator(), vec(frame, 0..4), end).prop_map(|(operator, frames, end)| {
+        format!("{operator} stack=\"{}{end}\"", frames.join(";"))
+    })
+}
+
+fn any_device_work() -> impl Strategy<Value = String> {
+    let call = prop_oneof![
+        6 => Just("cudaLaunchKernel"),
+        2 => Just("cudaStreamSynchronize"),
+        2 => Just("cudaMemcpyAsync"),
+        1 => Just("cudaMemcpy"),
+    ];
+    let call = (call, any_span(), any_number("corr", 1..6), any_number("ext", 0..5)).prop_map(
+        |(name, span, correlation, ext)| format!("run {name} {span} {correlation} {ext}"),
+    );
+    let event = prop_oneof![
+        6 => Just("kernel gemm"),
+        1 => Just("fill Memset"),
+        1 => Just("copy \"Memcpy DtoD (Device -> Device)\""),
+        2 => Just("copy \"Memcpy DtoH (Device -> Pageable)\""),
+    ];
+    let stack = prop_oneof![
+        9 => Just(""),
+        1 => Just(r#"stack="  File \"t.py\", line 7, in f\n    g()\n  File \"lib/a.py\", line 8, in g""#),
+    ];
+    let event = (
+        event,
+        any_span(),
+        any_number("corr", 1..6),
+        any_number("ext", 0..5),
+        option::weighted(0.2, 0..3)
+            .prop_map(|it| it.map_or_else(String::new, |it| format!("graph={it}"))),
+        option::weighted(0.2, 0..2)
+            .prop_map(|it| it.map_or_else(String::new, |it| format!("device={it}"))),
+        stack,
+    )
+        .prop_map(|(name, span, correlation, ext, graph, device, stack)| {
+            format!("{name} {span} {correlation} {ext} {graph} {device} {stack}")
+        });
+    prop_oneof![call, event]
+}
+
+fn any_memory() -> impl Strategy<Value = String> {
+    let bytes = prop_oneof![2 => (1..9).prop_map(|it| format!("+{it}")), 1 => (1..9).prop_map(|it| format!("-{it}"))];
+    let device = prop_oneof![Just("cpu"), Just("cuda:0"), Just("cuda:1")];
+    (bytes, 0..4, 0..50, device)
+        .prop_map(|(bytes, address, at, device)| format!("mem {bytes} @0x{address} {at} {device}"))
+}
+
+fn any_flow() -> impl Strategy<Value = String> {
+    let thread = prop_oneof![Just("main"), Just("engine")];
+    (0..40, thread, 0..40)
+        .prop_map(|(tail, thread, head)| format!("flow {tail} -> {thread} {head}"))
+}
+
+fn any_range() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any_span().prop_map(|span| format!("note load {span}")),
+        (1..5, any_span()).prop_map(|(number, span)| format!("step {number} {span}")),
+    ]
+}
+
+/// Python ids are unique, in the order of the file. No two steps and no two backward passes start together.
+fn agrees(lines: &[(String, String)]) -> Result<(), TestCaseError> {
+    let mut text = String::new();
+    let mut starts = BTreeSet::new();
+    for (id, (thread, event)) in lines.iter().enumerate() {
+        let kind =
+            ["step ", "run_backward", "__init__.py"].into_iter().find(|it| event.contains(it));
+        let start = event.split(' ').find_map(|it| Some(it.split_once("..")?.0));
+        if kind.is_some() && !starts.insert((kind, start)) {
+            continue;
+        }
+        let is_python = event.starts_with("py ") || event.starts_with("call ");
+        let id = if is_python { format!("id={id}") } else { String::new() };
+        text += &format!("thread {thread}\n{event} {id}\n");
+    }
+    let trace = render(&text).map_err(TestCaseError::fail)?;
+    match disagreement(&trace) {
+        Some(disagreement) => Err(TestCaseError::fail(format!("{text}\n{disagreement}"))),
+        None => Ok(()),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Attribution against reference
+
 fn is_own(file: &str) -> bool {
     !file.starts_with("lib/") && !file.contains("torch/") && !file.starts_with('<')
 }
@@ -37,18 +317,119 @@ fn reference(trace: &str, ignore_exact: bool) -> Accounts {
     reference::account(trace, ignore_exact, &is_own).unwrap()
 }
 
-#[test]
-fn the_reference_agrees_with_the_numbers_worked_out_by_hand() {
-    let cases = cases();
-    assert!(cases.len() >= 40);
-    let mut wrong = String::new();
-    for case in cases {
-        for (ignore_exact, expected) in case.expected {
-            let found = reference(&case.trace, ignore_exact).to_string();
-            if found != expected {
-                wrong += &format!("== {}\nexpected\n{expected}found\n{found}\n", case.title);
-            }
+/// What attribution and reference do not agree on, with and without exact evidence.
+fn disagreement(trace: &str) -> Option<String> {
+    let mut text = String::new();
+    for ignore_exact in [false, true] {
+        let expected = reference(trace, ignore_exact);
+        let mut reader = TraceReader::new();
+        reader.feed(trace.as_bytes());
+        let mut sources = Sources::default();
+        for (file, _) in expected.lines.keys().filter(|(file, _)| is_own(file)) {
+            sources.insert_own(file);
+        }
+        let options = Options { ignore_exact, ..Options::default() };
+        let ledger = attribution::attribute(&reader.finish().profile, &sources, options, 0);
+        let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
+        let inconsistency = inconsistency(&ledger);
+        if !difference.is_empty() || !inconsistency.is_empty() {
+            text += &format!(
+                "ignore_exact {ignore_exact}; - expected, + found\n{difference}{inconsistency}"
+            );
         }
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    (!text.is_empty()).then_some(text)
+}
+
+/// The lines that only one of two texts has.
+fn difference(expected: &str, found: &str) -> String {
+    let only = |sign: char, these: &str, others: &str| {
+        let lines = these.lines().filter(|line| !others.lines().any(|it| it == *line));
+        lines.map(|line| format!("{sign} {line}\n")).collect::<String>()
+    };
+    only('-', expected, found) + &only('+', found, expected)
+}
+
+fn shortened(text: &str) -> String {
+    text.lines().take(40).map(|line| format!("{line}\n")).collect()
+}
+
+/// The part of a ledger that the page defines.
+fn accounts(ledger: &Ledger) -> Accounts {
+    let recorded = |key: &LineKey| (ledger.files[&key.file].recorded.clone(), key.line);
+    let line = |line: &LineBooks| {
+        let steps = line.steps.iter().map(|(&step, it)| {
+            (step, StepAccount { cpu: it.cpu, cuda: it.cuda, sync: it.sync, gpu_idle: it.gpu_idle })
+        });
+        LineAccount {
+            calls: line.calls,
+            ops: line.ops,
+            cpu_self: line.cpu_self,
+            cpu_own: line.cpu_own,
+            cpu_total: line.cpu_total,
+            cpu_backward: line.cpu_backward,
+            cuda_self: line.cuda_self,
+            cuda_own: line.cuda_own,
+            cuda_total: line.cuda_total,
+            cuda_backward: line.cuda_backward,
+            kernels: line.kernels,
+            sync: line.sync,
+            syncs: line.syncs,
+            idle_after_sync: line.idle_after_sync,
+            gpu_idle: line.gpu_idle,
+            alloc: line.alloc,
+            allocs: line.allocs,
+            freed: line.freed,
+            peak: line.peak,
+            live: line.live,
+            steps: steps.collect(),
+            waits: line.waits.iter().map(|(key, &waited)| (recorded(key), waited)).collect(),
+        }
+    };
+    Accounts {
+        totals: sums(&ledger.totals),
+        unattributed: ledger
+            .unattributed
+            .iter()
+            .map(|(reason, it)| (reason.name(), sums(it)))
+            .collect(),
+        lines: ledger.lines.iter().map(|(key, it)| (recorded(key), line(it))).collect(),
+        steps: ledger.steps.clone(),
+    }
+}
+
+fn sums(books: &Books) -> Sums {
+    let &Books { cpu, cuda, gpu_idle, sync, alloc, .. } = books;
+    Sums { cpu, cuda, gpu_idle, sync, alloc }
+}
+
+/// Where the details of a ledger do not add up to what the page defines.
+fn inconsistency(ledger: &Ledger) -> String {
+    let mut text = String::new();
+    let mut holds = |what: &str, left: i64, right: i64| {
+        if left != right {
+            text += &format!("{what}: {left} is not {right}\n");
+        }
+    };
+    for balance in ledger.balances() {
+        holds(
+            &format!("books of {:?}", balance.metric),
+            balance.lines + balance.unattributed,
+            balance.total,
+        );
+    }
+    holds("threads", ledger.threads.values().sum(), ledger.totals.cpu);
+    holds("devices", ledger.devices.values().map(|it| it.time).sum(), ledger.totals.cuda);
+    holds("idle devices", ledger.devices.values().map(|it| it.idle).sum(), ledger.totals.gpu_idle);
+    for (key, line) in &ledger.lines {
+        let of = |what: &str| format!("{what} of {}:{}", key.file, key.line);
+        holds(&of("threads"), line.by_thread.values().sum(), line.cpu_own);
+        holds(&of("devices"), line.by_device.values().sum(), line.cuda_own);
+        holds(&of("kernels"), line.kernel_table.values().map(|it| it.total).sum(), line.cuda_own);
+        let allocations: BTreeMap<_, _> = line.allocations.clone();
+        holds(&of("allocations"), allocations.values().map(|it| it.alloc).sum(), line.alloc);
+        holds(&of("peaks"), allocations.values().map(|it| it.peak).sum(), line.peak);
+        holds(&of("live allocations"), allocations.values().map(|it| it.live).sum(), line.live);
+    }
+    text
 }

@@ -1,0 +1,292 @@
+//! The walls between the rooms, as ARCHITECTURE.md draws them.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tests::fixtures::{read_gz, repository};
+
+/// Which of our crates each crate may use.
+const ROOMS: [(&str, &[&str]); 12] = [
+    ("profile", &[]),
+    ("ledger", &[]),
+    ("trace-reader", &["profile"]),
+    ("snapshot-reader", &["profile"]),
+    ("pysource", &[]),
+    ("attribution", &["ledger", "profile", "pysource"]),
+    ("insights", &["ledger", "profile"]),
+    ("ide", &["insights", "ledger", "pysource"]),
+    (
+        "loader",
+        &["attribution", "ledger", "profile", "pysource", "snapshot-reader", "trace-reader"],
+    ),
+    ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
+    ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "profile", "pysource"]),
+    ("tests", &["attribution", "ledger", "loader", "trace-reader"]),
+];
+
+/// Crates of others that only one of ours may use. A name that ends in `*` stands for all that begin so.
+const RESERVED: [(&str, &str); 7] = [
+    ("ruff_*", "pysource"),
+    ("tower*", "lsp"),
+    ("lsp-types", "lsp"),
+    ("tokio*", "lsp"),
+    ("clap*", "perfline"),
+    ("indicatif", "perfline"),
+    ("ruzstd", "loader"),
+];
+
+/// Crates that turn values into values.
+const CORE: [&str; 8] = [
+    "profile",
+    "ledger",
+    "trace-reader",
+    "snapshot-reader",
+    "pysource",
+    "attribution",
+    "insights",
+    "ide",
+];
+
+#[test]
+fn every_crate_is_on_the_map() {
+    let found: BTreeSet<String> = crates().into_iter().map(|it| it.name).collect();
+    let map: BTreeSet<String> = ROOMS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, map);
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let ours: BTreeSet<&str> = ROOMS.iter().map(|(name, _)| *name).collect();
+    let mut wrong = Vec::new();
+    for it in crates() {
+        let allowed =
+            ROOMS.iter().find(|(name, _)| *name == it.name).map_or(&[][..], |(_, allowed)| allowed);
+        for used in it.dependencies.iter().filter(|used| ours.contains(used.as_str())) {
+            if !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{} may not depend on {used}", it.name));
+            }
+        }
+        if it.all_dependencies.iter().any(|used| used == "tests") {
+            wrong.push(format!("{} may not depend on the crate of the tests", it.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn one_room_for_each_foreign_interface() {
+    let mut wrong = Vec::new();
+    for it in crates() {
+        for (reserved, owner) in RESERVED.iter().filter(|(_, owner)| *owner != it.name) {
+            let matches = |used: &&String| match reserved.strip_suffix('*') {
+                Some(prefix) => used.starts_with(prefix),
+                None => used == reserved,
+            };
+            wrong.extend(
+                it.all_dependencies
+                    .iter()
+                    .filter(matches)
+                    .map(|used| format!("{} uses {used}; only {owner} may", it.name)),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn core_crates_do_no_io() {
+    let forbidden = ["fs", "net", "process", "env", "io::stdin", "io::stdout", "io::stderr"];
+    let mut wrong = Vec::new();
+    for it in crates().into_iter().filter(|it| CORE.contains(&it.name.as_str())) {
+        for path in files_below(&it.folder.join("src"), "rs") {
+            let text = without_tests(&path);
+            for (index, line) in text.lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                let from_group = || {
+                    let names = code.split_once("std::{").map_or("", |(_, names)| names);
+                    names
+                        .split([',', '{', '}'])
+                        .map(|it| it.trim().trim_end_matches("::").to_owned())
+                        .collect::<Vec<_>>()
+                };
+                if forbidden.iter().any(|it| {
+                    code.contains(&format!("std::{it}"))
+                        || from_group().iter().any(|name| name == it)
+                }) {
+                    wrong.push(format!("{}:{}: {}", path.display(), index + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_crate_says_what_it_owns_and_what_it_never_does() {
+    let mut wrong = Vec::new();
+    for it in crates() {
+        let root = ["src/lib.rs", "src/main.rs"]
+            .map(|it_| it.folder.join(it_))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap();
+        let text = fs::read_to_string(root).unwrap();
+        let docs: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for part in ["*Owns*:", "*Never*:", "*The test"] {
+            if !docs.contains(part) {
+                wrong.push(format!("{}: {part}", it.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_oldest_compiler_is_named_once() {
+    let workspace = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
+    assert_eq!(workspace.matches("\nrust-version = \"").count(), 1);
+    for it in crates() {
+        let text = fs::read_to_string(it.folder.join("Cargo.toml")).unwrap();
+        for line in [
+            "rust-version.workspace = true",
+            "[lints]\nworkspace = true",
+            "license.workspace = true",
+        ] {
+            assert!(text.contains(line), "{} lacks {line}", it.name);
+        }
+    }
+}
+
+#[test]
+fn no_file_names_the_machine_it_was_made_on() {
+    // Put together here, so that this file does not contain them.
+    let paths = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat()];
+    let mut wrong = Vec::new();
+    for path in tracked() {
+        let bytes = match path.extension().is_some_and(|it| it == "gz") {
+            true => read_gz(&path).unwrap(),
+            false => fs::read(&path).unwrap(),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        wrong.extend(
+            paths
+                .iter()
+                .filter(|it| text.contains(it.as_str()))
+                .map(|it| format!("{}: {it}", path.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn packages_come_from_the_public_registries() {
+    let public =
+        ["https://registry.npmjs.org/", "registry+https://github.com/rust-lang/crates.io-index"];
+    let mut wrong = Vec::new();
+    for path in tracked() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.contains("lock") {
+            continue;
+        }
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let key = line.trim().split([':', '=']).next().unwrap_or_default();
+            let is_source =
+                matches!(key.trim().trim_matches('"'), "resolved" | "source" | "registry");
+            if is_source && line.contains("//") && !public.iter().any(|it| line.contains(it)) {
+                wrong.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+struct Crate {
+    name: String,
+    folder: PathBuf,
+    /// Names under `[dependencies]` and `[build-dependencies]`; for the tests, under `[dev-dependencies]` too.
+    dependencies: Vec<String>,
+    /// The same with `[dev-dependencies]`.
+    all_dependencies: Vec<String>,
+}
+
+/// The members of the workspace.
+fn crates() -> Vec<Crate> {
+    let root = repository();
+    let rooms = fs::read_dir(root.join("server/crates")).unwrap().map(|it| it.unwrap().path());
+    let folders = rooms.chain([root.join("server"), root.join("tests")]);
+    folders.filter(|it| it.join("Cargo.toml").exists()).map(read_crate).collect()
+}
+
+fn read_crate(folder: PathBuf) -> Crate {
+    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+    let name = text
+        .lines()
+        .find_map(|it| it.strip_prefix("name = \""))
+        .unwrap()
+        .trim_end_matches('"')
+        .to_owned();
+    let mut section = "";
+    let mut found = Crate { name, folder, dependencies: Vec::new(), all_dependencies: Vec::new() };
+    for line in text.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#')) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']');
+        }
+        // `name.workspace = true`, `name = …` in a section, or a section of its own.
+        let dependency = match section.split_once("dependencies.") {
+            Some((_, name)) if line.starts_with('[') => name,
+            None if section.ends_with("dependencies") && !line.starts_with('[') => {
+                line.split(['.', ' ', '=']).next().unwrap_or_default()
+            }
+            _ => continue,
+        };
+        found.all_dependencies.push(dependency.to_owned());
+        if !section.contains("dev-dependencies") || found.name == "tests" {
+            found.dependencies.push(dependency.to_owned());
+        }
+    }
+    found
+}
+
+fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path, extension));
+        } else if path.extension().is_some_and(|it| it == extension) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The text of a source file up to its unit tests, which come last; nothing of a file that holds only tests.
+fn without_tests(path: &Path) -> String {
+    if path.file_stem().is_some_and(|it| it == "tests")
+        || path.components().any(|it| it.as_os_str() == "tests")
+    {
+        return String::new();
+    }
+    let text = fs::read_to_string(path).unwrap();
+    text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
+}
+
+/// The files under version control that are there.
+fn tracked() -> Vec<PathBuf> {
+    let root = repository();
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output().unwrap();
+    assert!(
+        output.status.success(),
+        "the list of files comes from git: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = String::from_utf8(output.stdout).unwrap();
+    let paths: Vec<PathBuf> =
+        names.split('\0').filter(|it| !it.is_empty()).map(|it| root.join(it)).collect();
+    assert!(paths.len() > 100);
+    paths.into_iter().filter(|it| it.is_file()).collect()
+}
