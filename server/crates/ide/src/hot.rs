@@ -62,6 +62,12 @@ pub fn hot_lines(
 }
 
 impl Source<'_> {
+    /// All lines that something was recorded of: each as it is now, and as recorded.
+    #[must_use]
+    pub fn lines(&self) -> Vec<(u32, u32)> {
+        self.placed().iter().map(|placed| (placed.line, placed.recorded)).collect()
+    }
+
     /// Where a recorded line of this file is now: its line, and whether it was changed. `None` where it is gone.
     #[must_use]
     pub fn current(&self, recorded: u32) -> Option<(u32, bool)> {

@@ -1,0 +1,24 @@
+//! `textDocument/codeLens`.
+
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{CodeLens, CodeLensParams};
+
+use crate::session::Session;
+use crate::to_proto;
+
+pub(crate) async fn handle(
+    session: &Session,
+    params: &CodeLensParams,
+) -> Result<Option<Vec<CodeLens>>> {
+    let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let work = session.background(move |snapshot, token| {
+        if !snapshot.settings.lenses || token.is_cancelled() {
+            return None;
+        }
+        snapshot.with_document(&document, |source| {
+            let lenses = ide::lenses(source, &snapshot.view);
+            lenses.into_iter().map(|lens| to_proto::code_lens(&document.uri, lens)).collect()
+        })
+    });
+    work.await
+}

@@ -1,0 +1,25 @@
+//! `textDocument/hover`.
+
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{Hover, HoverParams};
+
+use crate::session::Session;
+use crate::{from_proto, to_proto};
+
+pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Option<Hover>> {
+    let at = &params.text_document_position_params;
+    let Some(document) = session.document(&at.text_document.uri) else { return Ok(None) };
+    let line = from_proto::line(at.position);
+    let work = session.background(move |snapshot, token| {
+        if token.is_cancelled() {
+            return None;
+        }
+        let hover =
+            snapshot.with_document(&document, |source| ide::hover(source, &snapshot.view, line));
+        let is_markdown = snapshot.abilities.markdown_hover;
+        hover
+            .flatten()
+            .map(|hover| to_proto::hover(&document.index, hover, snapshot.encoding(), is_markdown))
+    });
+    work.await
+}

@@ -1,0 +1,51 @@
+//! `initialized`: from now on we may ask the client.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tower_lsp::lsp_types::notification::{
+    DidChangeConfiguration, DidChangeWatchedFiles, Notification,
+};
+use tower_lsp::lsp_types::{MessageType, Registration};
+
+use crate::session::Session;
+use crate::{api, loader, publish};
+
+/// Every file that may be a recording, by its name.
+const RECORDINGS: &str = "**/*.{json,gz,zst,pickle,pkl}";
+
+pub(crate) fn handle(session: &Arc<Session>) {
+    tokio::spawn(publish::run(Arc::clone(session)));
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        register(&session).await;
+        api::configuration::pull(&session).await;
+        loader::watch(session).await;
+    });
+}
+
+/// Asks to be told of changed settings and files.
+async fn register(session: &Session) {
+    let abilities = session.abilities();
+    let mut registrations = Vec::new();
+    let mut add = |method: &str, options| {
+        let id = format!("perfline/{method}");
+        registrations.push(Registration {
+            id,
+            method: method.to_owned(),
+            register_options: Some(options),
+        });
+    };
+    if abilities.register_configuration {
+        add(DidChangeConfiguration::METHOD, json!({"section": "perfline"}));
+    }
+    if abilities.register_watchers {
+        add(DidChangeWatchedFiles::METHOD, json!({"watchers": [{"globPattern": RECORDINGS}]}));
+    }
+    if !registrations.is_empty()
+        && let Err(error) = session.client.register_capability(registrations).await
+    {
+        let text = format!("the client refused to tell of changes: {error}");
+        session.client.log_message(MessageType::WARNING, text).await;
+    }
+}

@@ -1,0 +1,158 @@
+//! An open document.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use pysource::{Encoding, LineIndex, LineMap, Module};
+use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
+
+use crate::{from_proto, paths};
+
+/// One version of an open document. A change makes another one, so that requests keep what they began with.
+pub(crate) struct Document {
+    /// As the client spells it.
+    pub(crate) uri: Url,
+    pub(crate) version: i32,
+    pub(crate) text: String,
+    pub(crate) index: LineIndex,
+    module: OnceLock<Module>,
+    /// The path on disk, in its one spelling; the same for all versions.
+    path: Arc<OnceLock<Option<String>>>,
+    carried: Mutex<Option<Carried>>,
+}
+
+/// Where the lines of a recording are in the document.
+#[derive(Clone)]
+struct Carried {
+    /// Which load the map belongs to.
+    generation: u64,
+    /// `None` where the text that ran is not known.
+    map: Option<Arc<LineMap>>,
+}
+
+impl Document {
+    pub(crate) fn new(uri: Url, version: i32, text: String) -> Self {
+        let index = LineIndex::new(&text);
+        Self {
+            uri,
+            version,
+            text,
+            index,
+            module: OnceLock::new(),
+            path: Arc::default(),
+            carried: Mutex::new(None),
+        }
+    }
+
+    /// The document after `changes`, in their order. Lines that were carried before are carried on through them.
+    pub(crate) fn changed(
+        &self,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        encoding: Encoding,
+    ) -> Self {
+        let mut text = self.text.clone();
+        let mut index = self.index.clone();
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for change in changes {
+            let range = match change.range {
+                Some(range) => from_proto::range(&index, &text, range, encoding),
+                None => 0..text.len(),
+            };
+            if let Some(map) = carried.as_mut().and_then(|it| it.map.as_mut()) {
+                Arc::make_mut(map).edit(&text, &index, range.clone(), &change.text);
+            }
+            text.replace_range(range, &change.text);
+            index = LineIndex::new(&text);
+        }
+        Self {
+            uri: self.uri.clone(),
+            version,
+            text,
+            index,
+            module: OnceLock::new(),
+            path: Arc::clone(&self.path),
+            carried: Mutex::new(carried),
+        }
+    }
+
+    /// What the text says. Parses it the first time.
+    pub(crate) fn module(&self) -> &Module {
+        self.module.get_or_init(|| Module::parse(&self.text))
+    }
+
+    /// The path on disk in its one spelling; `None` for what is not on disk. Touches the disk the first time.
+    pub(crate) fn path(&self) -> Option<&str> {
+        self.path.get_or_init(|| Some(paths::real(&paths::of_uri(&self.uri)?))).as_deref()
+    }
+
+    /// Where the lines of a load's recorded text are; `recorded` gives that text, if it is known.
+    pub(crate) fn map(
+        &self,
+        generation: u64,
+        recorded: impl FnOnce() -> Option<Arc<str>>,
+    ) -> Option<Arc<LineMap>> {
+        let known = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(carried) = known.filter(|it| it.generation == generation) {
+            return carried.map;
+        }
+        // Not under the lock: a diff may take a while, and the next change waits for the lock.
+        let map = recorded().map(|recorded| Arc::new(LineMap::between(&recorded, &self.text)));
+        let carried = Carried { generation, map: map.clone() };
+        *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = Some(carried);
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_lsp::lsp_types::{Position, Range};
+
+    use super::*;
+
+    fn change(range: Option<[u32; 4]>, text: &str) -> TextDocumentContentChangeEvent {
+        let range = range
+            .map(|[a, b, c, d]| Range { start: Position::new(a, b), end: Position::new(c, d) });
+        TextDocumentContentChangeEvent { range, range_length: None, text: text.to_owned() }
+    }
+
+    fn document(text: &str) -> Document {
+        Document::new(Url::parse("untitled:1").unwrap(), 1, text.to_owned())
+    }
+
+    #[test]
+    fn changes_apply_in_order_and_in_the_clients_units() {
+        // After `é` (2 bytes, 1 unit of UTF-16) and `𝄞` (4 bytes, 2 units).
+        for (encoding, column) in [(Encoding::Utf8, 6), (Encoding::Utf16, 3), (Encoding::Utf32, 2)]
+        {
+            let changes = vec![
+                change(Some([1, column, 1, column + 1]), "X"),
+                change(Some([0, 0, 1, 0]), ""),
+                change(None, "whole"),
+            ];
+            let document = document("a\né𝄞b\n");
+            assert_eq!(document.changed(2, changes[..1].to_vec(), encoding).text, "a\né𝄞X\n");
+            assert_eq!(document.changed(2, changes[..2].to_vec(), encoding).text, "é𝄞X\n");
+            assert_eq!(document.changed(2, changes.clone(), encoding).text, "whole");
+        }
+    }
+
+    #[test]
+    fn a_range_that_is_not_there_is_cut() {
+        let document = document("ab\n");
+        let text =
+            |range| document.changed(2, vec![change(Some(range), "X")], Encoding::Utf16).text;
+        assert_eq!(text([0, 1, 9, 9]), "aX");
+        assert_eq!(text([9, 0, 9, 0]), "ab\nX");
+        assert_eq!(text([0, 2, 0, 1]), "abX\n", "an end before the start");
+    }
+
+    #[test]
+    fn lines_are_carried_from_version_to_version() {
+        let document = document("a\nb\n");
+        assert!(document.map(1, || Some("a\nb\n".into())).is_some());
+        let edited = document.changed(2, vec![change(Some([0, 0, 0, 0]), "new\n")], Encoding::Utf8);
+        let map = edited.map(1, || panic!("the map of this load is known")).unwrap();
+        assert_eq!(map.current(2).map(|it| (it.line, it.is_edited)), Some((3, false)));
+        assert!(edited.map(2, || None).is_none(), "another load begins anew");
+    }
+}

@@ -1,0 +1,198 @@
+//! A recording that was loaded, and the files it speaks of.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ide::Source;
+use ledger::{Ledger, SourceFit};
+use loader::Run;
+use pysource::{LineIndex, LineMap, Module};
+
+use crate::document::Document;
+use crate::paths;
+
+/// What the files of a recording look like from outside: enough to see that one was written anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Signature(Vec<(PathBuf, u64, SystemTime)>);
+
+impl Signature {
+    /// Touches the disk.
+    pub(crate) fn of(inputs: &[PathBuf]) -> Self {
+        let files =
+            inputs.iter().flat_map(|path| std::iter::once(path.clone()).chain(side_cars(path)));
+        let mut signature: Vec<_> = files
+            .filter_map(|path| {
+                let data = path.metadata().ok()?;
+                Some((path, data.len(), data.modified().unwrap_or(SystemTime::UNIX_EPOCH)))
+            })
+            .collect();
+        signature.sort();
+        Self(signature)
+    }
+
+    /// Whether nothing was written for as long as `age`.
+    pub(crate) fn is_older_than(&self, age: std::time::Duration) -> bool {
+        let now = SystemTime::now();
+        self.0
+            .iter()
+            .all(|(_, _, modified)| now.duration_since(*modified).is_ok_and(|passed| age <= passed))
+    }
+}
+
+/// Where the exact callers of a trace may lie.
+fn side_cars(trace: &Path) -> Vec<PathBuf> {
+    let name = trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem =
+        [".json", ".json.gz", ".json.zst"].iter().find_map(|ending| name.strip_suffix(ending));
+    let endings = ["callers.json", "callers.json.gz", "callers.json.zst"];
+    stem.map(|stem| {
+        endings.iter().map(|ending| trace.with_file_name(format!("{stem}.{ending}"))).collect()
+    })
+    .unwrap_or_default()
+}
+
+/// A recording that was loaded.
+pub(crate) struct Loaded {
+    /// Which load it was.
+    pub(crate) generation: u64,
+    pub(crate) signature: Signature,
+    pub(crate) run: Run,
+    /// Keys of the files that were found, by the one spelling of their path.
+    by_path: HashMap<String, String>,
+    /// The texts that ran, as far as they were asked for: those on disk when the recording was loaded.
+    texts: Mutex<HashMap<String, Option<Arc<str>>>>,
+}
+
+impl Loaded {
+    /// Reads the sources of your code. Texts that `before` has of the same recording are kept: they are nearer to what
+    /// ran than what is on disk now.
+    pub(crate) fn new(
+        generation: u64,
+        signature: Signature,
+        run: Run,
+        before: Option<&Self>,
+    ) -> Self {
+        let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
+        let mut by_path = HashMap::new();
+        if let Some(before) = before.filter(|it| it.signature == signature) {
+            texts.clone_from(&before.texts.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        for (key, file) in &run.merged.files {
+            let Some(path) = &file.path else { continue };
+            by_path.insert(paths::real(path), key.clone());
+            if file.is_own {
+                let text = || if file.fit == SourceFit::Fits { read(path) } else { None };
+                texts.entry(key.clone()).or_insert_with(text);
+            }
+        }
+        Self { generation, signature, run, by_path, texts: Mutex::new(texts) }
+    }
+
+    /// The books of a rank; of all where there is no such rank or none was chosen.
+    pub(crate) fn ledger(&self, rank: Option<u32>) -> &Ledger {
+        let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
+        chosen.map_or(&self.run.merged, |it| &it.ledger)
+    }
+
+    /// The key of a document's file: by its path, else by the names that the recorded path ends with.
+    pub(crate) fn key_of(&self, document: &Document, folders: &[PathBuf]) -> Option<&str> {
+        let path = document.path()?;
+        if let Some(key) = self.by_path.get(path) {
+            return Some(key);
+        }
+        if !folders.iter().any(|folder| Path::new(path).starts_with(paths::real(folder))) {
+            return None;
+        }
+        let not_found = self.run.merged.files.iter().filter(|(_, file)| file.path.is_none());
+        let mut candidates: Vec<(usize, &str)> = not_found
+            .filter_map(|(key, file)| {
+                Some((paths::common_names(path, &file.recorded)?, key.as_str()))
+            })
+            .collect();
+        candidates.sort_unstable();
+        // Two that agree equally well are both as likely to be wrong.
+        match candidates[..] {
+            [.., (second, _), (first, _)] if second == first => None,
+            [.., (_, key)] => Some(key),
+            [] => None,
+        }
+    }
+
+    /// The key of a file that is not open, by its path. Touches the disk.
+    pub(crate) fn key_of_path(&self, path: &Path) -> Option<&str> {
+        self.by_path.get(&paths::real(path)).map(String::as_str)
+    }
+
+    /// The text of a file that ran; `None` where it is not known. Touches the disk the first time.
+    fn text_that_ran(&self, key: &str, path: Option<&str>) -> Option<Arc<str>> {
+        let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        if let Some(text) = known {
+            return text;
+        }
+        let file = self.run.merged.files.get(key)?;
+        let text = match (&file.path, file.fit) {
+            (Some(path), SourceFit::Fits) => read(path),
+            (Some(_), _) => None,
+            // Found by its name alone: it must look like what ran.
+            (None, _) => path
+                .and_then(|path| read(Path::new(path)))
+                .filter(|text| ide::fits(&self.run.merged, key, &Module::parse(text))),
+        };
+        self.texts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.to_owned(), text.clone());
+        text
+    }
+
+    /// Calls `work` with an open document as a source of the books of `rank`; `None` if the recording does not know it.
+    pub(crate) fn with_document<T>(
+        &self,
+        rank: Option<u32>,
+        document: &Document,
+        folders: &[PathBuf],
+        work: impl FnOnce(&Source<'_>) -> T,
+    ) -> Option<T> {
+        let key = self.key_of(document, folders)?;
+        let map = document.map(self.generation, || self.text_that_ran(key, document.path()));
+        Some(work(&Source {
+            ledger: self.ledger(rank),
+            key,
+            text: &document.text,
+            index: &document.index,
+            module: document.module(),
+            map: map.as_deref(),
+        }))
+    }
+
+    /// Calls `work` with a file that is not open, as it is on disk; `None` if it is not there or cannot be read.
+    pub(crate) fn with_file<T>(
+        &self,
+        rank: Option<u32>,
+        key: &str,
+        work: impl FnOnce(&Source<'_>) -> T,
+    ) -> Option<T> {
+        let path = self.run.merged.files.get(key)?.path.as_ref()?;
+        let text = read(path)?;
+        let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
+        Some(work(&Source {
+            ledger: self.ledger(rank),
+            key,
+            text: &text,
+            index: &LineIndex::new(&text),
+            module: &Module::parse(&text),
+            map: map.as_ref(),
+        }))
+    }
+
+    /// Where the file of a key is on disk.
+    pub(crate) fn path_of(&self, key: &str) -> Option<&Path> {
+        self.run.merged.files.get(key)?.path.as_deref()
+    }
+}
+
+fn read(path: &Path) -> Option<Arc<str>> {
+    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into())
+}

@@ -1,0 +1,128 @@
+//! Sends what the client does not ask for: diagnostics, and that hints and lenses are to be asked for again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ide::Source;
+use insights::Finding;
+use tower_lsp::lsp_types::{Diagnostic, Url};
+
+use crate::document::Document;
+use crate::loaded::Loaded;
+use crate::session::{Session, Snapshot};
+use crate::to_proto;
+
+/// Publishes after every change, many changes at once, until the session stops.
+pub(crate) async fn run(session: Arc<Session>) {
+    let mut sent = BTreeMap::new();
+    loop {
+        tokio::select! {
+            () = session.stopped.cancelled() => return,
+            () = session.publish.notified() => {}
+        }
+        tokio::time::sleep(session.config.gather).await;
+        if session.is_refresh_due.swap(false, Ordering::SeqCst) {
+            refresh(&session);
+        }
+        let (snapshot, documents) = (session.snapshot(), session.documents());
+        let work = move || all(&snapshot, &documents);
+        if let Ok(now) = tokio::task::spawn_blocking(work).await {
+            send(&session, &mut sent, now).await;
+        }
+    }
+}
+
+/// Asks the client to ask again. Its replies are waited for elsewhere: they may never come.
+fn refresh(session: &Arc<Session>) {
+    let (hints, lenses) = (session.abilities().refresh_hints, session.abilities().refresh_lenses);
+    let client = session.client.clone();
+    tokio::spawn(async move {
+        let hints = async { if hints { client.inlay_hint_refresh().await.ok() } else { None } };
+        let lenses = async { if lenses { client.code_lens_refresh().await.ok() } else { None } };
+        tokio::join!(hints, lenses)
+    });
+}
+
+/// The diagnostics of a file, and the version of the document that they belong to.
+#[derive(PartialEq)]
+struct OfFile {
+    version: Option<i32>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+type Published = BTreeMap<Url, OfFile>;
+
+/// Sends what differs from what was sent before.
+async fn send(session: &Session, sent: &mut Published, now: Published) {
+    let gone: Vec<Url> = sent.keys().filter(|uri| !now.contains_key(uri)).cloned().collect();
+    for uri in gone {
+        sent.remove(&uri);
+        session.client.publish_diagnostics(uri, Vec::new(), None).await;
+    }
+    for (uri, file) in now {
+        // Diagnostics that did not change need no new version: the client moves them with the text.
+        if sent.get(&uri).is_none_or(|before| before.diagnostics != file.diagnostics) {
+            session
+                .client
+                .publish_diagnostics(uri.clone(), file.diagnostics.clone(), file.version)
+                .await;
+        }
+        sent.insert(uri, file);
+    }
+}
+
+/// The diagnostics of all files that have some: of open documents as they are, of others as they are on disk.
+fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
+    let mut published = Published::new();
+    let Some(loaded) = snapshot.loaded.as_ref().filter(|_| snapshot.settings.diagnostics) else {
+        return published;
+    };
+    let options = insights::Options { threshold: snapshot.view.threshold };
+    let findings = insights::find(loaded.ledger(snapshot.rank), &options);
+    let open: BTreeMap<&str, &Arc<Document>> = documents
+        .iter()
+        .filter_map(|it| Some((loaded.key_of(it, &snapshot.folders)?, it)))
+        .collect();
+    let uri_of = |key: &str| match open.get(key) {
+        Some(document) => Some(document.uri.clone()),
+        None => loaded.path_of(key).and_then(uri_of_path),
+    };
+    let mut keys: Vec<&str> = findings.iter().map(|finding| finding.place.file.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let Some(uri) = uri_of(key) else { continue };
+        let diagnostics = of_file(snapshot, loaded, key, open.get(key), &findings, &uri_of);
+        if let Some(diagnostics) = diagnostics.filter(|it| !it.is_empty()) {
+            let version = open.get(key).map(|document| document.version);
+            published.insert(uri, OfFile { version, diagnostics });
+        }
+    }
+    published
+}
+
+fn of_file(
+    snapshot: &Snapshot,
+    loaded: &Loaded,
+    key: &str,
+    document: Option<&&Arc<Document>>,
+    findings: &[Finding],
+    uri_of: &dyn Fn(&str) -> Option<Url>,
+) -> Option<Vec<Diagnostic>> {
+    let work = |source: &Source<'_>| {
+        let found = ide::diagnostics(source, findings).into_iter();
+        let (encoding, related) = (snapshot.encoding(), snapshot.abilities.related_information);
+        found.map(|it| to_proto::diagnostic(source.index, it, encoding, related, uri_of)).collect()
+    };
+    match document {
+        Some(document) => loaded.with_document(snapshot.rank, document, &snapshot.folders, work),
+        None => loaded.with_file(snapshot.rank, key, work),
+    }
+}
+
+/// The URI of a file that is not open.
+pub(crate) fn uri_of_path(path: &Path) -> Option<Url> {
+    Url::from_file_path(path).ok()
+}

@@ -1,0 +1,225 @@
+//! What one client and its server know of each other.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use dashmap::DashMap;
+use ide::{Charge, Metric, Period, View};
+use ledger::Ledger;
+use pysource::Encoding;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tower_lsp::Client;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::lsp_types::{ClientCapabilities, ProgressToken, Url};
+
+use crate::Config;
+use crate::capabilities::Abilities;
+use crate::document::Document;
+use crate::loaded::{Loaded, Signature};
+use crate::settings::Settings;
+
+pub(crate) struct Session {
+    pub(crate) client: Client,
+    pub(crate) config: Config,
+    abilities: OnceLock<Abilities>,
+    state: Mutex<State>,
+    /// The open documents, as the client spells them. What is taken out is an `Arc`, never a guard.
+    documents: DashMap<Url, Arc<Document>>,
+    /// Loads whose progress the client sees, and may stop.
+    pub(crate) progress: Mutex<HashMap<ProgressToken, Arc<AtomicBool>>>,
+    /// Recordings are to be looked for.
+    pub(crate) look: Notify,
+    /// Something is to be published.
+    pub(crate) publish: Notify,
+    /// Hints and lenses changed for another reason than an edit.
+    pub(crate) is_refresh_due: AtomicBool,
+    /// Ends the tasks of the session.
+    pub(crate) stopped: CancellationToken,
+}
+
+/// What is changed by notifications, commands and loads. Locked for moments only.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) folders: Arc<[PathBuf]>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) choice: Choice,
+    pub(crate) mode: Mode,
+    pub(crate) loaded: Option<Arc<Loaded>>,
+    /// What is being loaded.
+    pub(crate) loading: Option<Loading>,
+    /// What cannot be loaded, or was stopped: not tried again until it changes.
+    pub(crate) failed: Option<Signature>,
+    /// Counts the loads.
+    pub(crate) generation: u64,
+}
+
+/// A load that is under way.
+pub(crate) struct Loading {
+    pub(crate) signature: Signature,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+/// Which recording is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The newest one in the workspace.
+    #[default]
+    Newest,
+    /// Files that the user named.
+    Named(Vec<PathBuf>),
+    /// None.
+    Off,
+}
+
+/// What the user chose by commands; it goes before the settings.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Choice {
+    pub(crate) metric: Option<Option<Metric>>,
+    pub(crate) charge: Option<Charge>,
+    pub(crate) period: Option<Period>,
+    pub(crate) rank: Option<u32>,
+}
+
+/// What a request works on: a moment of the session.
+pub(crate) struct Snapshot {
+    pub(crate) folders: Arc<[PathBuf]>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) view: View,
+    pub(crate) rank: Option<u32>,
+    pub(crate) loaded: Option<Arc<Loaded>>,
+    pub(crate) abilities: Abilities,
+}
+
+impl Snapshot {
+    /// The books that are shown.
+    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+        self.loaded.as_ref().map(|loaded| loaded.ledger(self.rank))
+    }
+
+    /// Calls `work` with an open document; `None` where nothing was recorded of it.
+    pub(crate) fn with_document<T>(
+        &self,
+        document: &Document,
+        work: impl FnOnce(&ide::Source<'_>) -> T,
+    ) -> Option<T> {
+        self.loaded.as_ref()?.with_document(self.rank, document, &self.folders, work)
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.abilities.encoding
+    }
+}
+
+impl Session {
+    pub(crate) fn new(client: Client, config: Config) -> Self {
+        Self {
+            client,
+            config,
+            abilities: OnceLock::new(),
+            state: Mutex::default(),
+            documents: DashMap::new(),
+            progress: Mutex::default(),
+            look: Notify::new(),
+            publish: Notify::new(),
+            is_refresh_due: AtomicBool::new(false),
+            stopped: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) fn set_abilities(&self, client: &ClientCapabilities) -> Abilities {
+        *self.abilities.get_or_init(|| Abilities::new(client))
+    }
+
+    pub(crate) fn abilities(&self) -> Abilities {
+        self.set_abilities(&ClientCapabilities::default())
+    }
+
+    /// The state, for a moment: not across an `.await`, and nothing that takes long meanwhile.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn document(&self, uri: &Url) -> Option<Arc<Document>> {
+        self.documents.get(uri).map(|it| Arc::clone(&it))
+    }
+
+    pub(crate) fn documents(&self) -> Vec<Arc<Document>> {
+        self.documents.iter().map(|it| Arc::clone(&it)).collect()
+    }
+
+    pub(crate) fn put_document(&self, document: Document) {
+        self.documents.insert(document.uri.clone(), Arc::new(document));
+        self.publish.notify_one();
+    }
+
+    pub(crate) fn remove_document(&self, uri: &Url) {
+        self.documents.remove(uri);
+        self.publish.notify_one();
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.state();
+        let view = &state.settings.view;
+        let view = View {
+            metric: state.choice.metric.unwrap_or(view.metric),
+            charge: state.choice.charge.unwrap_or(view.charge),
+            period: state.choice.period.unwrap_or(view.period),
+            ..view.clone()
+        };
+        Snapshot {
+            folders: Arc::clone(&state.folders),
+            settings: Arc::clone(&state.settings),
+            view,
+            rank: state.choice.rank,
+            loaded: state.loaded.clone(),
+            abilities: self.abilities(),
+        }
+    }
+
+    /// Does the work of a request on a blocking thread: with the session as it is now, before anything is awaited. A
+    /// request that is cancelled cancels the token; a panic becomes an error reply.
+    pub(crate) fn background<T, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Snapshot, &CancellationToken) -> T + Send + 'static,
+    {
+        let snapshot = self.snapshot();
+        let token = CancellationToken::new();
+        let guard = token.clone().drop_guard();
+        let task = tokio::task::spawn_blocking(move || work(&snapshot, &token));
+        async move {
+            let result = task.await;
+            drop(guard);
+            result.map_err(|error| Error {
+                code: ErrorCode::InternalError,
+                message: format!("internal error: {error}").into(),
+                data: None,
+            })
+        }
+    }
+
+    /// Shows the session's new state: hints, lenses, diagnostics.
+    pub(crate) fn refresh(&self) {
+        self.is_refresh_due.store(true, Ordering::SeqCst);
+        self.publish.notify_one();
+    }
+
+    pub(crate) fn look_for_recordings(&self) {
+        self.look.notify_one();
+    }
+
+    /// Ends what works for the session.
+    pub(crate) fn stop(&self) {
+        self.stopped.cancel();
+        if let Some(loading) = self.state().loading.take() {
+            loading.cancelled.store(true, Ordering::SeqCst);
+        }
+    }
+}

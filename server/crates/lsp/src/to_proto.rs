@@ -1,0 +1,106 @@
+//! From our types to the protocol's.
+
+use ide::{Diagnostic, Hint, Hover, Lens, Severity};
+use pysource::{Encoding, LineIndex};
+use serde_json::json;
+use tower_lsp::lsp_types::{
+    self, CodeLens, Command, DiagnosticRelatedInformation, DiagnosticSeverity, HoverContents,
+    InlayHint, InlayHintLabel, InlayHintTooltip, Location, MarkupContent, MarkupKind,
+    NumberOrString, Position, Range, Url,
+};
+
+use crate::ext;
+
+/// The position of a byte offset.
+pub(crate) fn position(index: &LineIndex, offset: usize, encoding: Encoding) -> Position {
+    let position = index.position(offset, encoding);
+    Position { line: position.line - 1, character: position.column }
+}
+
+/// The range of two byte offsets.
+pub(crate) fn range(index: &LineIndex, start: usize, end: usize, encoding: Encoding) -> Range {
+    Range { start: position(index, start, encoding), end: position(index, end, encoding) }
+}
+
+/// The start of a 1-based line.
+pub(crate) fn line_start(line: u32) -> Range {
+    let position = Position { line: line.saturating_sub(1), character: 0 };
+    Range { start: position, end: position }
+}
+
+pub(crate) fn inlay_hint(index: &LineIndex, hint: Hint, encoding: Encoding) -> InlayHint {
+    InlayHint {
+        position: position(index, hint.offset, encoding),
+        label: InlayHintLabel::String(hint.label),
+        kind: None,
+        text_edits: None,
+        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: hint.tooltip,
+        })),
+        padding_left: Some(true),
+        padding_right: None,
+        data: None,
+    }
+}
+
+/// A lens; its command lists the hot lines of what it stands above.
+pub(crate) fn code_lens(uri: &Url, lens: Lens) -> CodeLens {
+    let lines = json!({"uri": uri, "firstLine": lens.lines.start(), "lastLine": lens.lines.end()});
+    CodeLens {
+        range: line_start(lens.line),
+        command: Some(Command {
+            title: lens.title,
+            command: ext::HOT_LINES.to_owned(),
+            arguments: Some(vec![lines]),
+        }),
+        data: None,
+    }
+}
+
+pub(crate) fn hover(
+    index: &LineIndex,
+    hover: Hover,
+    encoding: Encoding,
+    is_markdown: bool,
+) -> lsp_types::Hover {
+    let kind = if is_markdown { MarkupKind::Markdown } else { MarkupKind::PlainText };
+    lsp_types::Hover {
+        contents: HoverContents::Markup(MarkupContent { kind, value: hover.markdown }),
+        range: Some(range(index, hover.start, hover.end, encoding)),
+    }
+}
+
+/// A diagnostic. `uri_of` knows where the file of a ledger key is.
+pub(crate) fn diagnostic(
+    index: &LineIndex,
+    diagnostic: Diagnostic,
+    encoding: Encoding,
+    has_related: bool,
+    uri_of: impl Fn(&str) -> Option<Url>,
+) -> lsp_types::Diagnostic {
+    let related = diagnostic.related.into_iter().filter(|_| has_related).filter_map(|related| {
+        let location = Location { uri: uri_of(&related.file)?, range: line_start(related.line) };
+        Some(DiagnosticRelatedInformation { location, message: related.message })
+    });
+    let related: Vec<_> = related.collect();
+    lsp_types::Diagnostic {
+        range: range(index, diagnostic.start, diagnostic.end, encoding),
+        severity: Some(match diagnostic.severity {
+            Severity::Information => DiagnosticSeverity::INFORMATION,
+            Severity::Warning => DiagnosticSeverity::WARNING,
+        }),
+        code: Some(NumberOrString::String(diagnostic.code.to_owned())),
+        code_description: None,
+        source: Some("perfline".to_owned()),
+        message: diagnostic.message,
+        related_information: (!related.is_empty()).then_some(related),
+        tags: None,
+        data: Some(json!({
+            "rule": diagnostic.code,
+            "costNs": diagnostic.cost_ns,
+            "share": diagnostic.share,
+            "remedy": diagnostic.remedy,
+        })),
+    }
+}
