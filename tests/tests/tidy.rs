@@ -25,7 +25,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ),
     ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
     ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "profile", "pysource"]),
-    ("tests", &["attribution", "ledger", "loader", "trace-reader"]),
+    ("tests", &["attribution", "ledger", "loader", "profile", "pysource", "trace-reader"]),
 ];
 
 /// Crates of others that only one of ours may use. A name that ends in `*` stands for all that begin so.
