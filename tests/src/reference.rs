@@ -595,7 +595,7 @@ struct Adopters {
     /// Whether a thread is an autograd thread.
     is_autograd: Vec<bool>,
     /// Events that run the backward pass, and until when they count as open.
-    backward_runs: Vec<(usize, Ns)>,
+    backward_runs: Vec<(usize, Until)>,
     /// The first event in the file with a Python id.
     by_python_id: HashMap<i64, usize>,
 }
@@ -615,7 +615,7 @@ impl Adopters {
                 .filter(|&it| {
                     hosts[it].kind == Kind::Python && hosts[it].name.contains("run_backward")
                 })
-                .map(|it| (it, hosts[it].end))
+                .map(|it| (it, Until::Time(hosts[it].end)))
                 .collect(),
         };
         let mut by_python_id = HashMap::new();
@@ -647,15 +647,32 @@ impl Adopters {
             it < event
                 && w.thread != host.thread
                 && process(w) == process(host)
-                && host.start < until
+                && until.is_after(event, host.start)
         });
         latest.map(|&(it, _)| it).max().filter(|_| self.is_autograd[host.thread])
     }
 }
 
-/// Operators called from `backward` or `grad` of `torch/autograd/__init__.py`, open until the next operator on the
-/// thread that has a call stack without such a frame.
-fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Ns)> {
+/// What ends a backward run.
+#[derive(Clone, Copy)]
+enum Until {
+    Time(Ns),
+    /// Position in the order of all threads.
+    Event(usize),
+}
+
+impl Until {
+    fn is_after(self, event: usize, start: Ns) -> bool {
+        match self {
+            Self::Time(end) => start < end,
+            Self::Event(end) => event < end,
+        }
+    }
+}
+
+/// Operators called from `backward` or `grad` of `torch/autograd/__init__.py`, with the event in the order of all threads
+/// before which they count as open: the next operator on the thread that has a call stack without such a frame.
+fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Until)> {
     let hosts = &recording.hosts;
     let runs_backward = |event: usize| {
         hosts[event].call_stack.iter().flatten().any(|((file, _), function)| {
@@ -668,7 +685,7 @@ fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Ns)> {
         let next = recording
             .on_thread(hosts[event].thread)
             .find(|&it| it > event && hosts[it].has_frames() && !runs_backward(it));
-        runs.push((event, next.map_or(Ns::MAX, |it| hosts[it].start)));
+        runs.push((event, next.map_or(Until::Time(Ns::MAX), Until::Event)));
     }
     runs
 }
@@ -787,9 +804,8 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns)> {
     let number = |host: &Host| host.name.strip_prefix("ProfilerStep#")?.parse().ok();
     let mut steps: Vec<(u32, Ns, Ns)> =
         recording.hosts.iter().filter_map(|it| Some((number(it)?, it.start, it.end))).collect();
-    // Reading: a step ends where the next begins, be that before or after the end of its range; the last, with its range.
     for step in 1..steps.len() {
-        steps[step - 1].2 = steps[step].1;
+        steps[step - 1].2 = steps[step - 1].2.min(steps[step].1);
     }
     steps
 }

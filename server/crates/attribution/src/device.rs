@@ -14,49 +14,49 @@ pub(crate) struct Launches {
     runtime: Vec<HostEventId>,
     /// The operator with the runtime call's `External id`, then with the event's own.
     operator: Vec<[HostEventId; 2]>,
+    /// The launch of the latest event before with the same `graph id` whose own launch is known.
+    graph: Vec<HostEventId>,
 }
 
 impl Launches {
     pub(crate) fn new(profile: &Profile) -> Self {
         let (host, device) = (&profile.host, &profile.device);
-        let mut by_correlation: FxHashMap<i64, HostEventId> = FxHashMap::default();
-        let mut by_external_id: FxHashMap<i64, HostEventId> = FxHashMap::default();
-        if !device.is_empty() {
-            for id in host.ids() {
-                let row = host.detail[id.index()] as usize;
-                let (map, number) = match host.kind[id.index()] {
-                    HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
-                    HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),
-                    HostKind::Annotation | HostKind::Python => continue,
-                };
-                if number > 0 {
-                    map.entry(number).or_insert(id);
-                }
-            }
-        }
+        let (by_correlation, by_external_id) = numbered_host_events(profile);
         let find = |map: &FxHashMap<i64, HostEventId>, number: i64| {
             map.get(&number).copied().unwrap_or(HostEventId::NONE)
         };
         let runtime: Vec<HostEventId> =
             device.correlation.iter().map(|&number| find(&by_correlation, number)).collect();
-        let operator = device
+        let of_call = |event: DeviceEventId| {
+            let call = runtime[event.index()].get();
+            call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize])
+        };
+        let operator: Vec<[HostEventId; 2]> = device
             .ids()
             .map(|event| {
-                let call = runtime[event.index()].get();
-                let of_call = call.map_or(-1, |call| {
-                    host.runtime.external_id[host.detail[call.index()] as usize]
-                });
-                [of_call, device.external_id[event.index()]]
+                [of_call(event), device.external_id[event.index()]]
                     .map(|number| find(&by_external_id, number))
             })
             .collect();
-        Self { runtime, operator }
+        let mut of_graph: FxHashMap<i64, HostEventId> = FxHashMap::default();
+        let graph = device
+            .ids()
+            .map(|event| {
+                let graph = device.graph_id[event.index()];
+                let own = runtime[event.index()].get().or(operator[event.index()][1].get());
+                match own.filter(|_| graph > 0) {
+                    Some(launch) => of_graph.insert(graph, launch).unwrap_or(launch),
+                    None => of_graph.get(&graph).copied().unwrap_or(HostEventId::NONE),
+                }
+            })
+            .collect();
+        Self { runtime, operator, graph }
     }
 
-    /// The host event that stands for the launch: the runtime call, else an operator.
+    /// The host event that stands for the launch: the runtime call, else an operator, else the launch of its graph.
     pub(crate) fn launch(&self, event: DeviceEventId) -> Option<HostEventId> {
         let [_, own] = self.operator[event.index()];
-        self.runtime[event.index()].get().or(own.get())
+        self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
     }
 
     /// Everything that may tell the stack, best first.
@@ -64,6 +64,30 @@ impl Launches {
         let [of_call, own] = self.operator[event.index()];
         [self.runtime[event.index()], of_call, own].into_iter().filter_map(HostEventId::get)
     }
+}
+
+/// Runtime calls by `correlation` and operators by `External id`; of several with one number the first in the file.
+fn numbered_host_events(
+    profile: &Profile,
+) -> (FxHashMap<i64, HostEventId>, FxHashMap<i64, HostEventId>) {
+    let host = &profile.host;
+    let mut by_correlation = FxHashMap::default();
+    let mut by_external_id = FxHashMap::default();
+    if profile.device.is_empty() {
+        return (by_correlation, by_external_id);
+    }
+    for id in host.ids() {
+        let row = host.detail[id.index()] as usize;
+        let (map, number) = match host.kind[id.index()] {
+            HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
+            HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),
+            HostKind::Annotation | HostKind::Python => continue,
+        };
+        if number > 0 {
+            map.entry(number).or_insert(id);
+        }
+    }
+    (by_correlation, by_external_id)
 }
 
 /// A time during which a device ran nothing.
@@ -171,7 +195,7 @@ impl Gaps {
     /// Whether the copy with this `correlation` reads or writes pageable host memory: then even an asynchronous call
     /// returns only when the copy is done.
     pub(crate) fn is_pageable_copy(&self, correlation: i64) -> bool {
-        correlation >= 0 && self.pageable.contains(&correlation)
+        correlation > 0 && self.pageable.contains(&correlation)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::infer::{Inferred, infer};
 use crate::names::{CallStacks, Frame, Names, PythonName};
 use crate::stacks::{LineId, Lines, Node, Stacks};
 use crate::steps::Steps;
-use crate::waits::is_blocking_call;
+use crate::waits::{is_asynchronous_copy, is_blocking_call};
 use crate::{EventLine, Sources};
 
 /// What the walk found. Vectors "by line" and "by node" are indexed by [`LineId`] and [`Node`] and may be shorter than
@@ -220,6 +220,8 @@ struct Thread {
     /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
     backward_end: Ns,
     backward_node: u32,
+    /// End of that outermost node itself.
+    backward_node_end: Ns,
 }
 
 /// Host events that wait for the autograd engine.
@@ -281,7 +283,7 @@ impl Sweep<'_, '_> {
             self.swept.operator[id.index()] =
                 open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
             let state = &self.threads[thread];
-            if state.backward_end > start {
+            if state.backward_node_end > start {
                 self.swept.backward_node[id.index()] = state.backward_node;
             }
         }
@@ -367,6 +369,7 @@ impl Sweep<'_, '_> {
                 self.swept.backward_nodes.push(open.id);
                 state.backward_node =
                     u32::try_from(self.swept.backward_nodes.len()).unwrap_or(u32::MAX);
+                state.backward_node_end = open.end;
             }
             state.backward_end = state.backward_end.max(open.end);
         }
@@ -376,7 +379,8 @@ impl Sweep<'_, '_> {
         let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
         let row = self.profile.host.detail[open.id.index()] as usize;
         let correlation = self.profile.host.runtime.correlation[row];
-        open.is_sync = is_blocking_call(name) || self.gaps.is_pageable_copy(correlation);
+        open.is_sync = is_blocking_call(name)
+            || (is_asynchronous_copy(name) && self.gaps.is_pageable_copy(correlation));
         if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start)
         {
             self.swept.syncs.push(open.id);

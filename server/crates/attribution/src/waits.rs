@@ -23,13 +23,17 @@ pub(crate) struct Waits {
 
 /// Whether the runtime call `name` returns only when the device is done.
 pub(crate) fn is_blocking_call(name: &str) -> bool {
-    name.contains("Synchronize")
-        || (name.contains("Memcpy") && !name.contains("Async") && !is_not_a_copy(name))
+    name.contains("Synchronize") || (is_copy(name) && !name.contains("Async"))
 }
 
-/// Calls with `Memcpy` in their name that do not copy at once: graph nodes and attribute queries.
-fn is_not_a_copy(name: &str) -> bool {
-    ["Graph", "Attribute", "Node"].iter().any(|word| name.contains(word))
+/// Whether `name` copies and returns at once, unless host memory is pageable.
+pub(crate) fn is_asynchronous_copy(name: &str) -> bool {
+    is_copy(name) && name.contains("Async")
+}
+
+/// `cudaMemcpy`, `hipMemcpyWithStream`, `cuMemcpyDtoHAsync_v2`: after the library's prefix a copy begins with `Memcpy`.
+fn is_copy(name: &str) -> bool {
+    name.trim_start_matches(|it: char| it.is_ascii_lowercase()).starts_with("Memcpy")
 }
 
 /// Charges the syncs that the sweep found.

@@ -110,7 +110,12 @@ fn read(buf: &[u8], start: usize, mut is_in_args: bool, is_first: bool) -> Scan<
         if is_in_args {
             break (value, Next::Value(Key::of_arg(key)));
         }
-        let key = Key::of_event(key);
+        let is_damaged = || !key.iter().all(|byte| (b' '..=b'~').contains(byte));
+        let key = match Key::of_event(key) {
+            // Every field of an event is plain ASCII. Without the one that this was, the event would be another.
+            Key::Other if is_damaged() => return Err(Stop::Bad(value)),
+            key => key,
+        };
         match key {
             Key::Args if first == b'{' => {
                 is_in_args = true;
