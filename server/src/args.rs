@@ -36,17 +36,7 @@ pub(crate) enum Command {
     Annotate(Annotate),
     Lines(Lines),
     Report(Report),
-}
-
-impl Command {
-    /// The recording that the command reads.
-    pub(crate) fn recording(&self) -> &Recording {
-        match self {
-            Self::Annotate(args) => &args.recording,
-            Self::Lines(args) => &args.recording,
-            Self::Report(args) => &args.recording,
-        }
-    }
+    Lsp(Lsp),
 }
 
 /// What to load, and against which source.
@@ -210,4 +200,12 @@ mod tests {
         assert!(percent("NaN").is_err());
         assert!(not_negative("-1").is_err());
     }
+}
+
+/// The language server, on standard input and output; editors start it
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Lsp {
+    /// Accepted because some editors pass it; there is no other transport
+    #[arg(long)]
+    pub(crate) stdio: bool,
 }

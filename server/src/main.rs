@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Recording};
 use commands::Failure;
 use terminal::Terminal;
 
@@ -45,26 +45,35 @@ fn main() -> ExitCode {
 }
 
 fn run(command: &Command) -> Result<ExitCode, Failure> {
-    let run = inputs::load(command.recording())?;
     let terminal = Terminal::of_stdout();
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let code = match command {
-        Command::Annotate(args) => {
-            commands::annotate::write(&mut out, &run, args, &sources::Disk, &terminal)?;
-            ExitCode::SUCCESS
-        }
-        Command::Lines(args) => {
-            commands::lines::write(&mut out, &run, args)?;
-            ExitCode::SUCCESS
-        }
-        Command::Report(args) => {
-            let exceeded = commands::report::write(&mut out, &run, args, &terminal)?;
+    match command {
+        Command::Annotate(args) => print(&args.recording, |out, run| {
+            commands::annotate::write(out, run, args, &sources::Disk, &terminal)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Lines(args) => print(&args.recording, |out, run| {
+            commands::lines::write(out, run, args)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Report(args) => print(&args.recording, |out, run| {
+            let exceeded = commands::report::write(out, run, args, &terminal)?;
             for limit in &exceeded {
                 inputs::tell(limit);
             }
-            if exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) }
-        }
-    };
+            Ok(if exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        }),
+        Command::Lsp(_) => Ok(lsp::run_stdio()),
+    }
+}
+
+/// Loads a recording and prints what `write` makes of it.
+fn print(
+    recording: &Recording,
+    write: impl FnOnce(&mut dyn Write, &loader::Run) -> std::io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    let run = inputs::load(recording)?;
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let code = write(&mut out, &run)?;
     out.flush()?;
     // Numbers that lack an input are printed, but never taken for whole.
     Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })

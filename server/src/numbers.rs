@@ -2,45 +2,17 @@
 
 use ledger::{Metric, Ns};
 
-/// A duration with three significant digits and the unit that fits.
+/// A duration, as everywhere in Perfline.
 pub(crate) fn duration(ns: Ns) -> String {
-    scaled(ns as f64, 1000.0, &["ns", "µs", "ms", "s"])
+    ide::numbers::duration(ns as f64)
 }
 
-/// A size with three significant digits and the unit that fits.
+/// A size, as everywhere in Perfline.
 pub(crate) fn bytes(bytes: i64) -> String {
-    scaled(bytes as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
+    ide::numbers::bytes(bytes as f64)
 }
 
-/// A share of 1 as a percentage.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0))
-}
-
-/// A count; a mean count may have a fraction.
-pub(crate) fn count(count: f64) -> String {
-    if count < 10_000.0 { digits(count) } else { scaled(count, 1000.0, &["", "k", "M", "G"]) }
-}
-
-fn scaled(value: f64, base: f64, units: &[&str]) -> String {
-    let mut value = value;
-    let mut unit = 0;
-    while unit + 1 < units.len() && 999.5 <= value.abs() {
-        value /= base;
-        unit += 1;
-    }
-    format!("{} {}", digits(value), units[unit]).trim_end().to_owned()
-}
-
-fn digits(value: f64) -> String {
-    let places = match value.abs() {
-        it if it == it.trunc() && it < 10.0 => 0,
-        it if it < 9.995 => 2,
-        it if it < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.places$}")
-}
+pub(crate) use ide::numbers::{count, percent};
 
 /// Integer nanoseconds as decimal microseconds, exactly: a number of `perfline.lines/1`.
 pub(crate) fn micros(ns: Ns) -> String {

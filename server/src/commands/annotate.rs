@@ -376,8 +376,8 @@ mod tests {
         expect(
             &shown,
             r#"
-trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
-H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
@@ -386,14 +386,14 @@ train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes
 line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
    4                                                                                              │ class Model(torch.nn.Module):
    …
-  15 fn 1.50 %  150 µs                                                                            │     def forward(self, x):
+  15 fn  1.5 %  150 µs                                                                            │     def forward(self, x):
   16                                                                                              │         for layer in self.layers:
-  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    1 MiB    20.0    42.0 │             x = torch.relu(layer(x))
-  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB                2       1 │         if x.max().item() > 100:
+  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms  512 KiB                2       1 │         if x.max().item() > 100:
    …
   23                                                                                              │ def train(model, data):
   24                                                                                              │     for batch in data:
-  25    60.0 %    4 ms 9.90 ms    6 ms                                                  3         │         model(batch).sum().backward()
+  25      60 %    4 ms  9.9 ms    6 ms                                                  3         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
@@ -415,8 +415,8 @@ fn only the function is known: its part that could not be put on a line
         expect(
             &shown,
             r#"
-trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
-H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre…
 ! trace.json.gz is incomplete: the file ends inside an event; everything before…
 
@@ -425,14 +425,14 @@ train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes
 line     share     own     own    wait │
    4                                   │ class Model(torch.nn.Module):
    …
-  15 fn 1.50 %  150 µs                 │     def forward(self, x):
+  15 fn  1.5 %  150 µs                 │     def forward(self, x):
   16                                   │         for layer in self.layers:
-  17    60.0 %    3 ms 6.00 ms         │             x = torch.relu(layer(x))
-  18 ~  26.0 % 2.60 ms         2.50 ms │         if x.max().item() > 100:
+  17      60 %    3 ms    6 ms         │             x = torch.relu(layer(x))
+  18 ~    26 %  2.6 ms          2.5 ms │         if x.max().item() > 100:
    …
   23                                   │ def train(model, data):
   24                                   │     for batch in data:
-  25    60.0 %    4 ms    6 ms         │         model(batch).sum().backward()
+  25      60 %    4 ms    6 ms         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
@@ -454,8 +454,8 @@ too narrow for cpu total, backward, gpu idle, peak, alloc, kernels, calls
         expect(
             &shown(&training(), &args, PIPE),
             r#"
-trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
-H100: 75.0 % busy · 24.0 ms CUDA · 4 ms idle · CPU waits 5 ms
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 24 ms CUDA · 4 ms idle · CPU waits 5 ms
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
@@ -466,13 +466,13 @@ line     share     own   total     own backward    wait    idle    alloc     pea
    …
   15                                                                                              │     def forward(self, x):
   16                                                                                              │         for layer in self.layers:
-  17    58.5 %    6 ms    6 ms 12.0 ms     8 ms            1 ms    2 MiB    1 MiB    40.0    84.0 │             x = torch.relu(layer(x))
-  18 ~  25.4 % 5.20 ms 5.20 ms                     5 ms    3 ms    1 MiB                4       2 │         if x.max().item() > 100:
+  17    58.5 %    6 ms    6 ms   12 ms     8 ms            1 ms    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
+  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms    3 ms    1 MiB                4       2 │         if x.max().item() > 100:
   19                                                                                              │             x = x / 100
    …
   23                                                                                              │ def train(model, data):
   24                                                                                              │     for batch in data:
-  25    58.5 %    8 ms 19.8 ms 12.0 ms                                                  6         │         model(batch).sum().backward()
+  25    58.5 %    8 ms 19.8 ms   12 ms                                                  6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
 not found here (see --root, --site): lines are listed without text
@@ -493,8 +493,8 @@ line     share     own   total     own backward    wait    idle    alloc     pea
         expect(
             &shown(&run, &args, PIPE),
             r#"
-trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
-H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
@@ -502,9 +502,9 @@ train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes
 edited since the recording: lines are listed as recorded, without text
       per step     cpu     cpu    cuda                      gpu
 line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-  17    60.0 %    3 ms    3 ms 6.00 ms     4 ms          500 µs    1 MiB    1 MiB    20.0    42.0 │ in Model.forward
-  18 ~  26.0 % 2.60 ms 2.60 ms                  2.50 ms 1.50 ms  512 KiB                2       1 │ in Model.forward
-  25    60.0 %    4 ms 9.90 ms    6 ms                                                  3         │ in train
+  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs    1 MiB    1 MiB      20      42 │ in Model.forward
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms  512 KiB                2       1 │ in Model.forward
+  25      60 %    4 ms  9.9 ms    6 ms                                                  3         │ in train
 
 ~  the line is inferred from the source and the order of events
 "#,

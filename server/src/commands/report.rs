@@ -349,41 +349,41 @@ mod tests {
         expect(
             &text,
             r#"
-trace.json.gz · 2 steps of 10.0 ms (9 ms to 11.0 ms)
-H100: 75.0 % busy · 12.0 ms CUDA · 2 ms idle · CPU waits 2.50 ms per step
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 Totals
                        run  per step  on lines
   CPU time         20.5 ms   10.2 ms    97.1 %
-  CUDA time        24.0 ms   12.0 ms     100 %
+  CUDA time          24 ms     12 ms     100 %
   GPU idle time       4 ms      2 ms     100 %
-  waits               5 ms   2.50 ms     100 %
-  allocated bytes    3 MiB  1.50 MiB     100 %
+  waits               5 ms    2.5 ms     100 %
+  allocated bytes    3 MiB   1.5 MiB     100 %
 
 Steps
-  rank  steps     mean  shortest  longest
-     0      2  10.0 ms      9 ms  11.0 ms
+  rank  steps   mean  shortest  longest
+     0      2  10 ms      9 ms    11 ms
 
 Devices
-  rank  device     busy  idle  utilisation  all streams  name
-     0       0  12.0 ms  4 ms       75.0 %      24.0 ms  H100
+  rank  device   busy  idle  utilisation  all streams  name
+     0       0  12 ms  4 ms         75 %        24 ms  H100
 
 Lines by own CPU time
-  per step   share     line         function
-      4 ms  40.0 %     train.py:25  train
-      3 ms  30.0 %     train.py:17  Model.forward
-   2.60 ms  26.0 %  ~  train.py:18  Model.forward
+  per step  share     line         function
+      4 ms   40 %     train.py:25  train
+      3 ms   30 %     train.py:17  Model.forward
+    2.6 ms   26 %  ~  train.py:18  Model.forward
 
 Lines by own CUDA time
-  per step   share  line         function
-   6.00 ms  60.0 %  train.py:17  Model.forward
-      6 ms  60.0 %  train.py:25  train
+  per step  share  line         function
+      6 ms   60 %  train.py:17  Model.forward
+      6 ms   60 %  train.py:25  train
 
 Lines that wait for the device
-  waits/step     wait  idle after     line         waits for
-           1  2.50 ms     1.50 ms  ~  train.py:18  train.py:17
+  waits/step    wait  idle after     line         waits for
+           1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
 
 Lines by bytes at the peak
    peak  share  line         function
@@ -423,9 +423,9 @@ Unattributed
         assert_eq!(
             all,
             [
-                "a step takes 10.0 ms, more than --max-step-ms 1.5 allows",
-                "a step waits 2.50 ms for the device, more than --max-sync-ms-per-step 1.5 allows",
-                "the devices are idle 25.0 % of the time, more than --max-gpu-idle-pct 1.5 allows",
+                "a step takes 10 ms, more than --max-step-ms 1.5 allows",
+                "a step waits 2.5 ms for the device, more than --max-sync-ms-per-step 1.5 allows",
+                "the devices are idle 25 % of the time, more than --max-gpu-idle-pct 1.5 allows",
                 "2.93 % of CPU time has no line, more than --max-unattributed-pct 1.5 allows"
             ]
         );

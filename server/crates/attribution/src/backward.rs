@@ -1,7 +1,7 @@
 //! The second view, by cause: what the backward nodes of a forward line cost.
 
 use ledger::Ns;
-use profile::{FlowKind, HostEventId, HostKind, Profile};
+use profile::{FlowKind, HostEventId, HostKind, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::device::Launches;
@@ -41,30 +41,30 @@ pub(crate) fn backward(profile: &Profile, launches: &Launches, swept: &Swept<'_>
 
 /// The forward operator of each backward node, or none.
 fn forward_operators(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
-    let mut forward = by_flow(profile, swept);
-    if forward.contains(&HostEventId::NONE) {
-        let by_sequence = by_sequence(profile, swept);
-        let host = &profile.host;
-        for (operator, node) in forward.iter_mut().zip(&swept.backward_nodes) {
-            if *operator == HostEventId::NONE {
-                let sequence = host.operators.sequence[host.detail[node.index()] as usize];
-                *operator = by_sequence.get(&sequence).copied().unwrap_or(HostEventId::NONE);
-            }
-        }
-    }
-    forward
+    let host = &profile.host;
+    let by_flow = by_flow(profile, swept);
+    let by_sequence = match by_flow.contains(&None) {
+        true => by_sequence(profile, swept),
+        false => FxHashMap::default(),
+    };
+    let nodes = by_flow.into_iter().zip(&swept.backward_nodes);
+    nodes
+        .map(|(operator, node)| {
+            let sequence = host.operators.sequence[host.detail[node.index()] as usize];
+            operator
+                .unwrap_or_else(|| by_sequence.get(&sequence).copied().unwrap_or(HostEventId::NONE))
+        })
+        .collect()
 }
 
-/// Along the `fwdbwd` flows: of several heads inside one node, the earliest counts.
-fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
+/// Along the `fwdbwd` flows: of several heads inside one node, the earliest counts. `None` for a node without a flow.
+fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<Option<HostEventId>> {
     let host = &profile.host;
-    let mut forward = vec![HostEventId::NONE; swept.backward_nodes.len()];
+    let mut forward = vec![None; swept.backward_nodes.len()];
     let mut nodes_of_thread: FxHashMap<_, Vec<(Ns, usize)>> = FxHashMap::default();
     for (row, node) in swept.backward_nodes.iter().enumerate() {
-        nodes_of_thread
-            .entry(host.thread[node.index()])
-            .or_default()
-            .push((host.start[node.index()], row));
+        let nodes = nodes_of_thread.entry(host.thread[node.index()]).or_default();
+        nodes.push((host.start[node.index()], row));
     }
     let flows = || profile.flows.iter().filter(|flow| flow.kind == FlowKind::ForwardBackward);
     let mut tails = FxHashMap::default();
@@ -78,19 +78,25 @@ fn by_flow(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
         let after = nodes.partition_point(|&(start, _)| start <= head.at);
         let Some(&(start, row)) = nodes[..after].last() else { continue };
         let is_inside = head.at < host.end(swept.backward_nodes[row]) || head.at == start;
-        if !is_inside || forward[row] != HostEventId::NONE {
-            continue;
-        }
-        let Some(&(thread, tail_at)) = tails.get(&head.id) else { continue };
-        let first = swept.order.partition_point(|id| host.start[id.index()] < tail_at);
-        let starting =
-            swept.order[first..].iter().take_while(|id| host.start[id.index()] == tail_at);
-        let mut operators = starting.filter(|id| {
-            host.kind[id.index()] == HostKind::Operator && host.thread[id.index()] == thread
-        });
-        forward[row] = operators.next().copied().unwrap_or(HostEventId::NONE);
+        let Some(&tail) = tails.get(&head.id).filter(|_| is_inside) else { continue };
+        forward[row].get_or_insert_with(|| operator_starting(profile, swept, tail));
     }
     forward
+}
+
+/// The outermost operator of a thread that starts at a time, or none.
+fn operator_starting(
+    profile: &Profile,
+    swept: &Swept<'_>,
+    (thread, at): (ThreadId, Ns),
+) -> HostEventId {
+    let host = &profile.host;
+    let first = swept.order.partition_point(|id| host.start[id.index()] < at);
+    let starting = swept.order[first..].iter().take_while(|id| host.start[id.index()] == at);
+    let mut operators = starting.filter(|id| {
+        host.kind[id.index()] == HostKind::Operator && host.thread[id.index()] == thread
+    });
+    operators.next().copied().unwrap_or(HostEventId::NONE)
 }
 
 /// The first forward operator of each sequence number.
