@@ -1,0 +1,140 @@
+//! The ledger of every recording in `fixtures/`, line by line of the workloads, against what is written down in
+//! `tests/golden/`. After a change that is meant: `PERFLINE_BLESS=1 cargo test -p tests --test golden`, and read the
+//! difference.
+
+#![allow(clippy::expect_used)] // A test that cannot go on says why.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use ledger::{Ledger, LineBooks, LineKey};
+use loader::{Options, Watch, load};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All traces below `folder`, side-cars left out.
+fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.to_string_lossy().into_owned();
+        if path.is_dir() {
+            traces(&path, found);
+        } else if name.ends_with(".json.gz") && !name.ends_with(".callers.json.gz") {
+            found.push(path);
+        }
+    }
+}
+
+fn ledger(trace: &Path) -> Ledger {
+    let root = repository().join("fixtures/workloads");
+    let options = Options { root, sites: Some(Vec::new()), ignore_exact: false };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(&[trace.to_owned()], &options, &watch).expect("loads");
+    assert!(run.inputs.iter().all(|input| input.complete), "{:?}", run.inputs);
+    run.merged
+}
+
+/// Totals, the unattributed rest, steps, and every line of the workloads; times in nanoseconds.
+fn listing(ledger: &Ledger) -> String {
+    let mut text = String::new();
+    let totals = &ledger.totals;
+    let _never_fails = writeln!(
+        text,
+        "total cpu={} cuda={} gpu_idle={} sync={} alloc={}",
+        totals.cpu, totals.cuda, totals.gpu_idle, totals.sync, totals.alloc
+    );
+    for (reason, rest) in ledger.unattributed.iter() {
+        let _never_fails = writeln!(
+            text,
+            "{} cpu={} cuda={} gpu_idle={} sync={} alloc={}",
+            reason.name(),
+            rest.cpu,
+            rest.cuda,
+            rest.gpu_idle,
+            rest.sync,
+            rest.alloc
+        );
+    }
+    for (step, time) in &ledger.steps {
+        let _never_fails = writeln!(text, "step {step} {time}");
+    }
+    for (key, books) in &ledger.lines {
+        if ledger.files.get(&key.file).is_some_and(|file| file.is_own) {
+            line(&mut text, key, books);
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
+    let _never_fails = write!(
+        text,
+        "{}:{} {} {} calls={} ops={} cpu={}/{}/{}",
+        key.file,
+        key.line,
+        books.function,
+        books.evidence.name(),
+        books.calls,
+        books.ops,
+        books.cpu_self,
+        books.cpu_own,
+        books.cpu_total
+    );
+    let times = [
+        ("cpu_backward", books.cpu_backward),
+        ("cuda_self", books.cuda_self),
+        ("cuda_own", books.cuda_own),
+        ("cuda_total", books.cuda_total),
+        ("cuda_backward", books.cuda_backward),
+        ("kernels", books.kernels.cast_signed()),
+        ("sync", books.sync),
+        ("syncs", books.syncs.cast_signed()),
+        ("idle_after_sync", books.idle_after_sync),
+        ("gpu_idle", books.gpu_idle),
+        ("alloc", books.alloc),
+        ("freed", books.freed),
+        ("peak", books.peak),
+        ("live", books.live),
+    ];
+    for (name, amount) in times.into_iter().filter(|(_, amount)| *amount != 0) {
+        let _never_fails = write!(text, " {name}={amount}");
+    }
+    text.push('\n');
+}
+
+#[test]
+fn every_recording_gives_the_ledger_that_is_written_down() {
+    let is_blessing = std::env::var_os("PERFLINE_BLESS").is_some();
+    let mut found = Vec::new();
+    for folder in ["cpu", "simulated_cuda"] {
+        traces(&repository().join("fixtures").join(folder), &mut found);
+    }
+    found.sort();
+    assert!(found.len() >= 30, "{} recordings", found.len());
+    let mut wrong = Vec::new();
+    for trace in found {
+        let relative = trace.strip_prefix(repository().join("fixtures")).expect("below").to_owned();
+        let name = relative.to_string_lossy().replace('\\', "/").replace(".json.gz", ".txt");
+        let path = repository().join("tests/golden").join(&name);
+        let ledger = ledger(&trace);
+        assert!(ledger.balances().iter().all(ledger::Balance::is_balanced), "{name}");
+        let listing = listing(&ledger);
+        if is_blessing {
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(&path, &listing).expect("written");
+            continue;
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        if let Some((at, (want, got))) =
+            expected.lines().zip(listing.lines()).enumerate().find(|(_, (want, got))| want != got)
+        {
+            wrong.push(format!("{name}:{}\n  expected {want}\n  found    {got}", at + 1));
+        } else if expected.lines().count() != listing.lines().count() {
+            wrong.push(format!("{name}: another number of lines"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
