@@ -12,10 +12,14 @@ pub fn bytes(bytes: f64) -> String {
     scaled(bytes, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB"])
 }
 
-/// A share of 1: `38 %`.
+/// A share of 1: `38 %`. Hundredths of a percent are as fine as anybody needs.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    format!("{} %", digits(share * 100.0))
+    let percent = share * 100.0;
+    if percent.abs() < 0.995 {
+        return format!("{} %", trimmed(&format!("{percent:.2}")));
+    }
+    format!("{} %", digits(percent))
 }
 
 /// A count, or a mean of counts: `412`, `3.33`, `12.3k`.

@@ -51,7 +51,13 @@ where
     // A task of its own: tower-lsp panics when it cannot write.
     let mut task = tokio::spawn(server.serve(service));
     let is_exit = tokio::select! {
-        _ = &mut task => signs.exit_seen.load(Ordering::SeqCst),
+        result = &mut task => {
+            if result.is_err() {
+                // It could not write: nobody listens any more, even if the input is still open.
+                signs.input_ended.store(true, Ordering::SeqCst);
+            }
+            signs.exit_seen.load(Ordering::SeqCst)
+        }
         () = signs.exit.notified() => {
             let _ = tokio::time::timeout(LAST_WORDS, &mut task).await;
             true

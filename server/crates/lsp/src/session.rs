@@ -46,6 +46,8 @@ pub(crate) struct Session {
 pub(crate) struct State {
     pub(crate) folders: Arc<[PathBuf]>,
     pub(crate) settings: Arc<Settings>,
+    /// What is wrong with the settings that came with `initialize`, until it is told.
+    pub(crate) faults: Vec<String>,
     pub(crate) choice: Choice,
     pub(crate) mode: Mode,
     pub(crate) loaded: Option<Arc<Loaded>>,

@@ -115,7 +115,7 @@ impl Reader<'_> {
     /// A setting that is misspelt would silently do nothing.
     fn find_unknown(&mut self) {
         let Some(section) = self.section.as_object() else { return };
-        for (group, value) in section {
+        for (group, value) in section.iter().filter(|(_, value)| !value.is_null()) {
             let keys: Vec<String> = match value.as_object() {
                 Some(inner) if NAMES.iter().any(|name| name.split('.').next() == Some(group)) => {
                     inner.keys().map(|key| format!("{group}.{key}")).collect()

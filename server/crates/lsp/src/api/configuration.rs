@@ -5,18 +5,31 @@ use std::sync::Arc;
 use serde_json::Value;
 use tower_lsp::lsp_types::{ConfigurationItem, MessageType};
 
+use crate::loader;
 use crate::session::Session;
 use crate::settings::Settings;
 
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
-    if session.abilities().configuration {
-        let session = Arc::clone(session);
-        tokio::spawn(async move { pull(&session).await });
-        return;
-    }
-    let section = settings.get("perfline").unwrap_or(&settings);
-    apply(session, section);
+    let pulls = session.abilities().configuration;
+    let sites = session.state().settings.sites.clone();
+    let faults = if pulls {
+        Vec::new()
+    } else {
+        apply(session, settings.get("perfline").unwrap_or(&settings))
+    };
+    let session = Arc::clone(session);
+    tokio::spawn(async move {
+        if pulls {
+            pull(&session).await;
+        }
+        tell(&session, &faults).await;
+        // Which library lines are found is settled while loading.
+        let is_other = session.state().settings.sites != sites;
+        if is_other && let Some(target) = loader::find(&session).await {
+            drop(loader::start(&session, target, "library folders changed"));
+        }
+    });
 }
 
 /// Asks the client for the settings, if it has any.
@@ -29,7 +42,8 @@ pub(crate) async fn pull(session: &Session) {
         // A client that knows nothing of us answers null; what came with `initialize` stays then.
         Ok(sections) => {
             if let Some(section) = sections.first().filter(|section| !section.is_null()) {
-                apply(session, section);
+                let faults = apply(session, section);
+                tell(session, &faults).await;
             }
         }
         Err(error) => {
@@ -39,21 +53,26 @@ pub(crate) async fn pull(session: &Session) {
     }
 }
 
-/// Makes a section the settings, and says what is wrong with it.
-pub(crate) fn apply(session: &Session, section: &Value) {
+/// Makes a section the settings; gives what is wrong with it, one line for each.
+pub(crate) fn apply(session: &Session, section: &Value) -> Vec<String> {
     let (settings, faults) = Settings::read(section);
-    {
+    let is_change = {
         let mut state = session.state();
-        if *state.settings == settings && faults.is_empty() {
-            return;
-        }
+        let is_change = *state.settings != settings;
         state.settings = Arc::new(settings);
+        is_change
+    };
+    if is_change {
+        session.refresh();
+        session.look_for_recordings();
     }
-    session.refresh();
-    session.look_for_recordings();
+    faults
+}
+
+/// Shows what is wrong with the settings.
+pub(crate) async fn tell(session: &Session, faults: &[String]) {
     if !faults.is_empty() {
-        let client = session.client.clone();
         let text = format!("Perfline: {}", faults.join("\n"));
-        tokio::spawn(async move { client.show_message(MessageType::WARNING, text).await });
+        session.client.show_message(MessageType::WARNING, text).await;
     }
 }

@@ -91,6 +91,8 @@ async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
         ));
     };
     let (task, cancelled) = loader::start(session, target, "asked for");
+    // What was named may have to be looked at again and again.
+    session.look_for_recordings();
     let guard = StopOnDrop(cancelled);
     let result = task.await;
     drop(guard);

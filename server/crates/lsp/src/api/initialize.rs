@@ -13,7 +13,8 @@ pub(crate) fn handle(session: &Session, params: &InitializeParams) -> Initialize
     if let Some(options) = &params.initialization_options {
         // Either the section itself or what holds it.
         let section = options.get("perfline").unwrap_or(options);
-        api::configuration::apply(session, section);
+        // Nothing can be said to the client yet.
+        session.state().faults = api::configuration::apply(session, section);
     }
     InitializeResult {
         capabilities: capabilities::server(&abilities),
@@ -52,6 +53,6 @@ mod tests {
             folders_of(json!({"capabilities": {}, "rootUri": "file:///r"})),
             [PathBuf::from("/r")]
         );
-        assert_eq!(folders_of(json!({"capabilities": {}})), [PathBuf::new(); 0]);
+        assert_eq!(folders_of(json!({"capabilities": {}})), Vec::<PathBuf>::new());
     }
 }

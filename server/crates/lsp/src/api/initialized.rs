@@ -1,6 +1,7 @@
 //! `initialized`: from now on we may ask the client.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tower_lsp::lsp_types::notification::{
@@ -14,12 +15,23 @@ use crate::{api, loader, publish};
 /// Every file that may be a recording, by its name.
 const RECORDINGS: &str = "**/*.{json,gz,zst,pickle,pkl}";
 
+/// How long the first load waits for the client's settings. Later ones are followed all the same.
+const SETTINGS: Duration = Duration::from_secs(5);
+
 pub(crate) fn handle(session: &Arc<Session>) {
     tokio::spawn(publish::run(Arc::clone(session)));
+    let other = Arc::clone(session);
+    tokio::spawn(async move {
+        let faults = std::mem::take(&mut other.state().faults);
+        api::configuration::tell(&other, &faults).await;
+        register(&other).await;
+    });
     let session = Arc::clone(session);
     tokio::spawn(async move {
-        register(&session).await;
-        api::configuration::pull(&session).await;
+        let other = Arc::clone(&session);
+        let pull = tokio::spawn(async move { api::configuration::pull(&other).await });
+        // A client may never answer.
+        let _ = tokio::time::timeout(SETTINGS, pull).await;
         loader::watch(session).await;
     });
 }

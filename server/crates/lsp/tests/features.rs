@@ -1,0 +1,358 @@
+//! What editors show: hints, lenses, hovers, diagnostics, and the commands and settings that change it.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Client, Fake, TRAIN, all_capabilities, ready};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_lenses_and_hover() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    assert_eq!(client.hints(&uri).await, ["1:16 3 ms gpu", "2:28 2 ms wait ×1", "4:16 1.5 ms gpu"]);
+
+    let lenses = client
+        .request("textDocument/codeLens", json!({"textDocument": {"uri": uri}}))
+        .await
+        .unwrap();
+    let lens = &lenses[0];
+    assert_eq!(lens["range"]["start"], json!({"line": 0, "character": 0}));
+    assert_eq!(lens["command"]["title"], "step: 30 % of the step · 4.5 ms gpu · 2 ms wait");
+    assert_eq!(lens["command"]["command"], "perfline.hotLines");
+    let hot =
+        client.command("perfline.hotLines", lens["command"]["arguments"].clone()).await.unwrap();
+    assert_eq!(hot["lines"].as_array().unwrap().len(), 2, "{hot:#}");
+
+    let at =
+        |line| json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": 5}});
+    let hover = client.request("textDocument/hover", at(2)).await.unwrap();
+    let range = json!({"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 28}});
+    assert_eq!((&hover["range"], &hover["contents"]["kind"]), (&range, &json!("markdown")));
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(
+        text.starts_with("**train.py:3** · `step`")
+            && text.contains("Waits for the kernels of line 2"),
+        "{text}"
+    );
+    assert_eq!(
+        client.request("textDocument/hover", at(3)).await,
+        Ok(Value::Null),
+        "nothing is known of the line"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hints_of_a_part_of_the_file() {
+    let fake = Fake::new();
+    let mut client = ready(&fake).await;
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 3, "character": 0}});
+    let params = json!({"textDocument": {"uri": fake.uri("train.py")}, "range": range});
+    let hints = client.request("textDocument/inlayHint", params).await.unwrap();
+    assert_eq!(support::shown(&hints), ["2:28 2 ms wait ×1"]);
+    assert_eq!(hints[0]["paddingLeft"], true);
+    assert_eq!(hints[0]["tooltip"]["kind"], "markdown");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn diagnostics_are_published_and_follow_the_text() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::start(fake.clone(), fake.folder(), all_capabilities()).await;
+    // Of files that are not open, too.
+    let diagnostics = client.diagnostics(&uri).await;
+    let [diagnostic] = &diagnostics[..] else { panic!("{diagnostics:#?}") };
+    let range = json!({"start": {"line": 2, "character": 4}, "end": {"line": 2, "character": 28}});
+    let related = json!([{
+        "location": {"uri": uri, "range": {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 0}}},
+        "message": "launched what was waited for (2 ms of device time meanwhile)",
+    }]);
+    let mut expected = json!({
+        "range": range,
+        "severity": 2,
+        "code": "sync",
+        "source": "perfline",
+        "message": "sync: the CPU waits 2 ms per step here for kernels of line 2 (20 % of the step)",
+        "relatedInformation": related,
+    });
+    expected["data"] = diagnostic["data"].clone();
+    assert_eq!(*diagnostic, expected);
+    assert_eq!(diagnostic["data"]["costNs"], 2_000_000);
+    assert!(diagnostic["data"]["remedy"].is_string());
+
+    client.open(&uri, &format!("import torch\n{TRAIN}")).await;
+    assert_eq!(client.diagnostics(&uri).await[0]["range"]["start"]["line"], 3);
+    client.change(&uri, 2, [3, 24, 3, 27], "10").await;
+    assert_eq!(
+        client.diagnostics(&uri).await,
+        [""; 0],
+        "nobody knows whether the changed line still waits"
+    );
+    client.change(&uri, 3, [3, 24, 3, 26], "100").await;
+    assert_eq!(client.diagnostics(&uri).await.len(), 1, "changed back");
+    client.command("perfline.unload", json!([])).await.unwrap();
+    assert_eq!(client.diagnostics(&uri).await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_related_information_gets_none() {
+    let fake = Fake::new();
+    let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
+    let diagnostics = client.diagnostics(&fake.uri("train.py")).await;
+    assert_eq!(diagnostics[0].get("relatedInformation"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_move_hints_and_mark_them_stale() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    assert_eq!(client.hints(&uri).await.len(), 3);
+    client.change(&uri, 2, [0, 0, 0, 0], "import torch\n\n").await;
+    client.change(&uri, 3, [6, 4, 6, 5], "loss").await;
+    assert_eq!(
+        client.hints(&uri).await,
+        ["3:16 3 ms gpu", "4:28 2 ms wait ×1", "6:19 ≈1.5 ms gpu"]
+    );
+    client.change(&uri, 4, [4, 0, 6, 0], "").await;
+    assert_eq!(
+        client.hints(&uri).await,
+        ["3:16 3 ms gpu", "4:19 ≈1.5 ms gpu"],
+        "a line that is gone has none"
+    );
+    // A formatter that replaces everything: a diff.
+    client.change_with(&uri, 5, json!([{"text": TRAIN.replace("    ", "  ")}])).await;
+    assert_eq!(client.hints(&uri).await, ["1:14 ≈3 ms gpu", "4:14 ≈1.5 ms gpu"]);
+    client.change_with(&uri, 6, json!([{"text": TRAIN}])).await;
+    assert_eq!(
+        client.hints(&uri).await,
+        ["1:16 3 ms gpu", "2:28 2 ms wait ×1", "4:16 1.5 ms gpu"],
+        "as recorded"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_buffer_that_was_edited_before_the_recording_was_loaded() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
+    client
+        .open(
+            &uri,
+            &TRAIN.replace("def step", "# New.\ndef step").replace("y.backward", "loss.backward"),
+        )
+        .await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    assert_eq!(
+        client.hints(&uri).await,
+        ["2:16 3 ms gpu", "3:28 2 ms wait ×1", "5:19 ≈1.5 ms gpu"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn positions_are_in_the_clients_units() {
+    let text = "def step(model, x):\n    y = model(x)  # é𝄞\n    y.item()\n";
+    for (encoding, column) in [("utf-8", 26), ("utf-16", 23), ("utf-32", 22)] {
+        let fake = Fake::with("train.py", text);
+        let uri = fake.uri("train.py");
+        let capabilities = json!({"general": {"positionEncodings": [encoding]}});
+        let mut client = Client::start(fake.clone(), fake.folder(), capabilities).await;
+        client.command("perfline.load", json!([])).await.unwrap();
+        client.open(&uri, text).await;
+        assert_eq!(client.hints(&uri).await[0], format!("1:{column} 3 ms gpu"), "{encoding}");
+        // After the last character of the line.
+        client.change(&uri, 2, [1, column, 1, column], "!").await;
+        assert_eq!(
+            client.hints(&uri).await[0],
+            format!("1:{} ≈3 ms gpu", column + 1),
+            "{encoding}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_known_by_other_spellings() {
+    let fake = Fake::with("a ü.py", TRAIN);
+    let link = fake.path("link");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(fake.folder(), &link).unwrap();
+    let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    let uri = fake.uri("a ü.py");
+    assert!(uri.ends_with("a%20%C3%BC.py"));
+    let mut spellings =
+        vec![uri.clone(), uri.replace("%C3%BC", "%c3%bc"), uri.replace("a%20", "%61%20")];
+    if cfg!(unix) {
+        spellings.push(support::uri(&link.join("a ü.py")));
+    }
+    for spelling in spellings {
+        client.open(&spelling, TRAIN).await;
+        assert_eq!(client.hints(&spelling).await.len(), 3, "{spelling}");
+    }
+    client.open("untitled:Untitled-1", TRAIN).await;
+    assert_eq!(client.hints("untitled:Untitled-1").await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_not_found_is_known_by_the_end_of_its_path() {
+    let fake = Fake::new();
+    let mut run = support::run_of("/job/7/train.py", &fake.path("gone.py"));
+    let files =
+        std::iter::once(&mut run.merged).chain(run.ranks.iter_mut().map(|rank| &mut rank.ledger));
+    for file in files.flat_map(|ledger| ledger.files.values_mut()) {
+        file.path = None;
+        file.fit = ledger::SourceFit::Missing;
+    }
+    fake.on_load(move |_, _, _| Ok(run.clone()));
+    let mut client = ready(&fake).await;
+    let uri = fake.uri("train.py");
+    assert_eq!(client.hints(&uri).await, ["1:16 3 ms gpu", "2:28 2 ms wait ×1", "4:16 1.5 ms gpu"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_change_the_view_and_say_what_is_allowed() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+
+    let view = client.command("perfline.setMetric", json!(["cpu"])).await.unwrap();
+    let expected = json!({"metric": "cpu", "charge": "own", "step": "mean", "rank": "all", "steps": [1, 2], "ranks": [0, 1]});
+    assert_eq!(view, expected);
+    assert_eq!(client.hints(&uri).await[0], "1:16 1 ms cpu");
+    client.expect("workspace/inlayHint/refresh").await;
+    client
+        .command("perfline.setMetric", json!([{"metric": "auto", "charge": "own"}]))
+        .await
+        .unwrap();
+
+    client.command("perfline.setRank", json!([1])).await.unwrap();
+    assert_eq!(client.hints(&uri).await[2], "4:16 2 ms gpu");
+    client.command("perfline.setRank", json!(["all"])).await.unwrap();
+    client.command("perfline.setStep", json!([2])).await.unwrap();
+    assert_eq!(client.hints(&uri).await[1], "2:28 2 ms wait", "how often is not known by step");
+    client.command("perfline.setStep", json!(["run"])).await.unwrap();
+    assert_eq!(client.command("perfline.setStep", json!(["mean"])).await.unwrap()["step"], "mean");
+
+    let rows = [
+        (
+            "perfline.setMetric",
+            json!(["gpu"]),
+            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, memory",
+        ),
+        (
+            "perfline.setMetric",
+            json!([]),
+            "metric is missing; it is one of: auto, cpu, cuda, backward, wait, idle, memory",
+        ),
+        (
+            "perfline.setMetric",
+            json!(["cpu", "sum"]),
+            "\"sum\" is no charge; it is one of: own, total",
+        ),
+        (
+            "perfline.setStep",
+            json!([7]),
+            "7 is no step; it is one of: \"mean\", \"run\", or a step of the recording: 1, 2",
+        ),
+        (
+            "perfline.setRank",
+            json!(["two"]),
+            "\"two\" is no rank; it is one of: \"all\", or a rank of the recording: 0, 1",
+        ),
+        ("perfline.hotLines", json!([{"limit": "all"}]), "limit: \"all\" is no number"),
+        ("perfline.load", json!([7]), "paths is no list of paths"),
+        (
+            "perfline.sing",
+            json!([]),
+            "\"perfline.sing\" is no command; it is one of: perfline.load, perfline.unload, perfline.setMetric, \
+             perfline.setStep, perfline.setRank, perfline.hotLines",
+        ),
+    ];
+    for (command, arguments, message) in rows {
+        let error = client.command(command, arguments).await.unwrap_err();
+        assert_eq!(
+            (error["code"].as_i64(), error["message"].as_str()),
+            (Some(-32602), Some(message))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_lines() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    client.change(&uri, 2, [0, 0, 0, 0], "# New.\n").await;
+    let hot = client.command("perfline.hotLines", json!([{"limit": 1}])).await.unwrap();
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 16}});
+    let expected = json!([{
+        "file": "train.py", "uri": uri, "line": 3, "recordedLine": 2, "range": range, "stale": false,
+        "source": "y = model(x)", "function": "step", "evidence": "exact", "value": 3e6, "text": "3 ms", "share": 0.3,
+    }]);
+    assert_eq!(hot["lines"], expected);
+    let part = json!([{"uri": uri, "firstLine": 4, "lastLine": 9}]);
+    let hot = client.command("perfline.hotLines", part).await.unwrap();
+    let lines: Vec<_> =
+        hot["lines"].as_array().unwrap().iter().map(|line| line["line"].clone()).collect();
+    assert_eq!(lines, [6]);
+    let elsewhere = client
+        .command("perfline.hotLines", json!([{"uri": "file:///elsewhere.py"}]))
+        .await
+        .unwrap();
+    assert_eq!(elsewhere["lines"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_asked_for_and_followed() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::new(fake.clone());
+    client.settings = json!({"view": {"metric": "cpu"}, "lenses": {"enabled": false}});
+    client.initialize(fake.folder(), all_capabilities()).await;
+    client.expect("workspace/configuration").await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, TRAIN).await;
+    client.expect("workspace/inlayHint/refresh").await;
+    assert_eq!(client.hints(&uri).await[0], "1:16 1 ms cpu");
+    let lenses =
+        client.request("textDocument/codeLens", json!({"textDocument": {"uri": uri}})).await;
+    assert_eq!(lenses, Ok(Value::Null));
+
+    client.settings = json!({"hints": {"format": "{share}"}, "view": {"metric": "gpu"}});
+    client.notify("workspace/didChangeConfiguration", json!({"settings": null})).await;
+    let told = client.expect("window/showMessage").await;
+    assert!(
+        told["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("Perfline: perfline.view.metric: \"gpu\" is no metric"),
+        "{told}"
+    );
+    assert_eq!(client.hints(&uri).await[0], "1:16 30 %");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_only_sends_settings() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::new(fake.clone());
+    let options = json!({"perfline": {"view": {"threshold": 25, "charge": "net"}}});
+    let folders = json!([{"uri": support::uri(fake.folder()), "name": "w"}]);
+    let params =
+        json!({"capabilities": {}, "workspaceFolders": folders, "initializationOptions": options});
+    client.request("initialize", params).await.unwrap();
+    client.notify("initialized", json!({})).await;
+    let told = client.expect("window/showMessage").await;
+    let message = "Perfline: perfline.view.charge: \"net\" is no charge; it is one of: own, total";
+    assert_eq!(told, json!({"type": 2, "message": message}));
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, TRAIN).await;
+    assert_eq!(client.hints(&uri).await, ["1:16 3 ms gpu"]);
+    client
+        .notify(
+            "workspace/didChangeConfiguration",
+            json!({"settings": {"perfline": {"hints": {"enabled": false}}}}),
+        )
+        .await;
+    assert_eq!(client.hints(&uri).await, [""; 0]);
+}

@@ -1,0 +1,74 @@
+//! A session on a real recording, with the real loader.
+
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use support::{Client, all_capabilities};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_with_a_device() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let copy =
+        |from: &str, to: &str| std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    for name in ["slow_model.json.gz", "slow_model.callers.json.gz"] {
+        copy(&format!("simulated_cuda/torch2.15.0/{name}"), name);
+    }
+    copy("workloads/slow_model.py", "slow_model.py");
+    copy("workloads/run.py", "run.py");
+
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let path = folder.path().join("slow_model.py");
+    let uri = support::uri(&path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let diagnostics = client.diagnostics(&uri).await;
+    client.open(&uri, &text).await;
+    let line_of = |needle: &str| text.lines().position(|line| line.contains(needle)).unwrap();
+
+    let item = line_of("x.max().item()");
+    let diagnostic = diagnostics.iter().find(|it| it["range"]["start"]["line"] == item).unwrap();
+    let message = diagnostic["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("sync: the CPU waits ") && message.contains("per step here"),
+        "{message}"
+    );
+
+    let hints = client.hints(&uri).await;
+    let on = |line: usize| hints.iter().find(|hint| hint.starts_with(&format!("{line}:"))).unwrap();
+    assert!(on(item).contains(" wait ×"), "{}", on(item));
+    let forward = line_of("torch.relu(layer(x))");
+    assert!(on(forward).contains(" gpu +") && on(forward).contains(" bwd"), "{}", on(forward));
+
+    let hover =
+        json!({"textDocument": {"uri": uri}, "position": {"line": forward, "character": 20}});
+    let hover = client.request("textDocument/hover", hover).await.unwrap();
+    let text = hover["contents"]["value"].as_str().unwrap();
+    for part in [
+        "· `SlowModel.forward`",
+        "| kernel, copy or fill |",
+        "The recording names this line.",
+        "On lines: ",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lenses = client
+        .request("textDocument/codeLens", json!({"textDocument": {"uri": uri}}))
+        .await
+        .unwrap();
+    let titles: Vec<_> = lenses
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["command"]["title"].as_str().unwrap())
+        .collect();
+    assert!(
+        titles
+            .iter()
+            .any(|title| title.starts_with("forward: ") && title.contains("kernels launched here")),
+        "{titles:?}"
+    );
+    assert!(titles.iter().any(|title| title.starts_with("loop: ")), "{titles:?}");
+}
