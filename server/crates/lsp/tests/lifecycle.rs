@@ -107,8 +107,9 @@ async fn a_client_that_vanishes_ends_the_session() {
 async fn a_client_that_stops_reading_ends_the_session() {
     let fake = Fake::new();
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
-    client.stop_reading();
-    for _ in 0..3 {
+    client.stop_reading().await;
+    // It is noticed when there is something to say.
+    for _ in 0..20 {
         client.ask("textDocument/inlayHint", hint_params(&fake.uri("train.py"))).await;
     }
     assert_eq!(client.end().await, Ending::EndOfInput { after_shutdown: false });

@@ -241,13 +241,14 @@ impl Client {
     }
 
     /// Closes the end that the server writes to.
-    pub fn stop_reading(&mut self) {
+    pub async fn stop_reading(&mut self) {
         self.reading.abort();
+        let _ = (&mut self.reading).await;
     }
 
     /// Vanishes: neither reads nor writes any more.
     pub async fn vanish(mut self) -> Ending {
-        self.stop_reading();
+        self.stop_reading().await;
         drop(self.writer);
         end(self.server).await
     }
