@@ -430,7 +430,7 @@ mod tests {
             | per step | self | own | total | share |
             | :-- | --: | --: | --: | --: |
             | CPU | 5 ms | 5 ms | 5 ms | 12.2 % |
-            | CUDA |  | 20 µs |  | 0.0488 % |
+            | CUDA |  | 20 µs |  | 0.05 % |
             | wait for the GPU |  | 4.8 ms ×10 |  | 11.7 % |
 
             cuda from step to step: 20 µs to 20 µs in 2 steps
