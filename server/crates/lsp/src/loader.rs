@@ -13,7 +13,7 @@ use crate::Recordings;
 use crate::loaded::{Loaded, Signature};
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{Loading, Mode, Session};
+use crate::session::{Loading, Mode, Session, State};
 use crate::settings::Settings;
 
 /// A search for recordings takes this part of the time at most.
@@ -25,6 +25,8 @@ pub(crate) struct Target {
     pub(crate) inputs: Vec<PathBuf>,
     /// Folder of the code that it is about.
     root: PathBuf,
+    /// What was looked for.
+    mode: Mode,
     signature: Signature,
 }
 
@@ -43,10 +45,11 @@ pub(crate) async fn watch(session: Arc<Session>) {
     let mut unsettled: Option<(Signature, Instant)> = None;
     loop {
         let began = Instant::now();
-        let target = find(&session).await;
+        let mode = session.state().mode.clone();
+        let target = find(&session, mode).await;
         let took = began.elapsed();
         let mut wait = polls(&session).then(|| session.config.poll.max(took * SEARCH_SHARE));
-        match target.filter(|target| is_news(&session, &target.signature)) {
+        match target.filter(|target| is_news(&session.state(), target)) {
             None => unsettled = None,
             Some(target) => {
                 let settle = session.config.settle;
@@ -55,7 +58,7 @@ pub(crate) async fn watch(session: Arc<Session>) {
                     _ => Instant::now(),
                 };
                 if target.signature.is_older_than(settle) || settle <= since.elapsed() {
-                    drop(start(&session, target, "recording found"));
+                    start_if(&session, target, "recording found", is_news);
                 } else {
                     wait =
                         Some(settle.saturating_sub(since.elapsed()).max(Duration::from_millis(1)));
@@ -81,29 +84,41 @@ fn polls(session: &Session) -> bool {
     }
 }
 
-fn is_news(session: &Session, signature: &Signature) -> bool {
-    let state = session.state();
-    state.loaded.as_ref().is_none_or(|it| it.signature != *signature)
+/// Whether a recording is still looked for, and differs from what is shown, being loaded, or known to be broken.
+fn is_news(state: &State, target: &Target) -> bool {
+    let signature = &target.signature;
+    state.mode == target.mode
+        && state.loaded.as_ref().is_none_or(|it| it.signature != *signature)
         && state.loading.as_ref().is_none_or(|it| it.signature != *signature)
         && state.failed.as_ref() != Some(signature)
 }
 
-/// The recording to be shown, if there is one.
-pub(crate) async fn find(session: &Arc<Session>) -> Option<Target> {
-    let (mode, folders, settings) = {
+/// The recording that a mode shows, if there is one.
+pub(crate) async fn find(session: &Session, mode: Mode) -> Option<Target> {
+    let (folders, settings) = {
         let state = session.state();
-        (state.mode.clone(), Arc::clone(&state.folders), Arc::clone(&state.settings))
+        (Arc::clone(&state.folders), Arc::clone(&state.settings))
     };
     let recordings = Arc::clone(&session.config.recordings);
-    let search = move || match mode {
-        Mode::Off => None,
-        Mode::Newest => newest(&*recordings, &folders, &settings),
-        Mode::Named(paths) => named(&*recordings, &paths, &folders),
+    let search = move || {
+        let (inputs, root) = match &mode {
+            Mode::Off => return None,
+            Mode::Newest => newest(&*recordings, &folders, &settings)?,
+            Mode::Named(paths) => named(&*recordings, paths, &folders)?,
+        };
+        let signature = Signature::of(&inputs);
+        Some(Target { inputs, root, mode, signature })
     };
     tokio::task::spawn_blocking(search).await.ok().flatten()
 }
 
-fn newest(recordings: &dyn Recordings, folders: &[PathBuf], settings: &Settings) -> Option<Target> {
+/// Its files, and the folder of its code.
+/// Its files, and the folder of its code.
+fn newest(
+    recordings: &dyn Recordings,
+    folders: &[PathBuf],
+    settings: &Settings,
+) -> Option<(Vec<PathBuf>, PathBuf)> {
     let found = folders.iter().flat_map(|folder| {
         let wanted = |path: &PathBuf| {
             let below = path.strip_prefix(folder).unwrap_or(path);
@@ -118,11 +133,14 @@ fn newest(recordings: &dyn Recordings, folders: &[PathBuf], settings: &Settings)
     // Of several that are as new as each other, the first.
     let (recording, folder) =
         found.reduce(|best, it| if best.0.modified < it.0.modified { it } else { best })?;
-    let signature = Signature::of(&recording.inputs);
-    Some(Target { inputs: recording.inputs, root: folder.clone(), signature })
+    Some((recording.inputs, folder.clone()))
 }
 
-fn named(recordings: &dyn Recordings, paths: &[PathBuf], folders: &[PathBuf]) -> Option<Target> {
+fn named(
+    recordings: &dyn Recordings,
+    paths: &[PathBuf],
+    folders: &[PathBuf],
+) -> Option<(Vec<PathBuf>, PathBuf)> {
     let inputs = paths.iter().flat_map(|path| {
         if path.is_dir() {
             recordings.discover(path).into_iter().next().map(|it| it.inputs).unwrap_or_default()
@@ -132,8 +150,7 @@ fn named(recordings: &dyn Recordings, paths: &[PathBuf], folders: &[PathBuf]) ->
     });
     let inputs: Vec<PathBuf> = inputs.collect();
     let root = root_of(inputs.first()?, folders);
-    let signature = Signature::of(&inputs);
-    Some(Target { inputs, root, signature })
+    Some((inputs, root))
 }
 
 /// The folder of the code of a recording: the workspace folder that holds it, else the first, else its own.
@@ -144,25 +161,55 @@ fn root_of(input: &Path, folders: &[PathBuf]) -> PathBuf {
     holding.or(folders.first()).cloned().unwrap_or_else(own)
 }
 
-/// Begins to load, in place of what is being loaded.
+/// Begins to load what the user asked for, in place of what is shown and what is being loaded.
 pub(crate) fn start(
     session: &Arc<Session>,
     target: Target,
-    reason: &'static str,
 ) -> (JoinHandle<Result<Arc<Loaded>, Failure>>, Arc<AtomicBool>) {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let generation = {
+    let (generation, cancelled) = {
         let mut state = session.state();
-        state.generation += 1;
-        let loading =
-            Loading { signature: target.signature.clone(), cancelled: Arc::clone(&cancelled) };
-        if let Some(stale) = state.loading.replace(loading) {
-            stale.cancelled.store(true, Ordering::SeqCst);
-        }
-        state.generation
+        state.mode = target.mode.clone();
+        begin(&mut state, &target)
     };
-    let task = load(Arc::clone(session), target, reason, generation, Arc::clone(&cancelled));
+    let task = load(Arc::clone(session), target, "asked for", generation, Arc::clone(&cancelled));
     (tokio::spawn(task), cancelled)
+}
+
+/// Begins to load what was found, if it is `wanted` still: a command may have come since it was looked for.
+fn start_if(
+    session: &Arc<Session>,
+    target: Target,
+    reason: &'static str,
+    wanted: impl FnOnce(&State, &Target) -> bool,
+) {
+    let (generation, cancelled) = {
+        let mut state = session.state();
+        if !wanted(&state, &target) {
+            return;
+        }
+        begin(&mut state, &target)
+    };
+    tokio::spawn(load(Arc::clone(session), target, reason, generation, cancelled));
+}
+
+/// Loads what is shown once more.
+pub(crate) async fn reload(session: &Arc<Session>, reason: &'static str) {
+    let mode = session.state().mode.clone();
+    if let Some(target) = find(session, mode).await {
+        start_if(session, target, reason, |state, target| state.mode == target.mode);
+    }
+}
+
+/// Makes a load the one that is under way.
+fn begin(state: &mut State, target: &Target) -> (u64, Arc<AtomicBool>) {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    state.generation += 1;
+    let loading =
+        Loading { signature: target.signature.clone(), cancelled: Arc::clone(&cancelled) };
+    if let Some(stale) = state.loading.replace(loading) {
+        stale.cancelled.store(true, Ordering::SeqCst);
+    }
+    (state.generation, cancelled)
 }
 
 async fn load(
@@ -234,7 +281,7 @@ async fn read(
     };
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
-        let Target { inputs, root, signature } = target;
+        let Target { inputs, root, signature, .. } = target;
         let options = Options { root, sites, ignore_exact: false };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {

@@ -269,6 +269,20 @@ async fn a_file_that_was_named_is_watched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_found_after_unloading_is_not_loaded() {
+    let fake = Fake::new();
+    fake.search_gate.close();
+    let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
+    while fake.searches.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    client.command("perfline.unload", json!([])).await.unwrap();
+    fake.search_gate.open();
+    client.command("perfline.load", json!([])).await.unwrap();
+    assert_eq!(fake.n_loads(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_is_added_is_searched() {
     let (empty, fake) = (tempfile::tempdir().unwrap(), Fake::new());
     let mut client = Client::start(fake.clone(), empty.path(), all_capabilities()).await;

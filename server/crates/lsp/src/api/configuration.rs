@@ -25,9 +25,8 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
         }
         tell(&session, &faults).await;
         // Which library lines are found is settled while loading.
-        let is_other = session.state().settings.sites != sites;
-        if is_other && let Some(target) = loader::find(&session).await {
-            drop(loader::start(&session, target, "library folders changed"));
+        if session.state().settings.sites != sites {
+            loader::reload(&session, "library folders changed").await;
         }
     });
 }

@@ -84,13 +84,12 @@ async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
             all.iter().map(|it| path(session, it)).collect::<Result<_>>()?
         }
     };
-    session.state().mode = if paths.is_empty() { Mode::Newest } else { Mode::Named(paths) };
-    let Some(target) = loader::find(session).await else {
-        return Err(invalid(
-            "no recording was found in the workspace; name one with paths".to_owned(),
-        ));
+    let mode = if paths.is_empty() { Mode::Newest } else { Mode::Named(paths) };
+    let Some(target) = loader::find(session, mode).await else {
+        let message = "no recording was found in the workspace; name one with paths";
+        return Err(invalid(message.to_owned()));
     };
-    let (task, cancelled) = loader::start(session, target, "asked for");
+    let (task, cancelled) = loader::start(session, target);
     // What was named may have to be looked at again and again.
     session.look_for_recordings();
     let guard = StopOnDrop(cancelled);

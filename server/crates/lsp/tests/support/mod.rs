@@ -310,6 +310,10 @@ pub struct Fake {
     pub load: Mutex<Arc<Load>>,
     /// How often something was loaded.
     pub loads: AtomicUsize,
+    /// How often recordings were looked for.
+    pub searches: AtomicUsize,
+    /// Open, unless a session closes it: looking for recordings waits there.
+    pub search_gate: Gate,
 }
 
 impl Fake {
@@ -327,6 +331,8 @@ impl Fake {
             folder,
             load: Mutex::new(Arc::new(move |_, _, _| Ok(run.clone()))),
             loads: AtomicUsize::new(0),
+            searches: AtomicUsize::new(0),
+            search_gate: Gate(Mutex::new(true), Condvar::new()),
         })
     }
 
@@ -356,6 +362,8 @@ impl Fake {
 
 impl Recordings for Fake {
     fn discover(&self, folder: &Path) -> Vec<Recording> {
+        self.searches.fetch_add(1, Ordering::SeqCst);
+        self.search_gate.pass();
         let path = folder.join("trace.json");
         let Ok(modified) = path.metadata().and_then(|it| it.modified()) else { return Vec::new() };
         vec![Recording { inputs: vec![path], modified }]
@@ -438,6 +446,10 @@ pub fn all_capabilities() -> Value {
 pub struct Gate(Mutex<bool>, Condvar);
 
 impl Gate {
+    pub fn close(&self) {
+        *self.0.lock().unwrap() = false;
+    }
+
     pub fn open(&self) {
         *self.0.lock().unwrap() = true;
         self.1.notify_all();
