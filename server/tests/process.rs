@@ -155,3 +155,33 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         assert_eq!((status.code(), String::from_utf8_lossy(&stderr).as_ref()), (Some(0), ""));
     }
 }
+
+/// One message of the language server protocol.
+fn message(body: &str) -> String {
+    format!("Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+#[test]
+fn the_language_server_ends_when_it_is_told_to_although_its_input_stays_open() {
+    use std::io::Write;
+    let mut server =
+        perfline(&["lsp"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#,
+        r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"shutdown","params":null}"#,
+        r#"{"jsonrpc":"2.0","method":"exit"}"#,
+    ] {
+        input.write_all(message(body).as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    drop(input);
+}
+
+#[test]
+fn the_language_server_ends_with_its_input() {
+    let (code, out, _) = run(&mut perfline(&["lsp", "--stdio"]));
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+}

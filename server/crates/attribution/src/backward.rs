@@ -43,7 +43,8 @@ pub(crate) fn backward(profile: &Profile, launches: &Launches, swept: &Swept<'_>
 fn forward_operators(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
     let host = &profile.host;
     let by_flow = by_flow(profile, swept);
-    let by_sequence = match by_flow.contains(&None) {
+    let is_missing = |operator: &Option<HostEventId>| operator.is_none_or(|it| it.get().is_none());
+    let by_sequence = match by_flow.iter().any(is_missing) {
         true => by_sequence(profile, swept),
         false => FxHashMap::default(),
     };
