@@ -53,6 +53,7 @@ fn forward_operators(profile: &Profile, swept: &Swept<'_>) -> Vec<HostEventId> {
         .map(|(operator, node)| {
             let sequence = host.operators.sequence[host.detail[node.index()] as usize];
             operator
+                .and_then(HostEventId::get)
                 .unwrap_or_else(|| by_sequence.get(&sequence).copied().unwrap_or(HostEventId::NONE))
         })
         .collect()
