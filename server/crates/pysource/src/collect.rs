@@ -3,14 +3,15 @@
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, Identifier, ModModule, Pattern, Stmt, StmtClassDef,
+    Arguments, Comprehension, Expr, ExprCall, Identifier, ModModule, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::repair::repair;
-use crate::{Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
+use crate::values::{Value, each_value};
+use crate::{Class, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
 /// Free stack below which the walk goes on on a new one: more than a level of the walk takes.
 const STACK_RED_ZONE: usize = 64 * 1024;
@@ -79,18 +80,25 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
             lines,
             functions: vec![module_function(lines)],
             loops: Vec::new(),
+            classes: Vec::new(),
+            plain_parameters: Vec::new(),
             scope: 0,
             call: None,
             depth: 0,
             deepest: 0,
         };
         collector.visit_body(&parsed.syntax().body);
-        let Collector { functions, loops, deepest, .. } = collector;
+        let Collector { functions, loops, mut classes, deepest, .. } = collector;
+        for class in &mut classes {
+            class.attributes.sort();
+            class.attributes.dedup();
+        }
         let long_statements = long_statements(parsed.tokens(), lines);
         let has_errors = !parsed.errors().is_empty();
         let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
         let n_lines = lines.n_lines();
-        ((Module { functions, loops, long_statements, n_lines, has_errors }, repaired), deepest)
+        let module = Module { functions, loops, classes, long_statements, n_lines, has_errors };
+        ((module, repaired), deepest)
     })
 }
 
@@ -104,6 +112,7 @@ fn module_function(lines: &LineIndex) -> Function {
         body_first_line: 1,
         last_line: lines.n_lines(),
         parent: None,
+        is_generator: false,
     }
 }
 
@@ -135,6 +144,9 @@ struct Collector<'a> {
     lines: &'a LineIndex,
     functions: Vec<Function>,
     loops: Vec<Loop>,
+    classes: Vec<Class>,
+    /// The parameters of the innermost `def` that hold numbers, strings and the like.
+    plain_parameters: Vec<String>,
     /// The function whose code is being walked.
     scope: usize,
     /// Where the arguments of the innermost call begin: a generator expression that is the only argument has no
@@ -155,6 +167,14 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
             }
             Stmt::While(it) => {
                 this.statement_loop(LoopKind::While, it.range, &it.body);
+                source_order::walk_stmt(this, stmt);
+            }
+            Stmt::Assign(it) => {
+                it.targets.iter().for_each(|target| this.attribute(target, None, Some(&it.value)));
+                source_order::walk_stmt(this, stmt);
+            }
+            Stmt::AnnAssign(it) => {
+                this.attribute(&it.target, Some(&it.annotation), it.value.as_deref());
                 source_order::walk_stmt(this, stmt);
             }
             _ => source_order::walk_stmt(this, stmt),
@@ -214,6 +234,14 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
                     &it.generators,
                 );
             }
+            Expr::Yield(_) | Expr::YieldFrom(_) => {
+                this.functions[this.scope].is_generator = true;
+                source_order::walk_expr(this, expr);
+            }
+            Expr::Call(it) => {
+                this.registered(it);
+                source_order::walk_expr(this, expr);
+            }
             _ => source_order::walk_expr(this, expr),
         });
     }
@@ -252,7 +280,13 @@ impl Collector<'_> {
             self.visit_annotation(returns);
         }
         self.scope = inner;
+        let plain = def.parameters.iter().filter(|it| {
+            it.annotation().is_some_and(is_plain_type) || it.default().is_some_and(is_plain_default)
+        });
+        let plain = plain.map(|it| it.name().to_string()).collect();
+        let around = std::mem::replace(&mut self.plain_parameters, plain);
         self.visit_body(&def.body);
+        self.plain_parameters = around;
         self.scope = outer;
     }
 
@@ -260,6 +294,16 @@ impl Collector<'_> {
         let decorator = class.decorator_list.first().map(|decorator| decorator.expression.start());
         let outer =
             self.enter_def(&class.name, FunctionKind::Class, class.range, decorator, &class.body);
+        if self.scope != outer {
+            let bases = class.arguments.iter().flat_map(|it| &it.args);
+            let bases = bases.filter_map(|base| match base {
+                Expr::Name(it) => Some(it.id.to_string()),
+                Expr::Attribute(it) => Some(it.attr.to_string()),
+                _ => None,
+            });
+            let class = Class { function: self.scope, bases: bases.collect(), ..Class::default() };
+            self.classes.push(class);
+        }
         let inner = std::mem::replace(&mut self.scope, outer);
         class.decorator_list.iter().for_each(|decorator| self.visit_decorator(decorator));
         if let Some(type_params) = &class.type_params {
@@ -271,6 +315,53 @@ impl Collector<'_> {
         self.scope = inner;
         self.visit_body(&class.body);
         self.scope = outer;
+    }
+
+    /// Notes what an attribute is assigned: `name = …` in the body of a class, `self.name = …` in a method.
+    fn attribute(&mut self, target: &Expr, annotation: Option<&Expr>, value: Option<&Expr>) {
+        let name = match target {
+            Expr::Name(it) if self.functions[self.scope].kind == FunctionKind::Class => &it.id,
+            Expr::Attribute(it) if is_self(&it.value) => it.attr.id(),
+            _ => return,
+        };
+        if annotation.is_some_and(is_plain_type) {
+            return self.add_attribute(name, Value::Plain);
+        }
+        if let Some(value) = value {
+            let mut values = Vec::new();
+            each_value(value, &mut |value| values.push(value));
+            for value in values {
+                let is_plain =
+                    matches!(&value, Value::Named(it) if self.plain_parameters.contains(it));
+                self.add_attribute(name, if is_plain { Value::Plain } else { value });
+            }
+        }
+    }
+
+    /// Notes `self.register_buffer("name", …)` and the like.
+    fn registered(&mut self, call: &ExprCall) {
+        const METHODS: [&str; 4] =
+            ["register_buffer", "register_parameter", "register_module", "add_module"];
+        let Expr::Attribute(method) = &*call.func else { return };
+        let Some(Expr::StringLiteral(name)) = call.arguments.args.first() else { return };
+        if METHODS.contains(&method.attr.as_str()) && is_self(&method.value) {
+            self.add_attribute(name.value.to_str(), Value::Made(method.attr.to_string()));
+        }
+    }
+
+    /// Adds to the class whose body or method is being walked.
+    fn add_attribute(&mut self, name: &str, value: Value) {
+        let mut scope = Some(self.scope);
+        while let Some(at) = scope {
+            if self.functions[at].kind == FunctionKind::Class {
+                let row = self.classes.iter().rposition(|class| class.function == at);
+                if let Some(row) = row {
+                    self.classes[row].attributes.push((name.to_owned(), value));
+                }
+                return;
+            }
+            scope = self.functions[at].parent;
+        }
     }
 
     fn statement_loop(&mut self, kind: LoopKind, range: TextRange, body: &[Stmt]) {
@@ -353,6 +444,7 @@ impl Collector<'_> {
             body_first_line: self.line(body),
             last_line: self.last_line(range.end()).max(first_line),
             parent: Some(self.scope),
+            is_generator: kind == FunctionKind::GenExpr,
         });
         std::mem::replace(&mut self.scope, self.functions.len() - 1)
     }
@@ -365,4 +457,28 @@ impl Collector<'_> {
     fn last_line(&self, end: TextSize) -> u32 {
         self.lines.line(end.to_usize().saturating_sub(1))
     }
+}
+
+fn is_self(expr: &Expr) -> bool {
+    matches!(expr, Expr::Name(it) if it.id == "self")
+}
+
+/// Whether an annotation names nothing but numbers, strings and the like: `bool`, `Optional[int]`, `float | None`.
+fn is_plain_type(annotation: &Expr) -> bool {
+    const PLAIN: [&str; 14] = [
+        "bool", "int", "float", "str", "complex", "bytes", "dtype", "Optional", "Union", "Final",
+        "Tuple", "tuple", "Literal", "device",
+    ];
+    match annotation {
+        Expr::Name(it) => PLAIN.contains(&it.id.as_str()),
+        Expr::Attribute(it) => PLAIN.contains(&it.attr.as_str()),
+        Expr::Subscript(it) => is_plain_type(&it.value) && is_plain_type(&it.slice),
+        Expr::Tuple(it) => it.elts.iter().all(is_plain_type),
+        Expr::BinOp(it) => is_plain_type(&it.left) && is_plain_type(&it.right),
+        _ => annotation.is_literal_expr(),
+    }
+}
+
+fn is_plain_default(default: &Expr) -> bool {
+    default.is_literal_expr() && !default.is_none_literal_expr()
 }

@@ -42,25 +42,27 @@
 //! | guard of a `case` | as a condition; in 3.10 and 3.11 of the innermost pattern tried last |
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
-use crate::LineIndex;
 use crate::collect::with_tree;
 use crate::repair::repair;
+use crate::{LineIndex, Value};
 
+mod bindings;
 mod builder;
 mod expressions;
 mod lines;
 mod scopes;
 mod statements;
 
+use bindings::Names;
 use builder::Builder;
 use lines::Lines;
 use scopes::Scopes;
 
-/// A node that cannot be reached, in [`Flow::distances`].
+/// The cost of a way that there is not, in [`Ways`].
 pub const UNREACHABLE: u32 = u32::MAX;
-/// The cost of a site that no path may pass over, for [`Flow::distances`].
+/// The cost of a site that no path may pass over, for [`Flow::ways`].
 pub const IMPASSABLE: u16 = u16::MAX;
 
 /// The flow of functions of a text: one for each of `wanted`, which are indices into [`crate::Module::functions`] of the
@@ -84,7 +86,18 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
         let repaired = (original.is_none() && !parsed.errors().is_empty())
             .then(|| repair(text, parsed.tokens(), &lines))
             .flatten();
-        let build = |&function: &usize| Builder::build(&scopes, &lines, function);
+        // Comprehensions may be inlined, each with variables of its own.
+        let inlined = (0..scopes.codes.len())
+            .filter(|&it| matches!(scopes.codes[it], scopes::Code::Comprehension(_)));
+        let mut names: HashMap<_, _> = inlined.map(|it| (it, Names::new(&scopes, it))).collect();
+        let build = |&function: &usize| {
+            let mut scope = Some(function);
+            while let Some(at) = scope {
+                names.entry(at).or_insert_with(|| Names::new(&scopes, at));
+                scope = scopes.parents.get(at).copied().flatten();
+            }
+            Builder::build(&scopes, &lines, &names, function)
+        };
         let flows = match repaired {
             Some(repaired) => Err(repaired),
             None => Ok(wanted.iter().map(build).collect::<Vec<_>>()),
@@ -181,16 +194,16 @@ impl Flow {
         }
     }
 
-    /// For each node, the least cost of the sites that a path from `from` passes over before it gets there, itself
-    /// and `from` excluded; [`UNREACHABLE`] without such a path. At `from` itself stands what it costs to come by again
-    /// (`UNREACHABLE` outside of loops). 0 means that the node can follow directly.
+    /// The cheapest ways from `from` to every node: what the sites cost that they pass over, the two ends excluded.
     ///
     /// `cost` is what it costs to pass over each site, [`IMPASSABLE`] if it cannot be (missing ones too), and
     /// `exception_cost` what it costs to take an exceptional edge, [`UNREACHABLE`] to take none. Takes O(n log n) for a
     /// function of n nodes.
     #[must_use]
-    pub fn distances(&self, from: u32, cost: &[u16], exception_cost: u32) -> Vec<u32> {
-        let mut distances = vec![UNREACHABLE; self.n_nodes() as usize];
+    pub fn ways(&self, from: u32, cost: &[u16], exception_cost: u32) -> Ways {
+        let n = self.n_nodes() as usize;
+        let from = from.min(self.exit);
+        let mut ways = Ways { from, cost: vec![UNREACHABLE; n], before: vec![from; n] };
         let mut queue = BinaryHeap::new();
         let mut relax = |queue: &mut BinaryHeap<_>, node: u32, so_far: u32| {
             for (target, kind) in self.edges(node) {
@@ -199,15 +212,15 @@ impl Flow {
                     EdgeKind::Exception => exception_cost,
                 };
                 let distance = so_far.saturating_add(step);
-                if distance < distances[target as usize] {
-                    distances[target as usize] = distance;
+                if distance < ways.cost[target as usize] {
+                    ways.cost[target as usize] = distance;
+                    ways.before[target as usize] = node;
                     queue.push(Reverse((distance, target)));
                 }
             }
-            distances[node as usize]
         };
-        relax(&mut queue, from.min(self.exit), 0);
-        let mut done = vec![false; self.n_nodes() as usize];
+        relax(&mut queue, from, 0);
+        let mut done = vec![false; n];
         while let Some(Reverse((distance, node))) = queue.pop() {
             if std::mem::replace(&mut done[node as usize], true) {
                 continue;
@@ -221,7 +234,32 @@ impl Flow {
             };
             relax(&mut queue, node, distance.saturating_add(passing));
         }
-        distances
+        ways
+    }
+}
+
+/// The cheapest ways from one node to every node ([`Flow::ways`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ways {
+    from: u32,
+    cost: Vec<u32>,
+    /// The node before each on its way.
+    before: Vec<u32>,
+}
+
+impl Ways {
+    /// What the way to `node` costs; [`UNREACHABLE`] without one. 0 means that the node can follow directly. For the
+    /// node where the ways begin it is what it costs to come by again (`UNREACHABLE` outside of loops).
+    #[must_use]
+    pub fn cost(&self, node: u32) -> u32 {
+        self.cost.get(node as usize).copied().unwrap_or(UNREACHABLE)
+    }
+
+    /// The nodes that the way to `node` passes over, last first; none without a way.
+    pub fn passed(&self, node: u32) -> impl Iterator<Item = u32> {
+        let first = (self.cost(node) < UNREACHABLE).then(|| self.before[node as usize]);
+        std::iter::successors(first, |&node| Some(self.before[node as usize]))
+            .take_while(|&node| node != self.from)
     }
 }
 
@@ -367,6 +405,35 @@ pub struct Callee {
     pub is_super: bool,
     /// Whether the callee is an attribute: a method, or a function of a module.
     pub is_method: bool,
+    /// What the first of the names is bound to.
+    pub binding: Binding,
+}
+
+/// What a name is bound to where it is used, as far as the text tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// The expression does not begin with a name.
+    #[default]
+    None,
+    /// A variable or parameter, of the function or one around it.
+    Variable {
+        /// What it is assigned; parameters, loop variables and the like add [`Value::Unknown`].
+        values: Vec<Value>,
+        /// Whether it is one of the module.
+        is_global: bool,
+    },
+    /// A function or class of the text, as an index into [`crate::Module::functions`].
+    Defined {
+        /// Which.
+        function: usize,
+    },
+    /// Something imported.
+    Imported {
+        /// Its name where it comes from: `y` of `from x import y as z`, `x` of `import x.y`.
+        name: String,
+    },
+    /// Not bound in the text: a built-in, or by way of `import *`.
+    Builtin,
 }
 
 impl Callee {

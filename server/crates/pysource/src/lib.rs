@@ -22,7 +22,9 @@ mod line_index;
 mod line_map;
 mod module;
 mod repair;
+mod values;
 
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
-pub use module::{Function, FunctionKind, Loop, LoopKind, Module};
+pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
+pub use values::Value;

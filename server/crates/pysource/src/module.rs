@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{LineIndex, collect};
+use crate::{LineIndex, Value, collect};
 
 /// What a Python file says. Plain tables: nothing of the text or its syntax tree is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Module {
     pub(crate) functions: Vec<Function>,
     /// In source order.
     pub(crate) loops: Vec<Loop>,
+    /// In source order.
+    pub(crate) classes: Vec<Class>,
     /// First and last line of each logical line that has more than one, in source order.
     pub(crate) long_statements: Vec<(u32, u32)>,
     pub(crate) n_lines: u32,
@@ -38,6 +40,29 @@ pub struct Function {
     pub last_line: u32,
     /// The function, class or module whose code makes it, as an index into [`Module::functions`]; `None` for the module.
     pub parent: Option<usize>,
+    /// Whether its frame is left and entered again: it has a `yield`, or is a generator expression.
+    pub is_generator: bool,
+}
+
+/// What the text says about the objects of a class.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Class {
+    /// The class, as an index into [`Module::functions`].
+    pub function: usize,
+    /// The last names of its bases.
+    pub bases: Vec<String>,
+    /// What its attributes are assigned: in its body, by `self.name = …` in its methods, by `nn.Module`'s
+    /// `register_buffer` and the like ([`Value::Made`] by that method). Sorted by name.
+    pub attributes: Vec<(String, Value)>,
+}
+
+impl Class {
+    /// What an attribute is assigned; nothing if it is none of this class.
+    pub fn values_of(&self, attribute: &str) -> impl Iterator<Item = &Value> {
+        let from = self.attributes.partition_point(|(name, _)| name.as_str() < attribute);
+        let rows = self.attributes[from..].iter();
+        rows.take_while(move |(name, _)| name == attribute).map(|(_, value)| value)
+    }
 }
 
 impl Function {
@@ -163,6 +188,12 @@ impl Module {
             .find(|function| function.first_line == line)
             .or_else(|| self.named(name).find(|function| function.def_line == line))
             .or_else(|| self.named(name).filter(|function| function.contains(line)).last())
+    }
+
+    /// All classes in source order.
+    #[must_use]
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
     }
 
     /// All loops in source order.

@@ -1,10 +1,13 @@
 //! The graph, while it is made.
 
+use std::collections::HashMap;
+
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::bindings::{self, Names};
 use super::lines::Lines;
 use super::scopes::{Code, Scopes};
-use super::{ByteRange, Flow, Site, SiteKind};
+use super::{Binding, ByteRange, Flow, Site, SiteKind};
 use crate::LineIndex;
 
 /// Marks the joins among node numbers, until the number of sites is known.
@@ -16,6 +19,9 @@ const EXIT: u32 = JOIN | 1;
 pub(super) struct Builder<'t, 'a> {
     pub(super) scopes: &'t Scopes<'a>,
     pub(super) lines: &'t LineIndex,
+    /// The names of the function and of those around it.
+    names: &'t HashMap<usize, Names<'a>>,
+    function: usize,
     sites: Vec<Site>,
     n_joins: u32,
     normal: Vec<(u32, u32)>,
@@ -65,11 +71,19 @@ pub(super) struct Open {
 
 impl<'t, 'a> Builder<'t, 'a> {
     /// The flow of a function; an empty one if there is no such function.
-    pub(super) fn build(scopes: &'t Scopes<'a>, lines: &'t LineIndex, function: usize) -> Flow {
+    /// `names` are those of the function and of all around it.
+    pub(super) fn build(
+        scopes: &'t Scopes<'a>,
+        lines: &'t LineIndex,
+        names: &'t HashMap<usize, Names<'a>>,
+        function: usize,
+    ) -> Flow {
         let Some(&code) = scopes.codes.get(function) else { return Flow::empty(function) };
         let mut builder = Self {
             scopes,
             lines,
+            names,
+            function,
             sites: Vec::new(),
             n_joins: 2,
             normal: Vec::new(),
@@ -127,6 +141,12 @@ impl<'t, 'a> Builder<'t, 'a> {
             targets,
             sites: self.sites,
         }
+    }
+
+    /// What a name is bound to. Within a comprehension, its own variables come first.
+    pub(super) fn binding(&self, name: &str) -> Binding {
+        let scope = self.inlined.unwrap_or(self.function);
+        bindings::resolve(self.scopes, self.names, scope, name)
     }
 
     /// The line of an offset.

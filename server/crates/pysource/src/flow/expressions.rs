@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::builder::Builder;
 use super::lines::Lines;
 use super::scopes::{Code, Loops};
-use super::{Access, BinaryOp, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
+use super::{Access, BinaryOp, Binding, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
 use crate::collect::deeper;
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
@@ -321,7 +321,7 @@ impl<'a> Builder<'_, 'a> {
             _ => None,
         });
         let kind = SiteKind::Call {
-            callee: callee(&it.func),
+            callee: self.callee(&it.func),
             positional: args.len() as u32,
             keywords: keywords.len() as u32,
             passes: passes.collect(),
@@ -469,45 +469,49 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-/// What a call names.
-fn callee(func: &Expr) -> Callee {
-    let mut path = Vec::new();
-    let mut rest = func;
-    let is_super = matches!(func, Expr::Attribute(it) if is_super_call(&it.value));
-    loop {
-        rest = match rest {
-            _ if path.len() == LONGEST_PATH => {
-                path.push("?".to_owned());
-                break;
-            }
-            Expr::Attribute(it) => {
-                path.push(it.attr.to_string());
-                &it.value
-            }
-            Expr::Call(it) => {
-                path.push("()".to_owned());
-                &it.func
-            }
-            Expr::Subscript(it) => {
-                path.push("[]".to_owned());
-                &it.value
-            }
-            Expr::Name(it) => {
-                path.push(it.id.to_string());
-                break;
-            }
-            Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_) => {
-                path.push("''".to_owned());
-                break;
-            }
-            _ => {
-                path.push("?".to_owned());
-                break;
+impl Builder<'_, '_> {
+    /// What a call names.
+    fn callee(&self, func: &Expr) -> Callee {
+        let mut path = Vec::new();
+        let mut binding = Binding::None;
+        let mut rest = func;
+        let is_super = matches!(func, Expr::Attribute(it) if is_super_call(&it.value));
+        loop {
+            rest = match rest {
+                _ if path.len() == LONGEST_PATH => {
+                    path.push("?".to_owned());
+                    break;
+                }
+                Expr::Attribute(it) => {
+                    path.push(it.attr.to_string());
+                    &it.value
+                }
+                Expr::Call(it) => {
+                    path.push("()".to_owned());
+                    &it.func
+                }
+                Expr::Subscript(it) => {
+                    path.push("[]".to_owned());
+                    &it.value
+                }
+                Expr::Name(it) => {
+                    path.push(it.id.to_string());
+                    binding = self.binding(&it.id);
+                    break;
+                }
+                Expr::StringLiteral(_) | Expr::FString(_) | Expr::BytesLiteral(_) => {
+                    path.push("''".to_owned());
+                    break;
+                }
+                _ => {
+                    path.push("?".to_owned());
+                    break;
+                }
             }
         }
+        path.reverse();
+        Callee { path, is_super, is_method: func.is_attribute_expr(), binding }
     }
-    path.reverse();
-    Callee { path, is_super, is_method: func.is_attribute_expr() }
 }
 
 fn is_super_call(expr: &Expr) -> bool {

@@ -35,6 +35,8 @@ pub(super) struct Loops<'a> {
 /// All functions of a text.
 pub(super) struct Scopes<'a> {
     pub(super) codes: Vec<Code<'a>>,
+    /// The number of the function around each; `None` for the module.
+    pub(super) parents: Vec<Option<usize>>,
     /// By the address of the tree's node.
     numbers: HashMap<usize, usize>,
     /// Whether annotations are not evaluated (`from __future__ import annotations`).
@@ -48,10 +50,12 @@ impl<'a> Scopes<'a> {
         let mut walk = Walk {
             scopes: Self {
                 codes: vec![Code::Module(&module.body)],
+                parents: vec![None],
                 numbers: HashMap::new(),
                 lazy_annotations: module.body.iter().any(is_lazy_annotations),
                 deepest: 0,
             },
+            scope: 0,
             call: None,
             depth: 0,
         };
@@ -64,9 +68,10 @@ impl<'a> Scopes<'a> {
         self.numbers.get(&std::ptr::from_ref(node).addr()).copied()
     }
 
-    fn add<T>(&mut self, node: &T, code: Code<'a>) {
+    fn add<T>(&mut self, node: &T, code: Code<'a>, parent: usize) {
         self.numbers.insert(std::ptr::from_ref(node).addr(), self.codes.len());
         self.codes.push(code);
+        self.parents.push(Some(parent));
     }
 }
 
@@ -78,6 +83,8 @@ fn is_lazy_annotations(stmt: &Stmt) -> bool {
 
 struct Walk<'a> {
     scopes: Scopes<'a>,
+    /// The function whose code is being walked.
+    scope: usize,
     /// Where the arguments of the innermost call begin, for generator expressions without brackets.
     call: Option<TextSize>,
     depth: usize,
@@ -93,7 +100,7 @@ impl<'a> Walk<'a> {
         is_generator: bool,
     ) {
         let loops = Loops { range, elements, generators, is_generator };
-        self.scopes.add(node, Code::Comprehension(loops));
+        self.scopes.add(node, Code::Comprehension(loops), self.scope);
     }
 
     fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
@@ -106,17 +113,29 @@ impl<'a> Walk<'a> {
 
 impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        let outer = self.scope;
         match stmt {
-            Stmt::FunctionDef(it) if !it.name.is_empty() => self.scopes.add(it, Code::Def(it)),
-            Stmt::ClassDef(it) if !it.name.is_empty() => self.scopes.add(it, Code::Class(it)),
+            Stmt::FunctionDef(it) if !it.name.is_empty() => {
+                self.scopes.add(it, Code::Def(it), outer);
+                self.scope = self.scopes.codes.len() - 1;
+            }
+            Stmt::ClassDef(it) if !it.name.is_empty() => {
+                self.scopes.add(it, Code::Class(it), outer);
+                self.scope = self.scopes.codes.len() - 1;
+            }
             _ => {}
         }
         self.deeper(|this| source_order::walk_stmt(this, stmt));
+        self.scope = outer;
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
+        let outer = self.scope;
         match expr {
-            Expr::Lambda(it) => self.scopes.add(it, Code::Lambda(it)),
+            Expr::Lambda(it) => {
+                self.scopes.add(it, Code::Lambda(it), outer);
+                self.scope = self.scopes.codes.len() - 1;
+            }
             Expr::ListComp(it) => {
                 self.comprehension(it, it.range, [Some(&it.elt), None], &it.generators, false);
             }
@@ -134,7 +153,14 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
             }
             _ => {}
         }
+        if matches!(
+            expr,
+            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_)
+        ) {
+            self.scope = self.scopes.codes.len() - 1;
+        }
         self.deeper(|this| source_order::walk_expr(this, expr));
+        self.scope = outer;
     }
 
     fn visit_arguments(&mut self, arguments: &'a Arguments) {

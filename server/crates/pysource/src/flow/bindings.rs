@@ -1,0 +1,225 @@
+//! What the names of a function are bound to, as far as the text tells.
+
+use std::collections::HashMap;
+
+use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
+use ruff_python_ast::{Alias, ExceptHandler, Expr, Parameters, Pattern, Stmt};
+
+use super::Binding;
+use super::scopes::{Code, Scopes};
+use crate::collect::deeper;
+use crate::values::{Value, each_value};
+
+/// Values of a name beyond this number are not kept.
+const MOST_VALUES: usize = 8;
+
+/// The names bound by the code of one function.
+#[derive(Default)]
+pub(super) struct Names<'a> {
+    bound: HashMap<&'a str, Bound>,
+}
+
+/// How a scope binds a name.
+#[derive(Clone)]
+enum Bound {
+    /// Assigned, maybe several times.
+    Variable(Vec<Value>),
+    /// `def` or `class`, by its number.
+    Defined(usize),
+    /// Imported; the last part of what it is called where it comes from.
+    Imported(String),
+    /// `global` or `nonlocal`.
+    Outside,
+}
+
+impl<'a> Names<'a> {
+    /// The names that the code of `function` binds.
+    pub(super) fn new(scopes: &Scopes<'a>, function: usize) -> Self {
+        let mut walk = Walk { scopes, names: Self::default() };
+        match scopes.codes.get(function) {
+            Some(&Code::Module(body)) => walk.visit_body(body),
+            Some(&Code::Class(class)) => walk.visit_body(&class.body),
+            Some(&Code::Def(def)) => {
+                walk.parameters(&def.parameters);
+                walk.visit_body(&def.body);
+            }
+            Some(&Code::Lambda(lambda)) => {
+                lambda.parameters.iter().for_each(|it| walk.parameters(it));
+                walk.visit_expr(&lambda.body);
+            }
+            Some(&Code::Comprehension(loops)) => {
+                for generator in loops.generators {
+                    walk.target(&generator.target, Value::Unknown);
+                }
+            }
+            None => {}
+        }
+        walk.names
+    }
+
+    fn variable(&mut self, name: &'a str, value: Value) {
+        if let Bound::Variable(values) =
+            self.bound.entry(name).or_insert_with(|| Bound::Variable(Vec::new()))
+            && values.len() < MOST_VALUES
+            && !values.contains(&value)
+        {
+            values.push(value);
+        }
+    }
+}
+
+/// What `name` is bound to in `function`: by itself, else by a function around it (classes do not count), else by the
+/// module. `names` are the names of `function` and of all around it.
+pub(super) fn resolve(
+    scopes: &Scopes<'_>,
+    names: &HashMap<usize, Names<'_>>,
+    function: usize,
+    name: &str,
+) -> Binding {
+    let mut scope = Some(function);
+    while let Some(at) = scope {
+        let is_seen = at == function || !matches!(scopes.codes.get(at), Some(Code::Class(_)));
+        match names.get(&at).and_then(|names| names.bound.get(name)).filter(|_| is_seen) {
+            Some(Bound::Variable(values)) => {
+                return Binding::Variable { values: values.clone(), is_global: at == 0 };
+            }
+            Some(&Bound::Defined(function)) => return Binding::Defined { function },
+            Some(Bound::Imported(name)) => return Binding::Imported { name: name.clone() },
+            Some(Bound::Outside) | None => {}
+        }
+        scope = scopes.parents.get(at).copied().flatten();
+    }
+    Binding::Builtin
+}
+
+struct Walk<'s, 'a> {
+    scopes: &'s Scopes<'a>,
+    names: Names<'a>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn parameters(&mut self, parameters: &'a Parameters) {
+        for parameter in parameters {
+            self.names.variable(parameter.name(), Value::Unknown);
+        }
+    }
+
+    fn target(&mut self, target: &'a Expr, value: Value) {
+        deeper(|| match target {
+            Expr::Name(it) => self.names.variable(&it.id, value),
+            Expr::Tuple(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
+            Expr::List(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
+            Expr::Starred(it) => self.target(&it.value, Value::Unknown),
+            _ => {}
+        });
+    }
+
+    fn assigned(&mut self, targets: &'a [Expr], value: &'a Expr) {
+        for target in targets {
+            match (target, value) {
+                (Expr::Tuple(names), Expr::Tuple(values)) if names.len() == values.len() => {
+                    for (name, value) in names.elts.iter().zip(&values.elts) {
+                        each_value(value, &mut |value| self.target(name, value));
+                    }
+                }
+                _ => each_value(value, &mut |value| self.target(target, value)),
+            }
+        }
+    }
+
+    fn imported(&mut self, alias: &'a Alias, is_from: bool) {
+        let name = alias.name.as_str();
+        let (first, last) =
+            (name.split('.').next().unwrap_or(name), name.rsplit('.').next().unwrap_or(name));
+        let (bound, original) = match &alias.asname {
+            Some(asname) => (asname.as_str(), last),
+            None if is_from => (name, name),
+            None => (first, first),
+        };
+        self.names.bound.insert(bound, Bound::Imported(original.to_owned()));
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        match stmt {
+            // What is inside is another scope.
+            Stmt::FunctionDef(it) => {
+                if let Some(number) = self.scopes.number(it) {
+                    self.names.bound.insert(&it.name, Bound::Defined(number));
+                }
+                return;
+            }
+            Stmt::ClassDef(it) => {
+                if let Some(number) = self.scopes.number(it) {
+                    self.names.bound.insert(&it.name, Bound::Defined(number));
+                }
+                return;
+            }
+            Stmt::Assign(it) => self.assigned(&it.targets, &it.value),
+            Stmt::AnnAssign(it) => {
+                if let Some(value) = &it.value {
+                    self.assigned(std::slice::from_ref(&it.target), value);
+                }
+            }
+            Stmt::AugAssign(it) => self.target(&it.target, Value::Unknown),
+            Stmt::For(it) => self.target(&it.target, Value::Unknown),
+            Stmt::With(it) => {
+                for item in &it.items {
+                    if let Some(target) = &item.optional_vars {
+                        self.target(target, Value::Unknown);
+                    }
+                }
+            }
+            Stmt::Import(it) => it.names.iter().for_each(|it| self.imported(it, false)),
+            Stmt::ImportFrom(it) => it.names.iter().for_each(|it| self.imported(it, true)),
+            Stmt::Global(it) => {
+                it.names.iter().for_each(|it| {
+                    self.names.bound.insert(it, Bound::Outside);
+                });
+            }
+            Stmt::Nonlocal(it) => {
+                it.names.iter().for_each(|it| {
+                    self.names.bound.insert(it, Bound::Outside);
+                });
+            }
+            Stmt::Try(it) => {
+                for ExceptHandler::ExceptHandler(handler) in &it.handlers {
+                    if let Some(name) = &handler.name {
+                        self.names.variable(name, Value::Unknown);
+                    }
+                }
+            }
+            _ => {}
+        }
+        deeper(|| source_order::walk_stmt(self, stmt));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Lambda(_)
+            | Expr::ListComp(_)
+            | Expr::SetComp(_)
+            | Expr::DictComp(_)
+            | Expr::Generator(_) => return,
+            Expr::Named(it) => {
+                each_value(&it.value, &mut |value| self.target(&it.target, value));
+            }
+            _ => {}
+        }
+        deeper(|| source_order::walk_expr(self, expr));
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        match pattern {
+            Pattern::MatchAs(it) => {
+                it.name.iter().for_each(|it| self.names.variable(it, Value::Unknown));
+            }
+            Pattern::MatchStar(it) => {
+                it.name.iter().for_each(|it| self.names.variable(it, Value::Unknown));
+            }
+            _ => {}
+        }
+        deeper(|| source_order::walk_pattern(self, pattern));
+    }
+}

@@ -1,0 +1,65 @@
+//! What expressions evaluate to, as far as it can be said without running them.
+
+use ruff_python_ast::Expr;
+
+use crate::collect::deeper;
+
+/// What a name or attribute is assigned.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// The value of a name or attribute, by its last name: also `getattr(x, "name")`.
+    Named(String),
+    /// The result of calling this name: an object of a class, maybe.
+    Made(String),
+    /// A number, string, `None`, or a display.
+    Plain,
+    /// Anything else.
+    Unknown,
+}
+
+/// What an expression may evaluate to: the ways of a conditional expression, the operands of `and` and `or`.
+pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
+    deeper(|| match expr {
+        Expr::If(it) => {
+            each_value(&it.body, each);
+            each_value(&it.orelse, each);
+        }
+        Expr::BoolOp(it) => it.values.iter().for_each(|it| each_value(it, each)),
+        Expr::Named(it) => each_value(&it.value, each),
+        _ => each(value_of(expr)),
+    });
+}
+
+fn value_of(expr: &Expr) -> Value {
+    match expr {
+        Expr::Name(it) => Value::Named(it.id.to_string()),
+        Expr::Attribute(it) => Value::Named(it.attr.to_string()),
+        Expr::Call(it) => match &*it.func {
+            // `getattr(x, "name", …)` is `x.name`.
+            Expr::Name(func) if func.id == "getattr" => match it.arguments.args.get(1) {
+                Some(Expr::StringLiteral(name)) => Value::Named(name.value.to_str().to_owned()),
+                _ => Value::Unknown,
+            },
+            Expr::Name(func) => Value::Made(func.id.to_string()),
+            Expr::Attribute(func) => Value::Made(func.attr.to_string()),
+            _ => Value::Unknown,
+        },
+        _ if expr.is_literal_expr()
+            || matches!(
+                expr,
+                Expr::Dict(_)
+                    | Expr::List(_)
+                    | Expr::Set(_)
+                    | Expr::Tuple(_)
+                    | Expr::FString(_)
+                    | Expr::Compare(_)
+                    | Expr::ListComp(_)
+                    | Expr::DictComp(_)
+                    | Expr::SetComp(_)
+            ) =>
+        {
+            Value::Plain
+        }
+        _ => Value::Unknown,
+    }
+}
