@@ -1,8 +1,9 @@
 //! The lines that cost most.
 
-use ledger::{Evidence, Ledger};
+use ledger::{Evidence, Ledger, LineBooks, LineKey};
 
-use crate::place::Source;
+use crate::heat;
+use crate::place::{Placed, Source};
 use crate::scale::Scale;
 use crate::view::View;
 
@@ -23,56 +24,71 @@ pub struct HotLine {
     pub text: String,
     /// The share (of 1) of the step, the recording, or the bytes.
     pub share: f64,
+    /// From 0 to 1, perceptually even, by `share`.
+    pub heat: f64,
 }
 
-/// The lines with most of the metric of `view`, at most `limit`: of your code, or of all where none is yours. `wanted`
-/// takes a file's key and a recorded line.
+/// The lines with most of the metric of `view`, at most `limit`. `wanted` takes a file's key and a recorded line; with
+/// `own_only`, only lines of your code are wanted, unless no file is yours.
 #[must_use]
 pub fn hot_lines(
     ledger: &Ledger,
     view: &View,
     limit: usize,
+    own_only: bool,
     wanted: impl Fn(&str, u32) -> bool,
 ) -> Vec<HotLine> {
     let scale = Scale::new(ledger, view);
+    let quantity = scale.primary();
     let is_own = |file: &str| ledger.files.get(file).is_some_and(|it| it.is_own);
-    let any_own = ledger.files.values().any(|it| it.is_own);
-    let mut lines: Vec<HotLine> = ledger
+    let own_only = own_only && ledger.files.values().any(|it| it.is_own);
+    let mut lines: Vec<(&LineKey, &LineBooks, f64)> = ledger
         .lines
         .iter()
-        .filter(|(key, _)| (!any_own || is_own(&key.file)) && wanted(&key.file, key.line))
+        .filter(|(key, _)| (!own_only || is_own(&key.file)) && wanted(&key.file, key.line))
         .filter_map(|(key, books)| {
-            let value = scale.value(scale.primary(), books).filter(|&value| 0.0 < value)?;
-            Some(HotLine {
-                file: key.file.clone(),
-                line: key.line,
-                function: books.function.clone(),
-                evidence: books.evidence,
-                value,
-                text: scale.text(scale.primary(), value),
-                share: scale.share(scale.primary(), value),
-            })
+            let value = scale.value(quantity, books).filter(|&value| 0.0 < value)?;
+            Some((key, books, value))
         })
         .collect();
-    lines.sort_by(|a, b| {
-        b.value.total_cmp(&a.value).then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line)))
+    lines.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+    let lines = lines.into_iter().take(limit).map(|(key, books, value)| {
+        let share = scale.share(quantity, value);
+        HotLine {
+            file: key.file.clone(),
+            line: key.line,
+            function: books.function.clone(),
+            evidence: books.evidence,
+            value,
+            text: scale.text(quantity, value),
+            share,
+            heat: heat::of_share(share),
+        }
     });
-    lines.truncate(limit);
-    lines
+    lines.collect()
+}
+
+/// A recorded line that is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentLine {
+    /// 1-based line in the text as it is now.
+    pub line: u32,
+    /// 1-based line in the text that ran.
+    pub recorded: u32,
+    /// Whether it was changed since.
+    pub is_stale: bool,
 }
 
 impl Source<'_> {
-    /// All lines that something was recorded of: each as it is now, and as recorded.
+    /// All lines that something was recorded of, as far as they are still there, in line order.
     #[must_use]
-    pub fn lines(&self) -> Vec<(u32, u32)> {
-        self.placed().iter().map(|placed| (placed.line, placed.recorded)).collect()
-    }
-
-    /// Where a recorded line of this file is now: its line, and whether it was changed. `None` where it is gone.
-    #[must_use]
-    pub fn current(&self, recorded: u32) -> Option<(u32, bool)> {
-        let placed = self.placed();
-        placed.iter().find(|placed| placed.recorded == recorded).map(|it| (it.line, it.is_stale))
+    pub fn lines(&self) -> Vec<CurrentLine> {
+        let line = |placed: &Placed<'_>| CurrentLine {
+            line: placed.line,
+            recorded: placed.recorded,
+            is_stale: placed.is_stale,
+        };
+        self.placed().iter().map(line).collect()
     }
 }
 
@@ -86,7 +102,7 @@ mod tests {
     fn the_costliest_come_first() {
         let ledger = ledger(TRAIN_BOOKS);
         let hot = |view: &View, limit| -> Vec<String> {
-            let lines = hot_lines(&ledger, view, limit, |_, line| line != 12);
+            let lines = hot_lines(&ledger, view, limit, true, |_, line| line != 12);
             lines.iter().map(|it| format!("{} {} {:.3}", it.line, it.text, it.share)).collect()
         };
         let view = View::default();
@@ -95,5 +111,22 @@ mod tests {
         assert_eq!(hot(&wait, 9), ["5 4.8 ms 0.117"]);
         let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..view };
         assert_eq!(hot(&total, 2), ["11 12 ms 0.293", "10 8 ms 0.195"]);
+    }
+
+    #[test]
+    fn libraries_only_if_they_are_asked_for() {
+        let mut ledger = ledger("step 1 10ms\n1 cuda=1ms\n");
+        let books = ledger.lines.values().next().unwrap().clone();
+        let key = LineKey { file: "torch/relu.py".to_owned(), line: 9 };
+        ledger.files.insert(key.file.clone(), ledger::SourceFile::default());
+        ledger.lines.insert(key, books);
+        let files = |ledger: &Ledger, own_only| -> Vec<String> {
+            let lines = hot_lines(ledger, &View::default(), 9, own_only, |_, _| true);
+            lines.into_iter().map(|it| it.file).collect()
+        };
+        assert_eq!(files(&ledger, true), ["train.py"]);
+        assert_eq!(files(&ledger, false), ["torch/relu.py", "train.py"]);
+        ledger.files.values_mut().for_each(|file| file.is_own = false);
+        assert_eq!(files(&ledger, true).len(), 2, "no file is yours");
     }
 }

@@ -9,6 +9,7 @@ use crate::markdown::{code, escape, table};
 use crate::numbers::{bytes, count, duration, percent};
 use crate::place::{Placed, Source, is_def};
 use crate::scale::{Quantity, Scale};
+use crate::status::attributed;
 use crate::view::{Period, View};
 
 /// Rows of a table at most.
@@ -46,7 +47,13 @@ pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_
     join([title(source, placed), metrics(scale, placed), evidence(source, placed)])
 }
 
-fn of_line(source: &Source<'_>, scale: &Scale<'_>, view: &View, placed: &Placed<'_>) -> String {
+/// All that is known of a line, as Markdown.
+pub(crate) fn of_line(
+    source: &Source<'_>,
+    scale: &Scale<'_>,
+    view: &View,
+    placed: &Placed<'_>,
+) -> String {
     join([
         title(source, placed),
         metrics(scale, placed),
@@ -185,8 +192,7 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
         } else {
             format!("{} × {}", extent(key.grid), extent(key.block))
         };
-        // Tenths of a percent, weighted by duration.
-        let occupancy = kernel.occupancy_time as f64 / kernel.total.max(1) as f64 / 1000.0;
+        let occupancy = occupancy(kernel);
         vec![
             code(&shorten(&key.name)),
             count(scale.mean(kernel.calls as f64)),
@@ -202,6 +208,12 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
         ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
     table(&head, &rows)
         + &rest(kernels.iter().skip(MOST_ROWS).map(|(_, kernel)| scale.mean(kernel.total as f64)))
+}
+
+/// The occupancy (of 1) of a kernel, weighted by duration; 0 where the recording does not say.
+pub(crate) fn occupancy(kernel: &Kernel) -> f64 {
+    // Kept in tenths of a percent.
+    kernel.occupancy_time as f64 / kernel.total.max(1) as f64 / 1000.0
 }
 
 fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
@@ -252,7 +264,7 @@ fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String 
 }
 
 /// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
-fn callee_name(name: &str) -> String {
+pub(crate) fn callee_name(name: &str) -> String {
     if let Some((place, function)) = name.rsplit_once("): ")
         && let Some((path, line)) = place.rsplit_once('(')
     {
@@ -306,11 +318,9 @@ fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> String {
 
 /// How much of the recording stands on lines.
 fn coverage(scale: &Scale<'_>) -> String {
-    let unattributed = scale.ledger.unattributed.sum();
     let share = |book: Book, name: &str| {
-        let total = scale.ledger.totals.get(book);
-        let missing = unattributed.get(book) as f64 / total as f64;
-        (total != 0).then(|| format!("{} of {name}", percent(1.0 - missing)))
+        let share = attributed(scale.ledger, book)?;
+        Some(format!("{} of {name}", percent(share)))
     };
     let shares = [
         share(Book::Cpu, "CPU time"),

@@ -1,4 +1,4 @@
-//! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, hot lines.
+//! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, heat, hot lines, details.
 //!
 //! *Owns*: all wording and all formatting of numbers; what is worth showing; where a recorded line is in the text as
 //! it is now.
@@ -12,8 +12,10 @@
 
 pub mod numbers;
 
+mod details;
 mod diagnostics;
 mod format;
+mod heat;
 mod hints;
 mod hot;
 mod hover;
@@ -22,19 +24,26 @@ mod lenses;
 mod markdown;
 mod place;
 mod scale;
+mod status;
 mod view;
 
 #[cfg(test)]
 mod testing;
 
+pub use details::{
+    AllocationRow, CallRow, Details, KernelRow, LineRow, Number, OperatorRow, StepRow, details,
+};
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics};
 pub use format::{Format, PLACEHOLDERS};
+pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints};
-pub use hot::{HotLine, hot_lines};
+pub use hot::{CurrentLine, HotLine, hot_lines};
 pub use hover::{Hover, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
 pub use place::{Source, fits};
+pub use scale::Unit;
+pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, Metric, Period, UnknownName, View};
 
 pub use insights::Severity;

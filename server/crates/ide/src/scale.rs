@@ -1,7 +1,9 @@
 //! From the books of a line to what is shown: means, shares, what is worth showing.
 
+use std::cell::OnceCell;
+
 use insights::Pace;
-use ledger::{Books, Ledger, LineBooks, Ns, PerStep};
+use ledger::{Ledger, LineBooks, Ns, PerStep};
 
 use crate::numbers;
 use crate::view::{Charge, Metric, Period, View};
@@ -21,9 +23,45 @@ pub(crate) enum Quantity {
     Waits,
     Idle,
     Alloc,
+    Freed,
     Peak,
+    Live,
     Kernels,
     Calls,
+    Ops,
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes.
+    Bytes,
+    /// How often something happens; a mean need not be whole.
+    Count,
+}
+
+impl Unit {
+    /// Stable name, as in the results of commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+        }
+    }
+}
+
+impl Quantity {
+    pub(crate) fn unit(self) -> Unit {
+        match self {
+            Self::Alloc | Self::Freed | Self::Peak | Self::Live => Unit::Bytes,
+            Self::Waits | Self::Kernels | Self::Calls | Self::Ops => Unit::Count,
+            _ => Unit::Ns,
+        }
+    }
 }
 
 /// How sums over a recording become what is shown.
@@ -36,7 +74,8 @@ pub(crate) struct Scale<'a> {
     pub(crate) charge: Charge,
     threshold: f64,
     pace: Pace,
-    has_peak: bool,
+    /// Bytes of all lines at the peak; added up when asked for the first time.
+    peak: OnceCell<f64>,
 }
 
 impl<'a> Scale<'a> {
@@ -46,20 +85,14 @@ impl<'a> Scale<'a> {
             Period::Step(step) if !ledger.steps.contains_key(&step) => Period::Mean,
             period => period,
         };
-        let Books { cpu, cuda, .. } = ledger.totals;
-        let fitting = || match (cpu, cuda) {
-            (0, 0) => Metric::Memory,
-            (_, 0) => Metric::Cpu,
-            _ => Metric::Cuda,
-        };
         Self {
             ledger,
             period,
-            metric: view.metric.unwrap_or_else(fitting),
+            metric: view.effective_metric(ledger),
             charge: view.charge,
             threshold: view.threshold,
             pace: Pace::new(ledger),
-            has_peak: ledger.lines.values().any(|books| books.peak != 0),
+            peak: OnceCell::new(),
         }
     }
 
@@ -78,9 +111,13 @@ impl<'a> Scale<'a> {
             (Metric::Backward, _) => self.backward(),
             (Metric::Wait, _) => Quantity::Wait,
             (Metric::Idle, _) => Quantity::Idle,
-            (Metric::Memory, _) if self.has_peak => Quantity::Peak,
+            (Metric::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
             (Metric::Memory, _) => Quantity::Alloc,
         }
+    }
+
+    fn peak(&self) -> f64 {
+        *self.peak.get_or_init(|| self.ledger.lines.values().map(|books| books.peak as f64).sum())
     }
 
     /// Backward time is device time where the recording has any, because that is what counts there.
@@ -100,7 +137,7 @@ impl<'a> Scale<'a> {
         let sum = sum(quantity, books);
         match (self.period, by_step) {
             // A state, not a flow: the same for a step and for the run.
-            (_, _) if quantity == Quantity::Peak => Some(sum),
+            (_, _) if matches!(quantity, Quantity::Peak | Quantity::Live) => Some(sum),
             (Period::Run, _) => Some(sum),
             (Period::Mean, None) => Some(self.pace.mean(sum)),
             (Period::Mean, Some(part)) => {
@@ -117,18 +154,26 @@ impl<'a> Scale<'a> {
 
     /// The share (of 1) that `value` is: of the step or recording, of the bytes for bytes; 0 for counts.
     pub(crate) fn share(&self, quantity: Quantity, value: f64) -> f64 {
-        let whole = match quantity {
-            Quantity::Waits | Quantity::Kernels | Quantity::Calls => 0.0,
-            Quantity::Peak => self.ledger.lines.values().map(|books| books.peak as f64).sum(),
-            Quantity::Alloc if self.period == Period::Run => self.ledger.totals.alloc as f64,
-            Quantity::Alloc => self.pace.mean(self.ledger.totals.alloc as f64),
+        let whole = self.whole(quantity);
+        if 0.0 < whole { value / whole } else { 0.0 }
+    }
+
+    /// What the shares of a quantity are shares of; 0 for counts.
+    pub(crate) fn whole(&self, quantity: Quantity) -> f64 {
+        match quantity {
+            _ if quantity.unit() == Unit::Count => 0.0,
+            Quantity::Peak => self.peak(),
+            _ if quantity.unit() == Unit::Bytes && self.period == Period::Run => {
+                self.ledger.totals.alloc as f64
+            }
+            Quantity::Live => self.ledger.totals.alloc as f64,
+            Quantity::Alloc | Quantity::Freed => self.pace.mean(self.ledger.totals.alloc as f64),
             _ => match self.period {
                 Period::Run => self.pace.whole as f64,
                 Period::Mean => self.pace.step,
                 Period::Step(step) => self.ledger.steps.get(&step).copied().unwrap_or(0) as f64,
             },
-        };
-        if 0.0 < whole { value / whole } else { 0.0 }
+        }
     }
 
     /// The number of a line where it is worth showing.
@@ -139,16 +184,22 @@ impl<'a> Scale<'a> {
 
     /// `value` with its unit.
     pub(crate) fn text(&self, quantity: Quantity, value: f64) -> String {
-        match quantity {
-            Quantity::Alloc | Quantity::Peak => numbers::bytes(value),
-            Quantity::Waits | Quantity::Kernels | Quantity::Calls => numbers::count(value),
-            _ => numbers::duration(value),
+        match quantity.unit() {
+            Unit::Bytes => numbers::bytes(value),
+            Unit::Count => numbers::count(value),
+            Unit::Ns => numbers::duration(value),
         }
     }
 
     /// The mean over the steps of a sum, or the sum; for tables that are not kept by step.
     pub(crate) fn mean(&self, sum: f64) -> f64 {
         if self.period == Period::Run { sum } else { self.pace.mean(sum) }
+    }
+
+    /// The share (of 1) that a time from [`Self::mean`] is of the step, or of the recording.
+    pub(crate) fn mean_share(&self, time: f64) -> f64 {
+        let period = if self.period == Period::Run { Period::Run } else { Period::Mean };
+        self.with_period(period).share(Quantity::CpuTotal, time)
     }
 
     /// `per step`, and the like: what all numbers are of.
@@ -185,8 +236,11 @@ fn sum(quantity: Quantity, books: &LineBooks) -> f64 {
         Quantity::Waits => books.syncs as f64,
         Quantity::Idle => books.gpu_idle as f64,
         Quantity::Alloc => books.alloc as f64,
+        Quantity::Freed => books.freed as f64,
         Quantity::Peak => books.peak as f64,
+        Quantity::Live => books.live as f64,
         Quantity::Kernels => books.kernels as f64,
         Quantity::Calls => books.calls as f64,
+        Quantity::Ops => books.ops as f64,
     }
 }

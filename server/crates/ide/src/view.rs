@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ledger::Ledger;
+
 use crate::Format;
 
 /// What is shown, and of what it is a share.
@@ -29,6 +31,19 @@ impl Default for View {
             threshold: 0.005,
             format: Format::default(),
         }
+    }
+}
+
+impl View {
+    /// The metric that is shown: the chosen one, else the one that fits the recording.
+    #[must_use]
+    pub fn effective_metric(&self, ledger: &Ledger) -> Metric {
+        let fitting = || match (ledger.totals.cpu, ledger.totals.cuda) {
+            (0, 0) => Metric::Memory,
+            (_, 0) => Metric::Cpu,
+            _ => Metric::Cuda,
+        };
+        self.metric.unwrap_or_else(fitting)
     }
 }
 

@@ -1,0 +1,419 @@
+//! Everything that is known about a line, as data.
+
+use ledger::{Evidence, KernelKey, LineBooks, LineKey};
+
+use crate::hover;
+use crate::kernel_name::shorten;
+use crate::numbers::{bytes, count, duration};
+use crate::place::Source;
+use crate::scale::{Quantity, Scale, Unit};
+use crate::view::{Period, View};
+
+/// The numbers of a line, with their stable names and what to call them. In the order in which they are told.
+const NUMBERS: [(Quantity, &str, &str); 17] = [
+    (Quantity::CpuOwn, "cpu_own", "CPU, own"),
+    (Quantity::CpuTotal, "cpu_total", "CPU, total"),
+    (Quantity::CpuSelf, "cpu_self", "CPU, self"),
+    (Quantity::CudaOwn, "cuda_own", "CUDA, own"),
+    (Quantity::CudaTotal, "cuda_total", "CUDA, total"),
+    (Quantity::CpuBackward, "cpu_backward", "CPU, backward of this line"),
+    (Quantity::CudaBackward, "cuda_backward", "CUDA, backward of this line"),
+    (Quantity::Wait, "sync", "wait for the GPU"),
+    (Quantity::Waits, "syncs", "waits"),
+    (Quantity::Idle, "gpu_idle", "GPU idle"),
+    (Quantity::Kernels, "kernels", "kernels"),
+    (Quantity::Calls, "calls", "calls"),
+    (Quantity::Ops, "ops", "operators"),
+    (Quantity::Alloc, "alloc", "allocated"),
+    (Quantity::Freed, "freed", "freed"),
+    (Quantity::Peak, "peak", "alive at the peak"),
+    (Quantity::Live, "live", "alive at the end"),
+];
+
+/// Everything that is known about a line. Amounts are of the period of the view: the mean step, one step, the whole
+/// recording. What the ledger does not keep by step (tables of kernels, operators, calls) is the mean step then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// 1-based line in the text that ran.
+    pub recorded: u32,
+    /// The function that it is in.
+    pub function: String,
+    /// How it is known.
+    pub evidence: Evidence,
+    /// What is not zero.
+    pub numbers: Vec<Number>,
+    /// What was launched, the costliest first.
+    pub kernels: Vec<KernelRow>,
+    /// Outermost operators, the costliest first.
+    pub operators: Vec<OperatorRow>,
+    /// Lines that the function was called from, the costliest first.
+    pub callers: Vec<LineRow>,
+    /// What was called, the costliest first.
+    pub callees: Vec<CallRow>,
+    /// Lines whose kernels were waited for, the longest first.
+    pub waits: Vec<LineRow>,
+    /// Allocations by memory.
+    pub allocations: Vec<AllocationRow>,
+    /// The metric of the view by step; empty where it is not kept by step.
+    pub steps: Vec<StepRow>,
+    /// All of it as Markdown.
+    pub markdown: String,
+}
+
+/// A number of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Number {
+    /// Stable name: `cpu_own`, as in machine-readable output.
+    pub name: &'static str,
+    /// What to call it.
+    pub label: &'static str,
+    /// How much, in `unit`.
+    pub value: f64,
+    /// What it counts.
+    pub unit: Unit,
+    /// `value` as text.
+    pub text: String,
+    /// The share (of 1) of the step, the recording or the bytes; `None` for counts.
+    pub share: Option<f64>,
+}
+
+/// A kernel, copy or fill.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelRow {
+    /// As recorded, with grid and block.
+    pub key: KernelKey,
+    /// A name that can be read.
+    pub short_name: String,
+    /// How often it ran.
+    pub calls: f64,
+    /// Device time in nanoseconds.
+    pub total: f64,
+    /// Of one run, in nanoseconds.
+    pub mean: f64,
+    /// The shortest run of the recording.
+    pub min: i64,
+    /// The longest run of the recording.
+    pub max: i64,
+    /// Estimated achieved occupancy (of 1), weighted by duration; `None` where the recording does not say.
+    pub occupancy: Option<f64>,
+    /// Streams it ran on.
+    pub streams: Vec<i64>,
+    /// Bytes moved, for copies and fills.
+    pub bytes: f64,
+    /// All but the name in short.
+    pub text: String,
+}
+
+/// An outermost operator.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperatorRow {
+    /// As recorded.
+    pub name: String,
+    /// How often it ran.
+    pub calls: f64,
+    /// Host time in nanoseconds.
+    pub cpu: f64,
+    /// Device time in nanoseconds.
+    pub cuda: f64,
+    /// All but the name in short.
+    pub text: String,
+}
+
+/// Another line, and what it has to do with this one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineRow {
+    /// Which line, as recorded.
+    pub place: LineKey,
+    /// The function that it is in; empty where nothing was charged to it.
+    pub function: String,
+    /// How it is known.
+    pub evidence: Evidence,
+    /// Nanoseconds.
+    pub value: f64,
+    /// The share (of 1) of the step or the recording.
+    pub share: f64,
+    /// `value` as text.
+    pub text: String,
+}
+
+/// Calls of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallRow {
+    /// What is called, as readers call it.
+    pub name: String,
+    /// How often.
+    pub calls: f64,
+    /// Thread time in nanoseconds.
+    pub value: f64,
+    /// The share (of 1) of the step or the recording.
+    pub share: f64,
+    /// All but the name in short.
+    pub text: String,
+}
+
+/// Allocations in one memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AllocationRow {
+    /// `cpu`, `cuda:0`.
+    pub memory: String,
+    /// How many.
+    pub allocs: f64,
+    /// Bytes allocated.
+    pub alloc: f64,
+    /// Bytes alive at the peak of this memory.
+    pub peak: i64,
+    /// Bytes alive at the end.
+    pub live: i64,
+    /// All but the name in short.
+    pub text: String,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepRow {
+    /// Its number.
+    pub step: u32,
+    /// Nanoseconds.
+    pub value: f64,
+    /// `value` as text.
+    pub text: String,
+}
+
+/// What is known about `line`; `None` where nothing was charged to it.
+#[must_use]
+pub fn details(source: &Source<'_>, view: &View, line: u32) -> Option<Details> {
+    let scale = Scale::new(source.ledger, view);
+    let placed = source.at(line)?;
+    let books = &*placed.books;
+    Some(Details {
+        recorded: placed.recorded,
+        function: books.function.clone(),
+        evidence: books.evidence,
+        numbers: numbers(&scale, books),
+        kernels: kernels(&scale, books),
+        operators: operators(&scale, books),
+        callers: lines(&scale, &books.callers),
+        callees: callees(&scale, books),
+        waits: lines(&scale, &books.waits),
+        allocations: allocations(&scale, books),
+        steps: steps(&scale, books),
+        markdown: hover::of_line(source, &scale, view, &placed),
+    })
+}
+
+fn numbers(scale: &Scale<'_>, books: &LineBooks) -> Vec<Number> {
+    let number = |(quantity, name, label): (Quantity, _, _)| {
+        let value = scale.value(quantity, books).filter(|&value| value != 0.0)?;
+        let unit = quantity.unit();
+        let share = (unit != Unit::Count).then(|| scale.share(quantity, value));
+        Some(Number { name, label, value, unit, text: scale.text(quantity, value), share })
+    };
+    NUMBERS.into_iter().filter_map(number).collect()
+}
+
+fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
+    let rows = books.kernel_table.iter().map(|(key, kernel)| {
+        let (calls, total) = (scale.mean(kernel.calls as f64), scale.mean(kernel.total as f64));
+        let mean = kernel.total as f64 / kernel.calls.max(1) as f64;
+        let occupancy = hover::occupancy(kernel);
+        KernelRow {
+            key: key.clone(),
+            short_name: shorten(&key.name),
+            calls,
+            total,
+            mean,
+            min: kernel.min,
+            max: kernel.max,
+            occupancy: (0.0 < occupancy).then_some(occupancy),
+            streams: kernel.streams.iter().copied().collect(),
+            bytes: scale.mean(kernel.bytes as f64),
+            text: format!("{} · {} × {}", duration(total), count(calls), duration(mean)),
+        }
+    });
+    sorted(rows, |row| row.total)
+}
+
+fn operators(scale: &Scale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
+    let rows = books.operators.iter().map(|(name, operator)| {
+        let [calls, cpu, cuda] = [operator.calls as f64, operator.cpu as f64, operator.cuda as f64]
+            .map(|it| scale.mean(it));
+        let mut text = format!("×{} · {} cpu", count(calls), duration(cpu));
+        if 0.0 < cuda {
+            text += &format!(" · {} gpu", duration(cuda));
+        }
+        OperatorRow { name: name.clone(), calls, cpu, cuda, text }
+    });
+    sorted(rows, |row| row.cuda.max(row.cpu))
+}
+
+fn lines(
+    scale: &Scale<'_>,
+    lines: &std::collections::BTreeMap<LineKey, ledger::Ns>,
+) -> Vec<LineRow> {
+    let rows = lines.iter().map(|(place, &time)| {
+        let value = scale.mean(time as f64);
+        let books = scale.ledger.lines.get(place);
+        LineRow {
+            place: place.clone(),
+            function: books.map(|it| it.function.clone()).unwrap_or_default(),
+            evidence: books.map(|it| it.evidence).unwrap_or_default(),
+            value,
+            share: scale.mean_share(value),
+            text: duration(value),
+        }
+    });
+    sorted(rows, |row| row.value)
+}
+
+fn callees(scale: &Scale<'_>, books: &LineBooks) -> Vec<CallRow> {
+    let rows = books.callees.iter().map(|(name, call)| {
+        let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu as f64));
+        CallRow {
+            name: hover::callee_name(name),
+            calls,
+            value,
+            share: scale.mean_share(value),
+            text: format!("×{} · {}", count(calls), duration(value)),
+        }
+    });
+    sorted(rows, |row| row.value)
+}
+
+fn allocations(scale: &Scale<'_>, books: &LineBooks) -> Vec<AllocationRow> {
+    let rows = books.allocations.iter().map(|(memory, it)| {
+        let (allocs, alloc) = (scale.mean(it.allocs as f64), scale.mean(it.alloc as f64));
+        let mut text = format!("{} in {}", bytes(alloc), count(allocs));
+        for (size, name) in [(it.peak, "at peak"), (it.live, "at the end")] {
+            if size != 0 {
+                text += &format!(" · {} {name}", bytes(size as f64));
+            }
+        }
+        AllocationRow { memory: memory.clone(), allocs, alloc, peak: it.peak, live: it.live, text }
+    });
+    sorted(rows, |row| row.alloc)
+}
+
+fn steps(scale: &Scale<'_>, books: &LineBooks) -> Vec<StepRow> {
+    let quantity = scale.primary();
+    let row = |&step: &u32| {
+        let value = scale.with_period(Period::Step(step)).value(quantity, books)?;
+        Some(StepRow { step, value, text: scale.text(quantity, value) })
+    };
+    // A state is the same in each step.
+    if quantity == Quantity::Peak {
+        return Vec::new();
+    }
+    scale.ledger.steps.keys().filter_map(row).collect()
+}
+
+/// The largest first; what is as large in the order of the books.
+fn sorted<T>(rows: impl Iterator<Item = T>, size: impl Fn(&T) -> f64) -> Vec<T> {
+    let mut rows: Vec<T> = rows.collect();
+    rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
+    use crate::view::Metric;
+
+    /// All but the Markdown, one row for each thing.
+    fn shown(view: &View, line: u32) -> String {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        fixture.edit("class", "import torch\nclass");
+        let Some(it) = details(&fixture.source(), view, line) else {
+            return "nothing\n".to_owned();
+        };
+        assert!(it.markdown.starts_with("**train.py:"), "{}", it.markdown);
+        let mut text = format!("{} {} {}\n", it.recorded, it.function, it.evidence.name());
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        for row in &it.numbers {
+            let share = row.share.map(percent).unwrap_or_default();
+            let number = format!("{}: {} {} {share}", row.name, row.text, row.unit.name());
+            text += &format!("{}\n", number.trim_end());
+        }
+        for row in &it.kernels {
+            let name = &row.short_name;
+            text +=
+                &format!("kernel {name}: {} {:?} {:?}\n", row.text, row.key.grid, row.occupancy);
+        }
+        it.operators.iter().for_each(|row| text += &format!("op {}: {}\n", row.name, row.text));
+        for (what, rows) in [("caller", &it.callers), ("waited for", &it.waits)] {
+            for row in rows {
+                let place = row.place.line;
+                text += &format!(
+                    "{what} {place} {}: {} {}\n",
+                    row.function,
+                    row.text,
+                    percent(row.share)
+                );
+            }
+        }
+        it.callees.iter().for_each(|row| text += &format!("callee {}: {}\n", row.name, row.text));
+        it.steps.iter().for_each(|row| text += &format!("step {}: {}\n", row.step, row.text));
+        text
+    }
+
+    #[test]
+    fn a_line_that_launches() {
+        check_text(
+            &shown(&View::default(), 5),
+            "
+            4 SlowModel.forward exact
+            cpu_own: 2 ms ns 4.9 %
+            cpu_total: 2 ms ns 4.9 %
+            cpu_self: 2 ms ns 4.9 %
+            cuda_own: 6.3 ms ns 15.4 %
+            cuda_total: 6.3 ms ns 15.4 %
+            cpu_backward: 3 ms ns 7.3 %
+            cuda_backward: 11 ms ns 26.8 %
+            kernels: 40 count
+            calls: 20 count
+            alloc: 24 MiB bytes 75.0 %
+            kernel relu: 6.3 ms · 40 × 158 µs [64, 1, 1] Some(0.625)
+            caller 10 step: 8 ms 19.5 %
+            callee relu: ×20 · 2 ms
+            step 1: 6.3 ms
+            step 2: 6.3 ms
+            ",
+        );
+    }
+
+    #[test]
+    fn a_line_that_waits() {
+        let wait = View { metric: Some(Metric::Wait), period: Period::Step(2), ..View::default() };
+        check_text(
+            &shown(&wait, 6),
+            "
+            5 SlowModel.forward exact
+            cpu_own: 5 ms ns 12.2 %
+            cuda_own: 20 µs ns 0.0 %
+            sync: 4.8 ms ns 11.7 %
+            op aten::item: ×10 · 5 ms cpu
+            waited for 4 SlowModel.forward: 9 ms 22.0 %
+            waited for 5 SlowModel.forward: 10 µs 0.0 %
+            step 1: 4.8 ms
+            step 2: 4.8 ms
+            ",
+        );
+    }
+
+    #[test]
+    fn bytes() {
+        let fixture = Fixture::new("f()\n", "step 1 1ms\n1 alloc=24MiB peak=8MiB\n");
+        let view = View { metric: Some(Metric::Memory), ..View::default() };
+        let details = details(&fixture.source(), &view, 1).unwrap();
+        let numbers: Vec<_> =
+            details.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();
+        assert_eq!(numbers, [("alloc", "24 MiB", Unit::Bytes), ("peak", "8 MiB", Unit::Bytes)]);
+        assert_eq!(details.steps, []);
+    }
+
+    #[test]
+    fn a_line_without_numbers() {
+        assert_eq!(shown(&View::default(), 4), "nothing\n");
+        assert_eq!(shown(&View::default(), 99), "nothing\n");
+    }
+}

@@ -1,0 +1,207 @@
+//! How hot each line is, for colours beside the text.
+
+use std::ops::RangeInclusive;
+
+use ledger::Evidence;
+
+use crate::lenses::Totals;
+use crate::place::{Placed, Source};
+use crate::scale::Scale;
+use crate::view::{Charge, Metric, UnknownName, View};
+
+/// The share that is cold: 0.2 %. From there to the whole, each doubling is as much hotter as the one before, because
+/// that is how readers compare costs.
+const COLD: f64 = 0.002;
+
+/// What the heat of a line is relative to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// The step or the recording, by the view; bytes, for bytes.
+    #[default]
+    Step,
+    /// All lines of the file.
+    File,
+    /// The lines that are asked for.
+    Range,
+    /// The innermost function around the first line that is asked for. Its lines are then all that is told of.
+    Function,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Step, Self::File, Self::Range, Self::Function];
+
+    /// Stable name, as in commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::File => "file",
+            Self::Range => "range",
+            Self::Function => "function",
+        }
+    }
+
+    /// The scope of a name.
+    ///
+    /// # Errors
+    /// If the name is none; the message lists those that are.
+    pub fn parse(name: &str) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|scope| scope.name() == name);
+        found.ok_or_else(|| UnknownName::new("scope", name, Self::ALL.map(Self::name)))
+    }
+}
+
+/// The hot lines of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heat {
+    /// What shares are shares of: nanoseconds or bytes.
+    pub total: f64,
+    /// In line order: those whose share reaches the threshold of the view.
+    pub lines: Vec<HeatLine>,
+}
+
+/// A line that costs something.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatLine {
+    /// 1-based line.
+    pub line: u32,
+    /// Nanoseconds or bytes, by the metric of the view.
+    pub value: f64,
+    /// `value` as text.
+    pub text: String,
+    /// The share (of 1) of the scope.
+    pub share: f64,
+    /// From 0 to 1, perceptually even.
+    pub heat: f64,
+    /// How the line is known.
+    pub evidence: Evidence,
+    /// Whether the line was changed since.
+    pub is_stale: bool,
+    /// The function that it is in.
+    pub function: String,
+}
+
+/// The heat of `lines`.
+///
+/// Of lines that are charged with their own, the whole of a scope is their sum. What lines are charged with in total
+/// overlaps: the whole is then that of the function, else of the line with most.
+#[must_use]
+pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope: Scope) -> Heat {
+    let scale = Scale::new(source.ledger, view);
+    let placed = source.placed();
+    let function = source.module.enclosing(*lines.start()).filter(|_| scope == Scope::Function);
+    let is_in = |it: &Placed<'_>| match function {
+        Some(function) => source.module.enclosing(it.line) == Some(function),
+        None => lines.contains(&it.line),
+    };
+    let quantity = scale.primary();
+    let value = |it: &Placed<'_>| scale.value(quantity, &it.books).filter(|&value| 0.0 < value);
+    let of_scope = placed.iter().filter(|it| scope == Scope::File || is_in(it)).filter_map(value);
+    let overlaps =
+        scale.charge == Charge::Total && matches!(scale.metric, Metric::Cpu | Metric::Cuda);
+    let total = match (scope, function) {
+        (Scope::Step, _) => scale.whole(quantity),
+        (_, Some(function)) if overlaps => {
+            let lines = function.first_line..=function.last_line;
+            let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
+            if scale.metric == Metric::Cpu { totals.cpu } else { totals.cuda }
+        }
+        _ if overlaps => of_scope.fold(0.0, f64::max),
+        _ => of_scope.sum(),
+    };
+    let lines = placed.iter().filter(|it| is_in(it)).filter_map(|placed| {
+        let value = value(placed)?;
+        let share = if 0.0 < total { (value / total).min(1.0) } else { 0.0 };
+        (view.threshold <= share).then(|| HeatLine {
+            line: placed.line,
+            value,
+            text: scale.text(quantity, value),
+            share,
+            heat: of_share(share),
+            evidence: placed.books.evidence,
+            is_stale: placed.is_stale,
+            function: placed.books.function.clone(),
+        })
+    });
+    Heat { total, lines: lines.collect() }
+}
+
+/// The heat of a share of 1.
+pub(crate) fn of_share(share: f64) -> f64 {
+    (1.0 - share.ln() / COLD.ln()).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
+
+    fn shown(view: &View, lines: RangeInclusive<u32>, scope: Scope) -> Vec<String> {
+        let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let heat = heat(&fixture.source(), view, &lines, scope);
+        let lines = heat
+            .lines
+            .iter()
+            .map(|it| format!("{} {} {:.1} % {:.2}", it.line, it.text, it.share * 100.0, it.heat));
+        lines.chain([format!("of {:.2} ms", heat.total / 1e6)]).collect()
+    }
+
+    #[test]
+    fn scopes() {
+        let view = View::default();
+        assert_eq!(
+            shown(&view, 1..=11, Scope::Step),
+            [
+                "2 1 ms 2.4 % 0.40",
+                "4 6.3 ms 15.4 % 0.70",
+                "6 1.5 ms 3.7 % 0.47",
+                "11 11 ms 26.8 % 0.79",
+                "of 41.00 ms"
+            ]
+        );
+        assert_eq!(
+            shown(&view, 1..=6, Scope::File),
+            ["2 1 ms 4.8 % 0.51", "4 6.3 ms 30.0 % 0.81", "6 1.5 ms 7.2 % 0.58", "of 20.97 ms"]
+        );
+        assert_eq!(
+            shown(&view, 4..=6, Scope::Range),
+            ["4 6.3 ms 80.6 % 0.97", "6 1.5 ms 19.2 % 0.73", "of 7.82 ms"]
+        );
+        assert_eq!(
+            shown(&view, 11..=11, Scope::Function),
+            ["11 11 ms 90.5 % 0.98", "12 1.15 ms 9.5 % 0.62", "of 12.15 ms"]
+        );
+    }
+
+    #[test]
+    fn totals_overlap() {
+        let view = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..View::default() };
+        assert_eq!(
+            shown(&view, 10..=10, Scope::Function),
+            ["10 8 ms 26.7 % 0.79", "11 12 ms 40.0 % 0.85", "12 10 ms 33.3 % 0.82", "of 30.00 ms"]
+        );
+        assert_eq!(
+            shown(&view, 1..=6, Scope::File),
+            ["4 2 ms 16.7 % 0.71", "5 5 ms 41.7 % 0.86", "6 500 µs 4.2 % 0.49", "of 12.00 ms"]
+        );
+    }
+
+    #[test]
+    fn doublings_are_even() {
+        let steps: Vec<f64> =
+            [0.01, 0.02, 0.04].windows(2).map(|it| of_share(it[1]) - of_share(it[0])).collect();
+        assert!((steps[0] - steps[1]).abs() < 1e-9, "{steps:?}");
+        assert_eq!((of_share(1.0), of_share(COLD / 2.0), of_share(0.0)), (1.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn scopes_are_known_again() {
+        for scope in Scope::ALL {
+            assert_eq!(Scope::parse(scope.name()), Ok(scope));
+        }
+        let error = Scope::parse("all").map_err(|error| error.to_string());
+        let expected = "\"all\" is no scope; it is one of: step, file, range, function";
+        assert_eq!(error, Err(expected.to_owned()));
+    }
+}
