@@ -61,7 +61,7 @@ pub(crate) struct Accuracy {
     pub(crate) library: Score,
     /// Operators directly below a frame of your code.
     pub(crate) operators: Score,
-    /// The wrong ones, as text.
+    /// Those that were not told the right line, as text.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -95,9 +95,9 @@ pub(crate) fn measure(
         let score =
             if sources.is_own(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
         let told = inferred.get(&it.event);
-        let before = score.wrong;
+        let before = score.right;
         score.count((&it.file, it.line), told, host.duration[it.event.index()]);
-        if score.wrong > before {
+        if score.right == before {
             accuracy.mistakes.push(mistake(&profile, it.event, (&it.file, it.line), told));
         }
     }
@@ -128,9 +128,9 @@ fn operators(
         let recorded = frame.rsplit_once('(').and_then(|_| frame.split('(').next()).unwrap_or("");
         let file = sources.get(recorded).map_or(recorded, |source| source.key.as_str());
         let told = inferred.get(&event);
-        let before = accuracy.operators.wrong;
+        let before = accuracy.operators.right;
         accuracy.operators.count((file, line), told, host.duration[event.index()]);
-        if accuracy.operators.wrong > before {
+        if accuracy.operators.right == before {
             accuracy.mistakes.push(mistake(profile, event, (file, line), told));
         }
     }
@@ -143,7 +143,10 @@ fn mistake(
     told: Option<&EventLine>,
 ) -> String {
     let name = profile.strings.get(profile.host.name[event.index()]);
-    let told = told.map_or(String::new(), |it| format!("{}:{}", it.file, it.line));
+    let told = told.filter(|it| it.evidence != Evidence::Function);
+    let told = told.map_or("none".to_owned(), |it| format!("{}:{}", it.file, it.line));
+    // Addresses differ from run to run, and numbers of modules from instance to instance.
+    let name = name.split(" at 0x").next().unwrap_or(name);
     format!("{}:{} told {told}: {name}", truth.0, truth.1)
 }
 

@@ -9,6 +9,8 @@
 
 mod affinity;
 mod align;
+mod definitions;
+mod facts;
 mod keys;
 mod learn;
 mod structure;
@@ -55,7 +57,7 @@ pub(crate) fn infer(
                 align::Aligner::new(code, &structure.keys, &learned, code_index, structure.python);
             for sequence in &code.sequences {
                 let aligned = aligner.align(sequence);
-                next.add(code_index, code, sequence, &aligned);
+                next.add(code_index, &aligner, sequence, &aligned);
                 if is_last {
                     structure.tell(code, sequence, &aligned, lines, &mut inferred.line);
                 }

@@ -2,9 +2,10 @@
 //!
 //! Costs are in the units of [`learn::UNITS`](super::learn::UNITS): 0 is what one expects, 4 is e times less likely.
 
-use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Flow, Iteration, SiteKind, UnaryOp};
+use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
 
-use super::keys::Key;
+use super::facts::{Certainty, Expression, Held, Subscript, is_class_name, is_literal};
+use super::keys::{FunctionKey, Key};
 
 /// Cost of not reaching the end of the function: an exception, or the end of the recording.
 pub(crate) const NOT_RETURNED: u32 = 16;
@@ -15,151 +16,26 @@ pub(crate) const RAISED: u32 = 16;
 /// Cost of an event on the one line that it is known to come from, whatever stands there.
 pub(crate) const KNOWN_LINE: u32 = 8;
 
-/// What torch and the standard library call the functions that they wrap others in.
-const WRAPPERS: [&str; 22] = [
-    "wrapper",
-    "inner",
-    "_fn",
-    "wrapped",
-    "wrap",
-    "_wrapped",
-    "wrapper_fn",
-    "wrapped_fn",
-    "new_func",
-    "newfunc",
-    "decorate",
-    "decorated",
-    "decorate_context",
-    "decorate_autocast",
-    "decorate_fwd",
-    "decorate_bwd",
-    "_wrapper",
-    "inner_fn",
-    "fn",
-    "func",
-    "compile_wrapper",
-    "profile_hook_step",
-];
-
-/// A site, with what its text tells beyond its kind.
-pub(crate) struct Expression<'a> {
-    pub(crate) kind: &'a SiteKind,
-    text: &'a str,
-    /// The generator expression that is made just before and that this site is the first to take elements from.
-    takes: Option<usize>,
-    /// What the brackets of a subscript hold.
-    subscript: Subscript,
-    /// Whether it is an attribute of `self`.
-    is_of_self: bool,
-}
-
-/// What the brackets of a subscript hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Subscript {
-    /// Slices that are not all of a dimension.
-    n_slices: u32,
-    /// `None`s.
-    n_new: u32,
-    /// Numbers, masks, index tensors.
-    n_indices: u32,
-    /// Whether it is a size or another plain sequence, whatever stands in the brackets.
-    is_plain: bool,
-}
-
-/// The sites of `flow`, a flow of `text`, with what the text tells.
-pub(crate) fn expressions<'a>(flow: &'a Flow, text: &'a str) -> Vec<Expression<'a>> {
-    let sites = flow.sites.iter().enumerate();
-    sites
-        .map(|(at, site)| {
-            let text = text.get(site.text.start as usize..site.text.end as usize).unwrap_or("");
-            let before = flow.sites[..at].iter().rev().take(3);
-            let takes =
-                before.filter(|it| it.inlined == site.inlined).find_map(|it| match it.kind {
-                    SiteKind::Generator { function } => Some(function),
-                    _ => None,
-                });
-            let subscript = match site.kind {
-                SiteKind::Subscript { .. } => Subscript::parse(text),
-                _ => Subscript::default(),
-            };
-            Expression {
-                kind: &site.kind,
-                text,
-                takes,
-                subscript,
-                is_of_self: text.starts_with("self."),
-            }
-        })
-        .collect()
-}
-
-impl Subscript {
-    fn parse(text: &str) -> Self {
-        let Some((base, inside)) = split_subscript(text) else { return Self::default() };
-        let is_plain = [".shape", ".size()", ".stride()", "args", "kwargs", "__dict__"]
-            .iter()
-            .any(|it| base.ends_with(it));
-        let mut subscript = Self { is_plain, ..Self::default() };
-        for part in top_level_parts(inside) {
-            match part.trim() {
-                "" | ":" | "..." | "::" => {}
-                "None" => subscript.n_new += 1,
-                part if top_level_colon(part) => subscript.n_slices += 1,
-                _ => subscript.n_indices += 1,
-            }
-        }
-        subscript
-    }
-
-    /// How many operators reading it runs at most, if it is a tensor's.
-    fn n_operators(self) -> u32 {
-        self.n_slices + self.n_new + self.n_indices
-    }
-}
-
-/// The value and the inside of the last brackets of `a[i]`.
-fn split_subscript(text: &str) -> Option<(&str, &str)> {
-    let inner = text.strip_suffix(']')?;
-    let mut depth = 0;
-    for (at, byte) in inner.bytes().enumerate().rev() {
-        match byte {
-            b']' | b')' | b'}' => depth += 1,
-            b'[' if depth == 0 => return Some((&inner[..at], &inner[at + 1..])),
-            b'[' | b'(' | b'{' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The parts between commas that are in no brackets.
-fn top_level_parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0;
-    text.split(move |it: char| {
-        depth +=
-            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
-        it == ',' && depth == 0
-    })
-}
-
-fn top_level_colon(text: &str) -> bool {
-    let mut depth = 0;
-    text.chars().any(|it| {
-        depth +=
-            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
-        it == ':' && depth == 0
-    })
-}
-
-/// The cost of `key` at a site, or `None` if it cannot come from there.
-pub(crate) fn emission(site: &Expression<'_>, key: &Key) -> Option<u32> {
+/// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `passed` are the lambdas and generator
+/// expressions that are arguments of some call of the same function.
+pub(crate) fn emission(
+    site: &Expression<'_>,
+    key: &Key,
+    file: &str,
+    passed: &[usize],
+) -> Option<u32> {
     match key {
-        Key::Function { is_generator: true, name, .. } => generator(site, name),
-        Key::Function { name, class, function, is_decorated, .. } => {
-            called(site, name, class.as_deref(), *function, *is_decorated)
+        Key::Function(function) if function.name.starts_with('<') => {
+            let index = function.source.as_ref().filter(|_| function.file == file);
+            comprehension(site, &function.name, index.map(|it| it.function), passed)
         }
-        Key::Module { .. } => module(site.kind),
-        Key::Builtin { name } => builtin(site.kind, name),
+        Key::Function(function) if function.is_generator => generator(site, &function.name),
+        Key::Function(function) => called(site, function),
+        Key::Module { class } => module(site, class),
+        Key::Builtin { name, runs } => {
+            let runs = runs.as_ref().filter(|(of, _)| of == file).map(|&(_, function)| function);
+            builtin(site, name, runs)
+        }
         Key::Operator { name } => operator(site, name),
     }
 }
@@ -202,7 +78,9 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
         SiteKind::Comprehension { .. } => 8,
         SiteKind::Operator { .. } | SiteKind::Compare(_) => 2,
         SiteKind::Enter | SiteKind::Exit => 3,
-        SiteKind::Unary(_) | SiteKind::Subscript { .. } | SiteKind::TruthTest => 1,
+        SiteKind::Unary(_) | SiteKind::Subscript { .. } => 1,
+        // Properties are sure to leave something.
+        SiteKind::Attribute { .. } if site.attribute == (Held::Method { is_decorated: true }) => 4,
         _ => 0,
     }
 }
@@ -210,7 +88,7 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
 /// The cost of one more event, right after one from the same site.
 pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
     match (site.kind, key) {
-        (_, Key::Function { is_generator: true, .. }) => 0,
+        (_, Key::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
         (SiteKind::Subscript { access: Access::Load }, Key::Operator { .. }) => {
             if site.subscript.n_operators() > 1 { 0 } else { 8 }
@@ -219,14 +97,14 @@ pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
             SiteKind::Subscript { .. } | SiteKind::Iterate(_) | SiteKind::Unpack { .. },
             Key::Operator { .. },
         ) => 0,
-        (_, Key::Function { name, .. }) if name == "<genexpr>" => 0,
+        (_, Key::Function(it)) if it.name == "<genexpr>" => 0,
         // A class is called: `__new__`, then `__init__`.
-        (SiteKind::Call { .. }, Key::Function { name, .. })
-            if matches!(name.as_str(), "__init__" | "__post_init__") =>
+        (SiteKind::Call { .. }, Key::Function(it))
+            if matches!(it.name.as_str(), "__init__" | "__post_init__") =>
         {
             0
         }
-        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function { .. }) => 1,
+        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function(_)) => 1,
         (SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare(_), _) => 2,
         (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => 6,
         _ => 14,
@@ -261,54 +139,55 @@ fn is_type_call(name: &str) -> bool {
     types.contains(&name)
 }
 
-fn called(
-    site: &Expression<'_>,
-    name: &str,
-    class: Option<&str>,
-    index: Option<usize>,
-    is_decorated: Option<bool>,
-) -> Option<u32> {
-    let kind = site.kind;
-    if name.starts_with('<') {
-        return comprehension(site, name, index);
-    }
-    let is_dunder = name.starts_with("__") && name.ends_with("__");
-    match kind {
-        SiteKind::Call { callee, .. } => Some(called_function(callee, name, class, is_dunder)),
-        SiteKind::Attribute { name: attribute, access } => match (name, access) {
-            ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
-                Some(if is_tensor_attribute(attribute) {
-                    14
-                } else if site.is_of_self {
-                    0
-                } else {
-                    3
-                })
+fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
+    let name = key.name.as_str();
+    let is_dunder = is_dunder(name);
+    // What a decorator made of `__getitem__` is found by what it calls.
+    let methods = |expected: &[&str], wrapper: u32| {
+        if expected.contains(&name) {
+            Some(1)
+        } else if key.calls.iter().any(|it| expected.contains(&it.as_str())) {
+            Some(2)
+        } else {
+            (key.may_wrap() && !is_dunder).then_some(wrapper)
+        }
+    };
+    match site.kind {
+        SiteKind::Call { callee, .. } => Some(called_function(site, callee, key)),
+        SiteKind::Attribute { name: attribute, access } => {
+            let is_property = attribute == name || key.calls.contains(attribute);
+            match (name, access) {
+                ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
+                    Some(match site.attribute {
+                        Held::Registered => 0,
+                        Held::Unknown => 1,
+                        Held::Plain | Held::Method { .. } => 16,
+                        Held::NotOfSelf if is_tensor_attribute(attribute) => 14,
+                        Held::NotOfSelf => 3,
+                    })
+                }
+                ("__setattr__" | "__set__", Access::Store) => Some(1),
+                ("__delattr__" | "__delete__", Access::Delete) => Some(1),
+                // A property; one without a decorator is hardly any.
+                _ if is_property => Some(match &key.source {
+                    Some(source) if source.is_decorated || source.is_nested => 0,
+                    Some(_) => 14,
+                    None => 4,
+                }),
+                _ if is_dunder => None,
+                _ => Some(22),
             }
-            ("__setattr__" | "__set__", Access::Store) => Some(1),
-            ("__delattr__" | "__delete__", Access::Delete) => Some(1),
-            // A property; one without a decorator is hardly any.
-            _ if attribute == name => Some(match is_decorated {
-                Some(true) => 0,
-                Some(false) => 14,
-                None => 4,
-            }),
-            _ if is_dunder => None,
-            _ => Some(22),
-        },
-        SiteKind::Operator { op, .. } => match binary_methods(*op).contains(&name) {
-            true => Some(1),
-            // Reflected operators of a tensor are wrapped in a function called `wrapped`.
-            false if name == "wrapped" => Some(3),
-            false if name == "__torch_function__" => Some(4),
-            false => None,
-        },
-        SiteKind::Unary(op) => {
-            unary_methods(*op).contains(&name).then_some(1).or((name == "wrapped").then_some(4))
         }
-        SiteKind::Compare(op) => {
-            compare_methods(*op).contains(&name).then_some(1).or((name == "wrapped").then_some(4))
+        SiteKind::Operator { op, .. } => match name {
+            "__torch_function__" => Some(4),
+            _ => methods(binary_methods(*op), 4),
+        },
+        SiteKind::Unary(op) => methods(unary_methods(*op), 4),
+        SiteKind::Compare(CompareOp::In | CompareOp::NotIn) if name == "__hash__" => {
+            let value = site.text.split(" in ").next().unwrap_or("");
+            (!is_literal(value.trim_end_matches(" not"))).then_some(1)
         }
+        SiteKind::Compare(op) => methods(compare_methods(*op), 4),
         SiteKind::Subscript { access } => {
             let expected = match access {
                 Access::Load => "__getitem__",
@@ -317,9 +196,11 @@ fn called(
             };
             match name {
                 _ if name == expected => Some(0),
-                "__hash__" | "__eq__" | "__class_getitem__" => Some(1),
+                // Numbers and strings are hashed and compared without a trace.
+                "__hash__" | "__eq__" => (!site.subscript.is_literal).then_some(1),
+                "__class_getitem__" => Some(1),
                 "__missing__" => Some(4),
-                _ => None,
+                _ => methods(&[expected, "__class_getitem__"], 6),
             }
         }
         SiteKind::TruthTest => matches!(name, "__bool__" | "__len__").then_some(1),
@@ -327,15 +208,15 @@ fn called(
             "__iter__" => Some(if *part == Iteration::Start { 0 } else { 8 }),
             "__next__" => Some(if *part == Iteration::Start { 8 } else { 0 }),
             "__len__" | "__getitem__" => Some(2),
-            _ if is_dunder => None,
+            _ if is_dunder || key.source.is_some() => None,
             // A generator function that goes on.
             _ => Some(if *part == Iteration::Start { 20 } else { 8 }),
         },
         SiteKind::Unpack { .. } => {
             matches!(name, "__iter__" | "__next__" | "__len__").then_some(1).or(Some(20))
         }
-        SiteKind::Enter => matches!(name, "__enter__" | "__aenter__").then_some(0),
-        SiteKind::Exit => matches!(name, "__exit__" | "__aexit__").then_some(0),
+        SiteKind::Enter => methods(&["__enter__", "__aenter__"], 6),
+        SiteKind::Exit => methods(&["__exit__", "__aexit__"], 6),
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
         SiteKind::Import => {
             matches!(name, "_find_and_load" | "_handle_fromlist" | "__getattr__").then_some(0)
@@ -350,36 +231,70 @@ fn called(
     }
 }
 
+fn is_dunder(name: &str) -> bool {
+    name.len() > 4 && name.starts_with("__") && name.ends_with("__")
+}
+
 /// The first name of a dotted callee.
 fn first_name(callee: &Callee) -> Option<&str> {
     callee.path.first().map(String::as_str)
 }
 
-fn called_function(callee: &Callee, name: &str, class: Option<&str>, is_dunder: bool) -> u32 {
+fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> u32 {
+    let (name, target) = (key.name.as_str(), &site.target);
     let called = callee.name();
     if called == Some(name) {
         return 0;
     }
-    let is_class_method =
-        matches!(name, "__init__" | "__new__" | "__post_init__" | "__call__" | "__instancecheck__");
-    if is_class_method {
-        let is_class = called.is_some() && called == class;
-        let looks_like_class =
-            called.is_some_and(|it| it.trim_start_matches('_').starts_with(char::is_uppercase));
-        return match (name, is_class, looks_like_class) {
-            (_, true, _) => 0,
-            ("__call__", ..) => 7,
-            (_, false, true) => 5,
-            (_, false, false) => 12,
-        };
+    if target.has(name) {
+        return 1;
     }
-    if is_dunder {
+    let class = key.source.as_ref().and_then(|source| source.class.as_deref());
+    match name {
+        "__init__" | "__new__" | "__post_init__" | "__instancecheck__" | "__subclasscheck__" => {
+            let is_class = class.is_some_and(|class| target.has(class));
+            return match target.certainty {
+                _ if is_class => 0,
+                _ if name.ends_with("check__") => match called {
+                    Some("isinstance" | "issubclass") => 1,
+                    _ => 16,
+                },
+                // That of a base.
+                _ if target.is_class || called.is_some_and(is_class_name) => 4,
+                Certainty::Anything => 6,
+                _ => 12,
+            };
+        }
+        "__call__" => {
+            let is_maker = class.is_some_and(|class| target.makers.contains(&class));
+            let is_operator = callee.path.len() > 2 && callee.path[..2] == ["torch", "ops"];
+            return match target.certainty {
+                _ if is_maker || is_operator => 0,
+                _ if target.is_class => 14,
+                Certainty::Anything => 4,
+                Certainty::Attribute | Certainty::Imported => 6,
+                Certainty::Method => 8,
+                Certainty::Defined | Certainty::Builtin => 16,
+            };
+        }
+        _ => {}
+    }
+    if is_dunder(name) {
         // `len`, `iter`, `next`, `float` … of an object of a Python class are recorded below the built-in, or alone.
         let inner = name.trim_matches('_');
         return if called == Some(inner) { 1 } else { 16 };
     }
-    if WRAPPERS.contains(&name) {
-        return 7;
+    if key.may_wrap() {
+        let wraps_it = key.calls.iter().any(|it| {
+            target.has(it) || (target.is_class && matches!(it.as_str(), "__init__" | "__new__"))
+        });
+        return match target.certainty {
+            _ if wraps_it => 1,
+            _ if target.is_decorated => 2,
+            Certainty::Anything => 5,
+            Certainty::Defined => 14,
+            _ => 7,
+        };
     }
     // Private implementations are called by their public names, and the other way round.
     let is_alike = called.is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
@@ -387,18 +302,29 @@ fn called_function(callee: &Callee, name: &str, class: Option<&str>, is_dunder: 
     let is_related = called.is_some_and(|it| {
         it.len() > 2 && name.len() > 2 && (it.contains(name) || name.contains(it))
     });
-    match (is_alike, is_related, callee.path.len()) {
-        (true, ..) => 4,
-        (_, true, _) => 5,
-        // A plain name may be bound to anything.
-        (_, _, 1) => 11,
-        _ => 14,
+    match target.certainty {
+        _ if is_alike => 4,
+        Certainty::Anything if is_related => 5,
+        Certainty::Anything => 7,
+        Certainty::Attribute => 10,
+        Certainty::Method | Certainty::Imported if is_related => 8,
+        Certainty::Method => 13,
+        Certainty::Imported => 14,
+        Certainty::Defined if target.is_decorated => 14,
+        Certainty::Defined | Certainty::Builtin => 18,
     }
 }
 
 /// Lambdas, comprehensions and generator expressions: their frames are told apart by where they stand.
-fn comprehension(site: &Expression<'_>, name: &str, index: Option<usize>) -> Option<u32> {
+fn comprehension(
+    site: &Expression<'_>,
+    name: &str,
+    index: Option<usize>,
+    passed: &[usize],
+) -> Option<u32> {
     let is_here = |function: usize| index == Some(function);
+    // What is passed to a call runs in it, not in another.
+    let elsewhere = if index.is_some_and(|it| passed.contains(&it)) { 10 } else { 0 };
     match (site.kind, name) {
         (SiteKind::Comprehension { function }, "<listcomp>" | "<setcomp>" | "<dictcomp>") => {
             Some(if is_here(*function) { 0 } else { 16 })
@@ -410,9 +336,9 @@ fn comprehension(site: &Expression<'_>, name: &str, index: Option<usize>) -> Opt
             Some(0)
         }
         (SiteKind::Call { callee, .. }, "<genexpr>") => {
-            Some(if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
+            Some(elsewhere + if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
         }
-        (SiteKind::Call { .. }, "<lambda>") => Some(8),
+        (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + 8),
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
             Some(if site.takes.is_some_and(is_here) { 0 } else { 8 })
         }
@@ -422,39 +348,54 @@ fn comprehension(site: &Expression<'_>, name: &str, index: Option<usize>) -> Opt
     }
 }
 
-fn module(kind: &SiteKind) -> Option<u32> {
-    let SiteKind::Call { callee, .. } = kind else { return None };
+fn module(site: &Expression<'_>, class: &str) -> Option<u32> {
+    let SiteKind::Call { callee, .. } = site.kind else { return None };
+    let target = &site.target;
+    if target.makers.contains(&class) {
+        return Some(0);
+    }
     let Some(name) = callee.name() else { return Some(3) };
-    // Functions of torch and built-ins are not modules.
-    if first_name(callee)
-        .is_some_and(|first| matches!(first, "torch" | "F" | "math" | "np" | "functional"))
-    {
-        return Some(if callee.path.len() > 1 { 20 } else { 6 });
-    }
-    if is_type_call(name)
-        || matches!(
-            name,
-            "len" | "isinstance" | "getattr" | "hasattr" | "print" | "setattr" | "sum"
-        )
-    {
-        return Some(24);
-    }
-    let is_attribute_of_self = first_name(callee) == Some("self") && callee.path.len() == 2;
-    Some(if is_attribute_of_self || callee.path.len() == 1 { 3 } else { 6 })
+    // Something may wrap or subclass what was made.
+    let is_other = target.makers.iter().any(|it| is_class_name(it));
+    Some(match target.certainty {
+        _ if is_type_call(name) => 24,
+        _ if target.is_class => 20,
+        Certainty::Builtin => 24,
+        Certainty::Defined => 16,
+        Certainty::Imported if callee.path.len() > 1 => 20,
+        Certainty::Imported => 8,
+        Certainty::Anything | Certainty::Attribute if is_other => 7,
+        Certainty::Anything | Certainty::Attribute => 3,
+        Certainty::Method if callee.path.len() == 2 && first_name(callee) == Some("self") => 3,
+        Certainty::Method => 6,
+    })
 }
 
-fn builtin(kind: &SiteKind, name: &str) -> Option<u32> {
-    match kind {
-        SiteKind::Call { callee, .. } => {
-            let called = callee.name();
-            let is_alike = called.is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
-            Some(if called == Some(name) {
+fn builtin(site: &Expression<'_>, name: &str, runs: Option<usize>) -> Option<u32> {
+    match site.kind {
+        SiteKind::Call { callee, passes, .. } => {
+            let is_alike =
+                callee.name().is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
+            let of_name = if callee.name() == Some(name) {
                 0
+            } else if site.target.has(name) {
+                1
             } else if is_alike {
-                2
+                6
             } else {
-                14
-            })
+                match site.target.certainty {
+                    Certainty::Anything => 9,
+                    Certainty::Method | Certainty::Attribute | Certainty::Imported => 14,
+                    Certainty::Defined | Certainty::Builtin => 18,
+                }
+            };
+            let of_argument = match runs {
+                Some(function) if passes.contains(&function) => 0,
+                Some(_) if passes.is_empty() => 3,
+                Some(_) => 10,
+                None => 0,
+            };
+            Some(of_name + of_argument)
         }
         SiteKind::Enter => matches!(name, "__enter__" | "__aenter__").then_some(0),
         SiteKind::Exit => matches!(name, "__exit__" | "__aexit__").then_some(0),

@@ -1,12 +1,14 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
-use pysource::flow::{IMPASSABLE, Site, SiteKind};
+use pysource::flow::{IMPASSABLE, Site, SiteKind, Ways};
 use rustc_hash::FxHashMap;
 
-use super::affinity::{self, Expression};
+use super::affinity;
+use super::definitions::Start;
+use super::facts::{Expression, expressions};
 use super::keys::{KeyId, Keys};
 use super::learn::Learned;
-use super::structure::{Child, Code, Python, Sequence, Start};
+use super::structure::{Child, Code, Python, Sequence};
 
 /// Cost of an event that no expression explains.
 const UNEXPLAINED: u32 = 40;
@@ -28,6 +30,10 @@ pub(crate) struct Aligned {
     pub(crate) sites: Vec<u32>,
     /// The line of each child that is to be told, or 0.
     pub(crate) lines: Vec<u32>,
+    /// The sites at which the best path leaves something, once for each time that it comes by.
+    pub(crate) visited: Vec<u32>,
+    /// The sites that it passes over, likewise.
+    pub(crate) passed: Vec<u32>,
 }
 
 /// Aligns the sequences of one function.
@@ -38,9 +44,11 @@ pub(crate) struct Aligner<'a> {
     code_index: usize,
     python: Python,
     expressions: Vec<Expression<'a>>,
+    /// The lambdas and generator expressions that are arguments of calls.
+    passed: Vec<usize>,
     silence: Vec<u16>,
-    /// Least cost from each node to every node, by the silent sites between; filled when first needed.
-    distances: FxHashMap<u32, Vec<u32>>,
+    /// The cheapest ways from each node, by the silent sites between; filled when first needed.
+    ways: FxHashMap<u32, Ways>,
     /// Sites that may leave each key, with the cost of doing so.
     candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
@@ -68,7 +76,12 @@ impl<'a> Aligner<'a> {
         code_index: usize,
         python: Python,
     ) -> Self {
-        let expressions = affinity::expressions(&code.flow, &code.text);
+        let expressions = expressions(code);
+        let passed = expressions.iter().filter_map(|it| match it.kind {
+            SiteKind::Call { passes, .. } => Some(passes),
+            _ => None,
+        });
+        let passed = passed.flatten().copied().collect();
         let silence = expressions
             .iter()
             .enumerate()
@@ -76,11 +89,8 @@ impl<'a> Aligner<'a> {
                 if !is_run(&code.flow.sites[site], python) {
                     return IMPASSABLE;
                 }
-                learned.silence(
-                    code_index,
-                    u32::try_from(site).unwrap_or(u32::MAX),
-                    affinity::silence(it),
-                )
+                let number = u32::try_from(site).unwrap_or(u32::MAX);
+                learned.silence(code_index, number, it.shared.as_deref(), affinity::silence(it))
             })
             .collect();
         Self {
@@ -90,10 +100,16 @@ impl<'a> Aligner<'a> {
             code_index,
             python,
             expressions,
+            passed,
             silence,
-            distances: FxHashMap::default(),
+            ways: FxHashMap::default(),
             candidates: FxHashMap::default(),
         }
+    }
+
+    /// What is learned for all sites together that say the same as `site`.
+    pub(crate) fn shared(&self, site: u32) -> Option<&str> {
+        self.expressions.get(site as usize)?.shared.as_deref()
     }
 
     pub(crate) fn align(&mut self, sequence: &Sequence) -> Aligned {
@@ -112,20 +128,62 @@ impl<'a> Aligner<'a> {
             (0..column.len())
                 .min_by_key(|&state| column[state].forward.saturating_add(column[state].rest))
         });
+        let mut path = Vec::with_capacity(n);
         let mut state = best.unwrap_or(0);
         for (at, column) in columns.iter().enumerate().rev() {
             let Some(it) = column.get(state) else { break };
             if it.is_explained {
                 sites[at] = it.at;
             }
+            path.push(*it);
             state = it.back;
         }
+        path.reverse();
+        let (visited, passed) = self.steps(sequence, &path);
         let lines = columns
             .iter()
             .zip(&sites)
             .map(|(column, &site)| self.sure_line(column, site))
             .collect();
-        Aligned { sites, lines }
+        Aligned { sites, lines, visited, passed }
+    }
+
+    /// The sites that a path visits, and those that it passes over.
+    fn steps(&mut self, sequence: &Sequence, path: &[State]) -> (Vec<u32>, Vec<u32>) {
+        let (mut visited, mut passed) = (Vec::new(), Vec::new());
+        let mut pass = |ways: &Ways, to| {
+            let n_sites = self.code.flow.sites.len();
+            passed.extend(ways.passed(to).filter(|&node| (node as usize) < n_sites));
+        };
+        let mut from = match sequence.start {
+            Start::Entry => self.code.flow.entry,
+            Start::Within(_) => NO_SITE,
+        };
+        for (state, child) in path.iter().zip(&sequence.children) {
+            if !state.is_explained {
+                continue;
+            }
+            let again =
+                affinity::again(&self.expressions[state.at as usize], self.keys.get(child.key));
+            let ways = (from != NO_SITE)
+                .then(|| ways_from(&mut self.ways, self.code, &self.silence, from));
+            if from == state.at && ways.is_none_or(|ways| again <= ways.cost(state.at)) {
+                continue;
+            }
+            visited.push(state.at);
+            if let Some(ways) = ways {
+                pass(ways, state.at);
+            }
+            from = state.at;
+        }
+        let exit = self.code.flow.exit;
+        if from != NO_SITE {
+            let ways = ways_from(&mut self.ways, self.code, &self.silence, from);
+            if ways.cost(exit) <= affinity::NOT_RETURNED {
+                pass(ways, exit);
+            }
+        }
+        (visited, passed)
     }
 
     /// The line of `site`, if every path through another line costs clearly more.
@@ -160,7 +218,7 @@ impl<'a> Aligner<'a> {
                 // The frame was open before: its line then is that of the call that was going on.
                 if self.line(site) == Some(open_line) { 0 } else { ELSEWHERE }
             } else {
-                let ways = begins.iter().map(|&begin| self.distances_from(begin)[site as usize]);
+                let ways = begins.iter().map(|&begin| self.way(begin, site));
                 ways.min().unwrap_or(UNREACHABLE)
             };
             if distance < UNREACHABLE {
@@ -228,7 +286,7 @@ impl<'a> Aligner<'a> {
         if from == NO_SITE {
             return 0;
         }
-        let way = self.distances_from(from)[site as usize];
+        let way = self.way(from, site);
         if from != site {
             return way;
         }
@@ -239,9 +297,9 @@ impl<'a> Aligner<'a> {
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
         let Some(last) = columns.last_mut() else { return };
         // Where the recording ends within the frame is not known, so what would have followed costs nothing.
-        let exit = self.code.flow.exit as usize;
+        let exit = self.code.flow.exit;
         for state in last.iter_mut() {
-            let way = if state.at == NO_SITE { 0 } else { self.distances_from(state.at)[exit] };
+            let way = if state.at == NO_SITE { 0 } else { self.way(state.at, exit) };
             state.rest = if way >= UNREACHABLE {
                 affinity::NOT_RETURNED
             } else {
@@ -269,20 +327,16 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    fn distances_from(&mut self, node: u32) -> &Vec<u32> {
-        let (code, silence) = (self.code, &self.silence);
-        self.distances.entry(node).or_insert_with(|| {
-            let mut distances = code.flow.distances(node, silence, affinity::RAISED);
-            distances.iter_mut().for_each(|it| *it = (*it).min(UNREACHABLE));
-            distances
-        })
+    /// Cost of the cheapest way between two nodes.
+    fn way(&mut self, from: u32, to: u32) -> u32 {
+        ways_from(&mut self.ways, self.code, &self.silence, from).cost(to).min(UNREACHABLE)
     }
 
     /// The sites that may have left `child`, with the cost of doing so.
     fn candidates(&mut self, child: Child) -> Vec<(u32, u32)> {
         let (code, keys, learned, code_index) =
             (self.code, self.keys, self.learned, self.code_index);
-        let (python, expressions) = (self.python, &self.expressions);
+        let (python, expressions, passed) = (self.python, &self.expressions, &self.passed);
         let minor = python.minor;
         let of_key = self.candidates.entry(child.key).or_insert_with(|| {
             let key = keys.get(child.key);
@@ -291,8 +345,9 @@ impl<'a> Aligner<'a> {
                 .filter(|&(site, _)| is_run(&code.flow.sites[site], python))
                 .filter_map(|(site, it)| {
                     let site = u32::try_from(site).ok()?;
-                    let prior = affinity::emission(it, key)?;
-                    Some((site, learned.emission(code_index, site, it.kind, child.key, prior)))
+                    let prior = affinity::emission(it, key, &code.recorded, passed)?;
+                    let shared = it.shared.as_deref();
+                    Some((site, learned.emission(code_index, site, shared, child.key, prior)))
                 })
                 .collect()
         });
@@ -314,6 +369,16 @@ impl<'a> Aligner<'a> {
             .filter_map(|(site, _)| Some((u32::try_from(site).ok()?, affinity::KNOWN_LINE)))
             .collect()
     }
+}
+
+/// The cheapest ways from `node`, worked out once.
+fn ways_from<'w>(
+    known: &'w mut FxHashMap<u32, Ways>,
+    code: &Code,
+    silence: &[u16],
+    node: u32,
+) -> &'w Ways {
+    known.entry(node).or_insert_with(|| code.flow.ways(node, silence, affinity::RAISED))
 }
 
 /// Whether a site is there in the Python that recorded: a comprehension is either a frame or part of its function.

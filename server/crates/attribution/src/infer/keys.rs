@@ -1,9 +1,10 @@
 //! What a child of a frame is, as far as it matters for where it came from.
 
 use profile::{HostKind, Profile, StrId};
+use pysource::{Function, FunctionKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::Sources;
+use super::definitions::{Definition, Definitions};
 use crate::names::Frame;
 
 /// A row of [`Keys`].
@@ -14,36 +15,94 @@ pub(crate) struct KeyId(pub(crate) u32);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// A Python function.
-    Function {
-        /// Its name (`co_name`).
-        name: String,
-        /// The class that it is a method of, where its source tells.
-        class: Option<String>,
-        /// Path as recorded.
-        file: String,
-        /// Line of the definition, where its source tells; else as recorded.
-        line: u32,
-        /// Which function of its file it is, where its source tells.
-        function: Option<usize>,
-        /// Whether it has a decorator, where its source tells: a property has one.
-        is_decorated: Option<bool>,
-        /// Whether it is a generator: some of its frames go on after a `yield`.
-        is_generator: bool,
-    },
+    Function(FunctionKey),
     /// A call of a module: the class of `nn.Module: Class_3`.
     Module { class: String },
-    /// A built-in function or method, by name alone.
-    Builtin { name: String },
+    /// A built-in function or method, by name.
+    Builtin {
+        name: String,
+        /// The generator expression or lambda that runs within: its file, and which function of it.
+        runs: Option<(String, usize)>,
+    },
     /// An operator, without namespace and the `_` of the in-place variant.
     Operator { name: String },
 }
+
+/// A Python function that was called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FunctionKey {
+    /// Its name (`co_name`).
+    pub(crate) name: String,
+    /// Path as recorded.
+    pub(crate) file: String,
+    /// Line of the definition, where its source tells; else as recorded.
+    pub(crate) line: u32,
+    /// What its source tells.
+    pub(crate) source: Option<FunctionSource>,
+    /// Whether its frames go on after a `yield`.
+    pub(crate) is_generator: bool,
+    /// What it calls by itself, if it may be what a decorator made of another function.
+    pub(crate) calls: Vec<String>,
+}
+
+/// What the source of a function tells.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FunctionSource {
+    /// Which function of its file it is.
+    pub(crate) function: usize,
+    /// The class that it is a method of.
+    pub(crate) class: Option<String>,
+    /// Whether it has a decorator: a property has one.
+    pub(crate) is_decorated: bool,
+    /// Whether it is defined within another function, as what decorators return is.
+    pub(crate) is_nested: bool,
+}
+
+impl FunctionKey {
+    /// Whether it may be what a decorator made of another function, and thus have any name.
+    pub(crate) fn may_wrap(&self) -> bool {
+        match &self.source {
+            Some(source) => source.is_nested,
+            None => WRAPPERS.contains(&self.name.as_str()),
+        }
+    }
+}
+
+/// What torch and the standard library call the functions that they wrap others in, where the source is not at hand.
+const WRAPPERS: [&str; 22] = [
+    "wrapper",
+    "inner",
+    "_fn",
+    "wrapped",
+    "wrap",
+    "_wrapped",
+    "wrapper_fn",
+    "wrapped_fn",
+    "new_func",
+    "newfunc",
+    "decorate",
+    "decorated",
+    "decorate_context",
+    "decorate_autocast",
+    "decorate_fwd",
+    "decorate_bwd",
+    "_wrapper",
+    "inner_fn",
+    "fn",
+    "func",
+    "compile_wrapper",
+    "profile_hook_step",
+];
+
+/// How many of the names that a function calls are kept.
+const MOST_CALLS: usize = 12;
 
 /// The distinct kinds of children of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     rows: Vec<Key>,
     index: FxHashMap<Key, KeyId>,
-    by_name: FxHashMap<(bool, StrId), KeyId>,
+    by_name: FxHashMap<(HostKind, StrId, Vec<StrId>), KeyId>,
 }
 
 impl Keys {
@@ -55,10 +114,11 @@ impl Keys {
     /// recognised where its source is not at hand.
     pub(crate) fn goes_on(&self, before: KeyId, next: KeyId) -> bool {
         match (self.get(before), self.get(next)) {
-            (
-                Key::Function { name, file, line, function: None, .. },
-                Key::Function { name: next_name, file: next_file, line: next_line, .. },
-            ) => (name, file) == (next_name, next_file) && line < next_line,
+            (Key::Function(it), Key::Function(next)) => {
+                it.source.is_none()
+                    && (&it.name, &it.file) == (&next.name, &next.file)
+                    && it.line < next.line
+            }
             _ => false,
         }
     }
@@ -66,32 +126,55 @@ impl Keys {
     /// Marks the functions that were seen to go on from a line other than their definition's.
     pub(crate) fn mark_generators(&mut self, resumed: &FxHashSet<KeyId>) {
         for id in resumed {
-            if let Key::Function { is_generator, name, .. } = &mut self.rows[id.0 as usize] {
-                *is_generator = !name.starts_with('<');
+            if let Key::Function(it) = &mut self.rows[id.0 as usize] {
+                it.is_generator = !it.name.starts_with('<');
             }
         }
     }
 
-    /// The key of an event called `name`.
+    /// Whether what an event called `name` runs says something about where it was called.
+    pub(crate) fn looks_within(
+        profile: &Profile,
+        definitions: &mut Definitions<'_>,
+        kind: HostKind,
+        name: StrId,
+    ) -> bool {
+        let text = profile.strings.get(name);
+        kind == HostKind::Python
+            && match Frame::parse(text) {
+                Some(frame) => match definitions.of(name) {
+                    Some(definition) => is_nested(definition),
+                    None => WRAPPERS.contains(&frame.function),
+                },
+                None => text.starts_with("<built-in"),
+            }
+    }
+
+    /// The key of an event called `name`; `within` are the names of the Python events right below it, if
+    /// [`Self::looks_within`].
     pub(crate) fn key(
         &mut self,
         profile: &Profile,
-        sources: &Sources,
+        definitions: &mut Definitions<'_>,
         kind: HostKind,
         name: StrId,
+        within: Vec<StrId>,
     ) -> KeyId {
-        let is_operator = kind == HostKind::Operator;
-        if let Some(&id) = self.by_name.get(&(is_operator, name)) {
+        let by_name = (kind, name, within);
+        if let Some(&id) = self.by_name.get(&by_name) {
             return id;
         }
         let text = profile.strings.get(name);
-        let key = if is_operator { operator(text) } else { python(text, sources) };
+        let key = match kind {
+            HostKind::Operator => operator(text),
+            _ => python(profile, definitions, name, &by_name.2),
+        };
         let rows = &mut self.rows;
         let id = *self.index.entry(key).or_insert_with_key(|key| {
             rows.push(key.clone());
             KeyId(u32::try_from(rows.len() - 1).unwrap_or(u32::MAX))
         });
-        self.by_name.insert((is_operator, name), id);
+        self.by_name.insert(by_name, id);
         id
     }
 }
@@ -103,32 +186,75 @@ fn operator(text: &str) -> Key {
     Key::Operator { name: name.to_owned() }
 }
 
-fn python(text: &str, sources: &Sources) -> Key {
+fn python(
+    profile: &Profile,
+    definitions: &mut Definitions<'_>,
+    name: StrId,
+    within: &[StrId],
+) -> Key {
+    let text = profile.strings.get(name);
     if let Some(frame) = Frame::parse(text) {
-        let module = sources.get(frame.file).and_then(|source| source.module.as_deref());
-        let function = module.and_then(|module| module.definition(frame.function, frame.line));
-        let class = function.and_then(|function| {
-            let (outer, _) = function.qualified_name.rsplit_once('.')?;
-            Some(outer.rsplit('.').next().unwrap_or(outer).to_owned())
-        });
-        return Key::Function {
+        let definition = definitions.of(name);
+        let mut calls: Vec<String> =
+            within.iter().filter_map(|&it| called_name(profile.strings.get(it))).collect();
+        calls.sort_unstable();
+        calls.dedup();
+        calls.truncate(MOST_CALLS);
+        return Key::Function(FunctionKey {
             name: frame.function.to_owned(),
-            class,
             file: frame.file.to_owned(),
             // Generators are recorded with the line where they go on; the definition tells them together.
-            line: function.map_or(frame.line, |function| function.first_line),
-            function: function.zip(module).and_then(|(function, module)| {
-                module.functions().iter().position(|it| std::ptr::eq(it, function))
+            line: definition.map_or(frame.line, |it| it.function().first_line),
+            source: definition.map(function_source),
+            is_generator: definition.is_some_and(|it| {
+                it.function().is_generator && it.function().kind != FunctionKind::GenExpr
             }),
-            is_decorated: function.map(|function| function.first_line != function.def_line),
-            is_generator: false,
-        };
+            calls,
+        });
     }
     if let Some(module) = text.strip_prefix("nn.Module: ") {
-        let class = module.rsplit_once('_').map_or(module, |(class, _)| class);
-        return Key::Module { class: class.to_owned() };
+        return Key::Module { class: module_class(module).to_owned() };
     }
-    Key::Builtin { name: builtin_name(text).to_owned() }
+    let runs = within.iter().find_map(|&it| {
+        let definition = definitions.of(it)?;
+        let is_anonymous = definition.function().name.starts_with('<');
+        is_anonymous.then(|| (definition.file.to_owned(), definition.function))
+    });
+    Key::Builtin { name: builtin_name(text).to_owned(), runs }
+}
+
+fn function_source(definition: Definition<'_>) -> FunctionSource {
+    let function = definition.function();
+    let parent = function.parent.map(|parent| &definition.module.functions()[parent]);
+    FunctionSource {
+        function: definition.function,
+        class: parent.filter(|it| it.kind == FunctionKind::Class).map(|it| it.name.clone()),
+        is_decorated: function.first_line != function.def_line,
+        is_nested: is_nested(definition),
+    }
+}
+
+/// Whether it is a `def` within another function.
+fn is_nested(definition: Definition<'_>) -> bool {
+    let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
+    let function = definition.function();
+    let parent = function.parent.map(|parent| &definition.module.functions()[parent]);
+    is_def(function) && parent.is_some_and(is_def)
+}
+
+/// The name by which whatever is recorded as `text` is called: a function's, a module's class, a built-in's.
+fn called_name(text: &str) -> Option<String> {
+    let name = match (Frame::parse(text), text.strip_prefix("nn.Module: ")) {
+        (Some(frame), _) => frame.function,
+        (None, Some(module)) => module_class(module),
+        (None, None) => builtin_name(text),
+    };
+    (!name.starts_with('<')).then(|| name.to_owned())
+}
+
+/// `Class` of `Class_3`.
+fn module_class(module: &str) -> &str {
+    module.rsplit_once('_').map_or(module, |(class, _)| class)
 }
 
 /// `view` of `<built-in method view of Tensor object at 0x7f…>`, `len` of `<built-in function len>`, `add` of

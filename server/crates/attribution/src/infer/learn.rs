@@ -1,11 +1,10 @@
 //! What the whole recording teaches: which site leads to which callee, and how often a site leaves anything.
 
-use pysource::flow::SiteKind;
 use rustc_hash::FxHashMap;
 
-use super::align::Aligned;
+use super::align::{Aligned, Aligner, NO_SITE};
 use super::keys::KeyId;
-use super::structure::{Code, Sequence, Start};
+use super::structure::Sequence;
 
 /// Cost units in one natural unit of probability: costs are small integers.
 pub(crate) const UNITS: f64 = 4.0;
@@ -16,39 +15,76 @@ const PRIOR_WEIGHT: f64 = 2.0;
 /// Counts of one round.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    /// Events by code, site and key.
-    site_key: FxHashMap<(usize, u32, KeyId), u32>,
-    /// Events by code and site.
-    site: FxHashMap<(usize, u32), u32>,
-    /// Events of call sites by the name that is called and key.
-    callee_key: FxHashMap<(String, KeyId), u32>,
-    callee: FxHashMap<String, u32>,
-    /// Whole frames by code.
-    frames: FxHashMap<usize, u32>,
+    /// By code and site.
+    sites: FxHashMap<(usize, u32), Counts>,
+    /// By what sites say, for all that say the same.
+    shared: FxHashMap<String, Counts>,
+}
+
+/// What was seen at a site.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Events.
+    events: u32,
+    /// Of these, by key.
+    of_key: FxHashMap<KeyId, u32>,
+    /// How often a path left something there.
+    visited: u32,
+    /// How often a path passed over it.
+    passed: u32,
 }
 
 impl Learned {
     /// Counts an alignment for each frame that had it.
     pub(crate) fn add(
         &mut self,
-        code_index: usize,
-        code: &Code,
+        code: usize,
+        aligner: &Aligner<'_>,
         sequence: &Sequence,
         aligned: &Aligned,
     ) {
-        if sequence.start == Start::Entry {
-            *self.frames.entry(code_index).or_default() += sequence.weight;
-        }
+        let weight = sequence.weight;
         for (child, &site) in sequence.children.iter().zip(&aligned.sites) {
-            let Some(at) = code.flow.sites.get(site as usize) else { continue };
-            *self.site_key.entry((code_index, site, child.key)).or_default() += sequence.weight;
-            *self.site.entry((code_index, site)).or_default() += sequence.weight;
-            if let Some(name) = called_name(&at.kind) {
-                *self.callee_key.entry((name.to_owned(), child.key)).or_default() +=
-                    sequence.weight;
-                *self.callee.entry(name.to_owned()).or_default() += sequence.weight;
+            if site != NO_SITE {
+                self.count(code, aligner, site, |counts| {
+                    counts.events += weight;
+                    *counts.of_key.entry(child.key).or_default() += weight;
+                });
             }
         }
+        for &site in &aligned.visited {
+            self.count(code, aligner, site, |counts| counts.visited += weight);
+        }
+        for &site in &aligned.passed {
+            self.count(code, aligner, site, |counts| counts.passed += weight);
+        }
+    }
+
+    fn count(
+        &mut self,
+        code: usize,
+        aligner: &Aligner<'_>,
+        site: u32,
+        count: impl Fn(&mut Counts),
+    ) {
+        count(self.sites.entry((code, site)).or_default());
+        if let Some(shared) = aligner.shared(site) {
+            if !self.shared.contains_key(shared) {
+                self.shared.insert(shared.to_owned(), Counts::default());
+            }
+            self.shared.get_mut(shared).into_iter().for_each(count);
+        }
+    }
+
+    /// What was seen at all sites that say `shared`, then at this one.
+    fn seen<'a>(
+        &'a self,
+        code: usize,
+        site: u32,
+        shared: Option<&str>,
+    ) -> impl Iterator<Item = &'a Counts> {
+        let shared = shared.and_then(|shared| self.shared.get(shared));
+        shared.into_iter().chain(self.sites.get(&(code, site)))
     }
 
     /// The cost of `key` at a site, given what the prior says.
@@ -56,39 +92,28 @@ impl Learned {
         &self,
         code: usize,
         site: u32,
-        kind: &SiteKind,
+        shared: Option<&str>,
         key: KeyId,
         prior: u32,
     ) -> u32 {
-        let mut probability = (-f64::from(prior) / UNITS).exp();
-        if let Some(name) = called_name(kind) {
-            let of_callee = self.callee.get(name).copied().unwrap_or(0);
-            if of_callee > 0 {
-                let of_key = self.callee_key.get(&(name.to_owned(), key)).copied().unwrap_or(0);
-                probability = blend(of_key, of_callee, probability);
-            }
-        }
-        let of_site = self.site.get(&(code, site)).copied().unwrap_or(0);
-        if of_site > 0 {
-            let of_key = self.site_key.get(&(code, site, key)).copied().unwrap_or(0);
-            probability = blend(of_key, of_site, probability);
-        }
-        cost(probability)
+        let seen = self.seen(code, site, shared);
+        cost(seen.fold(probability(prior), |prior, counts| {
+            blend(counts.of_key.get(&key).copied().unwrap_or(0), counts.events, prior)
+        }))
     }
 
     /// The cost of a site that leaves nothing, given what the prior says.
-    pub(crate) fn silence(&self, code: usize, site: u32, prior: u16) -> u16 {
-        let frames = self.frames.get(&code).copied().unwrap_or(0);
-        if frames < 2 {
-            return prior;
-        }
-        let events = f64::from(self.site.get(&(code, site)).copied().unwrap_or(0));
-        let frames = f64::from(frames);
-        let silent = (1.0 - events / frames).max(0.0);
-        let prior_silent = (-f64::from(prior) / UNITS).exp();
-        let probability = (silent * frames + PRIOR_WEIGHT * prior_silent) / (frames + PRIOR_WEIGHT);
+    pub(crate) fn silence(&self, code: usize, site: u32, shared: Option<&str>, prior: u16) -> u16 {
+        let seen = self.seen(code, site, shared);
+        let probability = seen.fold(probability(u32::from(prior)), |prior, counts| {
+            blend(counts.passed, counts.visited + counts.passed, prior)
+        });
         u16::try_from(cost(probability)).unwrap_or(u16::MAX)
     }
+}
+
+fn probability(cost: u32) -> f64 {
+    (-f64::from(cost) / UNITS).exp()
 }
 
 fn blend(count: u32, of: u32, prior: f64) -> f64 {
@@ -99,12 +124,4 @@ fn cost(probability: f64) -> u32 {
     // At most 60 units, so the conversion is exact enough and never out of range.
     let units = (-probability.max(3e-7).ln() * UNITS).round();
     if units <= 0.0 { 0 } else { units as u32 }
-}
-
-/// The last name of what a call site calls.
-pub(crate) fn called_name(kind: &SiteKind) -> Option<&str> {
-    match kind {
-        SiteKind::Call { callee, .. } => callee.name(),
-        _ => None,
-    }
 }

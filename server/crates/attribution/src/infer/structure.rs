@@ -3,32 +3,29 @@
 use std::sync::Arc;
 
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
+use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::align::Aligned;
+use super::definitions::{Definition, Definitions, Start};
 use super::keys::{KeyId, Keys};
 use crate::Sources;
-use crate::names::{Frame, Names};
+use crate::names::Names;
 use crate::stacks::{FileId, LineId, Lines};
 
 /// A function whose frames were recorded and whose source is at hand.
 pub(crate) struct Code {
     pub(crate) file: FileId,
+    /// The file as recorded.
+    pub(crate) recorded: String,
     pub(crate) flow: Flow,
     /// The text of the file.
     pub(crate) text: Arc<str>,
+    /// What the text says.
+    pub(crate) module: Arc<Module>,
     pub(crate) sequences: Vec<Sequence>,
     index: FxHashMap<(Start, Vec<Child>), usize>,
-}
-
-/// Where a frame's path begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Start {
-    /// At the function's beginning.
-    Entry,
-    /// Anywhere from this line on: the frame was open when recording began, or is a generator that goes on.
-    Within(u32),
 }
 
 /// A child as the aligner sees it.
@@ -65,25 +62,33 @@ impl Structure {
         order: &[HostEventId],
     ) -> Self {
         let children = Children::new(profile, order);
-        let mut structure =
-            Self { codes: Vec::new(), keys: Keys::default(), python: Python::of(profile) };
-        let mut codes = CodeTable::new(profile, sources);
+        let mut definitions = Definitions::new(profile, sources);
+        let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
+        let mut structure = Self { codes, keys: Keys::default(), python: Python::of(profile) };
         let host = &profile.host;
         let mut resumed = FxHashSet::default();
         for (parent, events) in children.of_frames() {
             let name = host.name[parent.index()];
-            let Some((code, start)) = codes.code(name, names, lines, &mut structure.codes) else {
-                continue;
-            };
+            let Some(&(code, start)) = code_of.get(&name) else { continue };
             let mut row = Vec::with_capacity(events.len());
             for &event in events {
-                let kind = host.kind[event.index()];
-                let key = structure.keys.key(profile, sources, kind, host.name[event.index()]);
-                if kind == HostKind::Python && codes.is_resumed(host.name[event.index()]) {
-                    resumed.insert(key);
+                let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
+                let mut within = Vec::new();
+                if Keys::looks_within(profile, &mut definitions, kind, name) {
+                    let below = children
+                        .of(event)
+                        .iter()
+                        .filter(|it| host.kind[it.index()] == HostKind::Python);
+                    within.extend(below.map(|it| host.name[it.index()]));
+                    within.sort_unstable();
+                    within.dedup();
                 }
+                let key = structure.keys.key(profile, &mut definitions, kind, name, within);
                 let exact = match kind {
                     HostKind::Python => {
+                        if definitions.of(name).is_some_and(|it| it.is_resumed()) {
+                            resumed.insert(key);
+                        }
                         let caller = host.python.caller[host.detail[event.index()] as usize];
                         names.caller(caller, lines).map_or(0, |line| lines.number(line))
                     }
@@ -164,103 +169,55 @@ impl Python {
     }
 }
 
-/// Finds the code of a frame by its name, and reads the flow of each function once.
-struct CodeTable<'a> {
+/// The functions whose frames have children, and which of them the frames of a name are of. Each file is read once.
+fn codes<'a>(
     profile: &'a Profile,
-    sources: &'a Sources,
-    by_name: FxHashMap<StrId, Option<(usize, Start)>>,
-    by_function: FxHashMap<(String, usize), usize>,
-    resumed: FxHashMap<StrId, bool>,
-}
-
-impl<'a> CodeTable<'a> {
-    fn new(profile: &'a Profile, sources: &'a Sources) -> Self {
-        Self {
-            profile,
-            sources,
-            by_name: FxHashMap::default(),
-            by_function: FxHashMap::default(),
-            resumed: FxHashMap::default(),
+    definitions: &mut Definitions<'a>,
+    children: &Children,
+    names: &mut Names<'_>,
+    lines: &mut Lines,
+) -> (Vec<Code>, FxHashMap<StrId, (usize, Start)>) {
+    let mut of_name: FxHashMap<StrId, (usize, Start)> = FxHashMap::default();
+    let mut of_function: FxHashMap<(&str, usize), usize> = FxHashMap::default();
+    let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+    let mut wanted: Vec<Definition<'_>> = Vec::new();
+    for (parent, _) in children.of_frames() {
+        let name = profile.host.name[parent.index()];
+        if of_name.contains_key(&name) {
+            continue;
         }
+        let Some(definition) = definitions.of(name) else { continue };
+        let code =
+            *of_function.entry((definition.file, definition.function)).or_insert_with(|| {
+                of_file.entry(definition.file).or_default().push(wanted.len());
+                wanted.push(definition);
+                wanted.len() - 1
+            });
+        of_name.insert(name, (code, definition.start));
     }
-
-    fn code(
-        &mut self,
-        name: StrId,
-        names: &mut Names<'_>,
-        lines: &mut Lines,
-        codes: &mut Vec<Code>,
-    ) -> Option<(usize, Start)> {
-        if let Some(&known) = self.by_name.get(&name) {
-            return known;
-        }
-        let found = self.find(name, names, lines, codes);
-        self.by_name.insert(name, found);
-        found
-    }
-
-    /// Whether a frame called `name` begins elsewhere than its definition, as those of resumed generators do.
-    fn is_resumed(&mut self, name: StrId) -> bool {
-        if let Some(&known) = self.resumed.get(&name) {
-            return known;
-        }
-        let frame = Frame::parse(self.profile.strings.get(name));
-        let definition = frame.and_then(|frame| {
-            let module = self.sources.get(frame.file)?.module.as_deref()?;
-            module.definition(frame.function, frame.line).map(|function| (frame, function))
-        });
-        let is_resumed = definition.is_some_and(|(frame, function)| {
-            frame.function != "<module>"
-                && ![function.first_line, function.def_line].contains(&frame.line)
-        });
-        self.resumed.insert(name, is_resumed);
-        is_resumed
-    }
-
-    fn find(
-        &mut self,
-        name: StrId,
-        names: &mut Names<'_>,
-        lines: &mut Lines,
-        codes: &mut Vec<Code>,
-    ) -> Option<(usize, Start)> {
-        let text = self.profile.strings.get(name);
-        let (file, function, start) = match Frame::parse(text) {
-            Some(frame) => {
-                let module = self.sources.get(frame.file)?.module.as_deref()?;
-                let function = module.definition(frame.function, frame.line)?;
-                let is_definition = [function.first_line, function.def_line].contains(&frame.line);
-                let is_module = frame.function == "<module>";
-                let start = if is_definition && !is_module {
-                    Start::Entry
-                } else {
-                    Start::Within(frame.line)
-                };
-                let index = module.functions().iter().position(|it| std::ptr::eq(it, function))?;
-                (frame.file, index, start)
-            }
-            // The frame of `Module.__call__` is recorded as `nn.Module: …`, without file and line.
-            None if text.starts_with("nn.Module: ") => {
-                let file = "torch/nn/modules/module.py";
-                let module = self.sources.get(file)?.module.as_deref()?;
-                let call =
-                    module.named("_wrapped_call_impl").chain(module.named("_call_impl")).next()?;
-                let index = module.functions().iter().position(|it| std::ptr::eq(it, call))?;
-                (file, index, Start::Entry)
-            }
-            None => return None,
+    let mut found: Vec<Option<Code>> = wanted.iter().map(|_| None).collect();
+    for (file, rows) in of_file {
+        let Some((text, module)) =
+            wanted[rows[0]].source.text.clone().zip(wanted[rows[0]].source.module.clone())
+        else {
+            continue;
         };
-        let by_function = (file.to_owned(), function);
-        if let Some(&code) = self.by_function.get(&by_function) {
-            return Some((code, start));
+        let functions: Vec<usize> = rows.iter().map(|&row| wanted[row].function).collect();
+        let id = names.file(file, lines);
+        for (&row, flow) in rows.iter().zip(flows(&text, &functions)) {
+            found[row] = Some(Code {
+                file: id,
+                recorded: file.to_owned(),
+                flow,
+                text: text.clone(),
+                module: module.clone(),
+                sequences: Vec::new(),
+                index: FxHashMap::default(),
+            });
         }
-        let text = self.sources.get(file)?.text.clone()?;
-        let flow = flows(&text, &[function]).into_iter().next()?;
-        let file = names.file(file, lines);
-        codes.push(Code { file, flow, text, sequences: Vec::new(), index: FxHashMap::default() });
-        self.by_function.insert(by_function, codes.len() - 1);
-        Some((codes.len() - 1, start))
     }
+    // A definition has a text, so that each of them is found.
+    (found.into_iter().flatten().collect(), of_name)
 }
 
 /// Parents by `Python parent id`, in recordings with times in microseconds (up to torch 2.2): there a call may last no
@@ -287,6 +244,8 @@ impl ParentIds {
 
 /// The children of each Python event: Python calls and outermost operators, in order.
 struct Children {
+    /// Which run of `runs` holds the children of an event; `u32::MAX` without children.
+    run_of: Vec<u32>,
     /// Events sorted by parent, then in order.
     events: Vec<HostEventId>,
     /// The parent of each run of `events`, with the end of the run.
@@ -336,7 +295,20 @@ impl Children {
                 None => runs.push((parents[rank as usize], at + 1)),
             }
         }
-        Self { events: pairs.into_iter().map(|(_, id)| id).collect(), runs }
+        let events = pairs.into_iter().map(|(_, id)| id).collect();
+        Self { run_of: rank_of_parent, events, runs }
+    }
+
+    /// The children of an event.
+    fn of(&self, event: HostEventId) -> &[HostEventId] {
+        let Some(&(_, end)) = self.runs.get(self.run_of[event.index()] as usize) else {
+            return &[];
+        };
+        let from = match self.run_of[event.index()] as usize {
+            0 => 0,
+            run => self.runs[run - 1].1,
+        };
+        &self.events[from..end]
     }
 
     fn of_frames(&self) -> impl Iterator<Item = (HostEventId, &[HostEventId])> {

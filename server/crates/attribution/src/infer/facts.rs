@@ -1,0 +1,338 @@
+//! What the text around a site tells about what it can leave: what a name is bound to, what an attribute holds, what
+//! stands between brackets.
+
+use pysource::flow::{Binding, Callee, Flow, SiteKind};
+use pysource::{Function, FunctionKind, Module, Value};
+
+use super::structure::Code;
+
+/// A site, with what the text tells beyond its kind.
+pub(crate) struct Expression<'a> {
+    pub(crate) kind: &'a SiteKind,
+    pub(crate) text: &'a str,
+    /// What a call can mean.
+    pub(crate) target: Target<'a>,
+    /// What an attribute of `self` can hold.
+    pub(crate) attribute: Held,
+    /// The generator expression that is made just before and that this site is the first to take elements from.
+    pub(crate) takes: Option<usize>,
+    /// What the brackets of a subscript hold.
+    pub(crate) subscript: Subscript,
+    /// What is learned for all sites together that say the same: the dotted callee, the attribute with its class.
+    pub(crate) shared: Option<String>,
+}
+
+/// What a call can mean.
+#[derive(Debug, Default)]
+pub(crate) struct Target<'a> {
+    /// The names of functions that it may call, the written one first.
+    pub(crate) names: Vec<&'a str>,
+    /// The names whose calls may have made what it calls: classes, mostly.
+    pub(crate) makers: Vec<&'a str>,
+    /// Whether it calls a class.
+    pub(crate) is_class: bool,
+    /// Whether it calls a function that has a decorator.
+    pub(crate) is_decorated: bool,
+    /// How far what is called is known.
+    pub(crate) certainty: Certainty,
+}
+
+/// How far it is known what a call means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Certainty {
+    /// Whatever a variable, or the result of another call, happens to be.
+    #[default]
+    Anything,
+    /// A method of an object that is not known.
+    Method,
+    /// An attribute of `self` whose values the text tells, if not all.
+    Attribute,
+    /// Something imported, or of an imported module.
+    Imported,
+    /// A function or class of the same text.
+    Defined,
+    /// A built-in.
+    Builtin,
+}
+
+/// What an attribute of `self` can hold, as far as the text tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It is not one of `self`.
+    #[default]
+    NotOfSelf,
+    /// The text does not say.
+    Unknown,
+    /// A number, a string or the like: found without `__getattr__`.
+    Plain,
+    /// A parameter, buffer or module: `nn.Module.__getattr__` finds it.
+    Registered,
+    /// A method, or a property if it is decorated.
+    Method { is_decorated: bool },
+}
+
+/// The sites of a function with what the text tells.
+pub(crate) fn expressions(code: &Code) -> Vec<Expression<'_>> {
+    let class = Class::of(code);
+    let flow = &code.flow;
+    let sites = flow.sites.iter().enumerate();
+    sites
+        .map(|(at, site)| {
+            let range = site.text.start as usize..site.text.end as usize;
+            let text = code.text.get(range).unwrap_or("");
+            let subscript = match site.kind {
+                SiteKind::Subscript { .. } => Subscript::parse(text),
+                _ => Subscript::default(),
+            };
+            let (mut target, mut attribute, mut shared) =
+                (Target::default(), Held::NotOfSelf, None);
+            match &site.kind {
+                SiteKind::Call { callee, .. } => {
+                    target = Target::of(callee, &class);
+                    shared = callee.name().map(|_| callee.path.join("."));
+                }
+                SiteKind::Attribute { name, .. } if text.starts_with("self.") => {
+                    attribute = class.held(name);
+                    shared = Some(format!("{}:{}.{name}", code.recorded, class.name()));
+                }
+                _ => {}
+            }
+            let takes = taken(flow, at);
+            Expression { kind: &site.kind, text, target, attribute, takes, subscript, shared }
+        })
+        .collect()
+}
+
+/// The generator expression made just before the site at `at`, in the same function.
+fn taken(flow: &Flow, at: usize) -> Option<usize> {
+    let before = flow.sites[..at].iter().rev().take(3);
+    before.filter(|it| it.inlined == flow.sites[at].inlined).find_map(|it| match it.kind {
+        SiteKind::Generator { function } => Some(function),
+        _ => None,
+    })
+}
+
+impl<'a> Target<'a> {
+    fn of(callee: &'a Callee, class: &Class<'a>) -> Self {
+        let mut target = Self::default();
+        target.names.extend(callee.name());
+        match (callee.path.len(), &callee.binding) {
+            _ if callee.name().is_none() => {}
+            (1, Binding::Variable { values, .. }) => target.add_values(values),
+            (1, &Binding::Defined { function }) => {
+                target.certainty = Certainty::Defined;
+                if let Some(function) = class.module.functions().get(function) {
+                    target.is_class = function.kind == FunctionKind::Class;
+                    target.is_decorated = function.first_line != function.def_line;
+                }
+            }
+            (1, Binding::Imported { name }) => {
+                target.certainty = Certainty::Imported;
+                target.names.push(name);
+                target.is_class = is_class_name(name);
+            }
+            (1, Binding::Builtin) => target.certainty = Certainty::Builtin,
+            (2, _) if callee.path[0] == "self" && !callee.is_super => {
+                target.certainty = Certainty::Method;
+                let name = callee.path[1].as_str();
+                match class.held(name) {
+                    Held::Method { is_decorated } => {
+                        target.certainty = Certainty::Defined;
+                        target.is_decorated = is_decorated;
+                    }
+                    Held::NotOfSelf | Held::Unknown => {}
+                    Held::Plain | Held::Registered => target.certainty = Certainty::Attribute,
+                }
+                for value in class.values_of(name) {
+                    target.add_value(value);
+                }
+            }
+            (_, Binding::Imported { .. })
+                if !callee.path.iter().any(|it| it == "()" || it == "[]") =>
+            {
+                target.certainty = Certainty::Imported;
+                target.is_class = callee.name().is_some_and(is_class_name);
+            }
+            _ => target.certainty = Certainty::Method,
+        }
+        target
+    }
+
+    fn add_values(&mut self, values: &'a [Value]) {
+        values.iter().for_each(|value| self.add_value(value));
+    }
+
+    fn add_value(&mut self, value: &'a Value) {
+        match value {
+            Value::Named(name) => self.names.push(name),
+            Value::Made(name) => self.makers.push(name),
+            Value::Plain | Value::Unknown => {}
+        }
+    }
+
+    /// Whether it may call a function of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+}
+
+/// Whether a name is written like a class's.
+pub(crate) fn is_class_name(name: &str) -> bool {
+    name.trim_start_matches('_').starts_with(char::is_uppercase)
+}
+
+/// The class that a method belongs to, with those of its bases that stand in the same file, nearest first.
+struct Class<'a> {
+    module: &'a Module,
+    line: Vec<&'a pysource::Class>,
+}
+
+impl<'a> Class<'a> {
+    fn of(code: &'a Code) -> Self {
+        let module: &Module = &code.module;
+        let functions = module.functions();
+        let mut at = Some(code.flow.function);
+        while let Some(function) = at.filter(|&at| functions[at].kind != FunctionKind::Class) {
+            at = functions[function].parent;
+        }
+        let mut line: Vec<&pysource::Class> = Vec::new();
+        let mut open: Vec<usize> = at.into_iter().collect();
+        while let Some(function) = open.pop() {
+            let Some(class) = module.classes().iter().find(|it| it.function == function) else {
+                continue;
+            };
+            if line.iter().any(|it| it.function == function) {
+                continue;
+            }
+            line.push(class);
+            for base in class.bases.iter().rev() {
+                let is_base = |it: &&pysource::Class| functions[it.function].name == *base;
+                open.extend(module.classes().iter().find(is_base).map(|it| it.function));
+            }
+        }
+        Self { module, line }
+    }
+
+    fn name(&self) -> &'a str {
+        self.line
+            .first()
+            .map_or("", |class| &self.module.functions()[class.function].qualified_name)
+    }
+
+    fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a Value> {
+        self.line.iter().flat_map(move |class| class.values_of(attribute))
+    }
+
+    /// What the attribute `name` of `self` can hold.
+    fn held(&self, name: &str) -> Held {
+        let is_method = |class: &&pysource::Class, it: &&Function| {
+            it.parent == Some(class.function) && it.name == name && it.kind != FunctionKind::Class
+        };
+        for class in &self.line {
+            let method = self.module.functions().iter().find(|it| is_method(&class, it));
+            if let Some(method) = method {
+                return Held::Method { is_decorated: method.first_line != method.def_line };
+            }
+        }
+        let mut held = Held::Unknown;
+        for value in self.values_of(name) {
+            match value {
+                Value::Made(maker) if is_registered(maker) => return Held::Registered,
+                Value::Plain => held = Held::Plain,
+                _ => {}
+            }
+        }
+        held
+    }
+}
+
+/// Whether what a call of `maker` made, assigned to an attribute of a module, becomes one of its parameters, buffers or
+/// modules.
+fn is_registered(maker: &str) -> bool {
+    maker.starts_with("register_") || maker == "add_module" || is_class_name(maker)
+}
+
+/// What the brackets of a subscript hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Subscript {
+    /// Slices that are not all of a dimension.
+    pub(crate) n_slices: u32,
+    /// `None`s.
+    pub(crate) n_new: u32,
+    /// Numbers, masks, index tensors.
+    pub(crate) n_indices: u32,
+    /// Whether it is a size or another plain sequence, whatever stands in the brackets.
+    pub(crate) is_plain: bool,
+    /// Whether a number or string stands there.
+    pub(crate) is_literal: bool,
+}
+
+impl Subscript {
+    fn parse(text: &str) -> Self {
+        let Some((base, inside)) = split_subscript(text) else { return Self::default() };
+        let is_plain = [".shape", ".size()", ".stride()", "args", "kwargs", "__dict__"]
+            .iter()
+            .any(|it| base.ends_with(it));
+        let is_literal = is_literal(inside);
+        let mut subscript = Self { is_plain, is_literal, ..Self::default() };
+        for part in top_level_parts(inside) {
+            match part.trim() {
+                "" | ":" | "..." | "::" => {}
+                "None" => subscript.n_new += 1,
+                part if top_level_colon(part) => subscript.n_slices += 1,
+                _ => subscript.n_indices += 1,
+            }
+        }
+        subscript
+    }
+
+    /// How many operators reading it runs at most, if it is a tensor's.
+    pub(crate) fn n_operators(self) -> u32 {
+        self.n_slices + self.n_new + self.n_indices
+    }
+}
+
+/// Whether an expression is a number or a string by the look of it.
+pub(crate) fn is_literal(text: &str) -> bool {
+    let text = text.trim();
+    let is_number = || !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    let is_string = |quote: char| {
+        let inner = text.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
+        inner.is_some_and(|it| !it.contains(quote))
+    };
+    is_number() || is_string('"') || is_string('\'')
+}
+
+/// The value and the inside of the last brackets of `a[i]`.
+fn split_subscript(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_suffix(']')?;
+    let mut depth = 0;
+    for (at, byte) in inner.bytes().enumerate().rev() {
+        match byte {
+            b']' | b')' | b'}' => depth += 1,
+            b'[' if depth == 0 => return Some((&inner[..at], &inner[at + 1..])),
+            b'[' | b'(' | b'{' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parts between commas that are in no brackets.
+fn top_level_parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |it: char| {
+        depth +=
+            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
+        it == ',' && depth == 0
+    })
+}
+
+fn top_level_colon(text: &str) -> bool {
+    let mut depth = 0;
+    text.chars().any(|it| {
+        depth +=
+            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
+        it == ':' && depth == 0
+    })
+}
