@@ -1,0 +1,146 @@
+/** The Line Details view: all that is known of the line that the cursor is on. */
+
+import * as vscode from 'vscode';
+
+import type { Details } from './api';
+import { detailsHtml, emptyHtml } from './detailsHtml';
+import { reveal } from './reveal';
+import type { Session } from './session';
+
+const AFTER_MOVE_MS = 120;
+const VIEW = 'perfline.detailsView';
+
+/** What the webview tells. */
+type Message = { kind: 'ready' } | { kind: 'reveal'; index: number };
+
+export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposable {
+  private view: vscode.WebviewView | undefined;
+  private shown: Details | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly session: Session,
+    private readonly extensionUri: vscode.Uri,
+  ) {
+    this.subscriptions = [
+      vscode.window.registerWebviewViewProvider(VIEW, this),
+      session.onDidChange(() => this.updateSoon()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.updateSoon()),
+      vscode.window.onDidChangeTextEditorSelection(() => this.updateSoon()),
+      vscode.workspace.onDidChangeTextDocument(() => this.updateSoon()),
+    ];
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.view = view;
+    const folder = vscode.Uri.joinPath(this.extensionUri, 'webview');
+    view.webview.options = { enableScripts: true, localResourceRoots: [folder] };
+    view.webview.onDidReceiveMessage((message: Message) => {
+      if (message.kind === 'ready') {
+        void this.update();
+      } else {
+        const place = revealed(this.shown)[message.index];
+        if (place !== undefined) {
+          void reveal(place);
+        }
+      }
+    });
+    view.onDidChangeVisibility(() => this.updateSoon());
+    view.onDidDispose(() => {
+      this.view = undefined;
+    });
+    const uri = (name: string) => view.webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
+    view.webview.html = shell(view.webview.cspSource, uri('details.css'), uri('details.js'));
+  }
+
+  /** Opens the view; the focus stays in the editor. */
+  async show(): Promise<void> {
+    if (this.view === undefined) {
+      // A view that was never open can only be opened with focus.
+      const editor = vscode.window.activeTextEditor;
+      await vscode.commands.executeCommand(`${VIEW}.focus`);
+      if (editor !== undefined) {
+        await vscode.window.showTextDocument(editor.document, { viewColumn: editor.viewColumn ?? vscode.ViewColumn.Active });
+      }
+    } else {
+      this.view.show(true);
+    }
+    await this.update();
+  }
+
+  async copy(): Promise<void> {
+    const details = await this.fetch();
+    if (details !== undefined) {
+      await vscode.env.clipboard.writeText(details.markdown);
+      vscode.window.setStatusBarMessage(vscode.l10n.t('Copied the details of line {0}.', details.place.line ?? details.place.recordedLine), 3000);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  private updateSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.update(), AFTER_MOVE_MS);
+  }
+
+  private async update(): Promise<void> {
+    const { view } = this;
+    if (view === undefined || !view.visible) {
+      return;
+    }
+    // The details stay while another kind of file, or a list, has the focus.
+    const hasLine = pythonEditor() !== undefined;
+    if (!hasLine && this.shown !== undefined && this.session.status?.loaded === true) {
+      return;
+    }
+    this.shown = await this.fetch();
+    const html = this.shown === undefined ? emptyHtml(this.whyEmpty()) : detailsHtml(this.shown);
+    void view.webview.postMessage({ html });
+  }
+
+  private whyEmpty(): string {
+    if (this.session.status?.loaded !== true) {
+      return vscode.l10n.t('No recording is loaded.');
+    }
+    const editor = pythonEditor();
+    return editor === undefined
+      ? vscode.l10n.t('Put the cursor on a line of Python to see what it costs.')
+      : vscode.l10n.t('Nothing was recorded on line {0}.', editor.selection.active.line + 1);
+  }
+
+  private async fetch(): Promise<Details | undefined> {
+    const editor = pythonEditor();
+    if (editor === undefined || this.session.status?.loaded !== true) {
+      return undefined;
+    }
+    const uri = editor.document.uri.toString();
+    return this.session.server.ask<Details>('perfline.details', { uri, line: editor.selection.active.line + 1 });
+  }
+}
+
+function pythonEditor(): vscode.TextEditor | undefined {
+  const editor = vscode.window.activeTextEditor;
+  return editor?.document.languageId === 'python' ? editor : undefined;
+}
+
+/** The places that can be clicked, in the order in which `detailsHtml` numbers them. */
+function revealed(details: Details | undefined) {
+  return details === undefined ? [] : [...details.callers, ...details.waits];
+}
+
+function shell(source: string, style: string, script: string): string {
+  const policy = `default-src 'none'; style-src ${source}; script-src ${source};`;
+  return `<!DOCTYPE html>
+<html lang="${vscode.env.language}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<link rel="stylesheet" href="${style}">
+</head>
+<body><main></main><script src="${script}"></script></body>
+</html>`;
+}

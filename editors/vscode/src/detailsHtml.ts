@@ -1,0 +1,188 @@
+/** What the Line Details view says, as HTML without script and without style attributes: its policy allows neither. */
+
+import * as vscode from 'vscode';
+
+import type { Details, Kernel, Place } from './api';
+import { percentText, valueText } from './format';
+import { evidenceMeaning, metricName, stepName } from './wording';
+
+export function emptyHtml(text: string): string {
+  return `<p class="empty">${escape(text)}</p>`;
+}
+
+export function detailsHtml(details: Details): string {
+  const { callers, waits } = details;
+  return [
+    header(details),
+    '<div class="columns">',
+    `<section>${numbers(details)}${steps(details)}</section>`,
+    '<section class="wide">',
+    kernels(details.kernels),
+    operators(details),
+    places(vscode.l10n.t('Called from'), callers, 0, (it) => percentText(it.share)),
+    callees(details),
+    places(vscode.l10n.t('Waits for kernels of'), waits, callers.length),
+    allocations(details),
+    '</section>',
+    '</div>',
+  ].join('\n');
+}
+
+function header({ place, view }: Details): string {
+  const badges = [badge(place.evidence, evidenceName(place), evidenceMeaning(place.evidence))];
+  if (place.stale) {
+    badges.push(badge('stale', vscode.l10n.t('≈ changed since'), vscode.l10n.t('The line was changed since the recording.')));
+  }
+  const code = (place.source ?? '').trim();
+  return `<header>
+<span class="place">${escape(place.file)}:${place.line ?? place.recordedLine}</span>
+<span class="function">${escape(place.function)}</span>
+${badges.join('\n')}
+<span class="view">${escape(`${metricName(view.effectiveMetric)} · ${stepName(view.step, view.steps)}`)}</span>
+${code === '' ? '' : `<pre>${escape(code)}</pre>`}
+</header>`;
+}
+
+function badge(kind: string, text: string, title: string): string {
+  return `<span class="badge ${kind}" title="${escape(title)}">${escape(text)}</span>`;
+}
+
+function evidenceName({ evidence }: Place): string {
+  switch (evidence) {
+    case 'exact':
+      return vscode.l10n.t('exact');
+    case 'inferred':
+      return vscode.l10n.t('~ inferred');
+    case 'function':
+      return vscode.l10n.t('fn: line not known');
+  }
+}
+
+function numbers({ numbers }: Details): string {
+  const rows = numbers
+    .filter((it) => it.value !== 0)
+    .map((it) => {
+      const share = it.share === null ? '' : percentText(it.share);
+      return `<tr><th scope="row">${escape(it.label)}</th><td>${escape(it.text)}</td><td class="share">${share}</td><td>${shareBar(it.share)}</td></tr>`;
+    });
+  return rows.length === 0 ? '' : `<table class="numbers"><tbody>${rows.join('')}</tbody></table>`;
+}
+
+function shareBar(share: number | null): string {
+  if (share === null) {
+    return '';
+  }
+  const width = Math.round(Math.min(1, Math.max(0, share)) * 60);
+  return `<svg class="bar" width="60" height="8" aria-hidden="true"><rect class="track" width="60" height="8"/><rect class="value" width="${width}" height="8"/></svg>`;
+}
+
+/** One bar for each step. */
+function steps({ steps, view }: Details): string {
+  if (steps.length < 2) {
+    return '';
+  }
+  const most = Math.max(...steps.map((it) => it.value), 1);
+  const width = Math.max(2, Math.min(24, Math.floor(240 / steps.length)));
+  const height = 40;
+  const bars = steps.map((it, index) => {
+    const size = Math.max(1, Math.round((it.value / most) * height));
+    const shown = view.step === it.step ? ' shown' : '';
+    const title = `<title>${escape(`${vscode.l10n.t('Step {0}', it.step)}: ${it.text}`)}</title>`;
+    const gap = width > 3 ? 2 : 0;
+    return `<rect class="value${shown}" x="${index * width}" y="${height - size}" width="${width - gap}" height="${size}">${title}</rect>`;
+  });
+  const label = `${vscode.l10n.t('By step')} · ${metricName(view.effectiveMetric)}`;
+  const extremes = `${valueText(Math.min(...steps.map((it) => it.value)), view.effectiveMetric)} – ${valueText(most, view.effectiveMetric)}`;
+  return `<h2>${escape(label)}</h2>
+<svg class="steps" width="${steps.length * width}" height="${height}" role="img" aria-label="${escape(`${label}: ${extremes}`)}">${bars.join('')}</svg>
+<p class="note">${escape(extremes)}</p>`;
+}
+
+function kernels(kernels: Kernel[]): string {
+  const head = [
+    vscode.l10n.t('Kernel'),
+    vscode.l10n.t('Calls'),
+    vscode.l10n.t('Total'),
+    vscode.l10n.t('Mean'),
+    vscode.l10n.t('Max'),
+    vscode.l10n.t('Grid × block'),
+    vscode.l10n.t('Occupancy'),
+    vscode.l10n.t('Streams'),
+  ];
+  const time = (ns: number) => valueText(ns, 'cuda');
+  const rows = kernels.map((it) => [
+    named(it.shortName, it.name),
+    count(it.calls),
+    time(it.total),
+    time(it.mean),
+    time(it.max),
+    it.grid && it.block ? `${it.grid.join('·')} × ${it.block.join('·')}` : '',
+    it.occupancy == null ? '' : percentText(it.occupancy),
+    it.streams.join(', '),
+  ]);
+  return table(head, rows);
+}
+
+function operators({ operators }: Details): string {
+  const head = [vscode.l10n.t('Operator'), vscode.l10n.t('Calls'), vscode.l10n.t('CPU'), vscode.l10n.t('GPU')];
+  const rows = operators.map((it) => [named(it.name), count(it.calls), valueText(it.cpu, 'cpu'), valueText(it.cuda, 'cuda')]);
+  return table(head, rows);
+}
+
+function callees({ callees }: Details): string {
+  const head = [vscode.l10n.t('Calls'), vscode.l10n.t('Times'), vscode.l10n.t('Total'), vscode.l10n.t('Share')];
+  const rows = callees.map((it) => [named(it.name), count(it.calls), escape(it.text), percentText(it.share)]);
+  return table(head, rows);
+}
+
+function allocations({ allocations }: Details): string {
+  const head = [
+    vscode.l10n.t('Memory'),
+    vscode.l10n.t('Allocations'),
+    vscode.l10n.t('Allocated'),
+    vscode.l10n.t('At the peak'),
+    vscode.l10n.t('At the end'),
+  ];
+  const size = (bytes: number) => valueText(bytes, 'memory');
+  const rows = allocations.map((it) => [named(it.memory), count(it.allocs), size(it.alloc), size(it.peak), size(it.live)]);
+  return table(head, rows);
+}
+
+/** Places to go to: the script tells the extension the number of the one that was clicked. */
+function places<T extends Place & { text: string }>(
+  title: string,
+  places: T[],
+  first: number,
+  share: (it: T) => string = () => '',
+): string {
+  const rows = places.map((it, index) => {
+    const place = `${it.file}:${it.line ?? it.recordedLine}`;
+    const link = it.uri == null ? escape(place) : `<a href="#" data-index="${first + index}">${escape(place)}</a>`;
+    const code = (it.source ?? '').trim();
+    return [`${link} <span class="code">${escape(code === '' ? it.function : code)}</span>`, escape(it.text), share(it)];
+  });
+  return table([title, '', ''], rows);
+}
+
+/** A table whose first column is text and whose others are numbers; nothing without rows. Cells are HTML. */
+function table(head: string[], rows: string[][]): string {
+  if (rows.length === 0) {
+    return '';
+  }
+  const heads = head.map((it) => `<th scope="col">${escape(it)}</th>`).join('');
+  const body = rows.map((cells) => `<tr>${cells.map((it) => `<td>${it}</td>`).join('')}</tr>`).join('');
+  return `<table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table>`;
+}
+
+function named(short: string, long = short): string {
+  return `<span class="name" title="${escape(long)}">${escape(short)}</span>`;
+}
+
+function count(n: number): string {
+  return escape(String(Number(n.toPrecision(3))));
+}
+
+export function escape(text: string): string {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+  return text.replace(/[&<>"']/g, (it) => entities[it] ?? it);
+}

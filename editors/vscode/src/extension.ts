@@ -1,0 +1,76 @@
+/** Perfline for VS Code: what the language server protocol cannot carry. Everything else comes from the server. */
+
+import * as vscode from 'vscode';
+
+import type { Place } from './api';
+import { DetailsView } from './details';
+import { HeatDecorations } from './heat';
+import { HotLinesView } from './hotLines';
+import { goToHotLine } from './navigate';
+import { Recordings } from './recordings';
+import { reveal } from './reveal';
+import { openSample, welcome } from './sample';
+import { Server } from './server';
+import { Session } from './session';
+import { StatusItems } from './statusBar';
+import { ViewChooser } from './view';
+
+let running: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel('Perfline', { log: true });
+  const server = new Server(context, log);
+  running = server;
+  const session = new Session(server);
+  const recordings = new Recordings(session, context.workspaceState);
+  const view = new ViewChooser(session);
+  const heat = new HeatDecorations(session);
+  const hot = new HotLinesView(session);
+  const details = new DetailsView(session, context.extensionUri);
+  server.onLens = ([args]) => hot.pick(args as object);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details);
+
+  const commands: Record<string, (...args: never[]) => unknown> = {
+    loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
+    loadNewest: () => recordings.loadNewest(),
+    loadRecent: () => recordings.loadRecent(),
+    unloadRecording: () => recordings.unload(),
+    chooseView: () => view.choose(),
+    chooseMetric: () => view.choose('metric'),
+    chooseStep: () => view.choose('step'),
+    chooseRank: () => view.choose('rank'),
+    toggleCharge: () => view.toggleCharge(),
+    toggleHeat: () => heat.toggle(),
+    nextHotLine: () => goToHotLine(session, 'next'),
+    previousHotLine: () => goToHotLine(session, 'previous'),
+    goToHotLine: () => hot.pick(),
+    sortHotLines: () => hot.sort(),
+    showLibraryLines: () => hot.setOwnOnly(false),
+    hideLibraryLines: () => hot.setOwnOnly(true),
+    copyHotLines: (node: Parameters<HotLinesView['copy']>[0]) => hot.copy(node),
+    showDetails: () => details.show(),
+    copyDetails: () => details.copy(),
+    reveal: (place: Place) => reveal(place),
+    openSample: () => openSample(context),
+    restartServer: () => server.restart(),
+    showLog: () => log.show(),
+  };
+  for (const [name, run] of Object.entries(commands)) {
+    context.subscriptions.push(vscode.commands.registerCommand(`perfline.${name}`, run));
+  }
+  context.subscriptions.push(
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration('perfline.server.path')) {
+        void server.restart();
+      }
+    }),
+    // Settings of the workspace begin to count.
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void server.restart()),
+  );
+  void welcome(context);
+  await server.restart();
+}
+
+export async function deactivate(): Promise<void> {
+  await running?.dispose();
+}

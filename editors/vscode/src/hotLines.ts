@@ -1,0 +1,228 @@
+/** The Hot Lines view, and the list of hot lines to go to. */
+
+import * as vscode from 'vscode';
+
+import { type HotLine, type HotLines, METRICS, type Metric, type View } from './api';
+import { percentText, valueText } from './format';
+import { threshold } from './heat';
+import { type FileNode, type Node, markdownOf, treeOf } from './hotTree';
+import { levelOf } from './levels';
+import { reveal } from './reveal';
+import type { Session } from './session';
+import { evidenceMark, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
+
+/** More than anybody reads. */
+const LIMIT = 500;
+const AFTER_EDIT_MS = 500;
+
+export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
+  private readonly emitter = new vscode.EventEmitter<undefined>();
+  readonly onDidChangeTreeData = this.emitter.event;
+
+  private readonly tree: vscode.TreeView<Node>;
+  private readonly subscriptions: vscode.Disposable[];
+  private shown: HotLines | undefined;
+  private files: FileNode[] = [];
+  /** Nothing: that of the view. */
+  private metric: Metric | undefined;
+  private ownOnly = true;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly session: Session) {
+    this.tree = vscode.window.createTreeView('perfline.hotLinesView', { treeDataProvider: this, showCollapseAll: true });
+    this.subscriptions = [
+      this.tree,
+      session.onDidChange(() => this.refresh()),
+      // Lines move as text is typed.
+      vscode.workspace.onDidChangeTextDocument(({ document }) => {
+        if (document.languageId === 'python') {
+          this.refresh(AFTER_EDIT_MS);
+        }
+      }),
+      this.tree.onDidChangeVisibility(() => this.refresh()),
+      vscode.workspace.onDidChangeConfiguration((change) => {
+        if (change.affectsConfiguration('perfline.view')) {
+          this.refresh();
+        }
+      }),
+    ];
+    this.setOwnOnly(true);
+  }
+
+  /** Asks for the metric to sort by: that of the view, or another. */
+  async sort(): Promise<void> {
+    const view = this.session.status?.view;
+    if (view === undefined) {
+      return;
+    }
+    const items = [
+      { label: vscode.l10n.t('What the editor shows'), description: metricName(view.effectiveMetric), metric: undefined },
+      ...METRICS.map((metric) => ({ label: metricName(metric), description: metricMeaning(metric), metric })),
+    ];
+    const chosen = await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Sort hot lines by') });
+    if (chosen !== undefined) {
+      this.metric = chosen.metric;
+      this.refresh();
+    }
+  }
+
+  setOwnOnly(ownOnly: boolean): void {
+    this.ownOnly = ownOnly;
+    void vscode.commands.executeCommand('setContext', 'perfline.ownOnly', ownOnly);
+    this.refresh();
+  }
+
+  /** Copies what was clicked, or everything. */
+  async copy(node?: Node): Promise<void> {
+    const hot = node === undefined ? await this.fetch() : this.shown;
+    if (hot === undefined) {
+      return;
+    }
+    const lines = node === undefined ? hot.lines : linesBelow(node);
+    const { view } = hot;
+    const parts = [this.session.status?.summary ?? '', metricName(view.effectiveMetric)];
+    const words = { line: vscode.l10n.t('Line'), share: vscode.l10n.t('Share'), code: vscode.l10n.t('Code') };
+    await vscode.env.clipboard.writeText(markdownOf(lines, parts.join(' · '), words));
+    const message = lines.length === 1 ? vscode.l10n.t('Copied 1 line.') : vscode.l10n.t('Copied {0} lines.', lines.length);
+    vscode.window.setStatusBarMessage(message, 3000);
+  }
+
+  /** Lists hot lines to go to: all, or those that a lens stands for (its arguments are those of `perfline.hotLines`). */
+  async pick(args: object = {}): Promise<void> {
+    const hot = await this.session.server.ask<HotLines>('perfline.hotLines', { limit: LIMIT, ...args });
+    if (hot === undefined) {
+      return;
+    }
+    const lines = hot.lines.filter((it) => it.value > 0 && it.uri != null && it.line != null);
+    const items = lines.map((line) => ({
+      label: `${evidenceMark(line.evidence, line.stale)}${line.text}`,
+      description: (line.source ?? '').trim(),
+      detail: `${line.file}:${line.line} · ${line.function} · ${percentText(line.share)}`,
+      line,
+    }));
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: `${vscode.l10n.t('Hot lines')} · ${viewText(hot.view)}`,
+      placeHolder: lines.length === 0 ? vscode.l10n.t('No line costs anything of this metric.') : vscode.l10n.t('Go to a line'),
+      matchOnDescription: true,
+      matchOnDetail: true,
+    });
+    if (chosen !== undefined) {
+      await reveal(chosen.line);
+    }
+  }
+
+  async getChildren(node?: Node): Promise<Node[]> {
+    if (node === undefined) {
+      this.shown = await this.fetch();
+      const lines = this.shown?.lines ?? [];
+      this.files = treeOf(lines, this.shown?.view.charge ?? 'own');
+      this.describe();
+      return this.files;
+    }
+    return node.kind === 'file' ? node.functions : node.kind === 'function' ? node.lines : [];
+  }
+
+  getParent(node: Node): Node | undefined {
+    return node.kind === 'file' ? undefined : node.parent;
+  }
+
+  getTreeItem(node: Node): vscode.TreeItem {
+    switch (node.kind) {
+      case 'file': {
+        const isFirst = node === this.files[0];
+        const item = new vscode.TreeItem(node.file, collapsible(isFirst));
+        item.description = this.costText(node);
+        item.iconPath = vscode.ThemeIcon.File;
+        item.id = node.file;
+        if (node.uri !== undefined) {
+          item.resourceUri = vscode.Uri.parse(node.uri);
+        }
+        return item;
+      }
+      case 'function': {
+        const isInFirst = node.parent === this.files[0];
+        const item = new vscode.TreeItem(node.name, collapsible(isInFirst));
+        item.description = this.costText(node);
+        item.iconPath = new vscode.ThemeIcon('symbol-method');
+        item.id = `${node.parent.file}\n${node.name}`;
+        return item;
+      }
+      case 'line':
+        return lineItem(node.line);
+    }
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
+  }
+
+  private async fetch(): Promise<HotLines | undefined> {
+    if (this.session.status?.loaded !== true) {
+      return undefined;
+    }
+    const metric = this.metric === undefined ? {} : { metric: this.metric };
+    const args = { limit: LIMIT, ownOnly: this.ownOnly, ...metric };
+    const hot = await this.session.server.ask<HotLines>('perfline.hotLines', args);
+    const least = threshold();
+    return hot && { ...hot, lines: hot.lines.filter((it) => it.value > 0 && it.share >= least) };
+  }
+
+  private refresh(afterMs = 0): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.emitter.fire(undefined), afterMs);
+  }
+
+  private describe(): void {
+    const { view, lines } = this.shown ?? {};
+    this.tree.description = view === undefined ? '' : viewText(view);
+    const nothing = view !== undefined && lines?.length === 0;
+    this.tree.message = nothing ? vscode.l10n.t('No line is above the threshold in this metric.') : '';
+  }
+
+  private costText(node: { value: number; share: number }): string {
+    const metric = this.shown?.view.effectiveMetric ?? 'cpu';
+    return `${valueText(node.value, metric)} · ${percentText(node.share)}`;
+  }
+}
+
+function collapsible(isOpen: boolean): vscode.TreeItemCollapsibleState {
+  return isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
+}
+
+function lineItem(line: HotLine): vscode.TreeItem {
+  const number = line.line ?? line.recordedLine;
+  const code = (line.source ?? '').trim();
+  const item = new vscode.TreeItem(`${evidenceMark(line.evidence, line.stale)}${line.text}`);
+  item.description = `${number}: ${code}`;
+  item.iconPath = new vscode.ThemeIcon('flame', new vscode.ThemeColor(`perfline.heatBar${levelOf(line.heat)}`));
+  item.id = `${line.file}\n${line.function}\n${line.recordedLine}`;
+  const tooltip = new vscode.MarkdownString();
+  tooltip.appendText(`${line.file}:${number} · ${line.function}`).appendMarkdown('\n\n');
+  tooltip.appendCodeblock(code, 'python');
+  tooltip.appendText(`${line.text} · ${percentText(line.share)}`).appendMarkdown('\n\n');
+  tooltip.appendText(evidenceMeaning(line.evidence));
+  if (line.stale) {
+    tooltip.appendMarkdown('\n\n').appendText(vscode.l10n.t('The line was changed since the recording.'));
+  }
+  item.tooltip = tooltip;
+  item.accessibilityInformation = { label: `${line.text}, ${line.function}, ${number}: ${code}` };
+  item.command = { command: 'perfline.reveal', title: '', arguments: [line] };
+  return item;
+}
+
+function linesBelow(node: Node): HotLine[] {
+  switch (node.kind) {
+    case 'file':
+      return node.functions.flatMap(linesBelow).sort((a, b) => b.value - a.value);
+    case 'function':
+      return node.lines.flatMap(linesBelow);
+    case 'line':
+      return [node.line];
+  }
+}
+
+function viewText(view: View): string {
+  const rank = view.ranks.length > 1 ? [rankName(view.rank)] : [];
+  return [metricName(view.effectiveMetric), stepName(view.step, view.steps), ...rank].join(' · ');
+}

@@ -1,0 +1,55 @@
+/** Where the server is. */
+
+import * as path from 'node:path';
+
+export interface Located {
+  path: string;
+  from: 'setting' | 'bundled' | 'PATH';
+}
+
+export interface Surroundings {
+  /** `perfline.server.path`. */
+  setting: string;
+  extensionFolder: string;
+  env: Record<string, string | undefined>;
+  platform: NodeJS.Platform;
+  home: string;
+  workspaceFolder: string | undefined;
+  isFile(path: string): boolean;
+}
+
+/**
+ * The server to start: what the setting names, whether it is there or not (silently taking another would hide the
+ * mistake), else the one that came with the extension, else the first on the `PATH`.
+ */
+export function locate(at: Surroundings): Located | undefined {
+  const setting = at.setting.trim();
+  if (setting !== '') {
+    return { path: expand(setting, at), from: 'setting' };
+  }
+  const paths = at.platform === 'win32' ? path.win32 : path.posix;
+  const name = at.platform === 'win32' ? 'perfline.exe' : 'perfline';
+  const bundled = paths.join(at.extensionFolder, 'bin', name);
+  if (at.isFile(bundled)) {
+    return { path: bundled, from: 'bundled' };
+  }
+  // Relative entries of the PATH would let a workspace name the program.
+  const folders = searchPath(at).filter((folder) => paths.isAbsolute(folder));
+  const found = folders.map((folder) => paths.join(folder, name)).find((it) => at.isFile(it));
+  return found === undefined ? undefined : { path: found, from: 'PATH' };
+}
+
+function searchPath(at: Surroundings): string[] {
+  // Windows spells the variable as it likes.
+  const key = Object.keys(at.env).find((it) => it.toUpperCase() === 'PATH');
+  const value = key === undefined ? undefined : at.env[key];
+  return (value ?? '').split(at.platform === 'win32' ? ';' : ':').filter((it) => it !== '');
+}
+
+/** `~`, `${workspaceFolder}` and `${env:NAME}`, as other extensions know them. */
+function expand(setting: string, at: Surroundings): string {
+  return setting
+    .replace(/^~(?=[/\\]|$)/, () => at.home)
+    .replace(/\$\{workspaceFolder\}/g, () => at.workspaceFolder ?? '')
+    .replace(/\$\{env:(\w+)\}/g, (_, name: string) => at.env[name] ?? '');
+}

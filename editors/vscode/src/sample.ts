@@ -1,0 +1,28 @@
+/** The sample that comes with the extension: a small program and a recording of it. */
+
+import * as vscode from 'vscode';
+
+/** Marks the folder as the sample, so that it opens with its program shown. */
+const MARKER = '.perfline-sample';
+const FILES = ['slow_model.py', 'slow_model.json.gz', 'README.md', MARKER];
+
+/** Copies the sample to where it may be changed, and opens that folder. */
+export async function openSample(context: vscode.ExtensionContext): Promise<void> {
+  const target = vscode.Uri.joinPath(context.globalStorageUri, 'sample');
+  await vscode.workspace.fs.createDirectory(target);
+  for (const name of FILES) {
+    const source = vscode.Uri.joinPath(context.extensionUri, 'dist', 'sample', name);
+    await vscode.workspace.fs.copy(source, vscode.Uri.joinPath(target, name), { overwrite: true });
+  }
+  const forceNewWindow = vscode.workspace.workspaceFolders !== undefined;
+  await vscode.commands.executeCommand('vscode.openFolder', target, { forceNewWindow });
+}
+
+/** In the window of the sample: shows its program, the first time. */
+export async function welcome(context: vscode.ExtensionContext): Promise<void> {
+  const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
+  const sample = vscode.Uri.joinPath(context.globalStorageUri, 'sample').toString();
+  if (folder?.toString() === sample && vscode.window.visibleTextEditors.length === 0) {
+    await vscode.window.showTextDocument(vscode.Uri.joinPath(folder, 'slow_model.py'));
+  }
+}

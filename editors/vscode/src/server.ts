@@ -1,0 +1,280 @@
+/** Starts the server, tells what is wrong where it cannot be started, and starts it again when it dies. */
+
+import { type ExecFileException, execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
+import * as os from 'node:os';
+import * as vscode from 'vscode';
+import {
+  CloseAction,
+  type CloseHandlerResult,
+  type ErrorHandlerResult,
+  ErrorAction,
+  ExecuteCommandRequest,
+  LanguageClient,
+  type Middleware,
+  RevealOutputChannelOn,
+  State,
+  type StaticFeature,
+  TransportKind,
+} from 'vscode-languageclient/node';
+
+import type { Status } from './api';
+import { LoadProgress } from './progress';
+import { type Located, locate } from './locate';
+import { isCompatible, parseVersion, versionText } from './version';
+
+/** After so many deaths within the time below, the server is left alone: it would die again. */
+const DEATHS = 5;
+const DEATHS_WITHIN_MS = 3 * 60 * 1000;
+
+export type ServerState = 'stopped' | 'starting' | 'running' | 'failed';
+
+/** A fault that the user can do something about. */
+class StartFailure extends Error {}
+
+export class Server implements vscode.Disposable {
+  private readonly stateEmitter = new vscode.EventEmitter<ServerState>();
+  private readonly statusEmitter = new vscode.EventEmitter<Status>();
+  readonly onDidChangeState = this.stateEmitter.event;
+  /** What the server tells of itself after each load and change of view. */
+  readonly onDidChangeStatus = this.statusEmitter.event;
+  /** What is done when a lens is clicked; its command is one of the server's. */
+  onLens: (args: unknown[]) => unknown = () => undefined;
+
+  private client: LanguageClient | undefined;
+  private current: ServerState = 'stopped';
+  private deaths: number[] = [];
+  /** Starts and stops are done one after the other. */
+  private queue: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    readonly log: vscode.LogOutputChannel,
+  ) {}
+
+  get state(): ServerState {
+    return this.current;
+  }
+
+  /** Starts the server, anew if it runs. */
+  restart(): Promise<void> {
+    this.queue = this.queue.then(async () => {
+      await this.stop();
+      await this.start();
+    });
+    return this.queue;
+  }
+
+  /** Runs a command of the server. */
+  async request<T>(command: string, args: object = {}, token?: vscode.CancellationToken): Promise<T> {
+    if (this.client === undefined || this.current !== 'running') {
+      throw new Error(vscode.l10n.t('The Perfline server is not running.'));
+    }
+    const params = { command, arguments: [args] };
+    return (await this.client.sendRequest(ExecuteCommandRequest.type, params, token)) as T;
+  }
+
+  /** The same for what is only looked at: nothing where the server cannot answer now. */
+  async ask<T>(command: string, args: object = {}, token?: vscode.CancellationToken): Promise<T | undefined> {
+    try {
+      return (await this.request<T | null>(command, args, token)) ?? undefined;
+    } catch (error) {
+      this.log.debug(`${command}: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  async dispose(): Promise<void> {
+    this.queue = this.queue.then(() => this.stop());
+    await this.queue;
+    this.stateEmitter.dispose();
+    this.statusEmitter.dispose();
+  }
+
+  private become(state: ServerState): void {
+    if (this.current !== state) {
+      this.current = state;
+      this.stateEmitter.fire(state);
+    }
+  }
+
+  private async stop(): Promise<void> {
+    const { client } = this;
+    this.client = undefined;
+    this.become('stopped');
+    try {
+      await client?.dispose();
+    } catch (error) {
+      this.log.warn(`stopping the server: ${messageOf(error)}`);
+    }
+  }
+
+  private async start(): Promise<void> {
+    this.become('starting');
+    this.deaths = [];
+    try {
+      const located = this.find();
+      const version = await this.versionOf(located);
+      this.log.info(`server ${version}: ${located.path} (${located.from})`);
+      const client = this.clientOf(located);
+      this.client = client;
+      await client.start();
+    } catch (error) {
+      this.fail(error instanceof StartFailure ? error.message : notStarted(messageOf(error)));
+    }
+  }
+
+  private find(): Located {
+    const located = locate({
+      setting: vscode.workspace.getConfiguration('perfline').get('server.path', ''),
+      extensionFolder: this.context.extensionPath,
+      env: process.env,
+      platform: process.platform,
+      home: os.homedir(),
+      workspaceFolder: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
+      isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
+    });
+    if (located === undefined) {
+      throw new StartFailure(
+        vscode.l10n.t(
+          'The Perfline server was not found: this build of the extension comes without one, and there is no `perfline` on the PATH. Install it (`cargo install --path server` in a clone of Perfline) or name it in the setting perfline.server.path.',
+        ),
+      );
+    }
+    return located;
+  }
+
+  private async versionOf(located: Located): Promise<string> {
+    const output = await new Promise<string>((resolve, reject) => {
+      execFile(located.path, ['--version'], { timeout: 10_000, windowsHide: true }, (error, stdout) => {
+        if (error === null) {
+          resolve(stdout);
+        } else {
+          reject(new StartFailure(this.refusal(located, error)));
+        }
+      });
+    });
+    const version = parseVersion(output);
+    if (version === undefined) {
+      throw new StartFailure(
+        vscode.l10n.t('{0} is not a Perfline server. Correct the setting perfline.server.path.', located.path),
+      );
+    }
+    const own = parseVersion(`perfline ${String(this.context.extension.packageJSON.version)}`);
+    if (own !== undefined && !isCompatible(version, own)) {
+      throw new StartFailure(
+        vscode.l10n.t(
+          'The Perfline server at {0} has version {1}, but this extension needs {2}. Update whichever is older.',
+          located.path,
+          versionText(version),
+          `${own.major}.${own.minor}`,
+        ),
+      );
+    }
+    return versionText(version);
+  }
+
+  private refusal(located: Located, error: Pick<ExecFileException, 'code' | 'message'>): string {
+    const { path } = located;
+    if (error.code === 'ENOENT') {
+      return vscode.l10n.t('There is no Perfline server at {0}. Correct the setting perfline.server.path.', path);
+    }
+    if (error.code === 'EACCES') {
+      return vscode.l10n.t('{0} cannot be run: it is not an executable file.', path);
+    }
+    return vscode.l10n.t('{0} is not a Perfline server that runs here: {1}', path, error.message.split('\n')[0] ?? '');
+  }
+
+  private clientOf(located: Located): LanguageClient {
+    const run = { command: located.path, args: ['lsp'], transport: TransportKind.stdio };
+    const client: LanguageClient = new LanguageClient('perfline', 'Perfline', run, {
+      documentSelector: [{ scheme: 'file', language: 'python' }],
+      outputChannel: this.log,
+      // What the user has to know is shown as a message, with what to do.
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      synchronize: { configurationSection: 'perfline' },
+      initializationFailedHandler: () => false,
+      errorHandler: {
+        error: (): ErrorHandlerResult => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => this.closed(client),
+      },
+      middleware: this.middleware(() => client),
+    });
+    client.registerFeature(tellsStatus);
+    client.onNotification('perfline/status', (status: Status) => this.statusEmitter.fire(status));
+    client.onDidChangeState(({ newState }) => {
+      if (client === this.client && newState === State.Running) {
+        this.become('running');
+      } else if (client === this.client && newState === State.Starting) {
+        this.become('starting');
+      }
+    });
+    return client;
+  }
+
+  private middleware(client: () => LanguageClient): Middleware {
+    const progress = new LoadProgress(client);
+    return {
+      executeCommand: (command, args, next) =>
+        command === 'perfline.hotLines' ? this.onLens(args) : next(command, args),
+      handleWorkDoneProgress: (token, params, next) => {
+        if (String(token).startsWith('perfline/load/')) {
+          progress.handle(token, params);
+        } else {
+          next(token, params);
+        }
+      },
+    };
+  }
+
+  /** The server is gone without having been asked to. */
+  private closed(client: LanguageClient): CloseHandlerResult {
+    const wasRunning = this.current === 'running';
+    const now = Date.now();
+    this.deaths = [...this.deaths.filter((then) => now - then < DEATHS_WITHIN_MS), now];
+    if (client === this.client && wasRunning && this.deaths.length < DEATHS) {
+      this.log.warn('the server is gone; it is started again');
+      return { action: CloseAction.Restart, handled: true };
+    }
+    if (client === this.client && wasRunning) {
+      this.fail(vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS));
+    }
+    return { action: CloseAction.DoNotRestart, handled: true };
+  }
+
+  private fail(message: string): void {
+    this.become('failed');
+    this.log.error(message);
+    const settings = vscode.l10n.t('Open Settings');
+    const again = vscode.l10n.t('Restart Server');
+    const log = vscode.l10n.t('Show Log');
+    void vscode.window.showErrorMessage(message, settings, again, log).then((choice) => {
+      if (choice === settings) {
+        void vscode.commands.executeCommand('workbench.action.openSettings', 'perfline.server.path');
+      } else if (choice === again) {
+        void this.restart();
+      } else if (choice === log) {
+        this.log.show();
+      }
+    });
+  }
+}
+
+/** Tells the server that this client listens to `perfline/status`. */
+const tellsStatus: StaticFeature = {
+  fillClientCapabilities: (capabilities) => {
+    const experimental = (capabilities.experimental ?? {}) as Record<string, unknown>;
+    capabilities.experimental = { ...experimental, perfline: { status: true } };
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: 'static' }),
+  clear: () => undefined,
+};
+
+function notStarted(why: string): string {
+  return vscode.l10n.t('The Perfline server could not be started: {0}', why);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

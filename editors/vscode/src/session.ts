@@ -1,0 +1,103 @@
+/** What is shown now, and what the user chose in this window; a server that is started again is told of both. */
+
+import * as vscode from 'vscode';
+
+import type { Charge, Metric, Status, View } from './api';
+import type { Server } from './server';
+
+/** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
+type Load = { paths: string[] } | 'off' | undefined;
+
+export class Session implements vscode.Disposable {
+  private readonly emitter = new vscode.EventEmitter<void>();
+  /** Another recording, another view, another state of the server: whatever is drawn is drawn again. */
+  readonly onDidChange = this.emitter.event;
+
+  private latest: Status | undefined;
+  private load: Load;
+  private metric: { metric: string; charge?: string } | undefined;
+  private step: View['step'] | undefined;
+  private rank: View['rank'] | undefined;
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(readonly server: Server) {
+    this.subscriptions = [
+      server.onDidChangeStatus((status) => this.show(status)),
+      server.onDidChangeState((state) => {
+        if (state === 'running') {
+          void this.restore();
+        } else {
+          this.show(undefined);
+        }
+      }),
+    ];
+  }
+
+  /** Nothing while the server does not run. */
+  get status(): Status | undefined {
+    return this.latest;
+  }
+
+  /** Loads these files, or the newest recording in the workspace; rejects if nothing could be loaded. */
+  async loadRecording(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<void> {
+    await this.server.request('perfline.load', paths === undefined ? {} : { paths }, token);
+    this.load = paths === undefined ? undefined : { paths };
+  }
+
+  async unload(): Promise<void> {
+    await this.server.request('perfline.unload');
+    this.load = 'off';
+  }
+
+  async setMetric(metric: Metric | 'auto', charge?: Charge): Promise<void> {
+    const args = charge === undefined ? { metric } : { metric, charge };
+    await this.server.request('perfline.setMetric', args);
+    this.metric = { ...this.metric, ...args };
+  }
+
+  async setStep(step: View['step']): Promise<void> {
+    await this.server.request('perfline.setStep', { step });
+    this.step = step;
+  }
+
+  async setRank(rank: View['rank']): Promise<void> {
+    await this.server.request('perfline.setRank', { rank });
+    this.rank = rank;
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
+  }
+
+  private async restore(): Promise<void> {
+    const { server } = this;
+    if (this.load === 'off') {
+      await server.ask('perfline.unload');
+    } else if (this.load !== undefined) {
+      await server.ask('perfline.load', this.load);
+    }
+    if (this.metric !== undefined) {
+      await server.ask('perfline.setMetric', this.metric);
+    }
+    if (this.step !== undefined) {
+      await server.ask('perfline.setStep', { step: this.step });
+    }
+    if (this.rank !== undefined) {
+      await server.ask('perfline.setRank', { rank: this.rank });
+    }
+    this.show(await server.ask<Status>('perfline.status'));
+  }
+
+  private show(status: Status | undefined): void {
+    this.latest = status;
+    const contexts = {
+      'perfline.loaded': status?.loaded === true,
+      'perfline.loading': this.server.state === 'starting' || status?.loading === true,
+      'perfline.failed': this.server.state === 'failed',
+    };
+    for (const [name, value] of Object.entries(contexts)) {
+      void vscode.commands.executeCommand('setContext', name, value);
+    }
+    this.emitter.fire();
+  }
+}

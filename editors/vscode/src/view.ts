@@ -1,0 +1,104 @@
+/** Lets the user choose what is shown: metric, own or total, step, rank. */
+
+import * as vscode from 'vscode';
+
+import { METRICS, type View } from './api';
+import type { Session } from './session';
+import { chargeName, metricMeaning, metricName, rankName, stepName } from './wording';
+
+type Part = 'metric' | 'charge' | 'step' | 'rank';
+
+interface Choice extends vscode.QuickPickItem {
+  apply?: () => Promise<void>;
+}
+
+export class ViewChooser {
+  constructor(private readonly session: Session) {}
+
+  /** Asks for one of the parts, or for any. */
+  async choose(...parts: Part[]): Promise<void> {
+    const view = this.session.status?.view;
+    if (view === undefined) {
+      return;
+    }
+    const wanted: Part[] = parts.length > 0 ? parts : ['metric', 'charge', 'step', 'rank'];
+    const groups = wanted.map((part) => this.choices(part, view)).filter(({ items }) => items.length > 1 || parts.length > 0);
+    const items = groups.flatMap(({ title, items }): Choice[] => [
+      { label: title, kind: vscode.QuickPickItemKind.Separator },
+      ...items,
+    ]);
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: vscode.l10n.t('What Perfline shows'),
+      placeHolder: this.session.status?.summary ?? '',
+      matchOnDescription: true,
+    });
+    await chosen?.apply?.();
+  }
+
+  async toggleCharge(): Promise<void> {
+    const view = this.session.status?.view;
+    if (view !== undefined) {
+      await this.session.setMetric(view.metric, view.charge === 'own' ? 'total' : 'own');
+    }
+  }
+
+  private choices(part: Part, view: View): { title: string; items: Choice[] } {
+    const { session } = this;
+    switch (part) {
+      case 'metric': {
+        const auto = {
+          label: vscode.l10n.t('Automatic'),
+          description: vscode.l10n.t('now: {0}', metricName(view.effectiveMetric)),
+          current: view.metric === 'auto',
+          apply: () => session.setMetric('auto'),
+        };
+        const metrics = METRICS.map((metric) => ({
+          label: metricName(metric),
+          description: metricMeaning(metric),
+          current: view.metric === metric,
+          apply: () => session.setMetric(metric),
+        }));
+        return { title: vscode.l10n.t('Metric'), items: [auto, ...metrics].map(marked) };
+      }
+      case 'charge': {
+        const items = (['own', 'total'] as const).map((charge) => ({
+          label: chargeName(charge),
+          description:
+            charge === 'own'
+              ? vscode.l10n.t('charges the innermost line of your code')
+              : vscode.l10n.t('charges every line on the stack'),
+          current: view.charge === charge,
+          apply: () => session.setMetric(view.metric, charge),
+        }));
+        return { title: vscode.l10n.t('Charge'), items: items.map(marked) };
+      }
+      case 'step': {
+        const steps: View['step'][] = view.steps.length === 0 ? ['run'] : ['mean', 'run', ...view.steps];
+        const items = steps.map((step) => ({
+          label: stepName(step, view.steps),
+          current: view.step === step,
+          apply: () => session.setStep(step),
+        }));
+        return { title: vscode.l10n.t('Step'), items: items.map(marked) };
+      }
+      case 'rank': {
+        const ranks: View['rank'][] = view.ranks.length < 2 ? ['all'] : ['all', ...view.ranks];
+        const items = ranks.map((rank) => ({
+          label: rankName(rank),
+          current: view.rank === rank,
+          apply: () => session.setRank(rank),
+        }));
+        return { title: vscode.l10n.t('Rank'), items: items.map(marked) };
+      }
+    }
+  }
+}
+
+/** A check mark before what is chosen, and as much room before the rest. */
+function marked(item: { label: string; description?: string; current: boolean; apply: () => Promise<void> }): Choice {
+  return {
+    label: `$(${item.current ? 'check' : 'blank'}) ${item.label}`,
+    apply: item.apply,
+    ...(item.description === undefined ? {} : { description: item.description }),
+  };
+}

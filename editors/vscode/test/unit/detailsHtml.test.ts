@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import type { Details, Place } from '../../src/api';
+import { detailsHtml, emptyHtml } from '../../src/detailsHtml';
+
+const PLACE: Place = {
+  file: 'a<b>.py',
+  uri: 'file:///code/a.py',
+  line: 46,
+  recordedLine: 44,
+  source: '    if x.max().item() > 100:  # "<script>"',
+  function: 'Model.forward',
+  evidence: 'inferred',
+  stale: true,
+};
+
+const DETAILS: Details = {
+  view: { metric: 'auto', effectiveMetric: 'cuda', charge: 'own', step: 'mean', rank: 'all', steps: [1, 2], ranks: [0] },
+  place: PLACE,
+  numbers: [
+    { name: 'cuda_own', label: 'GPU', value: 2_290_000, unit: 'ns', text: '2.29 ms', share: 0.25 },
+    { name: 'sync', label: 'wait', value: 0, unit: 'ns', text: '0', share: 0 },
+  ],
+  kernels: [
+    {
+      name: 'void at::native::reduce_kernel<512>(…)', shortName: 'reduce_kernel', calls: 6, total: 2_290_000, mean: 381_000, min: 1, max: 400_000,
+      grid: [1, 2, 3], block: [512, 1, 1], occupancy: 0.5, streams: [7], bytes: 0, text: '',
+    },
+  ],
+  operators: [{ name: 'aten::max', calls: 6, cpu: 1000, cuda: 2000, text: '' }],
+  callers: [{ ...PLACE, value: 1, text: '3 ms', share: 0.5 }],
+  callees: [],
+  waits: [{ ...PLACE, uri: null, value: 1, text: '2 ms' }],
+  allocations: [],
+  steps: [
+    { step: 1, value: 10, text: '10 ns' },
+    { step: 2, value: 20, text: '20 ns' },
+  ],
+  markdown: '',
+};
+
+test('what is known of a line', () => {
+  const html = detailsHtml(DETAILS);
+  const text = html.replace(/<title>.*?<\/title>/g, '').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+  assert.match(text, /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps/);
+  assert.match(text, /GPU 2\.29 ms 25 %/);
+  assert.match(text, /reduce_kernel 6 2\.29 ms 381 µs 400 µs 1·2·3 × 512·1·1 50 % 7/);
+  assert.match(text, /aten::max 6 1 µs 2 µs/);
+  assert.match(text, /By step · GPU time 10 ns – 20 ns/);
+  assert.doesNotMatch(text, /wait 0/, 'numbers that are nothing are left out');
+  assert.equal(html.match(/data-index="0"/g)?.length, 1);
+  assert.doesNotMatch(html, /data-index="1"/, 'a place that is not there cannot be clicked');
+});
+
+test('text is escaped, and nothing needs what the policy of the page forbids', () => {
+  for (const html of [detailsHtml(DETAILS), emptyHtml('<b>"x"</b>')]) {
+    assert.doesNotMatch(html, /<script|<b>|style=| on\w+=/);
+  }
+});

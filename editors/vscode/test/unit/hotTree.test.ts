@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import type { HotLine } from '../../src/api';
+import { markdownOf, treeOf } from '../../src/hotTree';
+
+function line(file: string, name: string, at: number, value: number, changes: Partial<HotLine> = {}): HotLine {
+  return {
+    file,
+    uri: `file:///code/${file}`,
+    line: at,
+    recordedLine: at,
+    source: `    x = f(${at})`,
+    function: name,
+    evidence: 'exact',
+    stale: false,
+    value,
+    text: `${value} ms`,
+    share: value / 100,
+    heat: 1,
+    ...changes,
+  };
+}
+
+const LINES = [
+  line('a.py', 'f', 3, 40),
+  line('b.py', 'g', 9, 30, { evidence: 'inferred' }),
+  line('b.py', 'g', 8, 20),
+  line('a.py', 'h', 7, 5, { stale: true }),
+  line('b.py', 'k', 1, 1),
+];
+
+test('files, functions and lines, each by cost', () => {
+  const tree = treeOf(LINES, 'own').map((file) => [
+    file.file,
+    file.value,
+    file.functions.map((it) => [it.name, it.value, it.lines.map(({ line }) => line.line)]),
+  ]);
+  assert.deepEqual(tree, [
+    ['b.py', 51, [['g', 50, [9, 8]], ['k', 1, [1]]]],
+    ['a.py', 45, [['f', 40, [3]], ['h', 5, [7]]]],
+  ]);
+});
+
+test('totals hold each other and are not added up', () => {
+  const tree = treeOf(LINES, 'total').map((file) => [file.file, file.value, file.functions.map((it) => it.value)]);
+  assert.deepEqual(tree, [['a.py', 40, [40, 5]], ['b.py', 30, [30, 1]]]);
+});
+
+test('Markdown', () => {
+  const odd = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, evidence: 'function' });
+  const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), odd], 'run · GPU time', { line: 'Line', share: 'Share', code: 'Code' });
+  assert.equal(
+    text,
+    `**run · GPU time**
+
+| Line | GPU time | Share | Code |
+|---|---:|---:|---|
+| b.py:9 | ~30 ms | 30 % | \`x = f(9)\` |
+| a.py:7 | ≈5 ms | 5 % | \`x = f(7)\` |
+| a.py:4 | fn 2 ms | 2 % | \`y = a \\| b # 'c'\` |
+`,
+  );
+});
