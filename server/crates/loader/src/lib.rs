@@ -177,6 +177,16 @@ pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> Source
     sources::Finder::new(&options).find(&recorded_files(profile))
 }
 
+/// The library roots that a recording is loaded against: those that were named, else those of the active Python
+/// environment.
+#[must_use]
+pub fn library_roots(options: &Options) -> Vec<PathBuf> {
+    options.sites.clone().unwrap_or_else(|| {
+        let root = options.root.canonicalize();
+        python_environment::sites(root.as_deref().unwrap_or(&options.root))
+    })
+}
+
 /// Reads `inputs`, charges their events to lines and merges their books.
 ///
 /// # Errors

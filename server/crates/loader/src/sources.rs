@@ -35,7 +35,7 @@ pub(crate) struct Finder {
 impl Finder {
     pub(crate) fn new(options: &Options) -> Self {
         let root = options.root.canonicalize().unwrap_or_else(|_| options.root.clone());
-        let sites = options.sites.clone().unwrap_or_else(|| python_environment::sites(&root));
+        let sites = crate::library_roots(options);
         let standard = sites.iter().filter_map(|site| python_environment::standard_library(site));
         let libraries = sites.iter().cloned().chain(standard).collect();
         Self { root, libraries, by_name: OnceLock::new(), files: Mutex::default() }

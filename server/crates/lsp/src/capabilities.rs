@@ -22,6 +22,8 @@ pub(crate) struct Abilities {
     pub(crate) refresh_lenses: bool,
     pub(crate) related_information: bool,
     pub(crate) markdown_hover: bool,
+    /// Wants to be told of the status: `experimental.perfline.status`.
+    pub(crate) status: bool,
 }
 
 impl Abilities {
@@ -56,6 +58,11 @@ impl Abilities {
                 text.and_then(|it| it.publish_diagnostics.as_ref())
                     .and_then(|it| it.related_information),
             ),
+            status: client
+                .experimental
+                .as_ref()
+                .and_then(|it| it.pointer("/perfline/status")?.as_bool())
+                .unwrap_or(false),
             // A client that does not say is one from before Markdown was optional.
             markdown_hover: formats.is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
         }

@@ -1,4 +1,7 @@
-//! What goes beyond the protocol: the commands. `docs/lsp.md` describes them.
+//! What goes beyond the protocol: the commands, and a notification. `docs/lsp.md` describes them.
+
+use serde_json::Value;
+use tower_lsp::lsp_types::notification::Notification;
 
 /// Loads the newest recording, or those that are named.
 pub(crate) const LOAD: &str = "perfline.load";
@@ -13,5 +16,21 @@ pub(crate) const SET_RANK: &str = "perfline.setRank";
 /// Lists the lines that cost most.
 pub(crate) const HOT_LINES: &str = "perfline.hotLines";
 
+/// Tells how hot the lines of a file are.
+pub(crate) const HEAT: &str = "perfline.heat";
+/// Tells all that is known of a line.
+pub(crate) const DETAILS: &str = "perfline.details";
+/// Tells what is loaded and shown.
+pub(crate) const STATUS: &str = "perfline.status";
+
 /// All commands.
-pub(crate) const COMMANDS: [&str; 6] = [LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES];
+pub(crate) const COMMANDS: [&str; 9] =
+    [LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS];
+
+/// `perfline/status`: what [`STATUS`] answers, whenever it changes.
+pub(crate) enum StatusChanged {}
+
+impl Notification for StatusChanged {
+    type Params = Value;
+    const METHOD: &'static str = "perfline/status";
+}

@@ -59,10 +59,24 @@ pub(crate) struct Loaded {
     pub(crate) generation: u64,
     pub(crate) signature: Signature,
     pub(crate) run: Run,
+    /// Where library code was looked for.
+    pub(crate) sites: Vec<PathBuf>,
     /// Keys of the files that were found, by the one spelling of their path.
     by_path: HashMap<String, String>,
     /// The texts that ran, as far as they were asked for: those on disk when the recording was loaded.
     texts: Mutex<HashMap<String, Option<Arc<str>>>>,
+    /// Files that are not open, as they were read last.
+    closed: Mutex<HashMap<String, Arc<Closed>>>,
+}
+
+/// A file that is not open, as it is on disk.
+struct Closed {
+    /// Length and time of the last change: what tells that it must be read again.
+    version: (u64, SystemTime),
+    text: Arc<str>,
+    index: LineIndex,
+    module: Module,
+    map: Option<LineMap>,
 }
 
 impl Loaded {
@@ -72,6 +86,7 @@ impl Loaded {
         generation: u64,
         signature: Signature,
         run: Run,
+        sites: Vec<PathBuf>,
         before: Option<&Self>,
     ) -> Self {
         let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
@@ -87,7 +102,15 @@ impl Loaded {
                 texts.entry(key.clone()).or_insert_with(text);
             }
         }
-        Self { generation, signature, run, by_path, texts: Mutex::new(texts) }
+        Self {
+            generation,
+            signature,
+            run,
+            sites,
+            by_path,
+            texts: Mutex::new(texts),
+            closed: Mutex::default(),
+        }
     }
 
     /// The books of a rank; of all where there is no such rank or none was chosen.
@@ -174,17 +197,35 @@ impl Loaded {
         key: &str,
         work: impl FnOnce(&Source<'_>) -> T,
     ) -> Option<T> {
-        let path = self.run.merged.files.get(key)?.path.as_ref()?;
-        let text = read(path)?;
-        let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
+        let file = self.closed(key)?;
         Some(work(&Source {
             ledger: self.ledger(rank),
             key,
-            text: &text,
-            index: &LineIndex::new(&text),
-            module: &Module::parse(&text),
-            map: map.as_ref(),
+            text: &file.text,
+            index: &file.index,
+            module: &file.module,
+            map: file.map.as_ref(),
         }))
+    }
+
+    /// Reads a file again only if it was changed: this is asked for after every keystroke.
+    fn closed(&self, key: &str) -> Option<Arc<Closed>> {
+        let path = self.run.merged.files.get(key)?.path.as_ref()?;
+        let data = path.metadata().ok()?;
+        let version = (data.len(), data.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        let known = self.closed.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
+        if let Some(known) = known.filter(|it| it.version == version) {
+            return Some(known);
+        }
+        let text = read(path)?;
+        let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
+        let (index, module) = (LineIndex::new(&text), Module::parse(&text));
+        let closed = Arc::new(Closed { version, text, index, module, map });
+        self.closed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key.to_owned(), Arc::clone(&closed));
+        Some(closed)
     }
 
     /// Where the file of a key is on disk.

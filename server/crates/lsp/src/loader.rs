@@ -13,7 +13,7 @@ use crate::Recordings;
 use crate::loaded::{Loaded, Signature};
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{Loading, Mode, Session, State};
+use crate::session::{Failed, Loading, Mode, Session, State};
 use crate::settings::Settings;
 
 /// A search for recordings takes this part of the time at most.
@@ -90,7 +90,7 @@ fn is_news(state: &State, target: &Target) -> bool {
     state.mode == target.mode
         && state.loaded.as_ref().is_none_or(|it| it.signature != *signature)
         && state.loading.as_ref().is_none_or(|it| it.signature != *signature)
-        && state.failed.as_ref() != Some(signature)
+        && state.failed.as_ref().is_none_or(|it| it.signature != *signature)
 }
 
 /// The recording that a mode shows, if there is one.
@@ -112,7 +112,6 @@ pub(crate) async fn find(session: &Session, mode: Mode) -> Option<Target> {
     tokio::task::spawn_blocking(search).await.ok().flatten()
 }
 
-/// Its files, and the folder of its code.
 /// Its files, and the folder of its code.
 fn newest(
     recordings: &dyn Recordings,
@@ -204,8 +203,11 @@ pub(crate) async fn reload(session: &Arc<Session>, reason: &'static str) {
 fn begin(state: &mut State, target: &Target) -> (u64, Arc<AtomicBool>) {
     let cancelled = Arc::new(AtomicBool::new(false));
     state.generation += 1;
-    let loading =
-        Loading { signature: target.signature.clone(), cancelled: Arc::clone(&cancelled) };
+    let loading = Loading {
+        inputs: target.inputs.as_slice().into(),
+        signature: target.signature.clone(),
+        cancelled: Arc::clone(&cancelled),
+    };
     if let Some(stale) = state.loading.replace(loading) {
         stale.cancelled.store(true, Ordering::SeqCst);
     }
@@ -220,6 +222,7 @@ async fn load(
     cancelled: Arc<AtomicBool>,
 ) -> Result<Arc<Loaded>, Failure> {
     let began = Instant::now();
+    session.tell_status();
     let names =
         target.inputs.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy());
     let names = names.collect::<Vec<_>>().join(", ");
@@ -231,6 +234,7 @@ async fn load(
     let signature = target.signature.clone();
     let result = read(&session, target, generation, &cancelled, &reporter).await;
     let result = keep(&session, result, generation, signature);
+    session.tell_status();
     let seconds = began.elapsed().as_secs_f64();
     match &result {
         Ok(loaded) => {
@@ -288,7 +292,8 @@ async fn read(
             Error::Cancelled => Failure::Cancelled,
             error => Failure::Unusable(error.to_string()),
         })?;
-        Ok(Loaded::new(generation, signature, run, before.as_deref()))
+        let sites = loader::library_roots(&options);
+        Ok(Loaded::new(generation, signature, run, sites, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| {
@@ -316,7 +321,11 @@ fn keep(
             Ok(loaded)
         }
         Err(failure) => {
-            state.failed = Some(signature);
+            let message = match &failure {
+                Failure::Cancelled => None,
+                Failure::Unusable(message) => Some(message.as_str().into()),
+            };
+            state.failed = Some(Failed { signature, message });
             Err(failure)
         }
     }

@@ -1,4 +1,4 @@
-//! Sends what the client does not ask for: diagnostics, and that hints and lenses are to be asked for again.
+//! Sends what the client does not ask for: diagnostics, the status, and that hints and lenses are to be asked for again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,9 @@ use ide::Source;
 use insights::Finding;
 use tower_lsp::lsp_types::{Diagnostic, Url};
 
+use crate::api::execute_command::status;
 use crate::document::Document;
+use crate::ext::StatusChanged;
 use crate::loaded::Loaded;
 use crate::session::{Session, Snapshot};
 use crate::to_proto;
@@ -17,6 +19,7 @@ use crate::to_proto;
 /// Publishes after every change, many changes at once, until the session stops.
 pub(crate) async fn run(session: Arc<Session>) {
     let mut sent = BTreeMap::new();
+    let mut told = None;
     loop {
         tokio::select! {
             () = session.stopped.cancelled() => return,
@@ -26,11 +29,19 @@ pub(crate) async fn run(session: Arc<Session>) {
         if session.is_refresh_due.swap(false, Ordering::SeqCst) {
             refresh(&session);
         }
+        let is_status_due = session.is_status_due.swap(false, Ordering::SeqCst);
+        let tells_status = is_status_due && session.abilities().status;
         let (snapshot, documents) = (session.snapshot(), session.documents());
-        let work = move || all(&snapshot, &documents);
-        if let Ok(now) = tokio::task::spawn_blocking(work).await {
-            send(&session, &mut sent, now).await;
+        let work = move || {
+            let status = tells_status.then(|| status::status(&snapshot, false));
+            (status, all(&snapshot, &documents))
+        };
+        let Ok((status, now)) = tokio::task::spawn_blocking(work).await else { continue };
+        if status.is_some() && told != status {
+            told.clone_from(&status);
+            session.client.send_notification::<StatusChanged>(status.unwrap_or_default()).await;
         }
+        send(&session, &mut sent, now).await;
     }
 }
 

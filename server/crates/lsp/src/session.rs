@@ -37,6 +37,8 @@ pub(crate) struct Session {
     pub(crate) publish: Notify,
     /// Hints and lenses changed for another reason than an edit.
     pub(crate) is_refresh_due: AtomicBool,
+    /// What is loaded or shown may have changed.
+    pub(crate) is_status_due: AtomicBool,
     /// Ends the tasks of the session.
     pub(crate) stopped: CancellationToken,
 }
@@ -54,15 +56,24 @@ pub(crate) struct State {
     /// What is being loaded.
     pub(crate) loading: Option<Loading>,
     /// What cannot be loaded, or was stopped: not tried again until it changes.
-    pub(crate) failed: Option<Signature>,
+    pub(crate) failed: Option<Failed>,
     /// Counts the loads.
     pub(crate) generation: u64,
 }
 
 /// A load that is under way.
 pub(crate) struct Loading {
+    pub(crate) inputs: Arc<[PathBuf]>,
     pub(crate) signature: Signature,
     pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+/// A load that came to nothing.
+#[derive(Clone)]
+pub(crate) struct Failed {
+    pub(crate) signature: Signature,
+    /// Why, in one line; `None` where it was stopped.
+    pub(crate) message: Option<Arc<str>>,
 }
 
 /// Which recording is shown.
@@ -93,6 +104,10 @@ pub(crate) struct Snapshot {
     pub(crate) view: View,
     pub(crate) rank: Option<u32>,
     pub(crate) loaded: Option<Arc<Loaded>>,
+    /// Files that are being loaded.
+    pub(crate) loading: Option<Arc<[PathBuf]>>,
+    /// Why the last load came to nothing.
+    pub(crate) failure: Option<Arc<str>>,
     pub(crate) abilities: Abilities,
 }
 
@@ -128,6 +143,7 @@ impl Session {
             look: Notify::new(),
             publish: Notify::new(),
             is_refresh_due: AtomicBool::new(false),
+            is_status_due: AtomicBool::new(false),
             stopped: CancellationToken::new(),
         }
     }
@@ -178,6 +194,8 @@ impl Session {
             view,
             rank: state.choice.rank,
             loaded: state.loaded.clone(),
+            loading: state.loading.as_ref().map(|it| Arc::clone(&it.inputs)),
+            failure: state.failed.as_ref().and_then(|it| it.message.clone()),
             abilities: self.abilities(),
         }
     }
@@ -207,9 +225,15 @@ impl Session {
         }
     }
 
-    /// Shows the session's new state: hints, lenses, diagnostics.
+    /// Shows the session's new state: hints, lenses, diagnostics, status.
     pub(crate) fn refresh(&self) {
         self.is_refresh_due.store(true, Ordering::SeqCst);
+        self.tell_status();
+    }
+
+    /// Tells the client what is loaded and shown, if that changed.
+    pub(crate) fn tell_status(&self) {
+        self.is_status_due.store(true, Ordering::SeqCst);
         self.publish.notify_one();
     }
 

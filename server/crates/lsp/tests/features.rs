@@ -216,14 +216,16 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     let mut client = ready(&fake).await;
 
     let view = client.command("perfline.setMetric", json!(["cpu"])).await.unwrap();
-    let expected = json!({"metric": "cpu", "charge": "own", "step": "mean", "rank": "all", "steps": [1, 2], "ranks": [0, 1]});
+    let expected = json!({
+        "metric": "cpu", "effectiveMetric": "cpu", "charge": "own", "step": "mean", "rank": "all", "steps": [1, 2],
+        "ranks": [0, 1],
+    });
     assert_eq!(view, expected);
     assert_eq!(client.hints(&uri).await[0], "1:16 1 ms cpu");
     client.expect("workspace/inlayHint/refresh").await;
-    client
-        .command("perfline.setMetric", json!([{"metric": "auto", "charge": "own"}]))
-        .await
-        .unwrap();
+    let arguments = json!([{"metric": "auto", "charge": "own"}]);
+    let view = client.command("perfline.setMetric", arguments).await.unwrap();
+    assert_eq!((&view["metric"], &view["effectiveMetric"]), (&json!("auto"), &json!("cuda")));
 
     client.command("perfline.setRank", json!([1])).await.unwrap();
     assert_eq!(client.hints(&uri).await[2], "4:16 2 ms gpu");
@@ -265,8 +267,17 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "\"perfline.sing\" is no command; it is one of: perfline.load, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines",
+             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status",
         ),
+        ("perfline.heat", json!([]), "uri is missing"),
+        (
+            "perfline.heat",
+            json!([{"uri": uri, "scope": "class"}]),
+            "\"class\" is no scope; it is one of: step, file, range, function",
+        ),
+        ("perfline.details", json!([uri]), "line is missing"),
+        ("perfline.details", json!(["nowhere", 1]), "uri: \"nowhere\" is no URI"),
+        ("perfline.hotLines", json!([{"ownOnly": 1}]), "ownOnly: 1 is neither true nor false"),
     ];
     for (command, arguments, message) in rows {
         let error = client.command(command, arguments).await.unwrap_err();
@@ -287,9 +298,17 @@ async fn hot_lines() {
     let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 16}});
     let expected = json!([{
         "file": "train.py", "uri": uri, "line": 3, "recordedLine": 2, "range": range, "stale": false,
-        "source": "y = model(x)", "function": "step", "evidence": "exact", "value": 3e6, "text": "3 ms", "share": 0.3,
+        "source": "y = model(x)", "function": "step", "evidence": "exact", "value": 3_000_000, "text": "3 ms", "share": 0.3,
+        "heat": hot["lines"][0]["heat"],
     }]);
     assert_eq!(hot["lines"], expected);
+    assert_eq!(hundredths(&hot["lines"][0]["heat"]), 81);
+    let wait = client.command("perfline.hotLines", json!([{"metric": "wait"}])).await.unwrap();
+    assert_eq!(
+        (wait["lines"].as_array().unwrap().len(), &wait["lines"][0]["line"]),
+        (1, &json!(4))
+    );
+    assert_eq!(wait["view"]["metric"], "auto", "another metric for this answer only");
     let part = json!([{"uri": uri, "firstLine": 4, "lastLine": 9}]);
     let hot = client.command("perfline.hotLines", part).await.unwrap();
     let lines: Vec<_> =
@@ -300,6 +319,142 @@ async fn hot_lines() {
         .await
         .unwrap();
     assert_eq!(elsewhere["lines"], json!([]));
+}
+
+/// A number as whole hundredths.
+fn hundredths(number: &Value) -> i64 {
+    (number.as_f64().unwrap() * 100.0).round() as i64
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heat() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    client.change(&uri, 2, [0, 0, 0, 0], "# New.\n").await;
+    let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
+    assert_eq!((&heat["scope"], &heat["total"]), (&json!("step"), &json!(10_000_000)));
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 16}});
+    let expected = json!({
+        "line": 3, "range": range, "value": 3_000_000, "text": "3 ms", "share": 0.3, "evidence": "exact",
+        "stale": false, "function": "step", "heat": heat["lines"][0]["heat"],
+    });
+    assert_eq!(heat["lines"][0], expected);
+    let mut shown = async |arguments: Value| -> Vec<[i64; 3]> {
+        let heat = client.command("perfline.heat", json!([arguments])).await.unwrap();
+        let lines = heat["lines"].as_array().unwrap().iter();
+        lines
+            .map(|it| {
+                [it["line"].as_i64().unwrap(), hundredths(&it["share"]), hundredths(&it["heat"])]
+            })
+            .collect()
+    };
+    assert_eq!(shown(json!({"uri": uri})).await, [[3, 30, 81], [6, 15, 69]]);
+    assert_eq!(shown(json!({"uri": uri, "scope": "file"})).await, [[3, 67, 93], [6, 33, 82]]);
+    let range = json!({"uri": uri, "firstLine": 4, "lastLine": 6, "scope": "range"});
+    assert_eq!(shown(range).await, [[6, 100, 100]]);
+    let function = json!({"uri": uri, "firstLine": 4, "scope": "function"});
+    assert_eq!(shown(function).await, [[3, 67, 93], [6, 33, 82]]);
+    assert_eq!(shown(json!({"uri": "file:///elsewhere.py"})).await, [[0; 3]; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn details() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    client.change(&uri, 2, [0, 0, 0, 0], "# New.\n").await;
+    let details = client.command("perfline.details", json!([uri, 4])).await.unwrap();
+    let range = json!({"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 28}});
+    let place = json!({
+        "file": "train.py", "uri": uri, "line": 4, "recordedLine": 3, "range": range, "stale": false,
+        "source": "if y.max().item() > 100:", "function": "step", "evidence": "exact",
+    });
+    assert_eq!(details["place"], place);
+    let number = |name: &str| {
+        details["numbers"].as_array().unwrap().iter().find(|it| it["name"] == name).cloned()
+    };
+    let sync = json!({
+        "name": "sync", "label": "wait for the GPU", "value": 2_000_000, "unit": "ns", "text": "2 ms", "share": 0.2,
+    });
+    assert_eq!(number("sync"), Some(sync));
+    let syncs = json!({
+        "name": "syncs", "label": "waits", "value": 1, "unit": "count", "text": "1", "share": null,
+    });
+    assert_eq!((number("syncs"), number("alloc")), (Some(syncs), None));
+    let waited = &details["waits"][0];
+    assert_eq!(
+        (&waited["line"], &waited["source"], &waited["function"], &waited["text"]),
+        (&json!(3), &json!("y = model(x)"), &json!("step"), &json!("2 ms"))
+    );
+    assert!(details["markdown"].as_str().unwrap().starts_with("**train.py:4** · `step`"));
+    let wait = json!([{"uri": uri, "line": 4, "metric": "wait"}]);
+    let wait = client.command("perfline.details", wait).await.unwrap();
+    let steps = json!([
+        {"step": 1, "value": 2_000_000, "text": "2 ms"}, {"step": 2, "value": 2_000_000, "text": "2 ms"},
+    ]);
+    assert_eq!(wait["steps"], steps);
+    assert_eq!(client.command("perfline.details", json!([uri, 1])).await, Ok(Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status() {
+    let fake = Fake::new();
+    let mut client = Client::new(fake.clone());
+    client.settings = json!({"python": {"sitePackages": ["/env"]}, "recordings": {"include": []}});
+    let mut capabilities = all_capabilities();
+    capabilities["experimental"] = json!({"perfline": {"status": true}});
+    client.initialize(fake.folder(), capabilities).await;
+    client.expect("workspace/configuration").await;
+    let nothing = client.command("perfline.status", json!([])).await.unwrap();
+    assert_eq!(
+        (&nothing["loaded"], &nothing["summary"], &nothing["view"]["effectiveMetric"]),
+        (&json!(false), &json!("no recording"), &json!("auto"))
+    );
+
+    let load = json!([{"paths": ["trace.json"]}]);
+    client.command("perfline.load", load.clone()).await.unwrap();
+    let told = client.expect_that("perfline/status", |it| it["loaded"] == true).await;
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    assert_eq!(told, status, "there are no inputs whose warnings could be left out");
+    let expected = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "view": status["view"],
+        "loaded": true,
+        "loading": false,
+        "inputs": [],
+        "failures": [],
+        "lines": 3,
+        "attributed": {"cpu": 1.0, "cuda": 1.0},
+        "evidence": {"exact": 3, "inferred": 0, "function": 0},
+        "sources": {"found": 1, "edited": 0, "missing": 0},
+        "sitePackages": ["/env"],
+        "summary": "2 ranks · mean of 2 steps · 10 ms",
+    });
+    assert_eq!(status, expected);
+
+    client.command("perfline.setStep", json!([2])).await.unwrap();
+    let told = client.expect_that("perfline/status", |it| it["view"]["step"] == 2).await;
+    assert_eq!(told["summary"], "2 ranks · step 2 · 10 ms");
+    fake.on_load(|inputs, _, _| {
+        let source = std::io::Error::other("gone");
+        Err(loader::Error::Io { path: inputs[0].clone(), source })
+    });
+    client.command("perfline.load", load).await.unwrap_err();
+    let told = client.expect_that("perfline/status", |it| it["failures"] != json!([])).await;
+    assert!(told["failures"][0].as_str().unwrap().ends_with("trace.json: gone"), "{told}");
+    assert_eq!(told["loaded"], true, "what was there stays");
+    client.command("perfline.unload", json!([])).await.unwrap();
+    client.expect_that("perfline/status", |it| it["loaded"] == false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_did_not_ask_is_not_told_the_status() {
+    let fake = Fake::new();
+    let mut client = ready(&fake).await;
+    client.expect("workspace/inlayHint/refresh").await;
+    client.diagnostics(&fake.uri("train.py")).await;
+    assert!(!client.forget("perfline/status"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,22 +1,24 @@
-//! `workspace/executeCommand`: the commands of `ext.rs`.
+//! `workspace/executeCommand`: the commands of `ext.rs`. Those that tell something have a file each.
+
+mod details;
+mod heat;
+mod hot_lines;
+mod places;
+pub(crate) mod status;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ide::{Charge, HotLine, Metric, Period, Source};
+use ide::{Charge, Metric, Period, View};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 
-use crate::document::Document;
-use crate::loaded::Loaded;
 use crate::loader::{self, Failure};
-use crate::session::{Mode, Session, Snapshot};
-use crate::{ext, paths, publish, to_proto};
-
-/// Lines that `hotLines` lists, if it is not told how many.
-const HOT_LINES: usize = 20;
+use crate::session::{Mode, Session};
+use crate::{ext, paths};
+use status::{ranks, view};
 
 pub(crate) async fn handle(
     session: &Arc<Session>,
@@ -29,7 +31,10 @@ pub(crate) async fn handle(
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
         ext::SET_RANK => set_rank(session, &arguments)?,
-        ext::HOT_LINES => hot_lines(session, &arguments).await?,
+        ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
+        ext::HEAT => heat::handle(session, &arguments).await?,
+        ext::DETAILS => details::handle(session, &arguments).await?,
+        ext::STATUS => status::handle(session).await?,
         unknown => {
             let commands = ext::COMMANDS.join(", ");
             return Err(invalid(format!("{unknown:?} is no command; it is one of: {commands}")));
@@ -48,6 +53,36 @@ impl Arguments {
             _ => self.0.get(place),
         };
         value.filter(|value| !value.is_null())
+    }
+
+    fn number(&self, place: usize, name: &str) -> Result<Option<u32>> {
+        let number = |value: &Value| {
+            let number = value.as_u64().map(|it| u32::try_from(it).unwrap_or(u32::MAX));
+            number.ok_or_else(|| invalid(format!("{name}: {value} is no number")))
+        };
+        self.get(place, name).map(number).transpose()
+    }
+
+    fn flag(&self, place: usize, name: &str) -> Result<Option<bool>> {
+        let flag = |value: &Value| {
+            value
+                .as_bool()
+                .ok_or_else(|| invalid(format!("{name}: {value} is neither true nor false")))
+        };
+        self.get(place, name).map(flag).transpose()
+    }
+
+    fn uri(&self, place: usize, name: &str) -> Result<Option<Url>> {
+        let uri = |value: &Value| {
+            let uri = value.as_str().and_then(|text| Url::parse(text).ok());
+            uri.ok_or_else(|| invalid(format!("{name}: {value} is no URI")))
+        };
+        self.get(place, name).map(uri).transpose()
+    }
+
+    /// A metric, for this answer only.
+    fn metric(&self, place: usize) -> Result<Option<Option<Metric>>> {
+        self.get(place, "metric").map(metric).transpose()
     }
 
     fn need(&self, name: &str, allowed: &str) -> Result<&Value> {
@@ -96,7 +131,7 @@ async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
     let result = task.await;
     drop(guard);
     match result {
-        Ok(Ok(loaded)) => Ok(described(&loaded, &session.snapshot())),
+        Ok(Ok(loaded)) => Ok(status::described(&loaded, &session.snapshot())),
         Ok(Err(Failure::Cancelled)) => Err(Error {
             code: ErrorCode::RequestCancelled,
             message: "loading was stopped".into(),
@@ -141,8 +176,7 @@ fn unload(session: &Session) -> Value {
 fn set_metric(session: &Session, arguments: &Arguments) -> Result<Value> {
     let names = ["auto"].into_iter().chain(Metric::ALL.map(Metric::name));
     let metric = arguments.need("metric", &names.collect::<Vec<_>>().join(", "))?;
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let metric = Metric::parse(&text(metric)).map_err(|error| invalid(error.to_string()))?;
+    let metric = self::metric(metric)?;
     let charge = arguments.get(1, "charge").map(|value| Charge::parse(&text(value)));
     let charge = charge.transpose().map_err(|error| invalid(error.to_string()))?;
     {
@@ -152,6 +186,20 @@ fn set_metric(session: &Session, arguments: &Arguments) -> Result<Value> {
     }
     session.refresh();
     Ok(view(&session.snapshot()))
+}
+
+fn metric(value: &Value) -> Result<Option<Metric>> {
+    Metric::parse(&text(value)).map_err(|error| invalid(error.to_string()))
+}
+
+/// A text as it is, anything else as it is written.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A view with another metric, if there is one.
+fn with_metric(view: &View, metric: Option<Option<Metric>>) -> View {
+    View { metric: metric.unwrap_or(view.metric), ..view.clone() }
 }
 
 fn set_step(session: &Session, arguments: &Arguments) -> Result<Value> {
@@ -198,166 +246,4 @@ fn set_rank(session: &Session, arguments: &Arguments) -> Result<Value> {
     session.state().choice.rank = rank;
     session.refresh();
     Ok(view(&session.snapshot()))
-}
-
-fn ranks(snapshot: &Snapshot) -> Vec<u32> {
-    snapshot
-        .loaded
-        .as_ref()
-        .map(|it| it.run.ranks.iter().map(|rank| rank.rank).collect())
-        .unwrap_or_default()
-}
-
-/// What is shown, and what else could be.
-fn view(snapshot: &Snapshot) -> Value {
-    let view = &snapshot.view;
-    let steps: Vec<u32> =
-        snapshot.ledger().map(|it| it.steps.keys().copied().collect()).unwrap_or_default();
-    json!({
-        "metric": view.metric.map_or("auto", Metric::name),
-        "charge": view.charge.name(),
-        "step": match view.period {
-            Period::Mean => json!("mean"),
-            Period::Run => json!("run"),
-            Period::Step(step) => json!(step),
-        },
-        "rank": snapshot.rank.map_or(json!("all"), |rank| json!(rank)),
-        "steps": steps,
-        "ranks": ranks(snapshot),
-    })
-}
-
-/// What was loaded.
-fn described(loaded: &Loaded, snapshot: &Snapshot) -> Value {
-    let inputs = loaded.run.inputs.iter().map(|input| {
-        let warnings: Vec<&str> = input.warnings.iter().map(|it| it.message.as_str()).collect();
-        json!({
-            "path": input.path,
-            "kind": input.kind.name(),
-            "rank": input.rank,
-            "events": input.events,
-            "bytes": input.bytes,
-            "complete": input.complete,
-            "warnings": warnings,
-        })
-    });
-    json!({
-        "inputs": inputs.collect::<Vec<_>>(),
-        "failures": loaded.run.failures,
-        "lines": loaded.run.merged.lines.len(),
-        "view": view(snapshot),
-    })
-}
-
-/// The lines with most of the metric.
-async fn hot_lines(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
-    let number = |place, name| match arguments.get(place, name).map(|value| (value, value.as_u64()))
-    {
-        None => Ok(None),
-        Some((_, Some(number))) => Ok(Some(number)),
-        Some((value, None)) => Err(invalid(format!("{name}: {value} is no number"))),
-    };
-    let limit =
-        number(0, "limit")?.map_or(HOT_LINES, |it| usize::try_from(it).unwrap_or(usize::MAX));
-    let lines = number(2, "firstLine")?.unwrap_or(0)..=number(3, "lastLine")?.unwrap_or(u64::MAX);
-    let uri = match arguments.get(1, "uri") {
-        None => None,
-        Some(value) => {
-            let uri = value.as_str().and_then(|text| Url::parse(text).ok());
-            Some(uri.ok_or_else(|| invalid(format!("uri: {value} is no URI")))?)
-        }
-    };
-    let documents = session.documents();
-    let work = session.background(move |snapshot, token| {
-        let Some(loaded) = &snapshot.loaded else {
-            return json!({"view": view(snapshot), "lines": []});
-        };
-        let places = Places { snapshot, loaded, documents: &documents };
-        let wanted = uri.map(|uri| places.lines_of(&uri, &lines));
-        let is_wanted = |file: &str, line| {
-            wanted
-                .as_ref()
-                .is_none_or(|(key, lines)| key.as_deref() == Some(file) && lines.contains(&line))
-        };
-        let hot = ide::hot_lines(loaded.ledger(snapshot.rank), &snapshot.view, limit, is_wanted);
-        let lines =
-            hot.iter().take_while(|_| !token.is_cancelled()).map(|line| places.described(line));
-        json!({"view": view(snapshot), "lines": lines.collect::<Vec<_>>()})
-    });
-    work.await
-}
-
-/// Where lines are now.
-struct Places<'a> {
-    snapshot: &'a Snapshot,
-    loaded: &'a Loaded,
-    documents: &'a [Arc<Document>],
-}
-
-impl Places<'_> {
-    /// The key of a file and its recorded lines that are now among `lines`.
-    fn lines_of(
-        &self,
-        uri: &Url,
-        lines: &std::ops::RangeInclusive<u64>,
-    ) -> (Option<String>, Vec<u32>) {
-        let key = match self.documents.iter().find(|it| it.uri == *uri) {
-            Some(document) => {
-                self.loaded.key_of(document, &self.snapshot.folders).map(str::to_owned)
-            }
-            None => paths::of_uri(uri)
-                .and_then(|path| self.loaded.key_of_path(&path))
-                .map(str::to_owned),
-        };
-        let Some(key) = key else { return (None, Vec::new()) };
-        let current = |source: &Source<'_>| {
-            let lines =
-                source.lines().into_iter().filter(|&(now, _)| lines.contains(&u64::from(now)));
-            lines.map(|(_, recorded)| recorded).collect()
-        };
-        let recorded = self.with_source(&key, current).unwrap_or_default();
-        (Some(key), recorded)
-    }
-
-    fn with_source<T>(&self, key: &str, work: impl FnOnce(&Source<'_>) -> T) -> Option<T> {
-        match self.document(key) {
-            Some(document) => self.snapshot.with_document(document, work),
-            None => self.loaded.with_file(self.snapshot.rank, key, work),
-        }
-    }
-
-    fn document(&self, key: &str) -> Option<&Arc<Document>> {
-        self.documents.iter().find(|it| self.loaded.key_of(it, &self.snapshot.folders) == Some(key))
-    }
-
-    fn described(&self, hot: &HotLine) -> Value {
-        let place = self.with_source(&hot.file, |source| {
-            let (line, is_stale) = source.current(hot.line)?;
-            let range = source.index.line_range(line)?;
-            let text = source.text.get(range.clone()).unwrap_or("").trim();
-            let range =
-                to_proto::range(source.index, range.start, range.end, self.snapshot.encoding());
-            Some(json!({"line": line, "stale": is_stale, "source": text, "range": range}))
-        });
-        let uri = match self.document(&hot.file) {
-            Some(document) => Some(document.uri.clone()),
-            None => self.loaded.path_of(&hot.file).and_then(publish::uri_of_path),
-        };
-        let mut described = json!({
-            "file": hot.file,
-            "uri": uri,
-            "recordedLine": hot.line,
-            "function": hot.function,
-            "evidence": hot.evidence.name(),
-            "value": hot.value,
-            "text": hot.text,
-            "share": hot.share,
-        });
-        if let (Some(described), Some(Value::Object(place))) =
-            (described.as_object_mut(), place.flatten())
-        {
-            described.extend(place);
-        }
-        described
-    }
 }

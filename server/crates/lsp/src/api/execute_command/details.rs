@@ -1,0 +1,129 @@
+//! `perfline.details`: all that is known of a line.
+
+use std::sync::Arc;
+
+use ide::{Details, LineRow, Unit};
+use ledger::LineKey;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::places::{Places, count, extend, whole};
+use super::status::view;
+use super::{Arguments, invalid, with_metric};
+use crate::session::Session;
+
+pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+    let uri = arguments.uri(0, "uri")?.ok_or_else(|| invalid("uri is missing".to_owned()))?;
+    let line = arguments.number(1, "line")?.ok_or_else(|| invalid("line is missing".to_owned()))?;
+    let metric = arguments.metric(2)?;
+    let documents = session.documents();
+    let work = session.background(move |snapshot, token| {
+        let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
+        let places = Places::new(snapshot, loaded, &documents);
+        let key = places.key(&uri)?;
+        let shown = with_metric(&snapshot.view, metric);
+        let details =
+            places.with_source(key, |source| ide::details(source, &shown, line)).flatten()?;
+        let mut described = json!({"view": view(snapshot), "place": place(&places, key, &details)});
+        extend(&mut described, tables(&places, details));
+        Some(described)
+    });
+    Ok(work.await?.unwrap_or_default())
+}
+
+fn place(places: &Places<'_>, key: &str, details: &Details) -> Value {
+    let line = LineKey { file: key.to_owned(), line: details.recorded };
+    let mut place = places.of([line]).pop().unwrap_or_default();
+    let function = json!({"function": details.function, "evidence": details.evidence.name()});
+    extend(&mut place, function);
+    place
+}
+
+fn tables(places: &Places<'_>, details: Details) -> Value {
+    let numbers = details.numbers.iter().map(|it| {
+        let value = if it.unit == Unit::Count { count(it.value) } else { whole(it.value) };
+        json!({
+            "name": it.name,
+            "label": it.label,
+            "value": value,
+            "unit": it.unit.name(),
+            "text": it.text,
+            "share": it.share,
+        })
+    });
+    let kernels = details.kernels.iter().map(|it| {
+        json!({
+            "name": it.key.name,
+            "shortName": it.short_name,
+            "calls": count(it.calls),
+            "total": whole(it.total),
+            "mean": whole(it.mean),
+            "min": it.min,
+            "max": it.max,
+            "grid": it.key.grid,
+            "block": it.key.block,
+            "occupancy": it.occupancy,
+            "streams": it.streams,
+            "bytes": whole(it.bytes),
+            "text": it.text,
+        })
+    });
+    let operators = details.operators.iter().map(|it| {
+        json!({
+            "name": it.name,
+            "calls": count(it.calls),
+            "cpu": whole(it.cpu),
+            "cuda": whole(it.cuda),
+            "text": it.text,
+        })
+    });
+    let callees = details.callees.iter().map(|it| {
+        json!({
+            "name": it.name,
+            "calls": count(it.calls),
+            "value": whole(it.value),
+            "share": it.share,
+            "text": it.text,
+        })
+    });
+    let allocations = details.allocations.iter().map(|it| {
+        json!({
+            "memory": it.memory,
+            "allocs": count(it.allocs),
+            "alloc": whole(it.alloc),
+            "peak": it.peak,
+            "live": it.live,
+            "text": it.text,
+        })
+    });
+    let steps = details
+        .steps
+        .iter()
+        .map(|it| json!({"step": it.step, "value": whole(it.value), "text": it.text}));
+    json!({
+        "numbers": numbers.collect::<Vec<_>>(),
+        "kernels": kernels.collect::<Vec<_>>(),
+        "operators": operators.collect::<Vec<_>>(),
+        "callers": lines(places, &details.callers),
+        "callees": callees.collect::<Vec<_>>(),
+        "waits": lines(places, &details.waits),
+        "allocations": allocations.collect::<Vec<_>>(),
+        "steps": steps.collect::<Vec<_>>(),
+        "markdown": details.markdown,
+    })
+}
+
+fn lines(places: &Places<'_>, rows: &[LineRow]) -> Vec<Value> {
+    let mut lines = places.of(rows.iter().map(|row| row.place.clone()));
+    for (line, row) in lines.iter_mut().zip(rows) {
+        let cost = json!({
+            "function": row.function,
+            "evidence": row.evidence.name(),
+            "value": whole(row.value),
+            "share": row.share,
+            "text": row.text,
+        });
+        extend(line, cost);
+    }
+    lines
+}

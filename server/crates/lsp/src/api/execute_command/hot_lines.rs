@@ -1,0 +1,68 @@
+//! `perfline.hotLines`: the lines that cost most.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ledger::LineKey;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::places::{Places, extend, whole};
+use super::status::view;
+use super::{Arguments, with_metric};
+use crate::session::Session;
+
+/// Lines that are listed if it is not said how many.
+const LIMIT: u32 = 20;
+
+pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+    let limit = arguments.number(0, "limit")?.unwrap_or(LIMIT) as usize;
+    let uri = arguments.uri(1, "uri")?;
+    let lines = arguments.number(2, "firstLine")?.unwrap_or(0)
+        ..=arguments.number(3, "lastLine")?.unwrap_or(u32::MAX);
+    let metric = arguments.metric(4)?;
+    let own_only = arguments.flag(5, "ownOnly")?;
+    let documents = session.documents();
+    let work = session.background(move |snapshot, token| {
+        let Some(loaded) = &snapshot.loaded else {
+            return json!({"view": view(snapshot), "lines": []});
+        };
+        let places = Places::new(snapshot, loaded, &documents);
+        let wanted = uri.as_ref().map(|uri| {
+            let key = places.key(uri);
+            let recorded = key.and_then(|key| {
+                places.with_source(key, |source| {
+                    let lines = source.lines().into_iter().filter(|it| lines.contains(&it.line));
+                    lines.map(|it| it.recorded).collect::<HashSet<u32>>()
+                })
+            });
+            (key, recorded.unwrap_or_default())
+        });
+        let is_wanted = |file: &str, line| {
+            wanted.as_ref().is_none_or(|(key, lines)| *key == Some(file) && lines.contains(&line))
+        };
+        // Who asks for a file wants to see it, whoever wrote it.
+        let own_only = own_only.unwrap_or(uri.is_none());
+        let shown = with_metric(&snapshot.view, metric);
+        let ledger = loaded.ledger(snapshot.rank);
+        let hot = ide::hot_lines(ledger, &shown, limit, own_only, is_wanted);
+        if token.is_cancelled() {
+            return Value::Null;
+        }
+        let keys = hot.iter().map(|it| LineKey { file: it.file.clone(), line: it.line });
+        let mut lines = places.of(keys);
+        for (line, hot) in lines.iter_mut().zip(hot) {
+            let cost = json!({
+                "function": hot.function,
+                "evidence": hot.evidence.name(),
+                "value": whole(hot.value),
+                "text": hot.text,
+                "share": hot.share,
+                "heat": hot.heat,
+            });
+            extend(line, cost);
+        }
+        json!({"view": view(snapshot), "lines": lines})
+    });
+    work.await
+}

@@ -1,0 +1,123 @@
+//! Where lines are now, in files that are open and in others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ide::Source;
+use ledger::LineKey;
+use serde_json::{Value, json};
+use tower_lsp::lsp_types::{Range, Url};
+
+use crate::document::Document;
+use crate::loaded::Loaded;
+use crate::session::Snapshot;
+use crate::{paths, publish, to_proto};
+
+/// The files of a recording, as they are now.
+pub(super) struct Places<'a> {
+    snapshot: &'a Snapshot,
+    loaded: &'a Loaded,
+    open: BTreeMap<&'a str, &'a Arc<Document>>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(
+        snapshot: &'a Snapshot,
+        loaded: &'a Loaded,
+        documents: &'a [Arc<Document>],
+    ) -> Self {
+        let key = |it: &'a Arc<Document>| Some((loaded.key_of(it, &snapshot.folders)?, it));
+        Self { snapshot, loaded, open: documents.iter().filter_map(key).collect() }
+    }
+
+    /// The key of a file; `None` where the recording does not know it.
+    pub(super) fn key(&self, uri: &Url) -> Option<&'a str> {
+        if let Some((key, _)) = self.open.iter().find(|(_, document)| document.uri == *uri) {
+            return Some(key);
+        }
+        self.loaded.key_of_path(&paths::of_uri(uri)?)
+    }
+
+    /// Calls `work` with a file as it is now.
+    pub(super) fn with_source<T>(
+        &self,
+        key: &str,
+        work: impl FnOnce(&Source<'_>) -> T,
+    ) -> Option<T> {
+        match self.open.get(key) {
+            Some(document) => self.snapshot.with_document(document, work),
+            None => self.loaded.with_file(self.snapshot.rank, key, work),
+        }
+    }
+
+    /// Where each of `lines` is now: its file's URI and, if it is still there, its `line`, `range`, `source` and
+    /// whether it is `stale`.
+    pub(super) fn of(&self, lines: impl IntoIterator<Item = LineKey>) -> Vec<Value> {
+        let lines: Vec<LineKey> = lines.into_iter().collect();
+        // Each file is looked at once, however many of its lines are asked for.
+        let mut files: HashMap<&str, HashMap<u32, Value>> = HashMap::new();
+        for line in &lines {
+            files.entry(&line.file).or_insert_with(|| {
+                self.with_source(&line.file, |source| self.lines_of(source)).unwrap_or_default()
+            });
+        }
+        let place = |line: &LineKey| {
+            let mut place =
+                json!({"file": line.file, "uri": self.uri(&line.file), "recordedLine": line.line});
+            let now = files.get(line.file.as_str()).and_then(|it| it.get(&line.line));
+            if let Some(now) = now {
+                extend(&mut place, now.clone());
+            }
+            place
+        };
+        lines.iter().map(place).collect()
+    }
+
+    fn uri(&self, key: &str) -> Option<Url> {
+        match self.open.get(key) {
+            Some(document) => Some(document.uri.clone()),
+            None => self.loaded.path_of(key).and_then(publish::uri_of_path),
+        }
+    }
+
+    /// The lines of a file by their recorded line.
+    fn lines_of(&self, source: &Source<'_>) -> HashMap<u32, Value> {
+        let lines = source.lines().into_iter().filter_map(|it| {
+            let text = source.text.get(source.index.line_range(it.line)?)?.trim();
+            let range = self.range(source, it.line);
+            Some((
+                it.recorded,
+                json!({"line": it.line, "stale": it.is_stale, "source": text, "range": range}),
+            ))
+        });
+        lines.collect()
+    }
+
+    /// A whole line, without its end.
+    pub(super) fn range(&self, source: &Source<'_>, line: u32) -> Option<Range> {
+        let range = source.index.line_range(line)?;
+        Some(to_proto::range(source.index, range.start, range.end, self.snapshot.encoding()))
+    }
+}
+
+/// Puts the fields of an object into another.
+pub(super) fn extend(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
+}
+
+/// Nanoseconds or bytes: whole, as they were recorded.
+pub(super) fn whole(value: f64) -> Value {
+    json!(value.round() as i64)
+}
+
+/// A count; the mean of several to hundredths.
+pub(super) fn count(value: f64) -> Value {
+    let hundredths = (value * 100.0).round();
+    if hundredths % 100.0 == 0.0 {
+        json!((hundredths / 100.0) as i64)
+    } else {
+        json!(hundredths / 100.0)
+    }
+}

@@ -1,0 +1,131 @@
+//! `perfline.status`: what is loaded and shown.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ide::{Metric, Period};
+use ledger::SourceFit;
+use loader::Input;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use crate::loaded::Loaded;
+use crate::session::{Session, Snapshot};
+
+pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
+    session.background(|snapshot, _| status(snapshot, true)).await
+}
+
+/// What is loaded and shown; `with_warnings` of the inputs, which may be many.
+pub(crate) fn status(snapshot: &Snapshot, with_warnings: bool) -> Value {
+    let mut status = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "view": view(snapshot),
+        "loaded": snapshot.loaded.is_some(),
+        "loading": snapshot.loading.is_some(),
+        "inputs": [],
+        "failures": snapshot.failure.as_deref().iter().collect::<Vec<_>>(),
+        "lines": 0,
+        "attributed": {"cpu": null, "cuda": null},
+        "evidence": {"exact": 0, "inferred": 0, "function": 0},
+        "sources": {"found": 0, "edited": 0, "missing": 0},
+        "sitePackages": [],
+        "summary": ide::summary_of_nothing(&names(snapshot.loading.as_deref().unwrap_or(&[]))),
+    });
+    if let (Some(loaded), Some(status)) = (&snapshot.loaded, status.as_object_mut())
+        && let Value::Object(found) = of_loaded(loaded, snapshot, with_warnings)
+    {
+        status.extend(found);
+    }
+    status
+}
+
+fn of_loaded(loaded: &Loaded, snapshot: &Snapshot, with_warnings: bool) -> Value {
+    let ledger = loaded.ledger(snapshot.rank);
+    let coverage = ide::coverage(ledger);
+    let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
+    let paths: Vec<PathBuf> = loaded.run.inputs.iter().map(|it| it.path.clone()).collect();
+    let failures = loaded.run.failures.iter().map(String::as_str);
+    json!({
+        "inputs": inputs(loaded, with_warnings),
+        "failures": failures.chain(snapshot.failure.as_deref()).collect::<Vec<_>>(),
+        "lines": ledger.lines.len(),
+        "attributed": {"cpu": coverage.cpu, "cuda": coverage.cuda},
+        "evidence": {
+            "exact": coverage.exact,
+            "inferred": coverage.inferred,
+            "function": coverage.function,
+        },
+        "sources": {
+            "found": sources(SourceFit::Fits),
+            "edited": sources(SourceFit::Edited),
+            "missing": sources(SourceFit::Missing),
+        },
+        "sitePackages": loaded.sites,
+        "summary": ide::summary(ledger, &snapshot.view, &names(&paths), snapshot.rank),
+    })
+}
+
+/// What was loaded.
+pub(super) fn described(loaded: &Loaded, snapshot: &Snapshot) -> Value {
+    json!({
+        "inputs": inputs(loaded, true),
+        "failures": loaded.run.failures,
+        "lines": loaded.run.merged.lines.len(),
+        "view": view(snapshot),
+    })
+}
+
+fn inputs(loaded: &Loaded, with_warnings: bool) -> Vec<Value> {
+    let input = |input: &Input| {
+        let mut described = json!({
+            "path": input.path,
+            "kind": input.kind.name(),
+            "rank": input.rank,
+            "events": input.events,
+            "bytes": input.bytes,
+            "complete": input.complete,
+        });
+        if with_warnings {
+            let warnings = input.warnings.iter().map(|it| it.message.as_str());
+            described["warnings"] = warnings.collect();
+        }
+        described
+    };
+    loaded.run.inputs.iter().map(input).collect()
+}
+
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    paths.iter().map(name).collect()
+}
+
+/// What is shown, and what else could be.
+pub(super) fn view(snapshot: &Snapshot) -> Value {
+    let view = &snapshot.view;
+    let steps: Vec<u32> =
+        snapshot.ledger().map(|it| it.steps.keys().copied().collect()).unwrap_or_default();
+    let chosen = view.metric.map_or("auto", Metric::name);
+    json!({
+        "metric": chosen,
+        "effectiveMetric":
+            snapshot.ledger().map_or(chosen, |ledger| view.effective_metric(ledger).name()),
+        "charge": view.charge.name(),
+        "step": match view.period {
+            Period::Mean => json!("mean"),
+            Period::Run => json!("run"),
+            Period::Step(step) => json!(step),
+        },
+        "rank": snapshot.rank.map_or(json!("all"), |rank| json!(rank)),
+        "steps": steps,
+        "ranks": ranks(snapshot),
+    })
+}
+
+pub(super) fn ranks(snapshot: &Snapshot) -> Vec<u32> {
+    snapshot
+        .loaded
+        .as_ref()
+        .map(|it| it.run.ranks.iter().map(|rank| rank.rank).collect())
+        .unwrap_or_default()
+}
