@@ -15,7 +15,9 @@ mod keys;
 mod learn;
 mod structure;
 
+use ledger::Evidence;
 use profile::{HostEventId, Profile};
+use rustc_hash::FxHashSet;
 
 use crate::Sources;
 use crate::names::Names;
@@ -25,14 +27,19 @@ use crate::stacks::{LineId, Lines};
 const ROUNDS: usize = 3;
 
 /// Inferred lines by host event; [`LineId::NONE`] where the recording says, or nothing can be said.
+#[derive(Debug, Default)]
 pub(crate) struct Inferred {
     line: Vec<LineId>,
+    /// The events whose line is only that of the function's definition, because no stack shows that function.
+    function: FxHashSet<HostEventId>,
 }
 
 impl Inferred {
-    /// The line that made the call, or ran the operator, `event`.
-    pub(crate) fn line(&self, event: HostEventId) -> Option<LineId> {
-        self.line.get(event.index()).and_then(|line| line.get())
+    /// The line that made the call, or ran the operator, `event`, and how it is known.
+    pub(crate) fn line(&self, event: HostEventId) -> Option<(LineId, Evidence)> {
+        let line = self.line.get(event.index()).and_then(|line| line.get())?;
+        let is_function = self.function.contains(&event);
+        Some((line, if is_function { Evidence::Function } else { Evidence::Inferred }))
     }
 }
 
@@ -45,25 +52,27 @@ pub(crate) fn infer(
     order: &[HostEventId],
 ) -> Inferred {
     let structure = structure::Structure::new(profile, sources, names, lines, order);
-    let mut inferred = Inferred {
-        line: vec![LineId::NONE; if structure.codes.is_empty() { 0 } else { profile.host.len() }],
-    };
+    let mut inferred = Inferred::default();
+    if !structure.codes.is_empty() {
+        inferred.line = vec![LineId::NONE; profile.host.len()];
+    }
+    let classes = facts::Classes::new(sources);
     let mut learned = learn::Learned::default();
     for round in 0..ROUNDS {
         let is_last = round + 1 == ROUNDS;
         let mut next = learn::Learned::default();
         for (code_index, code) in structure.codes.iter().enumerate() {
-            let mut aligner =
-                align::Aligner::new(code, &structure.keys, &learned, code_index, structure.python);
+            let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
             for sequence in &code.sequences {
                 let aligned = aligner.align(sequence);
                 next.add(code_index, &aligner, sequence, &aligned);
                 if is_last {
-                    structure.tell(code, sequence, &aligned, lines, &mut inferred.line);
+                    structure.tell(code, sequence, &aligned, lines, &mut inferred);
                 }
             }
         }
         learned = next;
     }
+    structure.tell_operators(profile, names, lines, &mut inferred);
     inferred
 }

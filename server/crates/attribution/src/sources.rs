@@ -47,6 +47,11 @@ impl Sources {
         self.insert(recorded, source);
     }
 
+    /// What all texts say that are at hand.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
+        self.files.values().filter_map(|source| source.module.as_ref())
+    }
+
     /// What is known about a recorded path.
     #[must_use]
     pub fn get(&self, recorded: &str) -> Option<&Source> {

@@ -298,8 +298,7 @@ impl Sweep<'_, '_> {
         let exact = names
             .caller(host.python.caller[row], &mut stacks.lines)
             .map(|line| (line, Evidence::Exact));
-        let caller =
-            exact.or_else(|| self.inferred.line(open.id).map(|line| (line, Evidence::Inferred)));
+        let caller = exact.or_else(|| self.inferred.line(open.id));
         let below = innermost_python(&self.threads[thread].stack, start);
         let call = match (below, caller) {
             (Some(below), Some((line, evidence))) => {
@@ -348,11 +347,10 @@ impl Sweep<'_, '_> {
         let mut inner = stack.iter().rev().filter(|it| it.end > start);
         let first = inner.find(|it| matches!(it.kind, HostKind::Operator | HostKind::Python));
         let is_outermost = first.is_none_or(|it| it.kind == HostKind::Python);
-        if let (Some(frame), Some(line)) =
+        if let (Some(frame), Some((line, evidence))) =
             (first.filter(|_| is_outermost), self.inferred.line(open.id))
         {
-            open.inside =
-                self.swept.stacks.at(open.inside, frame.is_frame, line, Evidence::Inferred);
+            open.inside = self.swept.stacks.at(open.inside, frame.is_frame, line, evidence);
         }
         if is_outermost && let Some(line) = self.swept.stacks.line(open.inside).get() {
             *at(&mut self.swept.ops, line.index()) += 1;

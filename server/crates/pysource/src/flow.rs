@@ -197,21 +197,22 @@ impl Flow {
     /// The cheapest ways from `from` to every node: what the sites cost that they pass over, the two ends excluded.
     ///
     /// `cost` is what it costs to pass over each site, [`IMPASSABLE`] if it cannot be (missing ones too), and
-    /// `exception_cost` what it costs to take an exceptional edge, [`UNREACHABLE`] to take none. Takes O(n log n) for a
-    /// function of n nodes.
+    /// `edge_cost` what it costs to take an edge from one node to another, [`UNREACHABLE`] if it cannot be. Takes
+    /// O(n log n) for a function of n nodes.
     #[must_use]
-    pub fn ways(&self, from: u32, cost: &[u16], exception_cost: u32) -> Ways {
+    pub fn ways(
+        &self,
+        from: u32,
+        cost: &[u16],
+        edge_cost: impl Fn(u32, u32, EdgeKind) -> u32,
+    ) -> Ways {
         let n = self.n_nodes() as usize;
         let from = from.min(self.exit);
         let mut ways = Ways { from, cost: vec![UNREACHABLE; n], before: vec![from; n] };
         let mut queue = BinaryHeap::new();
         let mut relax = |queue: &mut BinaryHeap<_>, node: u32, so_far: u32| {
             for (target, kind) in self.edges(node) {
-                let step = match kind {
-                    EdgeKind::Normal => 0,
-                    EdgeKind::Exception => exception_cost,
-                };
-                let distance = so_far.saturating_add(step);
+                let distance = so_far.saturating_add(edge_cost(node, target, kind));
                 if distance < ways.cost[target as usize] {
                     ways.cost[target as usize] = distance;
                     ways.before[target as usize] = node;
@@ -255,11 +256,20 @@ impl Ways {
         self.cost.get(node as usize).copied().unwrap_or(UNREACHABLE)
     }
 
-    /// The nodes that the way to `node` passes over, last first; none without a way.
-    pub fn passed(&self, node: u32) -> impl Iterator<Item = u32> {
-        let first = (self.cost(node) < UNREACHABLE).then(|| self.before[node as usize]);
-        std::iter::successors(first, |&node| Some(self.before[node as usize]))
-            .take_while(|&node| node != self.from)
+    /// Adds the edges of the way to `node`, last first; none without a way.
+    pub fn edges(&self, node: u32, edges: &mut Vec<(u32, u32)>) {
+        if self.cost(node) == UNREACHABLE {
+            return;
+        }
+        let mut to = node;
+        loop {
+            let from = self.before[to as usize];
+            edges.push((from, to));
+            if from == self.from {
+                return;
+            }
+            to = from;
+        }
     }
 }
 

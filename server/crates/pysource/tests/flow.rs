@@ -417,10 +417,13 @@ def f(a):
     let flow = flows(text, &[1]).remove(0);
     let cost = vec![10, 1, 20, 3, 40, 50];
     let from = |node: u32, cost: &[u16], exception: u32| {
-        let ways = flow.ways(node, cost, exception);
+        let ways = flow.ways(node, cost, |_, _, kind| match kind {
+            EdgeKind::Normal => 0,
+            EdgeKind::Exception => exception,
+        });
         let shown = (0..flow.sites.len() as u32).chain([flow.exit]).map(|node| ways.cost(node));
         let shown: Vec<String> = shown
-            .map(|it| if *it == UNREACHABLE { "-".to_owned() } else { it.to_string() })
+            .map(|it| if it == UNREACHABLE { "-".to_owned() } else { it.to_string() })
             .collect();
         shown.join(" ")
     };
@@ -450,7 +453,7 @@ fn check(text: &str) {
             continue;
         };
         let costs = vec![1; flow.sites.len()];
-        let ways = flow.ways(flow.entry, &costs, 1);
+        let ways = flow.ways(flow.entry, &costs, |_, _, _| 1);
         assert!(
             (0..flow.n_nodes()).all(|node| ways.passed(node).count() <= flow.n_nodes() as usize)
         );

@@ -45,9 +45,11 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
     let is_named = site.text.contains(name);
     match site.kind {
         SiteKind::Iterate(Iteration::Next) => {
-            Some(match (is_named, site.text.starts_with("range(")) {
+            let is_plain = site.text.starts_with("range(")
+                || [".items()", ".values()", ".keys()"].iter().any(|it| site.text.ends_with(it));
+            Some(match (is_named, is_plain) {
                 (true, _) => 0,
-                (false, true) => 20,
+                (false, true) => 16,
                 (false, false) => 3,
             })
         }
@@ -78,7 +80,7 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
         SiteKind::Comprehension { .. } => 8,
         SiteKind::Operator { .. } | SiteKind::Compare(_) => 2,
         SiteKind::Enter | SiteKind::Exit => 3,
-        SiteKind::Unary(_) | SiteKind::Subscript { .. } => 1,
+        SiteKind::Unary(_) | SiteKind::Subscript { .. } | SiteKind::TruthTest => 1,
         // Properties are sure to leave something.
         SiteKind::Attribute { .. } if site.attribute == (Held::Method { is_decorated: true }) => 4,
         _ => 0,
@@ -163,6 +165,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                         Held::Unknown => 1,
                         Held::Plain | Held::Method { .. } => 16,
                         Held::NotOfSelf if is_tensor_attribute(attribute) => 14,
+                        Held::NotOfSelf if site.is_called => 9,
                         Held::NotOfSelf => 3,
                     })
                 }

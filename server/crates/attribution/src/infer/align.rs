@@ -1,20 +1,26 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
-use pysource::flow::{IMPASSABLE, Site, SiteKind, Ways};
+use pysource::flow::{EdgeKind, IMPASSABLE, Site, SiteKind, Ways};
 use rustc_hash::FxHashMap;
 
 use super::affinity;
 use super::definitions::Start;
-use super::facts::{Expression, expressions};
+use super::facts::{Classes, Expression, expressions};
 use super::keys::{KeyId, Keys};
 use super::learn::Learned;
-use super::structure::{Child, Code, Python, Sequence};
+use super::structure::{Child, Code, Python, Sequence, Structure};
 
 /// Cost of an event that no expression explains.
 const UNEXPLAINED: u32 = 40;
 
 /// A line is told if every path that takes the event to another line costs at least this much more.
 const LEAST_MARGIN: u32 = 4;
+
+/// What is learned from: what every other path would cost at least this much more to explain.
+const LEAST_LESSON: u32 = 2;
+
+/// Cost of a way that no path took whose lines were told, where others came by.
+const NEVER_TAKEN: u32 = 4;
 
 /// Cost of a frame that was open when recording began and is not on the line that its name tells.
 const ELSEWHERE: u32 = 10;
@@ -30,10 +36,12 @@ pub(crate) struct Aligned {
     pub(crate) sites: Vec<u32>,
     /// The line of each child that is to be told, or 0.
     pub(crate) lines: Vec<u32>,
-    /// The sites at which the best path leaves something, once for each time that it comes by.
+    /// Whether no other site explains a child nearly as well.
+    pub(crate) is_clear: Vec<bool>,
+    /// The sites at which the best path leaves something, once for each time that it comes by, where that is clear.
     pub(crate) visited: Vec<u32>,
-    /// The sites that it passes over, likewise.
-    pub(crate) passed: Vec<u32>,
+    /// The edges that it takes between those, likewise.
+    pub(crate) edges: Vec<(u32, u32)>,
 }
 
 /// Aligns the sequences of one function.
@@ -71,12 +79,13 @@ struct State {
 impl<'a> Aligner<'a> {
     pub(crate) fn new(
         code: &'a Code,
-        keys: &'a Keys,
+        structure: &'a Structure,
         learned: &'a Learned,
         code_index: usize,
-        python: Python,
+        classes: &'a Classes,
     ) -> Self {
-        let expressions = expressions(code);
+        let (keys, python) = (&structure.keys, structure.python);
+        let expressions = expressions(code, classes);
         let passed = expressions.iter().filter_map(|it| match it.kind {
             SiteKind::Call { passes, .. } => Some(passes),
             _ => None,
@@ -139,51 +148,53 @@ impl<'a> Aligner<'a> {
             state = it.back;
         }
         path.reverse();
-        let (visited, passed) = self.steps(sequence, &path);
+        let is_clear: Vec<bool> =
+            columns.iter().zip(&path).map(|(column, state)| is_clear(column, state)).collect();
+        let (visited, edges) = self.steps(sequence, &path, &is_clear);
         let lines = columns
             .iter()
             .zip(&sites)
             .map(|(column, &site)| self.sure_line(column, site))
             .collect();
-        Aligned { sites, lines, visited, passed }
+        Aligned { sites, lines, is_clear, visited, edges }
     }
 
-    /// The sites that a path visits, and those that it passes over.
-    fn steps(&mut self, sequence: &Sequence, path: &[State]) -> (Vec<u32>, Vec<u32>) {
-        let (mut visited, mut passed) = (Vec::new(), Vec::new());
-        let mut pass = |ways: &Ways, to| {
-            let n_sites = self.code.flow.sites.len();
-            passed.extend(ways.passed(to).filter(|&node| (node as usize) < n_sites));
-        };
+    /// The sites that a path visits, and the edges that it takes between those that are clear.
+    fn steps(
+        &mut self,
+        sequence: &Sequence,
+        path: &[State],
+        is_clear: &[bool],
+    ) -> (Vec<u32>, Vec<(u32, u32)>) {
+        let (mut visited, mut edges) = (Vec::new(), Vec::new());
         let mut from = match sequence.start {
-            Start::Entry => self.code.flow.entry,
-            Start::Within(_) => NO_SITE,
+            Start::Entry => Some(self.code.flow.entry),
+            Start::Within(_) => None,
         };
-        for (state, child) in path.iter().zip(&sequence.children) {
+        for ((state, child), &is_clear) in path.iter().zip(&sequence.children).zip(is_clear) {
             if !state.is_explained {
                 continue;
             }
             let again =
                 affinity::again(&self.expressions[state.at as usize], self.keys.get(child.key));
-            let ways = (from != NO_SITE)
-                .then(|| ways_from(&mut self.ways, self.code, &self.silence, from));
-            if from == state.at && ways.is_none_or(|ways| again <= ways.cost(state.at)) {
+            if from == Some(state.at) && again <= self.way(state.at, state.at) {
                 continue;
             }
-            visited.push(state.at);
-            if let Some(ways) = ways {
-                pass(ways, state.at);
+            if is_clear {
+                visited.push(state.at);
+                if let Some(from) = from {
+                    self.ways_from(from).edges(state.at, &mut edges);
+                }
             }
-            from = state.at;
+            from = is_clear.then_some(state.at);
         }
         let exit = self.code.flow.exit;
-        if from != NO_SITE {
-            let ways = ways_from(&mut self.ways, self.code, &self.silence, from);
-            if ways.cost(exit) <= affinity::NOT_RETURNED {
-                pass(ways, exit);
-            }
+        if let Some(from) = from
+            && self.way(from, exit) <= affinity::NOT_RETURNED
+        {
+            self.ways_from(from).edges(exit, &mut edges);
         }
-        (visited, passed)
+        (visited, edges)
     }
 
     /// The line of `site`, if every path through another line costs clearly more.
@@ -329,7 +340,20 @@ impl<'a> Aligner<'a> {
 
     /// Cost of the cheapest way between two nodes.
     fn way(&mut self, from: u32, to: u32) -> u32 {
-        ways_from(&mut self.ways, self.code, &self.silence, from).cost(to).min(UNREACHABLE)
+        self.ways_from(from).cost(to).min(UNREACHABLE)
+    }
+
+    /// The cheapest ways from `node`, worked out once.
+    fn ways_from(&mut self, node: u32) -> &Ways {
+        let (code, silence, learned, code_index) =
+            (self.code, &self.silence, self.learned, self.code_index);
+        self.ways.entry(node).or_insert_with(|| {
+            code.flow.ways(node, silence, |from, to, kind| match kind {
+                EdgeKind::Exception => affinity::RAISED,
+                EdgeKind::Normal if learned.is_never_taken(code_index, from, to) => NEVER_TAKEN,
+                EdgeKind::Normal => 0,
+            })
+        })
     }
 
     /// The sites that may have left `child`, with the cost of doing so.
@@ -371,14 +395,12 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// The cheapest ways from `node`, worked out once.
-fn ways_from<'w>(
-    known: &'w mut FxHashMap<u32, Ways>,
-    code: &Code,
-    silence: &[u16],
-    node: u32,
-) -> &'w Ways {
-    known.entry(node).or_insert_with(|| code.flow.ways(node, silence, affinity::RAISED))
+/// Whether the column's other states are clearly worse than that of the best path.
+fn is_clear(column: &[State], best: &State) -> bool {
+    let total = |state: &State| state.forward.saturating_add(state.rest);
+    let others = column.iter().filter(|it| !(it.is_explained && it.at == best.at));
+    let other = others.map(total).min().unwrap_or(UNREACHABLE);
+    best.is_explained && other >= total(best).saturating_add(LEAST_LESSON)
 }
 
 /// Whether a site is there in the Python that recorded: a comprehension is either a frame or part of its function.

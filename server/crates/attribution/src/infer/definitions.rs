@@ -22,6 +22,8 @@ pub(crate) struct Definition<'a> {
     pub(crate) function: usize,
     /// Where its frames begin.
     pub(crate) start: Start,
+    /// Whether its frames are recorded without file and line.
+    pub(crate) is_unnamed: bool,
 }
 
 /// Where a frame's path begins.
@@ -88,5 +90,6 @@ fn find<'a>(name: &'a str, sources: &'a Sources) -> Option<Definition<'a>> {
         None => return None,
     };
     let function = module.functions().iter().position(|it| std::ptr::eq(it, function))?;
-    Some(Definition { file, source, module, function, start })
+    let is_unnamed = Frame::parse(name).is_none();
+    Some(Definition { file, source, module, function, start, is_unnamed })
 }

@@ -1,10 +1,17 @@
 //! What the text around a site tells about what it can leave: what a name is bound to, what an attribute holds, what
 //! stands between brackets.
 
+use std::sync::Arc;
+
 use pysource::flow::{Binding, Callee, Flow, SiteKind};
 use pysource::{Function, FunctionKind, Module, Value};
+use rustc_hash::FxHashMap;
 
 use super::structure::Code;
+use crate::Sources;
+
+/// Classes beyond this number of a lineage are not looked at.
+const LONGEST_LINEAGE: usize = 16;
 
 /// A site, with what the text tells beyond its kind.
 pub(crate) struct Expression<'a> {
@@ -14,6 +21,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) target: Target<'a>,
     /// What an attribute of `self` can hold.
     pub(crate) attribute: Held,
+    /// Whether it is what a call calls.
+    pub(crate) is_called: bool,
     /// The generator expression that is made just before and that this site is the first to take elements from.
     pub(crate) takes: Option<usize>,
     /// What the brackets of a subscript hold.
@@ -72,13 +81,14 @@ pub(crate) enum Held {
 }
 
 /// The sites of a function with what the text tells.
-pub(crate) fn expressions(code: &Code) -> Vec<Expression<'_>> {
-    let class = Class::of(code);
+pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expression<'a>> {
+    let class = Lineage::of(code, classes);
     let flow = &code.flow;
     let sites = flow.sites.iter().enumerate();
     sites
         .map(|(at, site)| {
             let range = site.text.start as usize..site.text.end as usize;
+            let is_called = code.text.as_bytes().get(range.end) == Some(&b'(');
             let text = code.text.get(range).unwrap_or("");
             let subscript = match site.kind {
                 SiteKind::Subscript { .. } => Subscript::parse(text),
@@ -98,7 +108,8 @@ pub(crate) fn expressions(code: &Code) -> Vec<Expression<'_>> {
                 _ => {}
             }
             let takes = taken(flow, at);
-            Expression { kind: &site.kind, text, target, attribute, takes, subscript, shared }
+            let kind = &site.kind;
+            Expression { kind, text, target, attribute, is_called, takes, subscript, shared }
         })
         .collect()
 }
@@ -113,7 +124,7 @@ fn taken(flow: &Flow, at: usize) -> Option<usize> {
 }
 
 impl<'a> Target<'a> {
-    fn of(callee: &'a Callee, class: &Class<'a>) -> Self {
+    fn of(callee: &'a Callee, class: &Lineage<'a>) -> Self {
         let mut target = Self::default();
         target.names.extend(callee.name());
         match (callee.path.len(), &callee.binding) {
@@ -181,55 +192,77 @@ pub(crate) fn is_class_name(name: &str) -> bool {
     name.trim_start_matches('_').starts_with(char::is_uppercase)
 }
 
-/// The class that a method belongs to, with those of its bases that stand in the same file, nearest first.
-struct Class<'a> {
-    module: &'a Module,
-    line: Vec<&'a pysource::Class>,
+/// All classes of the sources at hand, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Classes(FxHashMap<String, Vec<(Arc<Module>, usize)>>);
+
+impl Classes {
+    pub(crate) fn new(sources: &Sources) -> Self {
+        let mut classes = Self::default();
+        for module in sources.modules() {
+            for (row, class) in module.classes().iter().enumerate() {
+                let name = &module.functions()[class.function].name;
+                classes.0.entry(name.clone()).or_default().push((module.clone(), row));
+            }
+        }
+        classes
+    }
 }
 
-impl<'a> Class<'a> {
-    fn of(code: &'a Code) -> Self {
+/// The class that a method belongs to, with its bases, nearest first.
+struct Lineage<'a> {
+    module: &'a Module,
+    line: Vec<(&'a Module, &'a pysource::Class)>,
+}
+
+impl<'a> Lineage<'a> {
+    fn of(code: &'a Code, classes: &'a Classes) -> Self {
         let module: &Module = &code.module;
         let functions = module.functions();
         let mut at = Some(code.flow.function);
         while let Some(function) = at.filter(|&at| functions[at].kind != FunctionKind::Class) {
             at = functions[function].parent;
         }
-        let mut line: Vec<&pysource::Class> = Vec::new();
-        let mut open: Vec<usize> = at.into_iter().collect();
-        while let Some(function) = open.pop() {
-            let Some(class) = module.classes().iter().find(|it| it.function == function) else {
-                continue;
-            };
-            if line.iter().any(|it| it.function == function) {
-                continue;
-            }
-            line.push(class);
-            for base in class.bases.iter().rev() {
-                let is_base = |it: &&pysource::Class| functions[it.function].name == *base;
-                open.extend(module.classes().iter().find(is_base).map(|it| it.function));
+        let own = module.classes().iter().find(|it| Some(it.function) == at);
+        let mut lineage = Self { module, line: Vec::new() };
+        if let Some(own) = own {
+            lineage.add(module, own, classes);
+        }
+        lineage
+    }
+
+    fn add(&mut self, module: &'a Module, class: &'a pysource::Class, classes: &'a Classes) {
+        let is_known = self.line.iter().any(|&(_, known)| std::ptr::eq(known, class));
+        if is_known || self.line.len() >= LONGEST_LINEAGE {
+            return;
+        }
+        self.line.push((module, class));
+        for base in &class.bases {
+            let is_base = |it: &&pysource::Class| module.functions()[it.function].name == *base;
+            if let Some(base) = module.classes().iter().find(is_base) {
+                self.add(module, base, classes);
+            } else if let Some([(module, row)]) = classes.0.get(base).map(Vec::as_slice) {
+                self.add(module, &module.classes()[*row], classes);
             }
         }
-        Self { module, line }
     }
 
     fn name(&self) -> &'a str {
-        self.line
-            .first()
-            .map_or("", |class| &self.module.functions()[class.function].qualified_name)
+        let first = self.line.first();
+        first.map_or("", |(module, class)| &module.functions()[class.function].qualified_name)
     }
 
     fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a Value> {
-        self.line.iter().flat_map(move |class| class.values_of(attribute))
+        self.line.iter().flat_map(move |(_, class)| class.values_of(attribute))
     }
 
     /// What the attribute `name` of `self` can hold.
     fn held(&self, name: &str) -> Held {
-        let is_method = |class: &&pysource::Class, it: &&Function| {
+        let is_method = |class: &pysource::Class, it: &&Function| {
             it.parent == Some(class.function) && it.name == name && it.kind != FunctionKind::Class
         };
-        for class in &self.line {
-            let method = self.module.functions().iter().find(|it| is_method(&class, it));
+        for (module, class) in &self.line {
+            let method = module.functions().iter().find(|it| is_method(class, it));
             if let Some(method) = method {
                 return Held::Method { is_decorated: method.first_line != method.def_line };
             }

@@ -179,11 +179,22 @@ impl Keys {
     }
 }
 
+/// Whether a call recorded as `call` is that of a built-in which runs the operator `operator`, by their names.
+pub(crate) fn is_operator_of(call: &str, operator: &str) -> bool {
+    call.starts_with('<') && out_of_place(builtin_name(call)) == operator_name(operator)
+}
+
 fn operator(text: &str) -> Key {
-    let name = text.rsplit("::").next().unwrap_or(text);
-    // `__and__` is an operator of its own; `add_` is `add` in place.
-    let name = if name.ends_with("__") { name } else { name.strip_suffix('_').unwrap_or(name) };
-    Key::Operator { name: name.to_owned() }
+    Key::Operator { name: operator_name(text).to_owned() }
+}
+
+fn operator_name(text: &str) -> &str {
+    out_of_place(text.rsplit("::").next().unwrap_or(text))
+}
+
+/// `add` of `add_`, which is `add` in place; `__and__` is an operator of its own.
+fn out_of_place(name: &str) -> &str {
+    if name.ends_with("__") { name } else { name.strip_suffix('_').unwrap_or(name) }
 }
 
 fn python(

@@ -19,6 +19,9 @@ pub(crate) struct Learned {
     sites: FxHashMap<(usize, u32), Counts>,
     /// By what sites say, for all that say the same.
     shared: FxHashMap<String, Counts>,
+    /// How often a path went on from a node, and by which edge.
+    left: FxHashMap<(usize, u32), u32>,
+    taken: FxHashMap<(usize, u32, u32), u32>,
 }
 
 /// What was seen at a site.
@@ -44,8 +47,9 @@ impl Learned {
         aligned: &Aligned,
     ) {
         let weight = sequence.weight;
-        for (child, &site) in sequence.children.iter().zip(&aligned.sites) {
-            if site != NO_SITE {
+        let placed = sequence.children.iter().zip(&aligned.sites).zip(&aligned.is_clear);
+        for ((child, &site), &is_clear) in placed {
+            if is_clear && site != NO_SITE {
                 self.count(code, aligner, site, |counts| {
                     counts.events += weight;
                     *counts.of_key.entry(child.key).or_default() += weight;
@@ -55,8 +59,12 @@ impl Learned {
         for &site in &aligned.visited {
             self.count(code, aligner, site, |counts| counts.visited += weight);
         }
-        for &site in &aligned.passed {
-            self.count(code, aligner, site, |counts| counts.passed += weight);
+        for &(from, to) in &aligned.edges {
+            *self.left.entry((code, from)).or_default() += weight;
+            *self.taken.entry((code, from, to)).or_default() += weight;
+            if !aligned.visited.contains(&from) {
+                self.count(code, aligner, from, |counts| counts.passed += weight);
+            }
         }
     }
 
@@ -74,6 +82,11 @@ impl Learned {
             }
             self.shared.get_mut(shared).into_iter().for_each(count);
         }
+    }
+
+    /// Whether paths went on from `from`, but never to `to`.
+    pub(crate) fn is_never_taken(&self, code: usize, from: u32, to: u32) -> bool {
+        self.left.contains_key(&(code, from)) && !self.taken.contains_key(&(code, from, to))
     }
 
     /// What was seen at all sites that say `shared`, then at this one.

@@ -7,9 +7,10 @@ use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Inferred;
 use super::align::Aligned;
 use super::definitions::{Definition, Definitions, Start};
-use super::keys::{KeyId, Keys};
+use super::keys::{KeyId, Keys, is_operator_of};
 use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{FileId, LineId, Lines};
@@ -24,6 +25,8 @@ pub(crate) struct Code {
     pub(crate) text: Arc<str>,
     /// What the text says.
     pub(crate) module: Arc<Module>,
+    /// Whether its frames are recorded without file and line: those of `Module.__call__`.
+    is_unnamed: bool,
     pub(crate) sequences: Vec<Sequence>,
     index: FxHashMap<(Start, Vec<Child>), usize>,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Structure {
     pub(crate) codes: Vec<Code>,
     pub(crate) keys: Keys,
     pub(crate) python: Python,
+    /// Operators that have the line of a call, with that call.
+    run_by: Vec<(HostEventId, HostEventId)>,
 }
 
 impl Structure {
@@ -64,7 +69,8 @@ impl Structure {
         let children = Children::new(profile, order);
         let mut definitions = Definitions::new(profile, sources);
         let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
-        let mut structure = Self { codes, keys: Keys::default(), python: Python::of(profile) };
+        let (keys, python) = (Keys::default(), Python::of(profile));
+        let mut structure = Self { codes, keys, python, run_by: Vec::new() };
         let host = &profile.host;
         let mut resumed = FxHashSet::default();
         for (parent, events) in children.of_frames() {
@@ -104,6 +110,7 @@ impl Structure {
             structure.codes[code].add(start, row, events);
         }
         structure.keys.mark_generators(&resumed);
+        structure.run_by = children.run_by;
         structure
     }
 
@@ -114,13 +121,38 @@ impl Structure {
         sequence: &Sequence,
         aligned: &Aligned,
         lines: &mut Lines,
-        told: &mut [LineId],
+        inferred: &mut Inferred,
     ) {
         for events in sequence.events.chunks(sequence.children.len().max(1)) {
             for (&event, &line) in events.iter().zip(&aligned.lines) {
                 if line > 0 {
-                    told[event.index()] = lines.line(code.file, line);
+                    inferred.line[event.index()] = lines.line(code.file, line);
+                } else if code.is_unnamed {
+                    let definition = code.module.functions()[code.flow.function].first_line;
+                    inferred.line[event.index()] = lines.line(code.file, definition);
+                    inferred.function.insert(event);
                 }
+            }
+        }
+    }
+}
+
+impl Structure {
+    /// Notes the lines of operators that have that of a call, when those of all calls are told.
+    pub(crate) fn tell_operators(
+        &self,
+        profile: &Profile,
+        names: &mut Names<'_>,
+        lines: &mut Lines,
+        inferred: &mut Inferred,
+    ) {
+        let host = &profile.host;
+        for &(operator, call) in &self.run_by {
+            let caller = host.python.caller[host.detail[call.index()] as usize];
+            let line = names.caller(caller, lines).or(inferred.line[call.index()].get());
+            inferred.line[operator.index()] = line.unwrap_or(LineId::NONE);
+            if inferred.function.contains(&call) {
+                inferred.function.insert(operator);
             }
         }
     }
@@ -211,6 +243,7 @@ fn codes<'a>(
                 flow,
                 text: text.clone(),
                 module: module.clone(),
+                is_unnamed: wanted[row].is_unnamed,
                 sequences: Vec::new(),
                 index: FxHashMap::default(),
             });
@@ -232,6 +265,61 @@ impl ParentIds {
         Self(calls.map(|id| (host.python.id[host.detail[id.index()] as usize], id)).collect())
     }
 
+    /// Puts siblings into the order in which they began: by `Python id`, because many begin in the same microsecond.
+    /// `pairs` are sorted by parent. Operators that a call among them ran, but that it does not hold by time, are taken
+    /// out, and returned with that call.
+    fn settle(
+        &self,
+        profile: &Profile,
+        pairs: &mut Vec<(u32, HostEventId)>,
+    ) -> Vec<(HostEventId, HostEventId)> {
+        let host = &profile.host;
+        let mut run_by = Vec::new();
+        if self.0.is_empty() {
+            return run_by;
+        }
+        let is_call = |id: HostEventId| host.kind[id.index()] == HostKind::Python;
+        let time = |id: HostEventId| (host.start[id.index()], host.end(id));
+        let mut settled = Vec::with_capacity(pairs.len());
+        for siblings in pairs.chunk_by(|one, other| one.0 == other.0) {
+            let (mut calls, others): (Vec<_>, Vec<_>) =
+                siblings.iter().copied().partition(|&(_, id)| is_call(id));
+            calls.sort_by_key(|&(_, id)| host.python.id[host.detail[id.index()] as usize]);
+            let mut calls = calls.into_iter().peekable();
+            // The operator before, if a call ran it, with that call.
+            let mut open: Option<(HostEventId, HostEventId)> = None;
+            let mut last_call = None;
+            for (rank, operator) in others {
+                // A call that begins in the same microsecond may have run it, wherever the order has it.
+                while let Some(call) = calls.next_if(|&(_, call)| time(call).0 <= time(operator).0)
+                {
+                    settled.push(call);
+                    last_call = Some(call.1);
+                }
+                let touches = |it: HostEventId| {
+                    time(operator).0 <= time(it).1 && time(it).0 <= time(operator).1
+                };
+                let ran_before = open.filter(|&(before, _)| touches(before)).map(|(_, call)| call);
+                let name = profile.strings.get(host.name[operator.index()]);
+                let has_name = |call: &HostEventId| {
+                    let call = profile.strings.get(host.name[call.index()]);
+                    is_operator_of(call, name)
+                };
+                let ran = ran_before.or(last_call.filter(|&it| touches(it)).filter(has_name));
+                match ran {
+                    Some(call) => {
+                        run_by.push((operator, call));
+                        open = Some((operator, call));
+                    }
+                    None => settled.push((rank, operator)),
+                }
+            }
+            settled.extend(calls);
+        }
+        *pairs = settled;
+        run_by
+    }
+
     fn parent(&self, profile: &Profile, id: HostEventId) -> Option<HostEventId> {
         let host = &profile.host;
         if self.0.is_empty() || host.kind[id.index()] != HostKind::Python {
@@ -246,6 +334,8 @@ impl ParentIds {
 struct Children {
     /// Which run of `runs` holds the children of an event; `u32::MAX` without children.
     run_of: Vec<u32>,
+    /// Operators that are not among the children because a call beside them ran them, with that call.
+    run_by: Vec<(HostEventId, HostEventId)>,
     /// Events sorted by parent, then in order.
     events: Vec<HostEventId>,
     /// The parent of each run of `events`, with the end of the run.
@@ -288,6 +378,7 @@ impl Children {
         }
         // Stable: children stay in order.
         pairs.sort_by_key(|&(rank, _)| rank);
+        let run_by = by_id.settle(profile, &mut pairs);
         let mut runs: Vec<(HostEventId, usize)> = Vec::new();
         for (at, &(rank, _)) in pairs.iter().enumerate() {
             match runs.last_mut().filter(|(parent, _)| *parent == parents[rank as usize]) {
@@ -296,7 +387,7 @@ impl Children {
             }
         }
         let events = pairs.into_iter().map(|(_, id)| id).collect();
-        Self { run_of: rank_of_parent, events, runs }
+        Self { run_of: rank_of_parent, events, runs, run_by }
     }
 
     /// The children of an event.
