@@ -1,0 +1,1 @@
+return require('perfline.client').config()

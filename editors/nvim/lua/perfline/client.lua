@@ -1,0 +1,204 @@
+-- The server: how it is started, and how it is asked.
+local config = require('perfline.config')
+
+local M = {}
+
+---@class perfline.View
+---@field metric string as chosen
+---@field effectiveMetric string what `auto` stands for
+---@field charge 'own'|'total'
+---@field step 'mean'|'run'|integer
+---@field rank 'all'|integer
+---@field steps integer[]
+---@field ranks integer[]
+
+---@class perfline.Input
+---@field path string
+---@field kind string
+---@field events integer
+---@field complete boolean
+
+---@class perfline.Status
+---@field version string
+---@field view perfline.View
+---@field loaded boolean
+---@field loading boolean
+---@field inputs perfline.Input[]
+---@field failures string[]
+---@field lines integer
+---@field attributed { cpu: number?, cuda: number? } shares of 1
+---@field evidence { exact: integer, inferred: integer, function: integer } lines
+---@field sources { found: integer, edited: integer, missing: integer } files
+---@field sitePackages string[]
+---@field summary string
+
+-- The last status of each client.
+---@type table<integer, perfline.Status>
+local statuses = {}
+
+-- The folder of a buffer's project. Without any marker: the working directory if the file is below it, because recordings are
+-- looked for in that folder; else the file's own.
+---@param buf integer
+---@return string?
+function M.root(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  if name == '' then return nil end
+  local root = vim.fs.root(buf, config.options.root_markers)
+  if root then return root end
+  local here, home = vim.uv.cwd(), vim.uv.os_homedir()
+  if here and here ~= '/' and here ~= home and vim.startswith(vim.fs.normalize(name), here .. '/') then return here end
+  return vim.fs.dirname(name)
+end
+
+-- A client's status: kept, told to whoever listens, and a reason to colour anew.
+---@param client_id integer
+---@param status perfline.Status
+local function on_status(client_id, status)
+  statuses[client_id] = status
+  if status.loaded then require('perfline.recent').add(status.inputs) end
+  require('perfline.heat').refresh_all(client_id)
+  vim.api.nvim_exec_autocmds('User', { pattern = 'PerflineStatus', modeline = false, data = status })
+  vim.cmd.redrawstatus()
+end
+
+---@return vim.lsp.ClientConfig
+function M.config()
+  local options = config.options
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  capabilities.experimental = { perfline = { status = true } }
+  local handlers = {
+    ['perfline/status'] = function(_, status, context) on_status(context.client_id, status) end,
+  }
+  if not vim.lsp.codelens.enable then -- before 0.12 nobody fetches lenses anew
+    capabilities.workspace.codeLens = { refreshSupport = true }
+    handlers['workspace/codeLens/refresh'] = function(_, _, context)
+      require('perfline.attach').refresh_lenses(context.client_id)
+      return vim.NIL
+    end
+  end
+  return {
+    name = 'perfline',
+    cmd = options.cmd,
+    filetypes = { 'python' },
+    root_dir = function(buf, start)
+      local root = M.root(buf)
+      if root then start(root) end
+    end,
+    settings = { perfline = options.settings },
+    capabilities = capabilities,
+    handlers = handlers,
+    commands = {
+      -- What a lens does: the lines below it.
+      ['perfline.hotLines'] = function(command) require('perfline.hot').of_lens(command.arguments) end,
+    },
+    exit_timeout = 1000,
+  }
+end
+
+local warned = false
+
+---@param buf integer
+function M.autostart(buf)
+  if not config.options.autostart then return end
+  if vim.fn.executable(config.options.cmd[1]) == 0 then
+    if not warned then
+      warned = true
+      vim.notify(('perfline: %s is no program; see :checkhealth perfline'):format(config.options.cmd[1]), vim.log.levels.WARN)
+    end
+    return
+  end
+  M.start(buf)
+end
+
+-- Starts the server for a buffer, or attaches the one that runs for its project.
+---@param buf integer
+function M.start(buf)
+  if not vim.lsp.enable then -- 0.10
+    if vim.bo[buf].buftype ~= '' then return end
+    local start = M.config()
+    local resolve = start.root_dir
+    resolve(buf, function(root)
+      start.root_dir = root
+      vim.lsp.start(start, { bufnr = buf })
+    end)
+  elseif vim.v.vim_did_enter == 0 then -- too early for vim.lsp.enable to look at buffers that are there already
+    vim.api.nvim_create_autocmd('VimEnter', { once = true, callback = function() vim.lsp.enable('perfline') end })
+  else
+    vim.lsp.enable('perfline')
+  end
+end
+
+function M.stop()
+  if vim.lsp.enable then
+    vim.lsp.enable('perfline', false)
+  end
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
+    if vim.fn.has('nvim-0.11') == 1 then client:stop() else client.stop() end
+  end
+end
+
+-- The client of a buffer, else any.
+---@param buf integer?
+---@return vim.lsp.Client?
+function M.get(buf)
+  return vim.lsp.get_clients({ name = 'perfline', bufnr = buf or vim.api.nvim_get_current_buf() })[1]
+    or vim.lsp.get_clients({ name = 'perfline' })[1]
+end
+
+---@param client_id integer
+function M.forget(client_id) statuses[client_id] = nil end
+
+---@param buf integer?
+---@return perfline.Status?
+function M.status(buf)
+  local client = M.get(buf)
+  return client and statuses[client.id]
+end
+
+---@param message string
+---@param level integer?
+function M.say(message, level)
+  vim.notify('perfline: ' .. message, level or vim.log.levels.INFO)
+end
+
+-- Asks the server, and calls `done` with its answer; tells what went wrong.
+---@param command string without `perfline.`
+---@param argument table by name
+---@param done fun(result: any)
+---@param buf integer?
+function M.ask(command, argument, done, buf)
+  local client = M.get(buf)
+  if not client then
+    M.say('no server runs here; open a Python file, or :checkhealth perfline', vim.log.levels.WARN)
+    return
+  end
+  local parameters = { command = 'perfline.' .. command, arguments = { next(argument) and argument or vim.empty_dict() } }
+  local function handler(failure, result)
+    if failure then
+      if failure.code ~= vim.lsp.protocol.ErrorCodes.RequestCancelled then M.say(failure.message, vim.log.levels.ERROR) end
+    else
+      done(result ~= vim.NIL and result or nil)
+    end
+  end
+  buf = buf or vim.api.nvim_get_current_buf()
+  if vim.fn.has('nvim-0.11') == 1 then
+    client:request('workspace/executeCommand', parameters, handler, buf)
+  else
+    client.request('workspace/executeCommand', parameters, handler, buf)
+  end
+end
+
+-- Tells the server its settings anew.
+---@param settings table
+function M.configure(settings)
+  for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
+    client.settings = { perfline = settings }
+    if vim.fn.has('nvim-0.11') == 1 then
+      client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+    else
+      client.notify('workspace/didChangeConfiguration', { settings = client.settings })
+    end
+  end
+end
+
+return M

@@ -1,0 +1,55 @@
+-- Everything that is known of a line, in a floating window; and who calls it, and whom it calls, as lists.
+local client = require('perfline.client')
+local config = require('perfline.config')
+local hot = require('perfline.hot')
+
+local M = {}
+
+---@param metric string?
+---@param done fun(details: table)
+local function ask(metric, done)
+  local argument = { uri = vim.uri_from_bufnr(0), line = vim.api.nvim_win_get_cursor(0)[1], metric = metric }
+  client.ask('details', argument, function(details)
+    if details then done(details) else client.say('nothing is known of this line') end
+  end)
+end
+
+---@param metric string?
+function M.show(metric)
+  ask(metric, function(details)
+    local lines = vim.split(vim.trim(details.markdown), '\n')
+    vim.lsp.util.open_floating_preview(lines, 'markdown', {
+      border = config.options.border,
+      title = ' perfline ',
+      focus_id = 'perfline.details',
+      wrap = false,
+      max_height = math.floor(vim.o.lines * 0.7),
+    })
+  end)
+end
+
+function M.callers()
+  ask(nil, function(details)
+    if #details.callers == 0 then return client.say('no caller of this line was recorded') end
+    require('perfline.pick')(hot.items(details.callers), 'Callers')
+  end)
+end
+
+function M.callees()
+  ask(nil, function(details)
+    if #details.callees == 0 then return client.say('this line calls nothing that was recorded') end
+    local place = details.place
+    local items = vim.tbl_map(function(callee)
+      return {
+        text = ('%18s  %6s ×  %s'):format(callee.text, callee.calls, callee.name),
+        cost = callee.text,
+        what = callee.name,
+        filename = place.uri and vim.uri_to_fname(place.uri) or nil,
+        lnum = place.line or 1,
+      }
+    end, details.callees)
+    require('perfline.pick')(items, 'Callees')
+  end)
+end
+
+return M

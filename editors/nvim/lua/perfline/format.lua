@@ -1,0 +1,75 @@
+-- How numbers are written beside lines and in lists.
+local client = require('perfline.client')
+local config = require('perfline.config')
+
+local M = {}
+
+-- Which of the formats is in use.
+local current = 1
+
+-- What a hint says if it is to give the value of a metric alone.
+local values = {
+  cpu = '{cpu} cpu',
+  cuda = '{cuda} gpu',
+  backward = '{backward} bwd',
+  wait = '{wait} wait ×{waits}',
+  idle = '{idle} gpu idle',
+  memory = '{peak}',
+}
+
+---@return string
+function M.name() return config.options.formats[current] or 'auto' end
+
+---@param share number
+---@return string
+local function percent(share)
+  local value = share * 100
+  return (value < 10 and '%.2f %%' or value < 100 and '%.1f %%' or '%.0f %%'):format(value)
+end
+
+-- How a line is known, as in hints.
+---@param line { evidence: string, stale: boolean? }
+---@return string
+function M.mark(line)
+  if line.stale then return '≈' end
+  return line.evidence == 'inferred' and '~' or ''
+end
+
+---@param line { evidence: string, stale: boolean?, share: number?, text: string }
+---@return string
+function M.line(line)
+  local name, mark = M.name(), M.mark(line)
+  if not line.share or name == 'value' then return mark .. line.text end
+  if name == 'share' then return mark .. percent(line.share) end
+  return ('%s%s  %s'):format(mark, line.text, percent(line.share))
+end
+
+-- The server's setting for hints.
+local function template()
+  local name = M.name()
+  if name == 'share' then return '{share}' end
+  if name == 'value' then
+    local status = client.status()
+    return values[status and status.view.effectiveMetric] or 'auto'
+  end
+  return name
+end
+
+-- Takes the named format, or the next.
+---@param name string?
+function M.set(name)
+  if name then
+    if not vim.tbl_contains(config.options.formats, name) then table.insert(config.options.formats, name) end
+    for place, it in ipairs(config.options.formats) do
+      if it == name then current = place end
+    end
+  else
+    current = current % #config.options.formats + 1
+  end
+  local settings = vim.tbl_deep_extend('force', config.options.settings, { hints = { format = template() } })
+  client.configure(settings)
+  require('perfline.heat').refresh_all()
+  client.say('format ' .. M.name())
+end
+
+return M
