@@ -9,6 +9,7 @@ use ruff_python_ast::{
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use crate::directives::directives;
 use crate::repair::repair;
 use crate::values::{Value, each_value};
 use crate::{Class, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
@@ -39,9 +40,9 @@ pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
     };
     match read(text, lines) {
         None => nothing(),
-        Some((_, Some(repaired))) => match read(&repaired, &LineIndex::new(&repaired)) {
+        Some((Module { directives, .. }, Some(repaired))) => match read(&repaired, &LineIndex::new(&repaired)) {
             None => nothing(),
-            Some((module, _)) => Module { has_errors: true, ..module },
+            Some((module, _)) => Module { has_errors: true, directives, ..module },
         },
         Some((module, None)) => module,
     }
@@ -97,7 +98,16 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
         let has_errors = !parsed.errors().is_empty();
         let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
         let n_lines = lines.n_lines();
-        let module = Module { functions, loops, classes, long_statements, n_lines, has_errors };
+        let directives = directives(text, parsed.tokens(), lines);
+        let module = Module {
+            functions,
+            loops,
+            classes,
+            long_statements,
+            directives,
+            n_lines,
+            has_errors,
+        };
         ((module, repaired), deepest)
     })
 }

@@ -1,7 +1,7 @@
 //! What a Python file says, as plain data.
 //!
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
-//! order ([`flow`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that was
+//! order ([`flow`]), what comments say to Perfline ([`Directive`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that was
 //! recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
@@ -15,6 +15,7 @@
 //! empty line is one too.
 
 mod collect;
+mod directives;
 pub mod flow;
 #[cfg(test)]
 mod hostile;
@@ -24,6 +25,7 @@ mod module;
 mod repair;
 mod values;
 
+pub use directives::Directive;
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};

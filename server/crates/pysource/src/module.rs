@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{LineIndex, Value, collect};
+use crate::{Directive, LineIndex, Value, collect};
 
 /// What a Python file says. Plain tables: nothing of the text or its syntax tree is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Module {
     pub(crate) classes: Vec<Class>,
     /// First and last line of each logical line that has more than one, in source order.
     pub(crate) long_statements: Vec<(u32, u32)>,
+    /// In source order.
+    pub(crate) directives: Vec<Directive>,
     pub(crate) n_lines: u32,
     pub(crate) has_errors: bool,
 }

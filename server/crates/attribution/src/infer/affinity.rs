@@ -45,9 +45,8 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
     let is_named = site.text.contains(name);
     match site.kind {
         SiteKind::Iterate(Iteration::Next) => {
-            let is_plain = site.text.starts_with("range(")
-                || [".items()", ".values()", ".keys()"].iter().any(|it| site.text.ends_with(it));
-            Some(match (is_named, is_plain) {
+            let is_named = is_named || site.target.makers.contains(&name);
+            Some(match (is_named, site.is_builtin_iterable) {
                 (true, _) => 0,
                 (false, true) => 16,
                 (false, false) => 3,
@@ -65,7 +64,8 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
             Some(called) if called == name => Some(6),
             _ => Some(12),
         },
-        SiteKind::Enter | SiteKind::Exit | SiteKind::Await => Some(6),
+        SiteKind::Await => Some(if is_named { 0 } else { 4 }),
+        SiteKind::Enter | SiteKind::Exit => Some(6),
         _ => None,
     }
 }
@@ -78,6 +78,7 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
         SiteKind::Call { .. } => 6,
         SiteKind::Comprehension { .. } => 8,
+        SiteKind::Compare(CompareOp::In | CompareOp::NotIn) => 0,
         SiteKind::Operator { .. } | SiteKind::Compare(_) => 2,
         SiteKind::Enter | SiteKind::Exit => 3,
         SiteKind::Unary(_) | SiteKind::Subscript { .. } | SiteKind::TruthTest => 1,
@@ -164,6 +165,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                         Held::Registered => 0,
                         Held::Unknown => 1,
                         Held::Plain | Held::Method { .. } => 16,
+                        // `_VF.einsum` is found by `torch/_VF.py`.
+                        Held::NotOfSelf if is_of_module(site.text, &key.file) => 0,
                         Held::NotOfSelf if is_tensor_attribute(attribute) => 14,
                         Held::NotOfSelf if site.is_called => 9,
                         Held::NotOfSelf => 3,
@@ -208,16 +211,23 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
         }
         SiteKind::TruthTest => matches!(name, "__bool__" | "__len__").then_some(1),
         SiteKind::Iterate(part) => match name {
+            _ if site.is_builtin_iterable => None,
             "__iter__" => Some(if *part == Iteration::Start { 0 } else { 8 }),
             "__next__" => Some(if *part == Iteration::Start { 8 } else { 0 }),
             "__len__" | "__getitem__" => Some(2),
-            _ if is_dunder || key.source.is_some() => None,
+            _ if is_dunder => None,
+            // `map` and `filter` call a function for each element.
+            _ if is_lazy_call(site.text) => Some(if site.text.contains(name) { 1 } else { 6 }),
+            _ if key.source.is_some() => None,
             // A generator function that goes on.
             _ => Some(if *part == Iteration::Start { 20 } else { 8 }),
         },
-        SiteKind::Unpack { .. } => {
-            matches!(name, "__iter__" | "__next__" | "__len__").then_some(1).or(Some(20))
-        }
+        SiteKind::Unpack { .. } => match name {
+            _ if site.is_builtin_iterable => None,
+            "__iter__" => Some(0),
+            "__next__" | "__len__" => Some(1),
+            _ => Some(20),
+        },
         SiteKind::Enter => methods(&["__enter__", "__aenter__"], 6),
         SiteKind::Exit => methods(&["__exit__", "__aexit__"], 6),
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
@@ -232,6 +242,17 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
         SiteKind::Await | SiteKind::Yield => (!is_dunder).then_some(10),
         _ => None,
     }
+}
+
+/// Whether it is a call that runs a function for each element that is taken from its result.
+fn is_lazy_call(text: &str) -> bool {
+    text.starts_with("map(") || text.starts_with("filter(")
+}
+
+/// Whether a call of `called` may run a function that is handed to it, or take elements, without an event of its own.
+fn runs_functions(called: &str) -> bool {
+    is_type_call(called)
+        || matches!(called, "deque" | "sorted" | "next" | "reduce" | "sum" | "max" | "min")
 }
 
 fn is_dunder(name: &str) -> bool {
@@ -285,7 +306,13 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
     if is_dunder(name) {
         // `len`, `iter`, `next`, `float` … of an object of a Python class are recorded below the built-in, or alone.
         let inner = name.trim_matches('_');
-        return if called == Some(inner) { 1 } else { 16 };
+        let is_iteration = matches!(name, "__iter__" | "__next__" | "__len__" | "__getitem__");
+        return match target.certainty {
+            _ if called == Some(inner) => 1,
+            _ if is_iteration && called.is_some_and(runs_functions) => 3,
+            Certainty::Anything => 7,
+            _ => 16,
+        };
     }
     if key.may_wrap() {
         let wraps_it = key.calls.iter().any(|it| {
@@ -307,6 +334,13 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
     });
     match target.certainty {
         _ if is_alike => 4,
+        _ if called.is_some_and(runs_functions) => {
+            if site.text.contains(name) {
+                3
+            } else {
+                9
+            }
+        }
         Certainty::Anything if is_related => 5,
         Certainty::Anything => 7,
         Certainty::Attribute => 10,
@@ -341,9 +375,14 @@ fn comprehension(
         (SiteKind::Call { callee, .. }, "<genexpr>") => {
             Some(elsewhere + if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
         }
+        // `map` and `filter` call a function for each element.
+        (SiteKind::Iterate(Iteration::Next), "<lambda>") if is_lazy_call(site.text) => {
+            Some(if site.text.contains("lambda") { 1 } else { 6 })
+        }
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + 8),
+        (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
-            Some(if site.takes.is_some_and(is_here) { 0 } else { 8 })
+            Some(elsewhere + if site.takes.is_some_and(is_here) { 0 } else { 8 })
         }
         (SiteKind::Compare(CompareOp::In | CompareOp::NotIn), "<genexpr>") => Some(4),
         (SiteKind::Import, "<module>") => Some(1),
@@ -384,7 +423,7 @@ fn builtin(site: &Expression<'_>, name: &str, runs: Option<usize>) -> Option<u32
             } else if site.target.has(name) {
                 1
             } else if is_alike {
-                6
+                12
             } else {
                 match site.target.certainty {
                     Certainty::Anything => 9,
@@ -511,6 +550,13 @@ fn subscript(name: &str, access: Access, inside: Subscript) -> Option<u32> {
         Access::Store => read.map(|cost| cost + 1),
         Access::Delete => None,
     }
+}
+
+/// Whether an attribute is one of the module that a file is: `_VF.einsum` of `torch/_VF.py`.
+fn is_of_module(text: &str, file: &str) -> bool {
+    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
+    let base = text.rsplit_once('.').map(|(base, _)| base.rsplit('.').next().unwrap_or(base));
+    stem.is_some() && stem == base
 }
 
 /// Attributes that tensors have and modules seldom do.

@@ -17,7 +17,7 @@ const UNEXPLAINED: u32 = 40;
 const LEAST_MARGIN: u32 = 4;
 
 /// What is learned from: what every other path would cost at least this much more to explain.
-const LEAST_LESSON: u32 = 2;
+const LEAST_LESSON: u32 = 3;
 
 /// Cost of a way that no path took whose lines were told, where others came by.
 const NEVER_TAKEN: u32 = 4;

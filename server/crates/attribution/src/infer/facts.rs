@@ -17,8 +17,10 @@ const LONGEST_LINEAGE: usize = 16;
 pub(crate) struct Expression<'a> {
     pub(crate) kind: &'a SiteKind,
     pub(crate) text: &'a str,
-    /// What a call can mean.
+    /// What a call can mean; of an iteration, what can have made what is iterated.
     pub(crate) target: Target<'a>,
+    /// Whether what is iterated leaves nothing: a list, a `range`.
+    pub(crate) is_builtin_iterable: bool,
     /// What an attribute of `self` can hold.
     pub(crate) attribute: Held,
     /// Whether it is what a call calls.
@@ -107,9 +109,30 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
                 }
                 _ => {}
             }
+            let mut is_builtin_iterable = false;
+            if let SiteKind::Iterate(_) | SiteKind::Unpack { .. } = site.kind {
+                let values: Vec<&Value> = match (&site.iterable, text.strip_prefix("self.")) {
+                    (Binding::Variable { values, .. }, _) => values.iter().collect(),
+                    (_, Some(name)) => class.values_of(name).collect(),
+                    _ => Vec::new(),
+                };
+                is_builtin_iterable = is_builtin_call(text)
+                    || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
+                values.into_iter().for_each(|value| target.add_value(value));
+            }
             let takes = taken(flow, at);
             let kind = &site.kind;
-            Expression { kind, text, target, attribute, is_called, takes, subscript, shared }
+            Expression {
+                kind,
+                text,
+                target,
+                is_builtin_iterable,
+                attribute,
+                is_called,
+                takes,
+                subscript,
+                shared,
+            }
         })
         .collect()
 }
@@ -184,6 +207,31 @@ impl<'a> Target<'a> {
     /// Whether it may call a function of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.names.contains(&name)
+    }
+}
+
+/// Whether an iterable is a call that gives something whose iteration leaves nothing.
+fn is_builtin_call(text: &str) -> bool {
+    text.starts_with("range(")
+        || [".items()", ".values()", ".keys()"].iter().any(|it| text.ends_with(it))
+}
+
+fn is_builtin_made(value: &Value) -> bool {
+    match value {
+        Value::Plain => true,
+        Value::Made(maker) => [
+            "list",
+            "tuple",
+            "dict",
+            "set",
+            "sorted",
+            "range",
+            "OrderedDict",
+            "defaultdict",
+            "deque",
+        ]
+        .contains(&maker.as_str()),
+        Value::Named(_) | Value::Unknown => false,
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct FunctionKey {
     pub(crate) line: u32,
     /// What its source tells.
     pub(crate) source: Option<FunctionSource>,
-    /// Whether its frames go on after a `yield`.
+    /// Whether its frames go on after a `yield` or `await`.
     pub(crate) is_generator: bool,
     /// What it calls by itself, if it may be what a decorator made of another function.
     pub(crate) calls: Vec<String>,
@@ -123,10 +123,12 @@ impl Keys {
         }
     }
 
-    /// Marks the functions that were seen to go on from a line other than their definition's.
+    /// Marks the functions without source that were seen to go on from a line other than their definition's.
     pub(crate) fn mark_generators(&mut self, resumed: &FxHashSet<KeyId>) {
         for id in resumed {
-            if let Key::Function(it) = &mut self.rows[id.0 as usize] {
+            if let Key::Function(it) = &mut self.rows[id.0 as usize]
+                && it.source.is_none()
+            {
                 it.is_generator = !it.name.starts_with('<');
             }
         }
@@ -218,7 +220,9 @@ fn python(
             line: definition.map_or(frame.line, |it| it.function().first_line),
             source: definition.map(function_source),
             is_generator: definition.is_some_and(|it| {
-                it.function().is_generator && it.function().kind != FunctionKind::GenExpr
+                let function = it.function();
+                function.kind == FunctionKind::AsyncDef
+                    || (function.is_generator && function.kind != FunctionKind::GenExpr)
             }),
             calls,
         });

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::bindings::{self, Names};
@@ -167,11 +168,20 @@ impl<'t, 'a> Builder<'t, 'a> {
         if matches!(kind, SiteKind::Yield | SiteKind::Await) {
             self.resume_points.push(node);
         }
-        self.sites.push(Site { line, kind, text, inlined: self.inlined, lines });
+        let (inlined, iterable) = (self.inlined, Binding::None);
+        self.sites.push(Site { line, kind, text, inlined, iterable, lines });
         self.exceptional.push((node, self.on_exception));
         self.go_to(node);
         self.at = Some(node);
         node
+    }
+
+    /// Notes that the last `n` sites take the elements of `iterable`.
+    pub(super) fn take_from(&mut self, n: usize, iterable: &Expr) {
+        let Expr::Name(name) = iterable else { return };
+        let binding = self.binding(&name.id);
+        let from = self.sites.len().saturating_sub(n);
+        self.sites[from..].iter_mut().for_each(|site| site.iterable = binding.clone());
     }
 
     pub(super) fn join(&mut self) -> u32 {

@@ -115,6 +115,7 @@ impl<'a> Builder<'_, 'a> {
                 self.expr(&it.value);
                 self.site(SiteKind::Iterate(Iteration::Start), lines, it.range);
                 let next = self.site(SiteKind::Iterate(Iteration::Next), lines, it.range);
+                self.take_from(2, &it.value);
                 self.site(SiteKind::Yield, lines, it.range);
                 self.go_to(next);
                 self.at = Some(next);
@@ -442,6 +443,7 @@ impl<'a> Builder<'_, 'a> {
                 self.site(SiteKind::Iterate(Iteration::Start), lines, range);
             }
             let next = self.site(SiteKind::Iterate(Iteration::Next), lines, range);
+            self.take_from(1, &generator.iter);
             if generator.is_async {
                 self.awaited(lines, range);
             }

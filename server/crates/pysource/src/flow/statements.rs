@@ -39,6 +39,11 @@ impl<'a> Builder<'_, 'a> {
                 it.targets.iter().for_each(|target| match target {
                     Expr::Tuple(it) if is_display => self.each_target(&it.elts, Access::Store),
                     Expr::List(it) if is_display => self.each_target(&it.elts, Access::Store),
+                    Expr::Tuple(names) => {
+                        self.unpack(names.elts.len(), names.range);
+                        self.take_from(1, &it.value);
+                        self.each_target(&names.elts, Access::Store);
+                    }
                     _ => self.target(target, Access::Store),
                 });
             }
@@ -178,10 +183,14 @@ impl<'a> Builder<'_, 'a> {
 
     fn targets(&mut self, targets: &'a [Expr], range: TextRange, access: Access) {
         if access == Access::Store {
-            let n = targets.len() as u32;
-            self.site(SiteKind::Unpack { n }, Lines::same(self.line(range.start())), range);
+            self.unpack(targets.len(), range);
         }
         self.each_target(targets, access);
+    }
+
+    fn unpack(&mut self, n: usize, range: TextRange) {
+        let kind = SiteKind::Unpack { n: n as u32 };
+        self.site(kind, Lines::same(self.line(range.start())), range);
     }
 
     fn each_target(&mut self, targets: &'a [Expr], access: Access) {
@@ -193,6 +202,7 @@ impl<'a> Builder<'_, 'a> {
         let lines = Lines::until(12, line, self.line_of(&*it.iter));
         self.site(SiteKind::Iterate(Iteration::Start), lines, it.iter.range());
         let next = self.site(SiteKind::Iterate(Iteration::Next), lines, it.iter.range());
+        self.take_from(2, &it.iter);
         if it.is_async {
             self.awaited(lines, it.iter.range());
         }

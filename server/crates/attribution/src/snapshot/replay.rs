@@ -1,0 +1,205 @@
+//! What the allocator of one device did, replayed: every allocation with the events that began and ended it.
+
+use profile::{Bytes, Snapshot, SnapshotAction, SnapshotEvent, StackId};
+use rustc_hash::FxHashMap;
+
+/// The history of one device.
+pub(super) struct Replay<'a> {
+    /// Its events, in order.
+    pub(super) events: Vec<&'a SnapshotEvent>,
+    /// Every allocation that is known of.
+    pub(super) allocations: Vec<Allocation>,
+    /// Bytes in use before the first event.
+    pub(super) active_at_start: Bytes,
+    /// Bytes in use after each event.
+    pub(super) active: Vec<Bytes>,
+    /// Bytes reserved before the first event.
+    pub(super) reserved_at_start: Bytes,
+    /// Bytes reserved after each event.
+    pub(super) reserved: Vec<Bytes>,
+    /// After which event the most bytes were in use; `None` for before the first.
+    pub(super) peak_at: Option<u32>,
+    /// Most bytes in use at once.
+    pub(super) peak: Bytes,
+    /// Most bytes asked for at once.
+    pub(super) requested_peak: Bytes,
+}
+
+/// One allocation.
+#[derive(Debug, Clone)]
+pub(super) struct Allocation {
+    pub(super) address: u64,
+    /// Size of the block; what was asked for where the block is gone.
+    pub(super) bytes: Bytes,
+    /// Bytes asked for.
+    pub(super) requested: Bytes,
+    pub(super) stack: StackId,
+    /// The event that made it; `None` if it is older than the first.
+    pub(super) from: Option<u32>,
+    /// The event that released it; `None` while it is in use.
+    pub(super) to: Option<u32>,
+}
+
+impl Allocation {
+    /// Whether it was in use after `event` (`None`: before the first).
+    pub(super) fn is_alive_at(&self, event: Option<u32>) -> bool {
+        self.from <= event && self.to.is_none_or(|to| Some(to) > event)
+    }
+
+    /// Whether it was in use before recording began: no event, and no stack.
+    pub(super) fn is_before(&self) -> bool {
+        self.from.is_none() && self.stack == StackId::NONE
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// Replays the history of device `ordinal`.
+    ///
+    /// A block that is in use at the end and whose allocation is in no event is older than the first event; so is one
+    /// that is released without having been allocated. As in PyTorch's memory_viz, memory is in use until its release
+    /// is completed.
+    pub(super) fn new(snapshot: &'a Snapshot, ordinal: i32) -> Self {
+        let devices = snapshot.devices.iter().filter(|device| device.device == ordinal);
+        let events: Vec<&SnapshotEvent> = devices.flat_map(|device| &device.events).collect();
+        let allocations = allocations(snapshot, ordinal, &events);
+        let mut replay = Self {
+            events,
+            allocations,
+            active_at_start: 0,
+            active: Vec::new(),
+            reserved_at_start: 0,
+            reserved: Vec::new(),
+            peak_at: None,
+            peak: 0,
+            requested_peak: 0,
+        };
+        replay.run_active();
+        replay.run_reserved(snapshot, ordinal);
+        replay
+    }
+
+    /// Bytes in use at the end.
+    pub(super) fn active_at_end(&self) -> Bytes {
+        self.active.last().copied().unwrap_or(self.active_at_start)
+    }
+
+    /// Bytes in use after `event`.
+    pub(super) fn active_at(&self, event: Option<u32>) -> Bytes {
+        event.map_or(self.active_at_start, |event| self.active[event as usize])
+    }
+
+    /// Bytes reserved after `event`.
+    pub(super) fn reserved_at(&self, event: Option<u32>) -> Bytes {
+        event.map_or(self.reserved_at_start, |event| self.reserved[event as usize])
+    }
+
+    fn run_active(&mut self) {
+        let mut changes: Vec<(Bytes, Bytes)> = vec![(0, 0); self.events.len()];
+        let (mut active, mut requested) = (0, 0);
+        for it in &self.allocations {
+            match it.from {
+                Some(from) => {
+                    changes[from as usize].0 += it.bytes;
+                    changes[from as usize].1 += it.requested;
+                }
+                None => {
+                    active += it.bytes;
+                    requested += it.requested;
+                }
+            }
+            if let Some(to) = it.to {
+                changes[to as usize].0 -= it.bytes;
+                changes[to as usize].1 -= it.requested;
+            }
+        }
+        self.active_at_start = active;
+        (self.peak, self.requested_peak) = (active, requested);
+        self.active.reserve_exact(changes.len());
+        for (event, (change, change_requested)) in (0_u32..).zip(changes) {
+            active += change;
+            requested += change_requested;
+            self.active.push(active);
+            if active > self.peak {
+                (self.peak, self.peak_at) = (active, Some(event));
+            }
+            self.requested_peak = self.requested_peak.max(requested);
+        }
+    }
+
+    /// From the reserved bytes at the end, which the snapshot states, back to the start.
+    fn run_reserved(&mut self, snapshot: &Snapshot, ordinal: i32) {
+        let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
+        let end: Bytes = segments.map(|segment| segment.total_size).sum();
+        let (mut sum, mut least) = (0, 0);
+        for event in &self.events {
+            sum += reserved_change(event);
+            least = sum.min(least);
+        }
+        // A file that lacks segments must not make it negative.
+        self.reserved_at_start = (end - sum).max(-least);
+        let mut reserved = self.reserved_at_start;
+        self.reserved.reserve_exact(self.events.len());
+        for event in &self.events {
+            reserved += reserved_change(event);
+            self.reserved.push(reserved);
+        }
+    }
+}
+
+/// What an event adds to the reserved bytes.
+fn reserved_change(event: &SnapshotEvent) -> Bytes {
+    match event.action {
+        SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => event.size,
+        SnapshotAction::SegmentFree | SnapshotAction::SegmentUnmap => -event.size,
+        _ => 0,
+    }
+}
+
+fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> Vec<Allocation> {
+    let mut allocations: Vec<Allocation> = Vec::new();
+    let mut by_address: FxHashMap<u64, usize> = FxHashMap::default();
+    for (at, event) in (0_u32..).zip(events) {
+        let mut it = Allocation {
+            address: event.address,
+            bytes: event.size,
+            requested: event.size,
+            stack: event.stack,
+            from: Some(at),
+            to: None,
+        };
+        match event.action {
+            SnapshotAction::Alloc => {
+                // The address is handed out again, so the release of the earlier one is not in the file.
+                if let Some(earlier) = by_address.insert(event.address, allocations.len()) {
+                    allocations[earlier].to = Some(at);
+                }
+                allocations.push(it);
+            }
+            SnapshotAction::FreeCompleted => match by_address.remove(&event.address) {
+                Some(known) => allocations[known].to = Some(at),
+                None => {
+                    // The stack is that of the release.
+                    (it.stack, it.from, it.to) = (StackId::NONE, None, Some(at));
+                    allocations.push(it);
+                }
+            },
+            _ => {}
+        }
+    }
+    let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
+    let blocks = segments.flat_map(|segment| &segment.blocks);
+    for block in blocks.filter(|block| block.is_allocated || block.is_pending_free) {
+        match by_address.remove(&block.address) {
+            Some(known) => allocations[known].bytes = block.size,
+            None => allocations.push(Allocation {
+                address: block.address,
+                bytes: block.size,
+                requested: if block.requested_size > 0 { block.requested_size } else { block.size },
+                stack: block.stack,
+                from: None,
+                to: None,
+            }),
+        }
+    }
+    allocations
+}
