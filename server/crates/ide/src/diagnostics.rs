@@ -42,7 +42,8 @@ pub struct RelatedLine {
     pub message: String,
 }
 
-/// The findings that are about the file, in line order. Lines that were changed or deleted since have none.
+/// The findings that are about the file, in line order. Lines that were changed or deleted since have none, nor have
+/// statements with a comment `# perfline: ignore`.
 #[must_use]
 pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic> {
     let placed = source.placed();
@@ -52,11 +53,19 @@ pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic>
         .filter_map(|finding| {
             let placed =
                 placed.iter().find(|it| it.recorded == finding.place.line && !it.is_stale)?;
+            if is_suppressed(source, finding, placed.line) {
+                return None;
+            }
             diagnostic(source, finding, placed.line)
         })
         .collect();
     diagnostics.sort_by_key(|it| it.line);
     diagnostics
+}
+
+/// Whether a comment on the statement on `line` says that a finding is not to be told.
+pub(crate) fn is_suppressed(source: &Source<'_>, finding: &Finding, line: u32) -> bool {
+    source.module.directives(line).any(|it| insights::is_suppressed(&it.text, finding.rule))
 }
 
 fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagnostic> {
@@ -185,6 +194,24 @@ mod tests {
             [""; 0],
             "nobody knows whether a line that was changed still waits"
         );
+    }
+
+    #[test]
+    fn a_comment_suppresses() {
+        let books = "thread 10ms\n3 fn=f wait=1ms waits=1\n";
+        let rows = [
+            ("", 1),
+            ("  # perfline: ignore", 0),
+            ("  # note  # perfline: ignore[sync]", 0),
+            ("  # perfline: ignore[other]", 1),
+        ];
+        for (comment, expected) in rows {
+            for line in ["print(", "    x.item(),", "    y)"] {
+                let text = "def f(x):\n    print(\n    x.item(),\n    y)\n";
+                let text = text.replace(line, &format!("{line}{comment}"));
+                assert_eq!(shown(&Fixture::new(&text, books)).len(), expected, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -169,12 +169,12 @@ fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String 
 
 /// What is wrong with the line, and what to do about it.
 fn findings(source: &Source<'_>, view: &View, placed: &Placed<'_>) -> String {
-    let options = insights::Options { threshold: view.threshold };
-    let findings = insights::find(source.ledger, &options);
+    let findings = view.findings(source.ledger);
     let of_line = findings.iter().filter(|finding| {
         finding.place.file == source.key
             && finding.place.line == placed.recorded
             && !placed.is_stale
+            && !diagnostics::is_suppressed(source, finding, placed.line)
     });
     let texts = of_line.map(|finding| {
         format!("**{}** {}", escape(&diagnostics::message(source, finding)), escape(finding.remedy))

@@ -46,4 +46,4 @@ pub use scale::Unit;
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, Metric, Period, UnknownName, View};
 
-pub use insights::Severity;
+pub use insights::{Finding, Severities, Severity, rules};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use insights::{Finding, Options, Severities};
 use ledger::Ledger;
 
 use crate::Format;
@@ -19,6 +20,8 @@ pub struct View {
     pub threshold: f64,
     /// What a hint says.
     pub format: Format,
+    /// What the reader thinks of the rules.
+    pub severities: Severities,
 }
 
 impl Default for View {
@@ -30,6 +33,7 @@ impl Default for View {
             period: Period::Mean,
             threshold: 0.005,
             format: Format::default(),
+            severities: Severities::default(),
         }
     }
 }
@@ -44,6 +48,13 @@ impl View {
             _ => Metric::Cuda,
         };
         self.metric.unwrap_or_else(fitting)
+    }
+
+    /// What there is to find in the books.
+    #[must_use]
+    pub fn findings(&self, ledger: &Ledger) -> Vec<Finding> {
+        let severities = self.severities.clone();
+        insights::find(ledger, &Options { threshold: self.threshold, severities })
     }
 }
 

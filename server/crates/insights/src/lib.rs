@@ -7,23 +7,29 @@
 //! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
 
 mod pace;
+mod severity;
+mod suppression;
 mod sync;
 
 pub use pace::Pace;
+pub use severity::{Severities, Severity};
+pub use suppression::is_suppressed;
 
 use ledger::{Evidence, Ledger, LineKey, Ns};
 
 /// When something is worth telling.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Least share of the step (of 1), or of the recording where it has no steps.
     pub threshold: f64,
+    /// What the reader thinks of the rules.
+    pub severities: Severities,
 }
 
 impl Default for Options {
     /// 0.5 % of the step.
     fn default() -> Self {
-        Self { threshold: 0.005 }
+        Self { threshold: 0.005, severities: Severities::default() }
     }
 }
 
@@ -58,15 +64,6 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing.
-    Information,
-    /// Worth changing: 5 % of the step or more.
-    Warning,
-}
-
 /// What only one rule knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detail {
@@ -93,15 +90,24 @@ pub struct Related {
 /// A rule: looks at the books and tells what it finds, in any order.
 type Rule = fn(&Ledger, &Pace, &Options) -> Vec<Finding>;
 
-/// All rules. One file for each.
-const RULES: [Rule; 1] = [sync::find];
+/// All rules by their ids. One file for each.
+const RULES: [(&str, Rule); 1] = [(sync::ID, sync::find)];
 
-/// What all rules find in a ledger, the costliest first.
+/// The ids of all rules.
+pub fn rules() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|&(id, _)| id)
+}
+
+/// What all rules that are not turned off find in a ledger, the costliest first.
 #[must_use]
 pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
     let pace = Pace::new(ledger);
+    let rules = RULES.iter().filter(|(id, _)| !options.severities.is_off(id));
     let mut findings: Vec<Finding> =
-        RULES.iter().flat_map(|rule| rule(ledger, &pace, options)).collect();
+        rules.flat_map(|(_, rule)| rule(ledger, &pace, options)).collect();
+    for finding in &mut findings {
+        finding.severity = options.severities.of(finding.rule, finding.severity);
+    }
     findings.sort_by(|a, b| (b.cost, &a.place, a.rule).cmp(&(a.cost, &b.place, b.rule)));
     findings
 }

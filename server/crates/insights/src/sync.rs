@@ -4,6 +4,9 @@ use ledger::{Ledger, LineBooks, LineKey, Ns};
 
 use crate::{Detail, Finding, Options, Pace, Related, Severity};
 
+/// Its id.
+pub(crate) const ID: &str = "sync";
+
 /// Share of the step from which a wait is worth a warning.
 const WARNING: f64 = 0.05;
 
@@ -33,7 +36,7 @@ fn finding(place: &LineKey, books: &LineBooks, pace: &Pace, cost: f64, share: f6
     waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
     Finding {
-        rule: "sync",
+        rule: ID,
         place: place.clone(),
         function: books.function.clone(),
         evidence: books.evidence,
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn thresholds() {
-        let rules = |threshold| find(&ledger(), &Options { threshold }).len();
+        let rules = |threshold| find(&ledger(), &Options { threshold, ..Options::default() }).len();
         assert_eq!((rules(0.04), rules(0.041)), (1, 0));
         let mut slow = ledger();
         slow.steps.extend([(1, 500_000), (2, 500_000)]);

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ide::Source;
-use insights::Finding;
+use ide::{Finding, Source};
 use tower_lsp::lsp_types::{Diagnostic, Url};
 
 use crate::api::execute_command::status;
@@ -90,8 +89,7 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
     let Some(loaded) = snapshot.loaded.as_ref().filter(|_| snapshot.settings.diagnostics) else {
         return published;
     };
-    let options = insights::Options { threshold: snapshot.view.threshold };
-    let findings = insights::find(loaded.ledger(snapshot.rank), &options);
+    let findings = snapshot.view.findings(loaded.ledger(snapshot.rank));
     let open: BTreeMap<&str, &Arc<Document>> = documents
         .iter()
         .filter_map(|it| Some((loaded.key_of(it, &snapshot.folders)?, it)))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ide::{Charge, Format, Metric, Period, View};
+use ide::{Charge, Format, Metric, Period, Severities, Severity, View};
 use serde_json::Value;
 
 use crate::globs::Glob;
@@ -20,6 +20,7 @@ use crate::globs::Glob;
 /// | `view.threshold` | percent | 0.5 |
 /// | `hints.enabled`, `lenses.enabled`, `diagnostics.enabled` | boolean | true |
 /// | `hints.format` | `auto` or template | `auto` |
+/// | `diagnostics.severity` | name of a severity, by rule | `{}` |
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) include: Vec<Glob>,
@@ -32,7 +33,7 @@ pub(crate) struct Settings {
 }
 
 /// Every setting there is.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "recordings.include",
     "recordings.exclude",
     "python.sitePackages",
@@ -44,6 +45,7 @@ const NAMES: [&str; 11] = [
     "hints.format",
     "lenses.enabled",
     "diagnostics.enabled",
+    "diagnostics.severity",
 ];
 
 impl Settings {
@@ -71,6 +73,7 @@ impl Settings {
                 format: reader
                     .get("hints.format", |value| parsed(value, Format::parse))
                     .unwrap_or_default(),
+                severities: reader.get("diagnostics.severity", severities).unwrap_or_default(),
             },
             hints: reader.get("hints.enabled", boolean).unwrap_or(true),
             lenses: reader.get("lenses.enabled", boolean).unwrap_or(true),
@@ -152,6 +155,25 @@ fn period(value: &Value) -> Result<Period, String> {
     }
 }
 
+fn severities(value: &Value) -> Result<Severities, String> {
+    let by_rule = value.as_object().ok_or_else(|| format!("{value} is no object"))?;
+    let names: Vec<&str> =
+        [Severities::OFF].into_iter().chain(Severity::ALL.map(Severity::name)).collect();
+    let mut severities = Severities::default();
+    for (rule, value) in by_rule.iter().filter(|(_, value)| !value.is_null()) {
+        if !ide::rules().any(|it| it == rule) {
+            let rules: Vec<&str> = ide::rules().collect();
+            return Err(format!("{rule:?} is no rule; there are: {}", rules.join(", ")));
+        }
+        let severity = Severity::ALL.into_iter().find(|it| value == it.name());
+        if severity.is_none() && value != Severities::OFF {
+            return Err(format!("{rule}: {value} is none of: {}", names.join(", ")));
+        }
+        severities.set(rule, severity);
+    }
+    Ok(severities)
+}
+
 fn parsed<T, E: ToString>(
     value: &Value,
     parse: impl FnOnce(&str) -> Result<T, E>,
@@ -192,6 +214,7 @@ mod tests {
             "hints": {"enabled": false, "format": "{share}"},
             "lenses": {"enabled": false},
             "diagnostics.enabled": false,
+            "diagnostics.severity": {"sync": "error"},
             "trace": {"server": "off"},
         });
         let (settings, faults) = Settings::read(&section);
@@ -209,6 +232,9 @@ mod tests {
         );
         assert_eq!(view.threshold, 0.02);
         assert_ne!(view.format, Format::Auto);
+        let mut severities = Severities::default();
+        severities.set("sync", Some(Severity::Error));
+        assert_eq!(view.severities, severities);
         assert_eq!((settings.hints, settings.lenses, settings.diagnostics), (false, false, false));
     }
 
@@ -218,6 +244,7 @@ mod tests {
             "recordings": {"include": "runs"},
             "view": {"metric": "gpu", "threshold": "much", "per": 3, "steps": 1},
             "hints": {"enabled": "yes", "format": "{gpu}"},
+            "diagnostics": {"severity": {"sync": "loud"}},
         });
         let (settings, faults) = Settings::read(&section);
         assert_eq!(settings, Settings::default());
@@ -227,6 +254,7 @@ mod tests {
             "perfline.view.per: 3 is neither \"step\" nor \"run\"",
             "perfline.view.threshold: \"much\" is no percentage from 0 to 100",
             "perfline.hints.format: \"gpu\" is no placeholder; it is one of: share",
+            "perfline.diagnostics.severity: sync: \"loud\" is none of: off, hint, information, warning, error",
             "perfline.hints.enabled: \"yes\" is neither true nor false",
             "perfline.view.steps is no setting; there are: recordings.include",
         ];
@@ -234,5 +262,8 @@ mod tests {
         for (fault, start) in faults.iter().zip(starts) {
             assert!(fault.starts_with(start), "{fault}");
         }
+        let (_, faults) = Settings::read(&json!({"diagnostics.severity": {"wait": "off"}}));
+        let fault = "perfline.diagnostics.severity: \"wait\" is no rule; there are: sync";
+        assert_eq!(faults, [fault]);
     }
 }

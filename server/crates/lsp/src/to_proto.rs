@@ -87,6 +87,8 @@ pub(crate) fn diagnostic(
     lsp_types::Diagnostic {
         range: range(index, diagnostic.start, diagnostic.end, encoding),
         severity: Some(match diagnostic.severity {
+            Severity::Hint => DiagnosticSeverity::HINT,
+            Severity::Error => DiagnosticSeverity::ERROR,
             Severity::Information => DiagnosticSeverity::INFORMATION,
             Severity::Warning => DiagnosticSeverity::WARNING,
         }),
