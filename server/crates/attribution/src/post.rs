@@ -79,7 +79,7 @@ fn is_blank(books: &LineBooks) -> bool {
         && books.gpu_idle == 0
 }
 
-fn line_key(lines: &Lines, line: LineId) -> LineKey {
+pub(crate) fn line_key(lines: &Lines, line: LineId) -> LineKey {
     let file = &lines.files[lines.file_of(line).0 as usize];
     LineKey { file: file.key.clone(), line: lines.number(line) }
 }
@@ -230,17 +230,13 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     unattributed.charge(no_line, Metric::Sync, waits.without_line);
     unattributed.charge(no_line, Metric::Alloc, memory.without_line);
     for (&ordinal, time) in &gaps.devices {
-        let name = profile
-            .meta
-            .devices
-            .iter()
-            .find(|it| it.id == ordinal)
-            .map_or("", |it| it.name.as_str());
+        let device = profile.meta.devices.iter().find(|it| it.id == ordinal);
         let books = DeviceBooks {
-            name: name.to_owned(),
+            name: device.map_or("", |it| it.name.as_str()).to_owned(),
             time: time.time,
             busy: time.busy,
             idle: time.idle,
+            total_memory: device.map_or(0, |it| it.total_memory),
         };
         ledger.devices.insert(DeviceKey { rank: parts.rank, device: ordinal }, books);
     }

@@ -9,16 +9,12 @@ mod report;
 mod space;
 mod steps;
 
-use std::collections::BTreeMap;
-
-use ledger::{
-    Allocation, DeviceKey, Evidence, Ledger, LineBooks, LineKey, LineMemory, Metric, Reason,
-};
-use profile::{Snapshot, SnapshotFrame};
+use ledger::{Allocation, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason};
+use profile::{DeviceType, MemoryDevice, Snapshot, SnapshotFrame};
 
 use crate::Sources;
 use crate::memory::device_name;
-use crate::post::{evidence_by_line, post_file};
+use crate::post::post_file;
 use crate::stacks::{File, Lines, Node, Stacks};
 use replay::Replay;
 use report::{Frames, report};
@@ -43,11 +39,6 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
     for file in &frames.stacks.lines.files {
         post_file(&mut ledger, sources, file);
     }
-    let mut evidence: BTreeMap<LineKey, Evidence> = BTreeMap::new();
-    let by_line = evidence_by_line(&frames.stacks, &[]);
-    for line in frames.stacks.lines.ids() {
-        evidence.insert(frames.key(line), by_line[line.index()]);
-    }
     for ordinal in ordinals {
         let replay = Replay::new(snapshot, ordinal);
         // A machine has more devices than most programs use.
@@ -55,10 +46,10 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
             continue;
         }
         let memory = report(snapshot, ordinal, &frames, &replay);
+        let device = device_name(MemoryDevice { kind: DeviceType::CUDA, ordinal });
         for (line, books) in &memory.lines {
             let mine = ledger.lines.entry(line.clone()).or_default();
-            mine.evidence = evidence.get(line).copied().unwrap_or_default();
-            post_line(mine, &device_name(CUDA, ordinal), books);
+            post_line(mine, &device, books);
         }
         let recorded = replay.allocations.iter().filter(|it| !it.is_before());
         let total: i64 = recorded.map(|it| it.bytes).sum();
@@ -69,3 +60,45 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
     }
     ledger
 }
+
+/// The part of a line's memory that its books over all inputs hold too.
+fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory) {
+    mine.function.clone_from(&books.function);
+    mine.evidence = Evidence::Exact;
+    mine.alloc += books.alloc;
+    mine.allocs += books.allocs;
+    mine.freed += books.freed;
+    mine.peak += books.peak;
+    mine.live += books.live;
+    let allocation =
+        Allocation { allocs: books.allocs, alloc: books.alloc, peak: books.peak, live: books.live };
+    mine.allocations.insert(device.to_owned(), allocation);
+}
+
+/// Whether a frame is Python's: C++ frames have no line, or a file of another language.
+pub(crate) fn is_python(snapshot: &Snapshot, frame: &SnapshotFrame) -> bool {
+    let file = snapshot.strings.get(frame.file);
+    let is_source =
+        [".py", ".pyx"].iter().any(|ending| file.ends_with(ending)) || file.starts_with('<');
+    frame.line > 0 && is_source
+}
+
+fn line_stack(snapshot: &Snapshot, sources: &Sources, stack: usize, stacks: &mut Stacks) -> Node {
+    let mut node = Node::EMPTY;
+    for frame in snapshot.stacks[stack].iter().rev().filter(|frame| is_python(snapshot, frame)) {
+        let recorded = snapshot.strings.get(frame.file);
+        let source = sources.get(recorded);
+        let file = stacks.lines.file(File {
+            key: source.map_or(recorded, |source| source.key.as_str()).to_owned(),
+            recorded: recorded.to_owned(),
+            is_own: source.is_some_and(|source| source.is_own),
+        });
+        let line = stacks.lines.line(file, frame.line);
+        stacks.lines.name(line, snapshot.strings.get(frame.function));
+        node = stacks.push(node, line, Evidence::Exact);
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests;

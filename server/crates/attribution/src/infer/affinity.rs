@@ -76,16 +76,33 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
         SiteKind::Subscript { .. } if site.subscript.is_plain => 0,
         // Types are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
-        SiteKind::Call { .. } => 6,
+        SiteKind::Call { .. } => match site.target.certainty {
+            // Whatever is called may be a class.
+            Certainty::Anything => 5,
+            _ if site.target.is_class => 3,
+            Certainty::Attribute => 8,
+            Certainty::Method | Certainty::Imported => 9,
+            Certainty::Defined | Certainty::Builtin => 12,
+        },
         SiteKind::Comprehension { .. } => 8,
         SiteKind::Compare(CompareOp::In | CompareOp::NotIn) => 0,
         SiteKind::Operator { .. } | SiteKind::Compare(_) => 2,
         SiteKind::Enter | SiteKind::Exit => 3,
-        SiteKind::Unary(_) | SiteKind::Subscript { .. } | SiteKind::TruthTest => 1,
-        // Properties are sure to leave something.
-        SiteKind::Attribute { .. } if site.attribute == (Held::Method { is_decorated: true }) => 4,
+        SiteKind::Unary(_) | SiteKind::Subscript { .. } => 1,
+        SiteKind::Attribute { access: Access::Load, .. } => match site.attribute {
+            Held::Registered => 10,
+            Held::RegisteredOrPlain => 2,
+            Held::Method { is_decorated: true } => 4,
+            _ => 0,
+        },
         _ => 0,
     }
+}
+
+/// The cost of going on where a condition holds.
+pub(crate) fn truth(site: &Expression<'_>) -> u32 {
+    // PyTorch looks for hooks wherever there can be some, and mostly there are none.
+    if *site.kind == SiteKind::TruthTest && site.text.contains("_hooks") { 4 } else { 0 }
 }
 
 /// The cost of one more event, right after one from the same site.
@@ -162,7 +179,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
                     Some(match site.attribute {
-                        Held::Registered => 0,
+                        Held::Registered | Held::RegisteredOrPlain => 0,
                         Held::Unknown => 1,
                         Held::Plain | Held::Method { .. } => 16,
                         // `_VF.einsum` is found by `torch/_VF.py`.
@@ -181,7 +198,11 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                     None => 4,
                 }),
                 _ if is_dunder => None,
-                _ => Some(22),
+                // A property may have a name of its own, but it has a decorator.
+                _ => match &key.source {
+                    Some(source) if !source.is_decorated && !source.is_nested => None,
+                    _ => Some(22),
+                },
             }
         }
         SiteKind::Operator { op, .. } => match name {
@@ -267,13 +288,21 @@ fn first_name(callee: &Callee) -> Option<&str> {
 fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> u32 {
     let (name, target) = (key.name.as_str(), &site.target);
     let called = callee.name();
+    let class = key.source.as_ref().and_then(|source| source.class.as_deref());
     if called == Some(name) {
-        return 0;
+        // Methods are called as attributes, functions by their names or as attributes of modules.
+        let is_unlike = match &key.source {
+            Some(source) if callee.is_method => {
+                class.is_none() && !source.is_nested && target.certainty != Certainty::Imported
+            }
+            Some(_) => class.is_some(),
+            None => false,
+        };
+        return if is_unlike { 3 } else { 0 };
     }
     if target.has(name) {
         return 1;
     }
-    let class = key.source.as_ref().and_then(|source| source.class.as_deref());
     match name {
         "__init__" | "__new__" | "__post_init__" | "__instancecheck__" | "__subclasscheck__" => {
             let is_class = class.is_some_and(|class| target.has(class));
@@ -297,7 +326,7 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
                 _ if target.is_class => 14,
                 Certainty::Anything => 4,
                 Certainty::Attribute | Certainty::Imported => 6,
-                Certainty::Method => 8,
+                Certainty::Method => 12,
                 Certainty::Defined | Certainty::Builtin => 16,
             };
         }

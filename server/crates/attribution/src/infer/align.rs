@@ -212,15 +212,23 @@ impl<'a> Aligner<'a> {
         self.code.flow.sites.get(site as usize).map(|site| site.line_in(self.python.minor))
     }
 
+    /// Where a frame goes on from; nowhere known if it was open when recording began.
+    fn begins(&self, start: Start) -> Vec<u32> {
+        let flow = &self.code.flow;
+        match start {
+            Start::Entry => vec![flow.entry],
+            Start::Within(line) => {
+                let points = flow.resume_points.iter().copied();
+                points.filter(|&point| self.line(point) == Some(line)).collect()
+            }
+        }
+    }
+
     fn first_column(&mut self, start: Start, child: Child) -> Vec<State> {
-        let entry = self.code.flow.entry;
-        let resume = |line: u32| {
-            let points = self.code.flow.resume_points.iter().copied();
-            points.filter(|&point| self.line(point) == Some(line)).collect::<Vec<_>>()
-        };
-        let (begins, open_line) = match start {
-            Start::Entry => (vec![entry], 0),
-            Start::Within(line) => (resume(line), line),
+        let begins = self.begins(start);
+        let open_line = match start {
+            Start::Entry => 0,
+            Start::Within(line) => line,
         };
         let candidates = self.candidates(child);
         let mut column = Vec::with_capacity(candidates.len() + 1);
@@ -307,10 +315,11 @@ impl<'a> Aligner<'a> {
 
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
         let Some(last) = columns.last_mut() else { return };
-        // Where the recording ends within the frame is not known, so what would have followed costs nothing.
         let exit = self.code.flow.exit;
+        // Frames that were open when recording began are mostly open when it ends.
+        let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
-            let way = if state.at == NO_SITE { 0 } else { self.way(state.at, exit) };
+            let way = if state.at == NO_SITE || is_open { 0 } else { self.way(state.at, exit) };
             state.rest = if way >= UNREACHABLE {
                 affinity::NOT_RETURNED
             } else {
@@ -347,11 +356,20 @@ impl<'a> Aligner<'a> {
     fn ways_from(&mut self, node: u32) -> &Ways {
         let (code, silence, learned, code_index) =
             (self.code, &self.silence, self.learned, self.code_index);
+        let expressions = &self.expressions;
         self.ways.entry(node).or_insert_with(|| {
             code.flow.ways(node, silence, |from, to, kind| match kind {
                 EdgeKind::Exception => affinity::RAISED,
-                EdgeKind::Normal if learned.is_never_taken(code_index, from, to) => NEVER_TAKEN,
-                EdgeKind::Normal => 0,
+                EdgeKind::Normal => match learned.is_taken(code_index, from, to) {
+                    Some(true) => 0,
+                    Some(false) => NEVER_TAKEN,
+                    None => match expressions.get(from as usize) {
+                        Some(site) if code.flow.next(from).first() == Some(&to) => {
+                            affinity::truth(site)
+                        }
+                        _ => 0,
+                    },
+                },
             })
         })
     }

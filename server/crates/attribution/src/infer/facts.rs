@@ -78,6 +78,8 @@ pub(crate) enum Held {
     Plain,
     /// A parameter, buffer or module: `nn.Module.__getattr__` finds it.
     Registered,
+    /// One of these, or something plain.
+    RegisteredOrPlain,
     /// A method, or a property if it is decorated.
     Method { is_decorated: bool },
 }
@@ -175,7 +177,9 @@ impl<'a> Target<'a> {
                         target.is_decorated = is_decorated;
                     }
                     Held::NotOfSelf | Held::Unknown => {}
-                    Held::Plain | Held::Registered => target.certainty = Certainty::Attribute,
+                    Held::Plain | Held::Registered | Held::RegisteredOrPlain => {
+                        target.certainty = Certainty::Attribute;
+                    }
                 }
                 for value in class.values_of(name) {
                     target.add_value(value);
@@ -315,15 +319,23 @@ impl<'a> Lineage<'a> {
                 return Held::Method { is_decorated: method.first_line != method.def_line };
             }
         }
-        let mut held = Held::Unknown;
-        for value in self.values_of(name) {
-            match value {
-                Value::Made(maker) if is_registered(maker) => return Held::Registered,
-                Value::Plain => held = Held::Plain,
-                _ => {}
-            }
+        let is_made = |value: &Value| matches!(value, Value::Made(maker) if is_registered(maker));
+        let is_registered = self.is_module() && self.values_of(name).any(is_made);
+        let is_plain = self.values_of(name).any(|value| *value == Value::Plain);
+        match (is_registered, is_plain) {
+            (true, true) => Held::RegisteredOrPlain,
+            (true, false) => Held::Registered,
+            (false, true) => Held::Plain,
+            (false, false) => Held::Unknown,
         }
-        held
+    }
+
+    /// Whether it is an `nn.Module`: its attributes are found by a `__getattr__`.
+    fn is_module(&self) -> bool {
+        self.line.iter().any(|(module, class)| {
+            class.bases.iter().any(|base| base.ends_with("Module"))
+                || module.functions()[class.function].name == "Module"
+        })
     }
 }
 

@@ -95,7 +95,7 @@ const WRAPPERS: [&str; 22] = [
 ];
 
 /// How many of the names that a function calls are kept.
-const MOST_CALLS: usize = 12;
+const MOST_CALLS: usize = 32;
 
 /// The distinct kinds of children of a recording.
 #[derive(Debug, Default)]

@@ -84,9 +84,9 @@ impl Learned {
         }
     }
 
-    /// Whether paths went on from `from`, but never to `to`.
-    pub(crate) fn is_never_taken(&self, code: usize, from: u32, to: u32) -> bool {
-        self.left.contains_key(&(code, from)) && !self.taken.contains_key(&(code, from, to))
+    /// Whether paths that went on from `from` went to `to`; `None` if none did go on from there.
+    pub(crate) fn is_taken(&self, code: usize, from: u32, to: u32) -> Option<bool> {
+        self.left.contains_key(&(code, from)).then(|| self.taken.contains_key(&(code, from, to)))
     }
 
     /// What was seen at all sites that say `shared`, then at this one.

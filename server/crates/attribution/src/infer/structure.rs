@@ -15,6 +15,9 @@ use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{FileId, LineId, Lines};
 
+/// How many functions that wrap one another are looked through.
+const DEEPEST_WRAPPER: u32 = 3;
+
 /// A function whose frames were recorded and whose source is at hand.
 pub(crate) struct Code {
     pub(crate) file: FileId,
@@ -80,15 +83,9 @@ impl Structure {
             for &event in events {
                 let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
                 let mut within = Vec::new();
-                if Keys::looks_within(profile, &mut definitions, kind, name) {
-                    let below = children
-                        .of(event)
-                        .iter()
-                        .filter(|it| host.kind[it.index()] == HostKind::Python);
-                    within.extend(below.map(|it| host.name[it.index()]));
-                    within.sort_unstable();
-                    within.dedup();
-                }
+                children.add_within(profile, &mut definitions, event, DEEPEST_WRAPPER, &mut within);
+                within.sort_unstable();
+                within.dedup();
                 let key = structure.keys.key(profile, &mut definitions, kind, name, within);
                 let exact = match kind {
                     HostKind::Python => {
@@ -388,6 +385,29 @@ impl Children {
         }
         let events = pairs.into_iter().map(|(_, id)| id).collect();
         Self { run_of: rank_of_parent, events, runs, run_by }
+    }
+
+    /// Adds the names of the calls that `event` makes by itself, if they tell where it was called; of what may wrap
+    /// another function in turn, that function's too, down to `depth`.
+    fn add_within(
+        &self,
+        profile: &Profile,
+        definitions: &mut Definitions<'_>,
+        event: HostEventId,
+        depth: u32,
+        within: &mut Vec<StrId>,
+    ) {
+        let host = &profile.host;
+        let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
+        if depth == 0 || !Keys::looks_within(profile, definitions, kind, name) {
+            return;
+        }
+        for &child in self.of(event) {
+            if host.kind[child.index()] == HostKind::Python {
+                within.push(host.name[child.index()]);
+                self.add_within(profile, definitions, child, depth - 1, within);
+            }
+        }
     }
 
     /// The children of an event.

@@ -38,6 +38,8 @@ pub(super) struct Allocation {
     pub(super) from: Option<u32>,
     /// The event that released it; `None` while it is in use.
     pub(super) to: Option<u32>,
+    /// The stack that gave it back.
+    pub(super) released_by: StackId,
 }
 
 impl Allocation {
@@ -166,6 +168,7 @@ fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> 
             stack: event.stack,
             from: Some(at),
             to: None,
+            released_by: StackId::NONE,
         };
         match event.action {
             SnapshotAction::Alloc => {
@@ -174,6 +177,11 @@ fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> 
                     allocations[earlier].to = Some(at);
                 }
                 allocations.push(it);
+            }
+            SnapshotAction::FreeRequested => {
+                if let Some(&known) = by_address.get(&event.address) {
+                    allocations[known].released_by = event.stack;
+                }
             }
             SnapshotAction::FreeCompleted => match by_address.remove(&event.address) {
                 Some(known) => allocations[known].to = Some(at),
@@ -198,6 +206,7 @@ fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> 
                 stack: block.stack,
                 from: None,
                 to: None,
+                released_by: StackId::NONE,
             }),
         }
     }

@@ -78,11 +78,7 @@ pub(super) fn report(
         requested_peak: replay.requested_peak,
         end: replay.active_at_end(),
         reserved: replay.reserved_at(last),
-        reserved_peak: replay
-            .reserved
-            .iter()
-            .copied()
-            .fold(replay.reserved_at_start, Bytes::max),
+        reserved_peak: replay.reserved.iter().copied().fold(replay.reserved_at_start, Bytes::max),
         events: replay.events.len() as u64,
         is_history_cut: is_history_cut(replay),
         fragmentation: space.fragmentation(replay, last),
@@ -152,7 +148,8 @@ impl Context<'_> {
             .map(|(index, step)| {
                 let last = self.steps.last_event(index, n_events);
                 let first = step.first as usize;
-                let during = &self.replay.active[first..last.map_or(first, |last| last as usize + 1)];
+                let during =
+                    &self.replay.active[first..last.map_or(first, |last| last as usize + 1)];
                 StepMemory {
                     name: step.name.clone(),
                     first_event: u64::from(step.first),
@@ -190,7 +187,8 @@ impl Context<'_> {
         self.charge_steps(&mut lines);
         for (line, mut books) in lines {
             let by_stack = stacks.get(&line).into_iter().flatten();
-            let heaviest = by_stack.max_by_key(|&(&stack, &bytes)| (bytes, std::cmp::Reverse(stack)));
+            let heaviest =
+                by_stack.max_by_key(|&(&stack, &bytes)| (bytes, std::cmp::Reverse(stack)));
             books.stack = heaviest.map(|(&it, _)| self.frames.lines(it)).unwrap_or_default();
             books.function =
                 crate::post::function(&self.frames.stacks.lines, self.frames.sources, line);
@@ -217,6 +215,10 @@ impl Context<'_> {
         };
         books.freed += it.bytes;
         books.frees += 1;
+        if phase == Phase::Forward && self.frames.phase(it.released_by) == Phase::Backward {
+            books.saved += it.bytes;
+            books.saved_at_peak += if is_at_peak { it.bytes } else { 0 };
+        }
         if let Some(from) = it.from {
             if let (Some(begin), Some(end)) = (self.time(from), self.time(to)) {
                 books.lifetime += (end - begin).max(0);
@@ -274,7 +276,7 @@ impl Context<'_> {
                 _ => continue,
             };
             let size = event.size;
-            let mut add = |calls: &mut ledger::SegmentCalls| {
+            let add = |calls: &mut ledger::SegmentCalls| {
                 calls.allocs += allocs;
                 calls.frees += frees;
                 calls.alloc += if allocs == 1 { size } else { 0 };

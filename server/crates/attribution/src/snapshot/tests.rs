@@ -1,0 +1,209 @@
+//! Snapshots built by hand, to the numbers that they must give.
+
+use ledger::{DeviceMemory, Held, LineKey, Phase};
+use profile::{
+    SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotSegment, StackId,
+};
+
+use super::*;
+
+const MIB: i64 = 1 << 20;
+
+/// A snapshot in the making. Stacks are lists of frames, innermost first.
+#[derive(Default)]
+struct Made(Snapshot);
+
+impl Made {
+    fn stack(&mut self, frames: &[(&str, u32, &str)]) -> StackId {
+        let frames = frames.iter().map(|&(file, line, function)| SnapshotFrame {
+            file: self.0.strings.intern(file),
+            line,
+            function: self.0.strings.intern(function),
+        });
+        let frames = frames.collect();
+        self.0.stacks.push(frames);
+        StackId(u32::try_from(self.0.stacks.len() - 1).unwrap())
+    }
+
+    /// Events one microsecond apart.
+    fn events(&mut self, events: &[(SnapshotAction, u64, i64, StackId)]) {
+        let events =
+            events.iter().enumerate().map(|(at, &(action, address, size, stack))| SnapshotEvent {
+                action,
+                address,
+                size,
+                stack,
+                at: at as i64 * 1_000,
+                ..SnapshotEvent::default()
+            });
+        let events = events.collect();
+        self.0.devices.push(SnapshotDevice { device: 0, events });
+    }
+
+    fn segment(&mut self, address: u64, total_size: i64, blocks: &[(i64, i64, bool, StackId)]) {
+        let mut at = address;
+        let blocks = blocks.iter().map(|&(size, requested_size, is_allocated, stack)| {
+            let block = SnapshotBlock {
+                address: at,
+                size,
+                requested_size,
+                is_allocated,
+                is_pending_free: false,
+                stack,
+            };
+            at += size.cast_unsigned();
+            block
+        });
+        let segment = SnapshotSegment {
+            address,
+            total_size,
+            blocks: blocks.collect(),
+            ..SnapshotSegment::default()
+        };
+        self.0.segments.push(segment);
+    }
+
+    fn memory(&self) -> DeviceMemory {
+        let mut sources = Sources::default();
+        sources.insert_own("train.py");
+        let ledger = attribute_snapshot(&self.0, &sources, 3);
+        assert!(ledger.balances().iter().all(ledger::Balance::is_balanced));
+        let memory = ledger.memory[&DeviceKey { rank: 3, device: 0 }].clone();
+        let sum = |of: fn(&LineMemory) -> i64| memory.lines.values().map(of).sum::<i64>();
+        assert_eq!(sum(|it| it.peak) + memory.unattributed_peak, memory.peak);
+        assert_eq!(sum(|it| it.live) + memory.unattributed_end, memory.end);
+        memory
+    }
+}
+
+fn line(line: u32) -> LineKey {
+    LineKey { file: "train.py".to_owned(), line }
+}
+
+use SnapshotAction::{Alloc, FreeCompleted, FreeRequested, OutOfMemory, SegmentAlloc, SegmentFree};
+
+#[test]
+fn a_training_step_is_charged_line_by_line() {
+    let mut made = Made::default();
+    let forward = made.stack(&[
+        ("/site-packages/torch/nn/functional.py", 9, "linear"),
+        ("train.py", 5, "forward"),
+        ("train.py", 20, "<module>"),
+    ]);
+    let backward = made.stack(&[("??", 0, "torch::autograd::Engine::thread_main(...)")]);
+    let state = made
+        .stack(&[("/site-packages/torch/optim/adam.py", 70, "step"), ("train.py", 22, "<module>")]);
+    let none = StackId::NONE;
+    made.events(&[
+        (Alloc, 0x1000, 600, forward),
+        (FreeRequested, 0x9000, 512, none),
+        (FreeCompleted, 0x9000, 512, backward),
+        (Alloc, 0x2000, 2048, backward),
+        (FreeRequested, 0x1000, 600, backward),
+        (Alloc, 0x3000, 4096, state),
+        (FreeCompleted, 0x1000, 600, none),
+        (Alloc, 0x1000, 512, forward),
+    ]);
+    made.segment(0x1000, 0x1000, &[(512, 512, true, forward), (0xe00, 0, false, none)]);
+    made.segment(0x2000, 0x800, &[(0x800, 2048, true, backward)]);
+    made.segment(0x3000, 0x2000, &[(0x1400, 4096, true, state), (0xc00, 0, false, none)]);
+    made.segment(0x8000, 0x2000, &[(1024, 1000, true, none), (0x1c00, 0, false, none)]);
+    let memory = made.memory();
+
+    // Before: the block without a stack, and what was released without having been allocated.
+    assert_eq!((memory.before, memory.before_at_peak), (1024 + 512, 1024));
+    // The release of 0x1000 is completed after the state is allocated: both are in use until then. Its block is gone, so
+    // that only what was asked for is known.
+    assert_eq!(memory.peak, 1024 + 600 + 2048 + 0x1400);
+    assert_eq!(memory.requested_peak, 1000 + 600 + 2048 + 4096);
+    assert_eq!(memory.unattributed_peak, 1024 + 2048);
+    assert_eq!((memory.peak_moment.event, memory.peak_moment.at), (6, Some(5_000)));
+    assert_eq!(memory.peak_moment.step, Some(0));
+    assert_eq!(memory.end, 512 + 2048 + 0x1400 + 1024);
+    assert_eq!((memory.reserved, memory.reserved_peak), (0x5800, 0x5800));
+    assert_eq!(memory.events, 8);
+    assert!(!memory.is_history_cut);
+
+    let forward = &memory.lines[&line(5)];
+    assert_eq!((forward.alloc, forward.allocs, forward.freed), (1112, 2, 600));
+    assert_eq!((forward.peak, forward.live, forward.largest), (600, 512, 600));
+    assert_eq!((forward.lifetime, forward.timed_frees), (6_000, 1));
+    assert_eq!((forward.churn, forward.churns), (600, 1));
+    assert_eq!(
+        (forward.saved, forward.saved_at_peak),
+        (600, 600),
+        "the backward pass gave it back"
+    );
+    assert_eq!(forward.function, "forward");
+    let stack: Vec<u32> = forward.stack.iter().map(|it| it.line.line).collect();
+    assert_eq!(stack, [20, 5, 9]);
+    let state = &memory.lines[&line(22)];
+    assert_eq!(state.rounding, 1024);
+    assert_eq!(state.peak_by_phase, [(Phase::Optimizer, 0x1400)].into());
+    assert_eq!(memory.peak_by_phase[&Phase::Backward], 2048);
+
+    // The optimizer's allocation ended a step; nothing but an allocation followed.
+    let steps: Vec<_> = memory.steps.iter().map(|it| (it.name.as_str(), it.first_event)).collect();
+    assert_eq!(steps, [("step 1", 0), ("step 2", 7)]);
+    assert_eq!(
+        forward.live_by_step,
+        [Held { bytes: 0, allocs: 0 }, Held { bytes: 512, allocs: 1 }]
+    );
+
+    assert_eq!(memory.fragmentation.segments, 4);
+    assert_eq!(memory.fragmentation.free, 0xe00 + 0xc00 + 0x1c00);
+    assert_eq!(memory.fragmentation.largest_free, 0x1c00);
+    assert_eq!(memory.fragmentation.held, memory.fragmentation.free);
+}
+
+#[test]
+fn a_failed_request_tells_who_held_the_memory() {
+    let mut made = Made::default();
+    let big = made.stack(&[("train.py", 7, "build")]);
+    let asks = made.stack(&[("train.py", 9, "grow")]);
+    let none = StackId::NONE;
+    made.events(&[
+        (SegmentAlloc, 0x10_0000, 4 * MIB, big),
+        (Alloc, 0x10_0000, MIB, big),
+        (Alloc, 0x20_0000, MIB, big),
+        (FreeCompleted, 0x10_0000, MIB, none),
+        (OutOfMemory, 0x800, 8 * MIB, asks),
+        (FreeCompleted, 0x20_0000, MIB, none),
+        (SegmentFree, 0x10_0000, 4 * MIB, none),
+    ]);
+    let memory = made.memory();
+    let [failed] = &memory.out_of_memory[..] else { panic!("{:?}", memory.out_of_memory) };
+    assert_eq!((failed.requested, failed.device_free), (8 * MIB, 0x800));
+    assert_eq!((failed.active, failed.reserved), (MIB, 4 * MIB));
+    assert_eq!(failed.largest_free, 2 * MIB);
+    assert_eq!(failed.line, Some(line(9)));
+    assert_eq!(failed.holders, [(line(7), Held { bytes: MIB, allocs: 1 })]);
+    assert_eq!((memory.reserved, memory.reserved_peak), (0, 4 * MIB));
+    assert_eq!(memory.lines[&line(7)].segments.allocs, 1);
+    assert_eq!((memory.segments.allocs, memory.segments.frees), (1, 1));
+    assert_eq!(memory.fragmentation, ledger::Fragmentation::default());
+}
+
+#[test]
+fn events_that_the_ring_buffer_dropped_are_noticed() {
+    let mut made = Made::default();
+    let old = made.stack(&[("train.py", 3, "load")]);
+    made.events(&[(Alloc, 0x1000, 512, old)]);
+    made.segment(0x1000, 1024, &[(512, 512, true, old), (512, 500, true, old)]);
+    let memory = made.memory();
+    assert!(memory.is_history_cut);
+    assert_eq!((memory.before, memory.peak, memory.lines[&line(3)].peak), (0, 1024, 1024));
+    assert_eq!(memory.lines[&line(3)].allocs, 2);
+}
+
+#[test]
+fn a_state_without_history_is_the_peak() {
+    let mut made = Made::default();
+    let old = made.stack(&[("train.py", 3, "load")]);
+    made.segment(0x1000, 1024, &[(512, 512, true, old), (512, 0, false, StackId::NONE)]);
+    let memory = made.memory();
+    assert_eq!((memory.peak, memory.end, memory.events), (512, 512, 0));
+    assert!(!memory.is_history_cut, "there was no history to cut");
+    assert_eq!(memory.timeline.len(), 1);
+    assert_eq!(memory.lines[&line(3)].peak, 512);
+}
