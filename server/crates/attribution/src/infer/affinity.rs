@@ -52,7 +52,9 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
                 (false, false) => 3,
             })
         }
-        SiteKind::Unpack { .. } | SiteKind::Spread { .. } => Some(if is_named { 0 } else { 4 }),
+        SiteKind::Unpack { .. } if site.target.makers.contains(&name) => Some(0),
+        SiteKind::Unpack { .. } => Some(10),
+        SiteKind::Spread { .. } => Some(if is_named { 0 } else { 4 }),
         SiteKind::Call { callee, .. } => match callee.name() {
             Some("next" | "send") => Some(1),
             Some(called)
@@ -79,6 +81,7 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
         SiteKind::Call { .. } => match site.target.certainty {
             // Whatever is called may be a class.
             Certainty::Anything => 5,
+            _ if site.target.is_generator => 0,
             _ if site.target.is_class => 3,
             Certainty::Attribute => 8,
             Certainty::Method | Certainty::Imported => 9,
@@ -238,7 +241,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             "__len__" | "__getitem__" => Some(2),
             _ if is_dunder => None,
             // `map` and `filter` call a function for each element.
-            _ if is_lazy_call(site.text) => Some(if site.text.contains(name) { 1 } else { 6 }),
+            _ if is_lazy(site) => Some(if site.text.contains(name) { 1 } else { 6 }),
             _ if key.source.is_some() => None,
             // A generator function that goes on.
             _ => Some(if *part == Iteration::Start { 20 } else { 8 }),
@@ -265,9 +268,12 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
     }
 }
 
-/// Whether it is a call that runs a function for each element that is taken from its result.
-fn is_lazy_call(text: &str) -> bool {
-    text.starts_with("map(") || text.starts_with("filter(")
+/// Whether what is iterated runs a function for each element that is taken.
+fn is_lazy(site: &Expression<'_>) -> bool {
+    ["map", "filter"].iter().any(|it| {
+        let rest = site.text.strip_prefix(it);
+        rest.is_some_and(|rest| rest.starts_with('(')) || site.target.makers.contains(it)
+    })
 }
 
 /// Whether a call of `called` may run a function that is handed to it, or take elements, without an event of its own.
@@ -405,7 +411,7 @@ fn comprehension(
             Some(elsewhere + if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
         }
         // `map` and `filter` call a function for each element.
-        (SiteKind::Iterate(Iteration::Next), "<lambda>") if is_lazy_call(site.text) => {
+        (SiteKind::Iterate(Iteration::Next), "<lambda>") if is_lazy(site) => {
             Some(if site.text.contains("lambda") { 1 } else { 6 })
         }
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + 8),

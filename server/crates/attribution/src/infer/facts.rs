@@ -44,6 +44,8 @@ pub(crate) struct Target<'a> {
     pub(crate) is_class: bool,
     /// Whether it calls a function that has a decorator.
     pub(crate) is_decorated: bool,
+    /// Whether it calls a generator function, which leaves nothing: the generator runs later.
+    pub(crate) is_generator: bool,
     /// How far what is called is known.
     pub(crate) certainty: Certainty,
 }
@@ -152,6 +154,10 @@ impl<'a> Target<'a> {
     fn of(callee: &'a Callee, class: &Lineage<'a>) -> Self {
         let mut target = Self::default();
         target.names.extend(callee.name());
+        target.is_generator = callee.name().is_some_and(|name| {
+            let mut named = class.module.named(name).peekable();
+            named.peek().is_some() && named.all(|function| function.is_generator)
+        });
         match (callee.path.len(), &callee.binding) {
             _ if callee.name().is_none() => {}
             (1, Binding::Variable { values, .. }) => target.add_values(values),

@@ -83,6 +83,7 @@ pub(super) fn report(
         is_history_cut: is_history_cut(replay),
         fragmentation: space.fragmentation(replay, last),
         out_of_memory: context.out_of_memory(),
+        has_times: has_times(replay),
         timeline: timeline(replay),
         steps: context.step_memory(),
         ..DeviceMemory::default()
@@ -332,6 +333,10 @@ impl Context<'_> {
     }
 }
 
+fn has_times(replay: &Replay<'_>) -> bool {
+    !replay.events.is_empty() && replay.events.iter().all(|event| event.at >= 0)
+}
+
 /// Parts of equal length: in time where all events have one, else in events.
 fn timeline(replay: &Replay<'_>) -> Vec<Sample> {
     let n_events = replay.events.len();
@@ -339,7 +344,7 @@ fn timeline(replay: &Replay<'_>) -> Vec<Sample> {
         let (active, reserved) = (replay.active_at_start, replay.reserved_at_start);
         return vec![Sample { at: 0, active, reserved }];
     }
-    let has_times = replay.events.iter().all(|event| event.at >= 0);
+    let has_times = has_times(replay);
     let start = replay.events[0].at;
     let at = |event: usize| {
         if has_times { (replay.events[event].at - start).max(0) } else { event as i64 }
