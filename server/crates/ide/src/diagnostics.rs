@@ -4,7 +4,7 @@ use insights::{Detail, Finding, Severity};
 use ledger::{Evidence, LineKey};
 
 use crate::numbers::{count, duration, percent};
-use crate::place::Source;
+use crate::place::{Placed, Source};
 
 /// A finding on a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,17 +50,21 @@ pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic>
     let mut diagnostics: Vec<Diagnostic> = findings
         .iter()
         .filter(|finding| finding.place.file == source.key)
-        .filter_map(|finding| {
-            let placed =
-                placed.iter().find(|it| it.recorded == finding.place.line && !it.is_stale)?;
-            if is_suppressed(source, finding, placed.line) {
-                return None;
-            }
-            diagnostic(source, finding, placed.line)
-        })
+        .filter_map(|finding| diagnostic_of(source, &placed, finding))
         .collect();
     diagnostics.sort_by_key(|it| it.line);
     diagnostics
+}
+
+/// A finding that is about the file, where it is to be told.
+pub(crate) fn diagnostic_of(
+    source: &Source<'_>,
+    placed: &[Placed<'_>],
+    finding: &Finding,
+) -> Option<Diagnostic> {
+    let placed = placed.iter().find(|it| it.recorded == finding.place.line && !it.is_stale)?;
+    let line = placed.line;
+    if is_suppressed(source, finding, line) { None } else { diagnostic(source, finding, line) }
 }
 
 /// Whether a comment on the statement on `line` says that a finding is not to be told.

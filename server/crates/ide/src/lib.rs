@@ -1,4 +1,4 @@
-//! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, heat, hot lines, details.
+//! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, actions, heat, hot lines, details.
 //!
 //! *Owns*: all wording and all formatting of numbers; what is worth showing; where a recorded line is in the text as
 //! it is now.
@@ -12,6 +12,7 @@
 
 pub mod numbers;
 
+mod actions;
 mod details;
 mod diagnostics;
 mod format;
@@ -30,6 +31,7 @@ mod view;
 #[cfg(test)]
 mod testing;
 
+pub use actions::{Action, Edit, actions};
 pub use details::{
     AllocationRow, CallRow, Details, KernelRow, LineRow, Number, OperatorRow, StepRow, details,
 };

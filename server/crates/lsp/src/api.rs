@@ -1,6 +1,7 @@
 //! One file for each method (for documents, one for all): unpack, work on a snapshot, pack.
 
 pub(crate) mod cancel_progress;
+pub(crate) mod code_action;
 pub(crate) mod code_lens;
 pub(crate) mod configuration;
 pub(crate) mod execute_command;

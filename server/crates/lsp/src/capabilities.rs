@@ -2,10 +2,11 @@
 
 use pysource::Encoding;
 use tower_lsp::lsp_types::{
-    ClientCapabilities, CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability,
-    MarkupKind, OneOf, PositionEncodingKind, SaveOptions, ServerCapabilities,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    ClientCapabilities, CodeActionKind, CodeActionOptions, CodeActionProviderCapability,
+    CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, MarkupKind, OneOf,
+    PositionEncodingKind, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use crate::ext;
@@ -22,6 +23,10 @@ pub(crate) struct Abilities {
     pub(crate) refresh_lenses: bool,
     pub(crate) related_information: bool,
     pub(crate) markdown_hover: bool,
+    /// Takes code actions, and not only commands.
+    pub(crate) code_actions: bool,
+    /// Takes edits with the version of the document that they are for.
+    pub(crate) document_changes: bool,
     /// Wants to be told of the status: `experimental.perfline.status`.
     pub(crate) status: bool,
 }
@@ -57,6 +62,14 @@ impl Abilities {
             related_information: is_set(
                 text.and_then(|it| it.publish_diagnostics.as_ref())
                     .and_then(|it| it.related_information),
+            ),
+            code_actions: text
+                .and_then(|it| it.code_action.as_ref())
+                .is_some_and(|it| it.code_action_literal_support.is_some()),
+            document_changes: is_set(
+                workspace
+                    .and_then(|it| it.workspace_edit.as_ref())
+                    .and_then(|it| it.document_changes),
             ),
             status: client
                 .experimental
@@ -101,6 +114,12 @@ pub(crate) fn server(abilities: &Abilities) -> ServerCapabilities {
         })),
         inlay_hint_provider: Some(OneOf::Left(true)),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        code_action_provider: abilities.code_actions.then(|| {
+            CodeActionProviderCapability::Options(CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                ..CodeActionOptions::default()
+            })
+        }),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: ext::COMMANDS.map(str::to_owned).to_vec(),

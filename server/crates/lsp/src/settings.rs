@@ -263,7 +263,7 @@ mod tests {
             assert!(fault.starts_with(start), "{fault}");
         }
         let (_, faults) = Settings::read(&json!({"diagnostics.severity": {"wait": "off"}}));
-        let fault = "perfline.diagnostics.severity: \"wait\" is no rule; there are: sync";
-        assert_eq!(faults, [fault]);
+        let start = "perfline.diagnostics.severity: \"wait\" is no rule; there are: sync";
+        assert!(faults[0].starts_with(start), "{faults:?}");
     }
 }

@@ -1,15 +1,19 @@
 //! From our types to the protocol's.
 
-use ide::{Diagnostic, Hint, Hover, Lens, Severity};
+use ide::{Action, Diagnostic, Hint, Hover, Lens, Severity};
 use pysource::{Encoding, LineIndex};
 use serde_json::json;
 use tower_lsp::lsp_types::{
-    self, CodeLens, Command, DiagnosticRelatedInformation, DiagnosticSeverity, HoverContents,
-    InlayHint, InlayHintLabel, InlayHintTooltip, Location, MarkupContent, MarkupKind,
-    NumberOrString, Position, Range, Url,
+    self, CodeAction, CodeActionKind, CodeActionOrCommand, CodeLens, Command,
+    DiagnosticRelatedInformation, DiagnosticSeverity, DocumentChanges, HoverContents, InlayHint,
+    InlayHintLabel, InlayHintTooltip, Location, MarkupContent, MarkupKind, NumberOrString, OneOf,
+    OptionalVersionedTextDocumentIdentifier, Position, Range, TextDocumentEdit, TextEdit, Url,
+    WorkspaceEdit,
 };
 
+use crate::document::Document;
 use crate::ext;
+use crate::session::Snapshot;
 
 /// The position of a byte offset.
 pub(crate) fn position(index: &LineIndex, offset: usize, encoding: Encoding) -> Position {
@@ -69,6 +73,47 @@ pub(crate) fn hover(
         contents: HoverContents::Markup(MarkupContent { kind, value: hover.markdown }),
         range: Some(range(index, hover.start, hover.end, encoding)),
     }
+}
+
+/// A quick fix for a version of a document.
+pub(crate) fn code_action(
+    document: &Document,
+    action: Action,
+    snapshot: &Snapshot,
+    uri_of: impl Fn(&str) -> Option<Url>,
+) -> CodeActionOrCommand {
+    let (index, encoding) = (&document.index, snapshot.encoding());
+    let edits = action.edits.into_iter().map(|edit| TextEdit {
+        range: range(index, edit.start, edit.end, encoding),
+        new_text: edit.text,
+    });
+    let edits: Vec<TextEdit> = edits.collect();
+    let edit = if snapshot.abilities.document_changes {
+        // With the version, so that it is not applied to another text.
+        let edit = TextDocumentEdit {
+            text_document: OptionalVersionedTextDocumentIdentifier {
+                uri: document.uri.clone(),
+                version: Some(document.version),
+            },
+            edits: edits.into_iter().map(OneOf::Left).collect(),
+        };
+        WorkspaceEdit {
+            document_changes: Some(DocumentChanges::Edits(vec![edit])),
+            ..WorkspaceEdit::default()
+        }
+    } else {
+        WorkspaceEdit::new([(document.uri.clone(), edits)].into())
+    };
+    let has_related = snapshot.abilities.related_information;
+    let told = diagnostic(index, action.diagnostic, encoding, has_related, uri_of);
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: action.title,
+        kind: Some(CodeActionKind::QUICKFIX),
+        diagnostics: Some(vec![told]),
+        edit: Some(edit),
+        is_preferred: Some(action.is_fix),
+        ..CodeAction::default()
+    })
 }
 
 /// A diagnostic. `uri_of` knows where the file of a ledger key is.

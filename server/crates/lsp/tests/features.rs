@@ -95,6 +95,44 @@ async fn diagnostics_are_published_and_follow_the_text() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn quick_fixes() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    let diagnostics = client.diagnostics(&uri).await;
+    let at = |line, only: Value| {
+        let place = json!({"line": line, "character": 6});
+        json!({
+            "textDocument": {"uri": uri},
+            "range": {"start": place, "end": place},
+            "context": {"diagnostics": [], "only": only},
+        })
+    };
+    let actions = client.request("textDocument/codeAction", at(2, Value::Null)).await.unwrap();
+    let end = json!({"line": 2, "character": 28});
+    let edit = json!({
+        "textDocument": {"uri": uri, "version": 1},
+        "edits": [{"range": {"start": end, "end": end}, "newText": "  # perfline: ignore[sync]"}],
+    });
+    let expected = json!([{
+        "title": "Ignore `sync` on this line",
+        "kind": "quickfix",
+        "diagnostics": diagnostics,
+        "edit": {"documentChanges": [edit]},
+        "isPreferred": false,
+    }]);
+    assert_eq!(actions, expected);
+    for (line, only, n) in
+        [(2, json!(["quickfix"]), 1), (1, Value::Null, 0), (2, json!(["refactor"]), 0)]
+    {
+        let actions = client.request("textDocument/codeAction", at(line, only)).await.unwrap();
+        assert_eq!(actions.as_array().map_or(0, Vec::len), n, "{line}");
+    }
+    client.change(&uri, 2, [2, 28, 2, 28], "  # perfline: ignore[sync]").await;
+    assert_eq!(client.diagnostics(&uri).await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_without_related_information_gets_none() {
     let fake = Fake::new();
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;

@@ -22,6 +22,7 @@ mod hostile;
 mod line_index;
 mod line_map;
 mod module;
+mod moves;
 mod repair;
 mod values;
 
@@ -29,4 +30,5 @@ pub use directives::Directive;
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
+pub use moves::Move;
 pub use values::Value;

@@ -433,8 +433,12 @@ pub fn all_capabilities() -> Value {
             "didChangeWatchedFiles": {"dynamicRegistration": true},
             "inlayHint": {"refreshSupport": true},
             "codeLens": {"refreshSupport": true},
+            "workspaceEdit": {"documentChanges": true},
         },
         "textDocument": {
+            "codeAction": {
+                "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},
+            },
             "hover": {"contentFormat": ["markdown"]},
             "publishDiagnostics": {"relatedInformation": true},
         },

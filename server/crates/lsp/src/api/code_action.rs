@@ -1,0 +1,36 @@
+//! `textDocument/codeAction`.
+
+use tower_lsp::jsonrpc::Result;
+use tower_lsp::lsp_types::{CodeActionKind, CodeActionParams, CodeActionResponse};
+
+use crate::session::Session;
+use crate::{from_proto, to_proto};
+
+pub(crate) async fn handle(
+    session: &Session,
+    params: CodeActionParams,
+) -> Result<Option<CodeActionResponse>> {
+    let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
+    let only = params.context.only;
+    // `quickfix` is asked for by its name, or by "" for all kinds.
+    let is_asked = |kind: &CodeActionKind| matches!(kind.as_str(), "" | "quickfix");
+    if only.is_some_and(|kinds| !kinds.iter().any(is_asked)) {
+        return Ok(None);
+    }
+    let work = session.background(move |snapshot, token| {
+        let told = snapshot.settings.diagnostics && snapshot.abilities.code_actions;
+        if !told || token.is_cancelled() {
+            return None;
+        }
+        let encoding = snapshot.encoding();
+        snapshot.with_document(&document, |source| {
+            let range = from_proto::range(source.index, source.text, params.range, encoding);
+            let findings = snapshot.view.findings(source.ledger);
+            let actions = ide::actions(source, &findings, range.start, range.end);
+            let uri_of = |key: &str| (key == source.key).then(|| document.uri.clone());
+            let convert = |action| to_proto::code_action(&document, action, snapshot, uri_of);
+            actions.into_iter().map(convert).collect()
+        })
+    });
+    work.await
+}

@@ -1,0 +1,383 @@
+//! Moving a read of the device into the `if` that alone uses what is read.
+//!
+//! ```python
+//! loss = F.cross_entropy(model(x), y)
+//! value = loss.item()                  # waits in every step
+//! loss.backward()
+//! if step % 100 == 0:
+//!     log(value)                       # used in one of a hundred
+//! ```
+//!
+//! It is offered only where the program does the same afterwards:
+//!
+//! - The name is used in the body of one later `if` of the same statements, and nowhere else in its function.
+//! - What is read is the same object there, because its name is not bound in between, and has the same value, because
+//!   either nothing in between can change an object, or nobody else can have hold of it: it is the result of an
+//!   operator, a loss or a reduction of torch, and was not handed to anything since.
+//!
+//! A read that fails would fail later, or not at all where the `if` does not come to it.
+
+mod names;
+
+use std::ops::Range;
+
+use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
+use ruff_python_ast::{
+    Arguments, Expr, ExprCall, ExprName, Operator, Stmt, StmtAssign, StmtIf, UnaryOp,
+};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::collect::{deeper, with_tree};
+use crate::{LineIndex, Module};
+use names::{Found, Kind, Names};
+
+/// A statement that may stand in an `if` instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// What reads: `.item()` or `float()`.
+    pub read: &'static str,
+    /// `if step % 100 == 0`, as it is written.
+    pub condition: String,
+    /// The bytes to be taken out: whole lines.
+    pub delete: Range<usize>,
+    /// Where to put `insert`: the start of a line after `delete`.
+    pub insert_at: usize,
+    /// Whole lines.
+    pub insert: String,
+}
+
+impl Move {
+    /// The text with the statement moved.
+    #[must_use]
+    pub fn apply(&self, text: &str) -> String {
+        let Self { delete, insert_at, insert, .. } = self;
+        let parts =
+            [&text[..delete.start], &text[delete.end..*insert_at], insert, &text[*insert_at..]];
+        parts.concat()
+    }
+}
+
+/// Losses of `torch.nn.functional`, and reductions of `torch`: their result is a new tensor.
+const FRESH_FUNCTIONS: [&str; 24] = [
+    "torch.nn.functional.binary_cross_entropy",
+    "torch.nn.functional.binary_cross_entropy_with_logits",
+    "torch.nn.functional.cosine_embedding_loss",
+    "torch.nn.functional.cross_entropy",
+    "torch.nn.functional.ctc_loss",
+    "torch.nn.functional.gaussian_nll_loss",
+    "torch.nn.functional.hinge_embedding_loss",
+    "torch.nn.functional.huber_loss",
+    "torch.nn.functional.kl_div",
+    "torch.nn.functional.l1_loss",
+    "torch.nn.functional.margin_ranking_loss",
+    "torch.nn.functional.mse_loss",
+    "torch.nn.functional.nll_loss",
+    "torch.nn.functional.poisson_nll_loss",
+    "torch.nn.functional.smooth_l1_loss",
+    "torch.nn.functional.soft_margin_loss",
+    "torch.nn.functional.triplet_margin_loss",
+    "torch.dot",
+    "torch.mean",
+    "torch.norm",
+    "torch.prod",
+    "torch.std",
+    "torch.sum",
+    "torch.var",
+];
+
+/// Methods of tensors with a new tensor for their result.
+const FRESH_METHODS: [&str; 6] = ["mean", "norm", "prod", "std", "sum", "var"];
+
+/// What sees the names of a function from outside of its text.
+const WATCHERS: [&str; 6] = ["locals", "vars", "eval", "exec", "dir", "globals"];
+
+impl Module {
+    /// How the statement on `line` of `text`, which this is the module of, can be moved into the `if` that alone uses
+    /// what it reads: `name = other.item()` or `name = float(other)`. `None` where the program might do something else
+    /// afterwards.
+    #[must_use]
+    pub fn move_into_if(&self, text: &str, line: u32) -> Option<Move> {
+        if self.has_errors {
+            return None;
+        }
+        let lines = LineIndex::new(text);
+        let found = with_tree(text, |parsed| {
+            let names = Names::of(parsed.syntax(), &lines, line);
+            let found = names.found.and_then(|found| self.possible(text, &lines, &names, found));
+            (found, names.deepest)
+        })??;
+        (!Self::parse(&found.apply(text)).has_errors).then_some(found)
+    }
+
+    fn possible(
+        &self,
+        text: &str,
+        lines: &LineIndex,
+        names: &Names<'_>,
+        found: Found<'_>,
+    ) -> Option<Move> {
+        let function = names.scopes[found.scope];
+        let assign = found.suite[found.row].as_assign_stmt()?;
+        let (name, read, other) = read(assign)?;
+        let (after, target) = target(names, found, name)?;
+        let between = &found.suite[found.row + 1..after];
+        let is_watched = |watcher: &&str| {
+            names.of_name(watcher).iter().any(|it| function.range.contains_range(it.range))
+        };
+        let is_possible = function.is_def
+            && !WATCHERS.iter().any(is_watched)
+            && (read != "float()" || names.n_bindings("float") == 0 && !names.has_star)
+            && keeps_its_object(names, found, other, assign.range, target)
+            && (between.iter().all(is_inert) && is_inert_expr(&target.test)
+                || keeps_its_value(names, found, other, after, target));
+        is_possible.then_some(())?;
+
+        let line = self.own_line(text, lines, assign.range)?;
+        let statement = text[assign.start().to_usize()..lines.line_range(line)?.end].trim_end();
+        let rest = &statement[assign.range.len().to_usize()..];
+        (rest.is_empty() || rest.trim_start().starts_with('#')).then_some(())?;
+        let body = target.body.first()?;
+        let first = lines.line(body.start().to_usize());
+        let head = text.get(lines.line_range(first)?.start..body.start().to_usize())?;
+        let is_own = head.trim().is_empty() && *self.statement_lines(first).start() == first;
+        is_own.then_some(())?;
+        let (delete, ends) = (lines.full_line_range(line)?, lines.line_range(line)?.end);
+        let condition = &text[target.start().to_usize()..target.test.end().to_usize()];
+        Some(Move {
+            read,
+            condition: condition.split_whitespace().collect::<Vec<_>>().join(" "),
+            insert_at: lines.line_range(first)?.start,
+            insert: format!("{head}{statement}{}", &text[ends..delete.end]),
+            delete,
+        })
+    }
+
+    /// The line of a statement that has it for itself.
+    fn own_line(&self, text: &str, lines: &LineIndex, range: TextRange) -> Option<u32> {
+        let line = lines.line(range.start().to_usize());
+        let before = text.get(lines.line_range(line)?.start..range.start().to_usize())?;
+        (before.trim().is_empty() && self.statement_lines(line) == (line..=line)).then_some(line)
+    }
+}
+
+/// `name = other.item()` or `name = float(other)`.
+fn read(assign: &StmtAssign) -> Option<(&ExprName, &'static str, &ExprName)> {
+    let [Expr::Name(name)] = assign.targets.as_slice() else { return None };
+    let call = assign.value.as_call_expr()?;
+    let (read, other) = match &*call.func {
+        Expr::Attribute(it) if it.attr.as_str() == "item" && call.arguments.is_empty() => {
+            (".item()", it.value.as_name_expr()?)
+        }
+        Expr::Name(it) if it.id.as_str() == "float" && call.arguments.keywords.is_empty() => {
+            let [Expr::Name(other)] = &*call.arguments.args else { return None };
+            ("float()", other)
+        }
+        _ => return None,
+    };
+    (name.id != other.id).then_some((name, read, other))
+}
+
+/// The `if` after a statement that has all uses of `name` in its body, and its row.
+fn target<'a>(names: &Names<'_>, found: Found<'a>, name: &ExprName) -> Option<(usize, &'a StmtIf)> {
+    let function = names.scopes[found.scope].range;
+    let uses = names.of_name(name.id.as_str()).iter();
+    let mut uses = uses
+        .filter(|it| function.contains_range(it.range) && it.range != name.range)
+        .copied()
+        .peekable();
+    let first = uses.peek()?.range;
+    let row = found.suite.iter().position(|stmt| stmt.range().contains_range(first))?;
+    let target = found.suite[row].as_if_stmt().filter(|_| found.row < row)?;
+    let body = TextRange::new(target.body.first()?.start(), target.body.last()?.end());
+    let is_fine = uses.all(|it| {
+        it.kind == Kind::Load && it.scope == found.scope && body.contains_range(it.range)
+    });
+    is_fine.then_some((row, target))
+}
+
+/// Whether a name stands for the same object when the `if` is reached: it is a name of this function alone, and is not
+/// bound in between.
+fn keeps_its_object(
+    names: &Names<'_>,
+    found: Found<'_>,
+    other: &ExprName,
+    read: TextRange,
+    target: &StmtIf,
+) -> bool {
+    let function = names.scopes[found.scope].range;
+    let between = TextRange::new(read.end(), target.test.end());
+    names.of_name(other.id.as_str()).iter().filter(|it| function.contains_range(it.range)).all(
+        |it| {
+            it.scope == found.scope
+                && it.kind != Kind::Outer
+                && (it.kind == Kind::Load || !between.contains_range(it.range))
+        },
+    )
+}
+
+/// Whether the value of `other` is the same when the `if` is reached, because nobody else has hold of it: it was made
+/// by a statement before the read, and not handed on since.
+fn keeps_its_value(
+    names: &Names<'_>,
+    found: Found<'_>,
+    other: &ExprName,
+    after: usize,
+    target: &StmtIf,
+) -> bool {
+    let is_made = |stmt: &&Stmt| match stmt {
+        Stmt::Assign(it) => {
+            matches!(it.targets.as_slice(), [Expr::Name(name)] if name.id == other.id)
+        }
+        _ => false,
+    };
+    let Some(made) = found.suite[..found.row].iter().rposition(|stmt| is_made(&stmt)) else {
+        return false;
+    };
+    let Stmt::Assign(origin) = &found.suite[made] else { return false };
+    if !is_fresh(names, &origin.value) {
+        return false;
+    }
+    // The read itself is harmless.
+    let mut harmless = Harmless { name: other.id.as_str(), ranges: vec![other.range] };
+    found.suite[made + 1..after].iter().for_each(|stmt| harmless.visit_stmt(stmt));
+    harmless.visit_expr(&target.test);
+    let since = TextRange::new(origin.end(), target.test.end());
+    let mut uses = names.of_name(other.id.as_str()).iter();
+    uses.all(|it| !since.contains_range(it.range) || harmless.ranges.contains(&it.range))
+}
+
+/// Whether the result of an expression is an object that nobody else has hold of.
+fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
+    match expr {
+        Expr::BinOp(it) => is_arithmetic(it.op),
+        Expr::UnaryOp(it) => it.op == UnaryOp::USub,
+        Expr::Call(call) => !has_out(&call.arguments) && is_fresh_call(names, call),
+        _ => false,
+    }
+}
+
+fn is_fresh_call(names: &Names<'_>, call: &ExprCall) -> bool {
+    if let Some(path) = path(names, &call.func) {
+        return FRESH_FUNCTIONS.contains(&path.as_str());
+    }
+    match &*call.func {
+        // Of a plain name nobody knows whether it is a tensor or something that keeps one.
+        Expr::Attribute(it) => {
+            FRESH_METHODS.contains(&it.attr.as_str())
+                && matches!(&*it.value, Expr::Call(_) | Expr::BinOp(_) | Expr::Subscript(_))
+        }
+        // `criterion = nn.CrossEntropyLoss()`, and nothing else by that name.
+        Expr::Name(it) => {
+            let made = names.assigned.get(it.id.as_str()).and_then(|it| it.as_call_expr());
+            let path = made.and_then(|made| path(names, &made.func)).unwrap_or_default();
+            let class = path.strip_prefix("torch.nn.").unwrap_or_default();
+            let is_loss = class.ends_with("Loss") && !class.contains('.');
+            is_loss && names.n_bindings(it.id.as_str()) == 1 && !names.has_star
+        }
+        _ => false,
+    }
+}
+
+/// What a name with attributes stands for, if its first part was imported and is not bound otherwise.
+fn path(names: &Names<'_>, expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Name(it) => {
+            let is_import = |it: &names::Occurrence| matches!(it.kind, Kind::Load | Kind::Import);
+            let is_plain = names.of_name(it.id.as_str()).iter().all(is_import) && !names.has_star;
+            names.imports.get(it.id.as_str()).filter(|_| is_plain).cloned()
+        }
+        Expr::Attribute(it) => {
+            deeper(|| path(names, &it.value)).map(|path| format!("{path}.{}", it.attr))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an operator makes a number of numbers: others are also used to put things into things.
+fn is_arithmetic(operator: Operator) -> bool {
+    !matches!(
+        operator,
+        Operator::LShift | Operator::RShift | Operator::BitOr | Operator::BitXor | Operator::BitAnd
+    )
+}
+
+/// Whether a call may write its result into something that is there.
+fn has_out(arguments: &Arguments) -> bool {
+    let mut names = arguments.keywords.iter().map(|it| it.arg.as_ref().map(|it| it.as_str()));
+    names.any(|name| matches!(name, None | Some("out" | "inplace")))
+}
+
+/// Uses of a tensor that neither change it nor give it to anybody.
+struct Harmless<'n> {
+    name: &'n str,
+    ranges: Vec<TextRange>,
+}
+
+impl Harmless<'_> {
+    fn add(&mut self, expr: &Expr) {
+        if let Expr::Name(it) = expr
+            && it.id.as_str() == self.name
+        {
+            self.ranges.push(it.range);
+        }
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Harmless<'_> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        deeper(|| source_order::walk_stmt(self, stmt));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::BinOp(it) if is_arithmetic(it.op) => {
+                [&it.left, &it.right].into_iter().for_each(|it| self.add(it))
+            }
+            Expr::Compare(it) => {
+                self.add(&it.left);
+                it.comparators.iter().for_each(|it| self.add(it));
+            }
+            Expr::UnaryOp(it) if it.op != UnaryOp::UAdd => self.add(&it.operand),
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(it) if matches!(it.attr.as_str(), "backward" | "item") => {
+                    self.add(&it.value);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        deeper(|| source_order::walk_expr(self, expr));
+    }
+}
+
+/// Whether a statement cannot change an object: it only gives names to what operators make.
+fn is_inert(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Pass(_) => true,
+        Stmt::Expr(it) => is_inert_expr(&it.value),
+        Stmt::Assign(it) => it.targets.iter().all(Expr::is_name_expr) && is_inert_expr(&it.value),
+        _ => false,
+    }
+}
+
+fn is_inert_expr(expr: &Expr) -> bool {
+    let all = |exprs: &[&Expr]| exprs.iter().all(|it| deeper(|| is_inert_expr(it)));
+    match expr {
+        Expr::Name(_)
+        | Expr::StringLiteral(_)
+        | Expr::BytesLiteral(_)
+        | Expr::NumberLiteral(_)
+        | Expr::BooleanLiteral(_)
+        | Expr::NoneLiteral(_) => true,
+        Expr::Attribute(it) => all(&[&it.value]),
+        Expr::UnaryOp(it) => all(&[&it.operand]),
+        Expr::BinOp(it) => all(&[&it.left, &it.right]),
+        Expr::BoolOp(it) => it.values.iter().all(|it| all(&[it])),
+        Expr::Compare(it) => all(&[&it.left]) && it.comparators.iter().all(|it| all(&[it])),
+        Expr::Tuple(it) => it.elts.iter().all(|it| all(&[it])),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
