@@ -195,11 +195,11 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                 ("__setattr__" | "__set__", Access::Store) => Some(1),
                 ("__delattr__" | "__delete__", Access::Delete) => Some(1),
                 // A property; one without a decorator is hardly any.
-                _ if is_property => Some(match &key.source {
-                    Some(source) if source.is_decorated || source.is_nested => 0,
-                    Some(_) => 14,
-                    None => 4,
-                }),
+                _ if is_property => match &key.source {
+                    Some(source) if source.is_decorated || source.is_nested => Some(0),
+                    Some(_) => None,
+                    None => Some(4),
+                },
                 _ if is_dunder => None,
                 // A property may have a name of its own, but it has a decorator.
                 _ => match &key.source {

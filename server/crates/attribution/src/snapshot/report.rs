@@ -128,6 +128,14 @@ impl Context<'_> {
         self.replay.events.get(event as usize).map(|event| event.at).filter(|&at| at >= 0)
     }
 
+    /// Where an event is on the timeline.
+    fn place(&self, event: u32) -> i64 {
+        match (has_times(self.replay), self.time(event), self.time(0)) {
+            (true, Some(at), Some(start)) => (at - start).max(0),
+            _ => i64::from(event),
+        }
+    }
+
     /// Names of the ranges that are open at a time, outermost first.
     fn annotations(&self, at: i64) -> Vec<String> {
         let mut open: Vec<profile::StrId> = Vec::new();
@@ -154,6 +162,7 @@ impl Context<'_> {
                 StepMemory {
                     name: step.name.clone(),
                     first_event: u64::from(step.first),
+                    at: self.place(step.first),
                     peak: during.iter().copied().max().unwrap_or(0),
                     end: self.replay.active_at(last),
                 }
