@@ -6,6 +6,9 @@ import type { Details, Kernel, Place } from './api';
 import { percentText, valueText } from './format';
 import { evidenceMeaning, metricName, stepName } from './wording';
 
+/** Of the bars for the steps, in pixels. */
+const SPARK_HEIGHT = 18;
+
 export function emptyHtml(text: string): string {
   return `<p class="empty">${escape(text)}</p>`;
 }
@@ -15,7 +18,7 @@ export function detailsHtml(details: Details): string {
   return [
     header(details),
     '<div class="columns">',
-    `<section>${numbers(details)}${steps(details)}</section>`,
+    `<section>${numbers(details)}</section>`,
     '<section class="wide">',
     kernels(details.kernels),
     operators(details),
@@ -28,7 +31,8 @@ export function detailsHtml(details: Details): string {
   ].join('\n');
 }
 
-function header({ place, view }: Details): string {
+function header(details: Details): string {
+  const { place, view } = details;
   const badges = [badge(place.evidence, evidenceName(place), evidenceMeaning(place.evidence))];
   if (place.stale) {
     badges.push(badge('stale', vscode.l10n.t('≈ changed since'), vscode.l10n.t('The line was changed since the recording.')));
@@ -39,6 +43,7 @@ function header({ place, view }: Details): string {
 <span class="function">${escape(place.function)}</span>
 ${badges.join('\n')}
 <span class="view">${escape(`${metricName(view.effectiveMetric)} · ${stepName(view.step, view.steps)}`)}</span>
+${sparkline(details)}
 ${code === '' ? '' : `<pre>${escape(code)}</pre>`}
 </header>`;
 }
@@ -76,51 +81,51 @@ function shareBar(share: number | null): string {
   return `<svg class="bar" width="60" height="8" aria-hidden="true"><rect class="track" width="60" height="8"/><rect class="value" width="${width}" height="8"/></svg>`;
 }
 
-/** One bar for each step. */
-function steps({ steps, view }: Details): string {
+/** The cost by step: one bar for each. */
+function sparkline({ steps, view }: Details): string {
   if (steps.length < 2) {
     return '';
   }
-  const most = Math.max(...steps.map((it) => it.value), 1);
-  const width = Math.max(2, Math.min(24, Math.floor(240 / steps.length)));
-  const height = 40;
+  const values = steps.map((it) => it.value);
+  const most = Math.max(...values, 1);
+  const width = Math.max(1, Math.min(12, Math.floor(160 / steps.length)));
+  const gap = width > 3 ? 2 : 0;
   const bars = steps.map((it, index) => {
-    const size = Math.max(1, Math.round((it.value / most) * height));
+    const height = Math.max(1, Math.round((it.value / most) * SPARK_HEIGHT));
     const shown = view.step === it.step ? ' shown' : '';
     const title = `<title>${escape(`${vscode.l10n.t('Step {0}', it.step)}: ${it.text}`)}</title>`;
-    const gap = width > 3 ? 2 : 0;
-    return `<rect class="value${shown}" x="${index * width}" y="${height - size}" width="${width - gap}" height="${size}">${title}</rect>`;
+    return `<rect class="value${shown}" x="${index * width}" y="${SPARK_HEIGHT - height}" width="${width - gap}" height="${height}">${title}</rect>`;
   });
-  const label = `${vscode.l10n.t('By step')} · ${metricName(view.effectiveMetric)}`;
-  const extremes = `${valueText(Math.min(...steps.map((it) => it.value)), view.effectiveMetric)} – ${valueText(most, view.effectiveMetric)}`;
-  return `<h2>${escape(label)}</h2>
-<svg class="steps" width="${steps.length * width}" height="${height}" role="img" aria-label="${escape(`${label}: ${extremes}`)}">${bars.join('')}</svg>
-<p class="note">${escape(extremes)}</p>`;
+  const [least, largest] = [Math.min(...values), most].map((it) => valueText(it, view.effectiveMetric));
+  const extremes = vscode.l10n.t('{0} to {1}', least ?? '', largest ?? '');
+  const size = `width="${steps.length * width}" height="${SPARK_HEIGHT}"`;
+  return `<span class="view">${escape(extremes)}</span>
+<svg class="steps" ${size} role="img" aria-label="${escape(`${vscode.l10n.t('By step')}: ${extremes}`)}">${bars.join('')}</svg>`;
 }
 
 function kernels(kernels: Kernel[]): string {
-  const head = [
-    vscode.l10n.t('Kernel'),
-    vscode.l10n.t('Calls'),
-    vscode.l10n.t('Total'),
-    vscode.l10n.t('Mean'),
-    vscode.l10n.t('Max'),
-    vscode.l10n.t('Grid × block'),
-    vscode.l10n.t('Occupancy'),
-    vscode.l10n.t('Streams'),
-  ];
+  const head = [vscode.l10n.t('Kernel'), vscode.l10n.t('Calls'), vscode.l10n.t('Total'), vscode.l10n.t('Mean'), vscode.l10n.t('Max')];
   const time = (ns: number) => valueText(ns, 'cuda');
   const rows = kernels.map((it) => [
-    named(it.shortName, it.name),
+    `${named(it.shortName, it.name)}<div class="note">${escape(launch(it))}</div>`,
     count(it.calls),
     time(it.total),
     time(it.mean),
     time(it.max),
-    it.grid && it.block ? `${it.grid.join('·')} × ${it.block.join('·')}` : '',
-    it.occupancy == null ? '' : percentText(it.occupancy),
-    it.streams.join(', '),
   ]);
   return table(head, rows);
+}
+
+/** How it was launched. Copies and fills have no grid, but bytes. */
+function launch({ grid, block, occupancy, streams, bytes }: Kernel): string {
+  const has = (size: number[] | null | undefined) => size?.some((it) => it > 0) === true;
+  const size = (it: number[] | null | undefined) => (it ?? []).join('·');
+  return [
+    ...(has(grid) && has(block) ? [vscode.l10n.t('grid {0}, block {1}', size(grid), size(block))] : []),
+    ...(occupancy == null ? [] : [vscode.l10n.t('occupancy {0}', percentText(occupancy))]),
+    ...(bytes > 0 ? [valueText(bytes, 'memory')] : []),
+    ...(streams.length > 0 ? [vscode.l10n.t('stream {0}', streams.join(', '))] : []),
+  ].join(' · ');
 }
 
 function operators({ operators }: Details): string {

@@ -9,7 +9,7 @@ import { type FileNode, type Node, markdownOf, treeOf } from './hotTree';
 import { levelOf } from './levels';
 import { reveal } from './reveal';
 import type { Session } from './session';
-import { evidenceMark, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
+import { chargeName, evidenceMark, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
 
 /** More than anybody reads. */
 const LIMIT = 500;
@@ -173,11 +173,21 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     this.timer = setTimeout(() => this.emitter.fire(undefined), afterMs);
   }
 
+  /** What the tree is sorted by, above it. (A view that is alone in its container shows no description.) */
   private describe(): void {
     const { view, lines } = this.shown ?? {};
-    this.tree.description = view === undefined ? '' : viewText(view);
-    const nothing = view !== undefined && lines?.length === 0;
-    this.tree.message = nothing ? vscode.l10n.t('No line is above the threshold in this metric.') : '';
+    // Without a recording there is a welcome in place of the tree, which a message would hide.
+    this.tree.message = view === undefined ? '' : [viewText(view), ...this.notes(view, lines ?? [])].join('\n\n');
+  }
+
+  private notes(view: View, lines: HotLine[]): string[] {
+    if (lines.length === 0) {
+      return [vscode.l10n.t('No line is above the threshold in this metric.')];
+    }
+    const isHiding = view.charge === 'own' && !this.ownOnly;
+    return isHiding
+      ? [vscode.l10n.t('Own: time in libraries counts to the lines of yours that called them. Switch to total to see it on their lines.')]
+      : [];
   }
 
   private costText(node: { value: number; share: number }): string {
@@ -224,5 +234,5 @@ function linesBelow(node: Node): HotLine[] {
 
 function viewText(view: View): string {
   const rank = view.ranks.length > 1 ? [rankName(view.rank)] : [];
-  return [metricName(view.effectiveMetric), stepName(view.step, view.steps), ...rank].join(' · ');
+  return [metricName(view.effectiveMetric), ...(view.charge === 'total' ? [chargeName(view.charge)] : []), stepName(view.step, view.steps), ...rank].join(' · ');
 }

@@ -39,7 +39,7 @@ export class StatusItems implements vscode.Disposable {
       const busy = status === undefined || status.loading;
       const text = busy ? vscode.l10n.t('loading…') : vscode.l10n.t('no recording');
       this.put(`$(${busy ? 'loading~spin' : 'flame'}) Perfline: ${text}`, text, '', 'perfline.loadRecording', vscode.l10n.t('Load'));
-      this.bar.tooltip = vscode.l10n.t('Click to load a recording.');
+      this.bar.tooltip = [...(status?.failures ?? []), vscode.l10n.t('Click to load a recording.')].join('\n\n');
     } else {
       this.drawLoaded(status);
     }
@@ -49,13 +49,13 @@ export class StatusItems implements vscode.Disposable {
     const { view } = status;
     const of = [stepName(view.step, view.steps), ...(view.ranks.length > 1 ? [rankName(view.rank)] : [])].join(' · ');
     const attributed = attributedText(status);
-    const icon = status.loading ? 'loading~spin' : 'flame';
+    const icon = status.loading ? 'loading~spin' : status.lines === 0 ? 'warning' : 'flame';
     const name = recordingName(status);
-    const text = [name, of, ...(attributed === undefined ? [] : [attributed])].join(' · ');
+    const text = [name, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed].filter((it) => it !== undefined).join(' · ');
     const metric = `${metricName(view.effectiveMetric)}, ${chargeName(view.charge).toLowerCase()}`;
     this.put(`$(${icon}) ${text}`, name, `${of} · ${metric}`, 'perfline.chooseView', vscode.l10n.t('Change'));
     this.bar.tooltip = tooltip(status, `${of} · ${metric}`);
-    if (status.failures.length > 0 || status.inputs.some((it) => !it.complete)) {
+    if (status.lines === 0 || status.failures.length > 0 || status.inputs.some((it) => !it.complete)) {
       this.language.severity = vscode.LanguageStatusSeverity.Warning;
     }
   }

@@ -20,10 +20,17 @@ const { chromium } = createRequire(path.join(TOOLS, 'playwright/'))('playwright-
 /** The first load of a window is the slowest thing here. */
 const PATIENCE_MS = 60_000;
 
+const temporary = [];
+process.on('exit', () => {
+  for (const folder of temporary) {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 /** A folder that is gone when the process ends. */
 export function temporaryFolder() {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'perfline-e2e-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  temporary.push(folder);
   return folder;
 }
 
@@ -82,6 +89,19 @@ export class Bench {
       await page.waitForSelector('.monaco-editor .view-line', { timeout: PATIENCE_MS });
     }
     return new Window(page, context, opened);
+  }
+
+  /** A window that VS Code opened itself. */
+  adopt(page, context) {
+    return new Window(page, context, performance.now());
+  }
+
+  /** For `afterEach`: what each window shows after a test that failed. */
+  async keepFailure({ name, passed }) {
+    const pages = passed === false ? this.browser.contexts().flatMap((it) => it.pages()) : [];
+    for (const [index, page] of pages.entries()) {
+      await page.screenshot({ path: path.join(SHOTS, `failed ${name.replaceAll('/', ' ')} ${index}.png`) });
+    }
   }
 
   async stop() {
@@ -172,7 +192,7 @@ export class Window {
 
   /** Picks from the list that is open. */
   async pick(text) {
-    const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: text }).first();
+    const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: text }).first();
     await row.waitFor({ timeout: 10_000 });
     await row.click();
   }
@@ -203,17 +223,44 @@ export class Window {
     return found;
   }
 
-  /** The hover over some code. */
-  async hover(code) {
+  async dismiss(notification) {
+    await notification.hover();
+    await notification.locator('.codicon-notifications-clear').click();
+    await notification.waitFor({ state: 'detached' });
+  }
+
+  /** The text of the hover over some code, once all of it is there. */
+  async hover(code, pattern) {
     await this.escape();
     await this.page.mouse.move(5, 5);
     const word = this.page.locator('.view-line', { hasText: code }).first().locator('span span').filter({ hasText: /\w/ }).first();
-    const shown = this.page.locator('.monaco-hover:not(.hidden) .hover-contents').first();
-    await until(async () => {
+    const shown = this.page.locator('.monaco-hover:not(.hidden)');
+    return until(async () => {
       await word.hover();
-      return shown.waitFor({ timeout: 3000 }).then(() => true, () => false);
-    }, `a hover on ${code}`);
-    return this.page.locator('.monaco-hover:not(.hidden)').first();
+      const text = (await shown.allInnerTexts()).join('\n').replaceAll('\u00a0', ' ');
+      return pattern.test(text) && text;
+    }, `a hover on ${code} that matches ${pattern}`);
+  }
+
+  /** The webview that has something; its document is two frames down. */
+  async webview(selector) {
+    return until(async () => {
+      for (const frame of this.page.frames()) {
+        if ((await frame.locator(selector).count().catch(() => 0)) > 0) {
+          return frame;
+        }
+      }
+      return undefined;
+    }, `a webview with ${selector}`);
+  }
+
+  /** Undoes every edit of the file that is open. */
+  async undoAll() {
+    const dirty = this.page.locator('.tab.active.dirty');
+    await until(async () => {
+      await this.page.keyboard.press('Control+z');
+      return (await dirty.count()) === 0;
+    }, 'a file without changes');
   }
 
   async escape() {

@@ -1,8 +1,8 @@
 // What the server shows, in the editor.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 
-import { Bench } from './bench.mjs';
+import { Bench, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
 let bench;
@@ -13,6 +13,7 @@ before(async () => {
   window = await bench.open(slowModel(), 'slow_model.py');
   await window.goTo(46);
 });
+afterEach((test) => bench.keepFailure(test));
 after(() => bench.stop());
 
 test('hints stand on their lines', async () => {
@@ -32,9 +33,66 @@ test('lenses stand above functions and loops', async () => {
 });
 
 test('a hover names the kernels', async () => {
-  const hover = await window.hover('x.max().item() > 100');
-  const text = (await hover.innerText()).replaceAll('\u00a0', ' ');
-  assert.match(text, /wait/);
-  assert.match(text, /reduce/);
+  const text = await window.hover('x.max().item() > 100', /reduce_kernel/);
+  assert.match(text, /wait for the GPU/);
+  assert.match(text, /sync: the CPU waits/);
   await window.screenshot('hover', { keepMouse: true });
+});
+
+test('a line that waits for the device is underlined, and its fixes are offered and applied', async () => {
+  const { page } = window;
+  await page.locator('.squiggly-warning').first().waitFor({ state: 'attached' });
+  await window.goTo(46);
+  await window.command('Quick Fix...');
+  const menu = page.locator('.action-widget');
+  await menu.waitFor();
+  await window.screenshot('quick-fix');
+  await menu.locator('.monaco-list-row', { hasText: 'Ignore' }).first().click();
+  await window.line('x.max().item() > 100', /# perfline: ignore\[sync\]/);
+  await page.locator('.squiggly-warning').first().waitFor({ state: 'detached' });
+  await page.keyboard.press('Control+z');
+  await page.locator('.squiggly-warning').first().waitFor({ state: 'attached' });
+});
+
+test('hot lines are coloured by heat, and the bar tells how they are known', async () => {
+  await window.goTo(40);
+  const heat = await until(async () => {
+    const found = await window.heat();
+    return found[46] && found;
+  }, 'heat on line 46');
+  assert.equal(heat[46].bar, 'solid');
+  assert.equal(heat[29].bar, 'dashed', 'line 29 is inferred');
+  assert.notEqual(heat[46].background, heat[28].background);
+  assert.equal(heat[40], undefined, 'what costs nothing is not coloured');
+  await window.screenshot('heat');
+});
+
+test('numbers move with their lines, and changed lines say so', async () => {
+  const { page } = window;
+  await window.goTo(45);
+  await page.keyboard.press('Home');
+  await page.keyboard.press('Enter');
+  const [number] = await window.line('x.max().item() > 100', /wait ×6/);
+  await until(async () => (await window.lines())[47]?.includes('wait ×6'), 'the hint on line 47');
+  assert.ok(['46', '47'].includes(number));
+  await until(async () => (await window.heat())[47], 'heat on line 47');
+  await window.goTo(47);
+  await page.keyboard.press('End');
+  await page.keyboard.type('  # look');
+  await window.line('x.max().item() > 100', /≈.*wait ×6/);
+  await until(async () => (await window.heat())[47]?.bar === 'dotted', 'a dotted bar on line 47');
+  await window.undoAll();
+  await window.line('x.max().item() > 100', /:\d.* wait ×6/);
+  assert.ok((await window.lines())[46].includes('wait ×6'));
+  await until(async () => (await window.heat())[46]?.bar === 'solid', 'a solid bar on line 46');
+});
+
+test('a lens lists the hot lines of its function', async () => {
+  const { page } = window;
+  await page.locator('.codelens-decoration a', { hasText: /^forward: .*/ }).last().click();
+  const rows = page.locator('.quick-input-list .monaco-list-row');
+  await rows.first().waitFor();
+  await window.screenshot('lens-list');
+  await window.pick('x.max().item() > 100');
+  await until(async () => (await window.cursorLine()) === 46, 'the cursor on line 46');
 });

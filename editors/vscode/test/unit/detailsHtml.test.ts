@@ -24,7 +24,7 @@ const DETAILS: Details = {
   ],
   kernels: [
     {
-      name: 'void at::native::reduce_kernel<512>(…)', shortName: 'reduce_kernel', calls: 6, total: 2_290_000, mean: 381_000, min: 1, max: 400_000,
+      name: 'void at::native::reduce_kernel<512>(…)', shortName: 'reduce_kernel', calls: 6, total: 2_290_000, mean: 381_000, min: 1, max: 400,
       grid: [1, 2, 3], block: [512, 1, 1], occupancy: 0.5, streams: [7], bytes: 0, text: '',
     },
   ],
@@ -43,11 +43,11 @@ const DETAILS: Details = {
 test('what is known of a line', () => {
   const html = detailsHtml(DETAILS);
   const text = html.replace(/<title>.*?<\/title>/g, '').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
-  assert.match(text, /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps/);
+  assert.match(text, /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps 10 ns to 20 ns/);
   assert.match(text, /GPU 2\.29 ms 25 %/);
-  assert.match(text, /reduce_kernel 6 2\.29 ms 381 µs 400 µs 1·2·3 × 512·1·1 50 % 7/);
+  assert.match(text, /reduce_kernel grid 1·2·3, block 512·1·1 · occupancy 50 % · stream 7 6 2\.29 ms 381 µs 400 ns/);
   assert.match(text, /aten::max 6 1 µs 2 µs/);
-  assert.match(text, /By step · GPU time 10 ns – 20 ns/);
+  assert.equal(html.match(/<rect class="value" x=/g)?.length, 2, 'a bar for each step');
   assert.doesNotMatch(text, /wait 0/, 'numbers that are nothing are left out');
   assert.equal(html.match(/data-index="0"/g)?.length, 1);
   assert.doesNotMatch(html, /data-index="1"/, 'a place that is not there cannot be clicked');

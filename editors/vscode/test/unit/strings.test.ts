@@ -27,3 +27,14 @@ test('every command of the manifest is registered', () => {
   const missing = contributes.commands.map((it) => it.command).filter((it) => !registered.has(it));
   assert.deepEqual(missing, []);
 });
+
+test('the README names every setting, with its default', () => {
+  const readme = readFileSync('README.md', 'utf8');
+  const sections = (JSON.parse(manifest) as { contributes: { configuration: { properties: Record<string, { default: unknown }> }[] } }).contributes.configuration;
+  const settings = sections.flatMap((it) => Object.entries(it.properties));
+  const rows = settings.map(([name, { default: value }]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return text === '' ? `| \`${name}\` | |` : `| \`${name}\` | \`${text}\` |`;
+  });
+  assert.deepEqual(rows.filter((it) => !readme.includes(it)), []);
+});

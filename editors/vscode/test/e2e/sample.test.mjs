@@ -1,0 +1,68 @@
+// The first run: walkthrough and sample; and the pictures of the README in other themes.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, temporaryFolder, until } from './bench.mjs';
+import { slowModel } from './workspaces.mjs';
+
+let bench;
+
+before(async () => {
+  bench = await Bench.start();
+});
+afterEach((test) => bench.keepFailure(test));
+after(() => bench.stop());
+
+test('the walkthrough leads to the sample, which shows its numbers', async () => {
+  const window = await bench.open(temporaryFolder());
+  const { page } = window;
+  await window.command('Welcome: Open Walkthrough...');
+  await window.pick('Get Started with Perfline');
+  await page.locator('.getting-started-step', { hasText: 'Look at a Sample' }).first().waitFor();
+  await window.screenshot('walkthrough');
+  const opened = window.context.waitForEvent('page');
+  await page.locator('.getting-started-step .monaco-button', { hasText: 'Open Sample' }).first().click();
+  const sample = bench.adopt(await opened, window.context);
+  await sample.status(/slow_model\.json\.gz/);
+  await sample.page.waitForSelector('.monaco-editor .view-line');
+  await sample.goTo(46);
+  await sample.line('x.max().item() > 100', /wait ×6/);
+  await sample.close();
+});
+
+for (const [name, theme] of [
+  ['light', 'Default Light Modern'],
+  ['high-contrast', 'Default High Contrast'],
+  ['high-contrast-light', 'Default High Contrast Light'],
+]) {
+  test(`heat in the theme ${theme}`, async () => {
+    const bench = await Bench.start({ settings: { 'workbench.colorTheme': theme } });
+    try {
+      const window = await bench.open(slowModel(), 'slow_model.py');
+      await window.goTo(40);
+      await window.line('x.max().item() > 100', /wait ×6/);
+      const heat = await until(async () => {
+        const found = await window.heat();
+        return found[46] && found;
+      }, 'heat on line 46');
+      assert.notEqual(heat[46].background, heat[28].background);
+      await window.screenshot(`heat-${name}`);
+    } finally {
+      await bench.stop();
+    }
+  });
+}
+
+test('heat as bars in the gutter', async () => {
+  const bench = await Bench.start({ settings: { 'perfline.heat.style': 'gutter' } });
+  try {
+    const window = await bench.open(slowModel(), 'slow_model.py');
+    await window.goTo(40);
+    await window.line('x.max().item() > 100', /wait ×6/);
+    const bars = () => window.page.locator('.margin-view-overlays .glyph-margin-widgets, .glyph-margin-widgets .cgmr').count();
+    await until(async () => (await bars()) > 2, 'bars in the gutter');
+    await window.screenshot('heat-gutter');
+  } finally {
+    await bench.stop();
+  }
+});

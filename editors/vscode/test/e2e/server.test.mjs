@@ -1,0 +1,99 @@
+// The server: it dies, it is not there, it is another program, the workspace is not trusted.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, until } from './bench.mjs';
+import { slowModel } from './workspaces.mjs';
+
+let bench;
+
+before(async () => {
+  bench = await Bench.start();
+});
+afterEach((test) => bench.keepFailure(test));
+after(() => bench.stop());
+
+/** The process of the server that serves this bench. */
+function serverProcess() {
+  const isOurs = (pid) => {
+    try {
+      const [program, command] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+      return program.startsWith(bench.folder) && program.endsWith('/bin/perfline') && command === 'lsp';
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc').filter((it) => /^\d+$/.test(it) && isOurs(it)).map(Number).at(-1);
+}
+
+test('the death of the server is survived, with the choice that was made', async () => {
+  const window = await bench.open(slowModel(), 'slow_model.py');
+  await window.goTo(46);
+  await window.line('x.max().item() > 100', /wait ×6/);
+  await window.command('Perfline: Choose Metric…');
+  await window.pick(/^\s*CPU\stime/);
+  await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
+  const before = serverProcess();
+  process.kill(before, 'SIGKILL');
+  await until(() => serverProcess() !== undefined && serverProcess() !== before, 'another server');
+  await window.status(/slow_model\.json\.gz/);
+  await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
+  const second = serverProcess();
+  await window.command('Perfline: Restart Server');
+  await until(() => serverProcess() !== undefined && serverProcess() !== second, 'a third server');
+  await window.status(/slow_model\.json\.gz/);
+  await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
+  await window.close();
+});
+
+/** A workspace whose settings name a server. */
+function withServer(server) {
+  const folder = slowModel();
+  mkdirSync(path.join(folder, '.vscode'));
+  writeFileSync(path.join(folder, '.vscode/settings.json'), JSON.stringify({ 'perfline.server.path': server }));
+  return folder;
+}
+
+test('a server that is not there gives a message with a remedy', async () => {
+  const window = await bench.open(withServer('/nowhere/perfline'), 'slow_model.py');
+  const message = await window.notification('There is no Perfline server at /nowhere/perfline');
+  for (const button of ['Open Settings', 'Restart Server', 'Show Log']) {
+    await message.getByRole('button', { name: button }).waitFor();
+  }
+  await window.status(/Perfline/);
+  await window.screenshot('no-server');
+  await window.close();
+});
+
+test('another program is not taken for a server', async () => {
+  const window = await bench.open(withServer('/bin/echo'), 'slow_model.py');
+  await window.notification('/bin/echo is not a Perfline server');
+  await window.close();
+});
+
+test('an older server is named with its version', async () => {
+  const folder = withServer('${workspaceFolder}/old');
+  writeFileSync(path.join(folder, 'old'), '#!/bin/sh\necho perfline 0.0.9\n', { mode: 0o755 });
+  const window = await bench.open(folder, 'slow_model.py');
+  await window.notification('has version 0.0.9, but this extension needs');
+  await window.close();
+});
+
+test('the settings of a workspace that is not trusted name no server', async () => {
+  const careful = await Bench.start({ trust: true, settings: { 'security.workspace.trust.startupPrompt': 'never' } });
+  try {
+    const window = await careful.open(withServer('/nowhere/perfline'), 'slow_model.py');
+    await window.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
+    await window.status(/slow_model\.json\.gz/);
+    await window.goTo(46);
+    await window.line('x.max().item() > 100', /wait ×6/);
+    await window.statusBar().hover();
+    const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
+    assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /Restricted Mode/);
+    await window.close();
+  } finally {
+    await careful.stop();
+  }
+});

@@ -1,0 +1,126 @@
+// What the extension adds: status, hot lines, details, the choice of what is shown.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, until } from './bench.mjs';
+import { slowModel } from './workspaces.mjs';
+
+let bench;
+let window;
+
+before(async () => {
+  bench = await Bench.start();
+  window = await bench.open(slowModel(), 'slow_model.py');
+});
+afterEach((test) => bench.keepFailure(test));
+after(() => bench.stop());
+
+test('the status bar names the recording, the step and what is known of it', async () => {
+  await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % of GPU time on lines/);
+  await window.statusBar().hover();
+  const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
+  await hover.waitFor();
+  await window.screenshot('status', { keepMouse: true });
+  await window.escape();
+});
+
+test('hot lines by file, function and line', async () => {
+  const { page } = window;
+  await window.goTo(46);
+  await window.command('Perfline: Focus on Hot Lines View');
+  const rows = page.locator('.pane-body .monaco-list-row');
+  await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor();
+  const texts = (await rows.allInnerTexts()).map((it) => it.replaceAll(/[\u00a0\n]+/g, ' '));
+  assert.match(texts[0], /slow_model\.py/);
+  assert.match(texts[1], /train_step/);
+  await rows.filter({ hasText: 'loss.backward()' }).first().click();
+  await until(async () => (await window.cursorLine()) === 97, 'the cursor on line 97');
+  await window.screenshot('hot-lines');
+});
+
+test('hot lines are copied as Markdown', async () => {
+  const { page } = window;
+  await window.command('Perfline: Copy Hot Lines as Markdown');
+  await page.locator('.statusbar-item', { hasText: /Copied \d+ lines/ }).waitFor();
+  const text = await page.evaluate(() => navigator.clipboard.readText());
+  assert.match(text, /^\*\*slow_model\.json\.gz · mean of 3 steps/);
+  assert.match(text, /\| slow_model\.py:46 \| [\d.]+ ms \| [\d.]+ % \| `if x\.max\(\)\.item\(\) > 100:` \|/);
+});
+
+test('hot lines of libraries are shown on demand', async () => {
+  const { page } = window;
+  const library = page.locator('.pane-body .monaco-list-row', { hasText: 'torch/' });
+  assert.equal(await library.count(), 0);
+  await window.command('Perfline: Show Lines of Libraries Too');
+  await page.locator('.pane-body .message', { hasText: 'Switch to total' }).waitFor();
+  await window.command('Perfline: Switch Between Own and Total');
+  await library.first().waitFor();
+  await window.screenshot('hot-lines-libraries');
+  await window.command('Perfline: Show Only Your Own Lines');
+  await until(async () => (await library.count()) === 0, 'no lines of libraries');
+  await window.command('Perfline: Switch Between Own and Total');
+});
+
+test('the next hot line, and the previous one', async () => {
+  const { page } = window;
+  await window.goTo(45);
+  await page.locator('.view-line').first().waitFor();
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('h');
+  await until(async () => (await window.cursorLine()) === 46, 'the cursor on line 46');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.press('Shift+H');
+  await until(async () => (await window.cursorLine()) === 45, 'the cursor on line 45');
+});
+
+test('everything about a line, in a panel that follows the cursor', async () => {
+  const { page } = window;
+  await window.goTo(46);
+  await window.command('Perfline: Show Line Details');
+  const details = await window.webview('main header');
+  await details.locator('.place', { hasText: 'slow_model.py:46' }).waitFor();
+  await details.locator('.badge', { hasText: 'exact' }).waitFor();
+  await details.locator('.name', { hasText: 'reduce' }).first().waitFor();
+  await details.locator('.name', { hasText: 'aten::' }).first().waitFor();
+  assert.equal(await details.locator('svg.steps rect').count(), 3);
+  await details.locator('a', { hasText: 'slow_model.py:45' }).first().waitFor();
+  await window.screenshot('details');
+  await window.goTo(29);
+  await details.locator('.place', { hasText: 'slow_model.py:29' }).waitFor();
+  await details.locator('.badge', { hasText: '~ inferred' }).waitFor();
+  await window.goTo(30);
+  await details.getByText('Nothing was recorded on line 30.').waitFor();
+  await window.goTo(46);
+  await details.locator('a', { hasText: 'slow_model.py:45' }).first().click();
+  await until(async () => (await window.cursorLine()) === 45, 'the cursor on line 45');
+});
+
+test('another metric, by a click in the status bar', async () => {
+  await window.statusBar().click();
+  await window.page.locator('.quick-input-list .monaco-list-row', { hasText: 'Waits for the GPU' }).waitFor();
+  await window.screenshot('choice');
+  await window.pick(/^\s*CPU\stime/);
+  await window.goTo(46);
+  await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
+  await window.page.locator('.pane-body .message', { hasText: 'CPU time' }).first().waitFor();
+  await window.command('Perfline: Choose Metric…');
+  await window.pick('Automatic');
+  await window.line('x.max().item() > 100', /wait ×6 · .* gpu/);
+});
+
+test('one step', async () => {
+  await window.command('Perfline: Choose Step…');
+  await window.pick(/Step \d/);
+  await window.status(/Step \d/);
+  await window.command('Perfline: Choose Step…');
+  await window.pick('Mean of 3 steps');
+  await window.status(/Mean of 3 steps/);
+});
+
+test('totals instead of own time', async () => {
+  await window.command('Perfline: Choose Metric…');
+  await window.pick(/^\s*CPU\stime/);
+  await window.command('Perfline: Switch Between Own and Total');
+  await window.goTo(94);
+  await window.line('pred = model(x)', /[\d.]+ ms cpu/);
+});
