@@ -28,6 +28,7 @@ end
 function M.attach(client_id, buf)
   local client = vim.lsp.get_client_by_id(client_id)
   if not client or client.name ~= 'perfline' then return end
+  require('perfline.colors').define()
   if config.options.hints then vim.lsp.inlay_hint.enable(true, { bufnr = buf }) end
   if config.options.lenses then
     if vim.lsp.codelens.enable then

@@ -50,6 +50,18 @@ function M.root(buf)
   return vim.fs.dirname(name)
 end
 
+-- JSON's null is nothing in Lua; what answers requests leaves it a value of its own.
+---@param value any
+local function without_null(value)
+  if value == vim.NIL then return nil end
+  if type(value) ~= 'table' then return value end
+  local clean = {}
+  for key, it in pairs(value) do
+    clean[key] = without_null(it)
+  end
+  return clean
+end
+
 -- A client's status: kept, told to whoever listens, and a reason to colour anew.
 ---@param client_id integer
 ---@param status perfline.Status
@@ -67,7 +79,11 @@ function M.config()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   capabilities.experimental = { perfline = { status = true } }
   local handlers = {
-    ['perfline/status'] = function(_, status, context) on_status(context.client_id, status) end,
+    ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
+    ['workspace/inlayHint/refresh'] = function(_, _, context)
+      require('perfline.hints').refresh(context.client_id)
+      return vim.NIL
+    end,
   }
   if not vim.lsp.codelens.enable then -- before 0.12 nobody fetches lenses anew
     capabilities.workspace.codeLens = { refreshSupport = true }
@@ -145,9 +161,6 @@ function M.get(buf)
     or vim.lsp.get_clients({ name = 'perfline' })[1]
 end
 
----@param client_id integer
-function M.forget(client_id) statuses[client_id] = nil end
-
 ---@param buf integer?
 ---@return perfline.Status?
 function M.status(buf)
@@ -177,7 +190,7 @@ function M.ask(command, argument, done, buf)
     if failure then
       if failure.code ~= vim.lsp.protocol.ErrorCodes.RequestCancelled then M.say(failure.message, vim.log.levels.ERROR) end
     else
-      done(result ~= vim.NIL and result or nil)
+      done(without_null(result))
     end
   end
   buf = buf or vim.api.nvim_get_current_buf()

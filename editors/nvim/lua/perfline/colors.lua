@@ -53,10 +53,19 @@ end
 
 local defined
 
+-- Where a colour scheme says nothing about hints and lenses, Neovim draws them like the fill of empty lines, which cannot be read on
+-- a coloured line. Like comments they can.
+local function readable()
+  for _, name in ipairs({ 'LspInlayHint', 'LspCodeLens' }) do
+    if vim.api.nvim_get_hl(0, { name = name }).link == 'NonText' then vim.api.nvim_set_hl(0, name, { link = 'Comment' }) end
+  end
+end
+
 -- Defines `PerflineLine1` … `16` (backgrounds) and `PerflineText1` … `16` (foregrounds), unless a colour scheme has.
 function M.define()
   if defined then return end
   defined = true
+  readable()
   local dark = vim.o.background == 'dark'
   local back = color('Normal', 'bg') or (dark and 0x14161b or 0xe0e2ea)
   local stops = {}

@@ -32,10 +32,10 @@ local defaults = {
   lenses = true,
   heat = {
     enabled = true,
-    style = 'line',
+    style = { 'line', 'number' },
     scope = 'step',
     colors = { 'DiagnosticInfo', 'DiagnosticWarn', 'DiagnosticError' },
-    strength = 0.4,
+    strength = 0.3,
   },
   formats = { 'auto', 'share', 'value' },
   picker = 'auto',
@@ -61,10 +61,11 @@ local function checked(given, known, prefix, problems)
   local good = {}
   for name, value in pairs(given) do
     local default, path = known[name], prefix .. tostring(name)
-    local either = name == 'style' or name == 'border'
+    -- One, or a list of several.
+    local either = (name == 'style' or name == 'border') and (type(value) == 'table' or type(value) == 'string')
     if default == nil then
       problems[#problems + 1] = ('%s is no option'):format(path)
-    elseif type(value) ~= type(default) and not (either and type(value) == 'table') then
+    elseif type(value) ~= type(default) and not either then
       problems[#problems + 1] = ('%s: a %s is needed, not %s'):format(path, type(default), vim.inspect(value))
     elseif name == 'heat' then
       good[name] = checked(value, default, path .. '.', problems)
@@ -86,14 +87,8 @@ end
 function M.set(given)
   local problems = {}
   local good = checked(given, defaults, '', problems)
-  M.options = vim.tbl_deep_extend('force', vim.deepcopy(defaults), good)
-  -- Lists are taken as they are given, not laid over the default.
-  for name, value in pairs(good) do
-    if vim.islist(value) then M.options[name] = value end
-  end
-  for name, value in pairs(good.heat or {}) do
-    M.options.heat[name] = value
-  end
+  M.options = vim.tbl_extend('force', vim.deepcopy(defaults), good)
+  M.options.heat = vim.tbl_extend('force', vim.deepcopy(defaults.heat), good.heat or {})
   if #problems > 0 then
     vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN)
   end

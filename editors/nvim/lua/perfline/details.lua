@@ -5,6 +5,8 @@ local hot = require('perfline.hot')
 
 local M = {}
 
+local namespace = vim.api.nvim_create_namespace('perfline.details')
+
 ---@param metric string?
 ---@param done fun(details: table)
 local function ask(metric, done)
@@ -17,14 +19,17 @@ end
 ---@param metric string?
 function M.show(metric)
   ask(metric, function(details)
-    local lines = vim.split(vim.trim(details.markdown), '\n')
-    vim.lsp.util.open_floating_preview(lines, 'markdown', {
+    local lines, marks = require('perfline.markdown').lines(details.markdown, math.min(vim.o.columns - 8, 100))
+    local buf = vim.lsp.util.open_floating_preview(lines, '', {
       border = config.options.border,
       title = ' perfline ',
       focus_id = 'perfline.details',
       wrap = false,
       max_height = math.floor(vim.o.lines * 0.7),
     })
+    for _, mark in ipairs(marks) do
+      vim.api.nvim_buf_set_extmark(buf, namespace, mark.row, mark.first, { end_col = mark.last, hl_group = mark.group })
+    end
   end)
 end
 

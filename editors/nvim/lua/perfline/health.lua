@@ -2,7 +2,7 @@
 local M = {}
 
 ---@param share number?
-local function percent(share) return share and share ~= vim.NIL and ('%.1f %%'):format(share * 100) or 'none recorded' end
+local function percent(share) return share and ('%.1f %%'):format(share * 100) or 'none recorded' end
 
 local function program()
   local config = require('perfline.config')
@@ -76,20 +76,15 @@ function M.check()
   end
   for _, client in ipairs(clients) do
     vim.health.ok(('Running for %s, %d buffers'):format(client.config.root_dir, vim.tbl_count(client.attached_buffers)))
-    local parameters = { command = 'perfline.status' }
-    local answer, failure
-    if vim.fn.has('nvim-0.11') == 1 then
-      answer, failure = client:request_sync('workspace/executeCommand', parameters, 5000, 0)
-    else
-      answer, failure = client.request_sync('workspace/executeCommand', parameters, 5000, 0)
-    end
-    if not answer or answer.err then
-      vim.health.error('It does not answer: ' .. (failure or vim.inspect(answer and answer.err)))
-    else
+    local status
+    require('perfline.client').ask('status', {}, function(answer) status = answer end, next(client.attached_buffers))
+    if vim.wait(5000, function() return status end, 10) then
       vim.health.start('perfline: the recording')
-      recording(answer.result)
+      recording(status)
       vim.health.start('perfline: lines and their evidence')
-      evidence(answer.result)
+      evidence(status)
+    else
+      vim.health.error('It does not answer', { ':Perfline stop, then :Perfline start' })
     end
   end
 

@@ -98,7 +98,6 @@ function M.refresh(buf)
   client.ask('heat', question(buf), function(heat)
     -- Of a text that was changed meanwhile: the answer for the new one is on its way.
     if not vim.api.nvim_buf_is_loaded(buf) or vim.api.nvim_buf_get_changedtick(buf) ~= tick then return end
-    colors.define()
     draw(buf, heat)
   end, buf)
 end

@@ -1,0 +1,392 @@
+-- The plugin on a real recording, without a screen. Exits 0 if everything holds; the server's process id goes to $PERFLINE_PID.
+local failures = 0
+
+---@param name string
+---@param good any
+---@param detail any?
+local function ok(name, good, detail)
+  if not good then failures = failures + 1 end
+  if type(detail) == 'function' then detail = not good and detail() or nil end
+  local shown = detail ~= nil and not good and '  ' .. (type(detail) == 'string' and detail or vim.inspect(detail)) or ''
+  io.stdout:write((good and 'ok   ' or 'FAIL ') .. name .. shown .. '\n')
+end
+
+-- Waits until `condition` holds, and returns what it gave.
+local function wait(condition)
+  local value
+  vim.wait(tonumber(vim.env.PERFLINE_PATIENCE or 20000), function()
+    local good
+    good, value = pcall(condition)
+    value = good and value
+    return value
+  end, 10)
+  return value
+end
+
+local buf
+
+local function line_of(text)
+  for place, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    if line:find(text, 1, true) then return place end
+  end
+  error('no line has ' .. text)
+end
+
+-- The hint of a line as it is drawn, for which it has to be in the window.
+local function hint(text)
+  local place, cursor = line_of(text), vim.api.nvim_win_get_cursor(0)
+  vim.api.nvim_win_set_cursor(0, { place, 0 })
+  vim.cmd('redraw!')
+  vim.api.nvim_win_set_cursor(0, cursor)
+  local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inlayhint'] or vim.api.nvim_get_namespaces()['vim_lsp_inlayhint']
+  local shown
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, namespace, { place - 1, 0 }, { place - 1, -1 }, { details = true })) do
+    for _, chunk in ipairs(mark[4].virt_text or {}) do
+      shown = (shown or '') .. chunk[1]
+    end
+  end
+  return shown
+end
+
+-- The hints of the lines that the tests look at.
+local function hints()
+  return { linear = hint('torch.relu(layer(x))'), item = hint('x.max().item()'), backward = hint('loss.backward()'), step = hint('opt.step()') }
+end
+
+-- The heat marks by line.
+local function heat()
+  local marks = {}
+  local namespace = vim.api.nvim_get_namespaces()['perfline.heat']
+  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, namespace, 0, -1, { details = true })) do
+    if not mark[4].invalid then marks[mark[2] + 1] = mark[4] end
+  end
+  return marks
+end
+
+local function float()
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(window).relative ~= '' then
+      return table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\n'), window
+    end
+  end
+end
+
+local function close_float()
+  local _, window = float()
+  if window then vim.api.nvim_win_close(window, true) end
+end
+
+local function at(text) vim.api.nvim_win_set_cursor(0, { line_of(text), 8 }) end
+local function here() return vim.api.nvim_win_get_cursor(0)[1] end
+local function status() return require('perfline').status(buf) end
+
+-- What was said lately.
+local said = ''
+vim.notify = function(message) said = message end
+
+-- What is offered in lists; `choose` picks.
+local offered, choose
+vim.ui.select = function(items, options, done)
+  offered = vim.tbl_map(options.format_item or tostring, items)
+  if choose then done(items[choose]) end
+end
+
+-- Lines in a text as the tests name them: by what stands on them.
+local ITEM, LINEAR, BACKWARD, STEP = 'x.max().item()', 'torch.relu(layer(x))', 'loss.backward()', 'opt.step()'
+
+local tests = {}
+local function test(name, run) tests[#tests + 1] = { name = name, run = run } end
+
+test('start', function()
+  ok('the server is attached', wait(function() return #vim.lsp.get_clients({ bufnr = buf, name = 'perfline' }) == 1 end))
+  local client = vim.lsp.get_clients({ bufnr = buf, name = 'perfline' })[1]
+  ok('its root is the project', client.config.root_dir == vim.fn.getcwd(), client.config.root_dir)
+  ok('the recording is loaded', wait(function() return status().loaded end), status())
+  ok('recordings are remembered', wait(function() return require('perfline.recent').list()[1][1]:find('slow_model.json.gz', 1, true) end))
+  vim.fn.writefile(vim.tbl_map(tostring, vim.api.nvim_get_proc_children(vim.fn.getpid())), vim.env.PERFLINE_PID)
+end)
+
+test('hints', function()
+  ok('a wait', wait(function() return hint(ITEM):find('wait', 1, true) end), hints)
+  ok('backward time', hint(LINEAR):find('gpu +', 1, true) and hint(LINEAR):find('bwd', 1, true), hints)
+  ok('none where there is nothing', not hint('residual = x') and not hint('import torch'), hints)
+end)
+
+test('lenses', function()
+  local function lenses() return vim.tbl_map(function(it) return it.lens or it end, vim.lsp.codelens.get(vim.fn.has('nvim-0.12') == 1 and { bufnr = buf } or buf)) end
+  ok('a lens on the function', wait(function()
+    for _, lens in ipairs(lenses()) do
+      if lens.range.start.line + 1 == line_of('def train_step') then return lens.command.title:find('of the step', 1, true) end
+    end
+  end), lenses())
+  vim.api.nvim_win_set_cursor(0, { line_of('def train_step'), 0 })
+  vim.lsp.codelens.run()
+  ok('running it lists its lines', wait(function() return offered[1]:find(BACKWARD, 1, true) end), offered)
+end)
+
+test('hover', function()
+  at(LINEAR)
+  vim.lsp.buf.hover()
+  ok('names the kernels', wait(function() return float():find('sgemm', 1, true) end), float())
+  close_float()
+end)
+
+test('diagnostics', function()
+  ok('a wait is one', wait(function()
+    for _, it in ipairs(vim.diagnostic.get(buf)) do
+      if it.lnum + 1 == line_of(ITEM) then return it.code == 'sync' and it.source == 'perfline' end
+    end
+  end), vim.diagnostic.get(buf))
+end)
+
+test('code action', function()
+  at(ITEM)
+  vim.lsp.buf.code_action({ apply = true, filter = function(it) return it.title:find('Ignore', 1, true) ~= nil end })
+  ok('is applied', wait(function() return vim.api.nvim_get_current_line():find('# perfline: ignore[sync]', 1, true) end), vim.api.nvim_get_current_line())
+  ok('ends the diagnostic', wait(function()
+    for _, it in ipairs(vim.diagnostic.get(buf)) do
+      if it.lnum + 1 == line_of(ITEM) then return false end
+    end
+    return true
+  end), vim.diagnostic.get(buf))
+  vim.cmd('silent undo')
+  ok('undone, it is back', wait(function()
+    for _, it in ipairs(vim.diagnostic.get(buf)) do
+      if it.lnum + 1 == line_of(ITEM) then return true end
+    end
+  end), vim.diagnostic.get(buf))
+end)
+
+test('heat', function()
+  ok('hot lines are marked', wait(function() return heat()[line_of(BACKWARD)] end), heat())
+  local function level(text) return tonumber(heat()[line_of(text)].line_hl_group:match('%d+')) end
+  ok('by their cost', level(STEP) < level(ITEM) and level(ITEM) < level(BACKWARD), heat())
+  local function background() return vim.api.nvim_get_hl(0, { name = 'PerflineLine16' }).bg end
+  local before = background()
+  vim.cmd.colorscheme('habamax')
+  ok('colours follow the colour scheme', background() and background() ~= before, before)
+  vim.cmd.colorscheme('default')
+  vim.cmd('Perfline heat sign')
+  ok('in the sign column', wait(function() return heat()[line_of(BACKWARD)].sign_text end), heat())
+  vim.cmd('Perfline heat text')
+  ok('as text', wait(function() return heat()[line_of(BACKWARD)].virt_text[1][1]:find('ms  %d+%.?%d* %%') end), heat())
+  vim.cmd('Perfline heat off')
+  ok('off', wait(function() return next(heat()) == nil end), heat())
+  vim.cmd('Perfline heat line')
+  ok('on again', wait(function() return heat()[line_of(BACKWARD)].line_hl_group end), heat())
+end)
+
+test('relative', function()
+  local function level(text)
+    local mark = heat()[line_of(text)]
+    return mark and tonumber(mark.line_hl_group:match('%d+')) or 0
+  end
+  local step = level('torch.sigmoid')
+  at('torch.sigmoid')
+  vim.cmd('Perfline relative function')
+  ok('to the function', wait(function() return level('torch.sigmoid') > step and not heat()[line_of(BACKWARD)] end), heat())
+  at(BACKWARD)
+  vim.api.nvim_exec_autocmds('CursorMoved', { buffer = buf })
+  ok('which is that of the cursor', wait(function() return heat()[line_of(BACKWARD)] and not heat()[line_of(ITEM)] end), heat())
+  vim.cmd(('%d,%dPerfline relative'):format(line_of('residual = x'), line_of(ITEM)))
+  ok('to a selection', wait(function() return level(ITEM) > 12 and not heat()[line_of(BACKWARD)] end), heat())
+  vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two' })
+  ok('which moves with its lines', wait(function() return level(ITEM) > 12 and not heat()[line_of(BACKWARD)] end), heat())
+  vim.cmd('silent undo')
+  vim.cmd('Perfline relative step')
+  ok('to the step again', wait(function() return level('torch.sigmoid') == step and heat()[line_of(BACKWARD)] end), heat())
+end)
+
+test('edits', function()
+  local text = hint(ITEM)
+  vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two', '# three' })
+  ok('hints move with their lines', wait(function() return hint(ITEM) == text and hint(BACKWARD) and not hint('residual = x') end), hints)
+  ok('heat too', wait(function() return heat()[line_of(BACKWARD)] and vim.tbl_count(heat()) >= 4 end), heat())
+  ok('diagnostics too', wait(function()
+    for _, it in ipairs(vim.diagnostic.get(buf)) do
+      if it.code == 'sync' and it.lnum + 1 == line_of(ITEM) then return true end
+    end
+  end), vim.diagnostic.get(buf))
+  local place = line_of(BACKWARD)
+  vim.api.nvim_buf_set_lines(buf, place - 1, place, false, { '    loss.backward(retain_graph=False)' })
+  ok('a changed line is stale', wait(function() return (hint('retain_graph') or '≈'):find('≈', 1, true) and hint(STEP) end), hints)
+  vim.cmd('silent undo')
+  ok('undone, it is not', wait(function() return hint(BACKWARD) and not hint(BACKWARD):find('≈', 1, true) end), hints)
+  place = line_of(BACKWARD)
+  vim.api.nvim_buf_set_lines(buf, place - 1, place, false, {})
+  ok('a deleted line takes its number along', wait(function() return not heat()[line_of('RuntimeError')] and hint(STEP) and heat()[line_of(STEP)] end), heat())
+  vim.cmd('silent undo')
+  vim.cmd('silent undo')
+  ok('undone, all is back', wait(function() return hint(ITEM) == text and heat()[line_of(BACKWARD)] end), hints)
+end)
+
+test('jumps', function()
+  vim.api.nvim_win_set_cursor(0, { line_of('average ='), 0 })
+  vim.cmd('Perfline prev')
+  ok('to the line above', wait(function() return here() == line_of(STEP) end), here())
+  vim.cmd('Perfline next')
+  ok('around the end', wait(function() return here() == line_of('self.squeeze(x)') end), here())
+  vim.keymap.set('n', ']h', '<Plug>(perfline-next)')
+  vim.keymap.set('n', '[h', '<Plug>(perfline-prev)')
+  vim.api.nvim_feedkeys('3]h', 'x', false)
+  ok('with a count', wait(function() return here() == line_of(ITEM) end), here())
+  vim.api.nvim_feedkeys('[h', 'x', false)
+  ok('and back', wait(function() return here() == line_of(LINEAR) end), here())
+end)
+
+test('lists', function()
+  choose, offered = 2, nil
+  vim.cmd('Perfline hot')
+  ok('hot lines, hottest first', wait(function() return offered[1]:find(BACKWARD, 1, true) end), offered)
+  ok('choosing goes there', wait(function() return here() == line_of(ITEM) end), here())
+  choose, offered = nil, nil
+  vim.cmd('Perfline hot wait')
+  ok('by another metric', wait(function() return offered[1]:find(ITEM, 1, true) end), offered)
+  offered = nil
+  vim.cmd(('%d,%dPerfline hot'):format(line_of('class Gate'), line_of('class SlowModel') - 1))
+  ok('of a selection', wait(function() return #offered == 2 and offered[1]:find('sigmoid', 1, true) end), offered)
+  offered = nil
+  vim.cmd('Perfline functions cpu')
+  ok('functions', wait(function() return offered[1]:find('train_step', 1, true) end), offered)
+  vim.cmd('Perfline quickfix')
+  ok('the quickfix list', wait(function() return #vim.fn.getqflist() > 3 end), vim.fn.getqflist())
+  local entry = vim.fn.getqflist()[1]
+  ok('with places and costs', entry.lnum == line_of(BACKWARD) and entry.bufnr == buf and entry.text:find('ms', 1, true), entry)
+  vim.cmd('cclose')
+end)
+
+test('details', function()
+  at(LINEAR)
+  vim.cmd('Perfline details')
+  ok('show the kernels', wait(function() return float():find('sgemm', 1, true) end), float())
+  local columns = {}
+  for line in (float() or ''):gmatch('[^\n]+') do
+    if line:find('calls', 1, true) and line:find('kernel', 1, true) then columns.head = vim.fn.strdisplaywidth(line:match('^.-calls')) end
+    if line:find('sgemm', 1, true) then columns.row = vim.fn.strdisplaywidth(line:match('^.-%s+%d+')) end
+  end
+  ok('in columns', columns.head and columns.head == columns.row, float())
+  close_float()
+  vim.cmd('Perfline callees')
+  ok('callees', wait(function() return #offered > 1 and offered[1]:find('relu', 1, true) end), offered)
+  at(ITEM)
+  offered = nil
+  vim.cmd('Perfline callers')
+  ok('callers', wait(function() return #offered > 0 end), offered)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  vim.cmd('Perfline details')
+  ok('say when there are none', wait(function() return said:find('nothing', 1, true) end), said)
+end)
+
+test('view', function()
+  vim.cmd('Perfline metric cpu')
+  ok('another metric', wait(function() return hint(BACKWARD):find('cpu', 1, true) end), hints)
+  ok('in the statusline', wait(function() return require('perfline').statusline():find('^cpu · slow_model.json.gz') end), require('perfline').statusline())
+  ok('heat follows', wait(function() return heat()[line_of(ITEM)] end), heat())
+  vim.cmd('Perfline step 2')
+  ok('one step', wait(function() return status().view.step == 2 end), status())
+  vim.cmd('Perfline step mean')
+  vim.cmd('Perfline rank 0')
+  ok('one rank', wait(function() return status().view.rank == 0 and status().view.step == 'mean' end), status())
+  vim.cmd('Perfline rank all')
+  vim.cmd('Perfline metric auto')
+  ok('as before', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  vim.cmd('Perfline metric nonsense')
+  ok('what is none is told', wait(function() return said:find('nonsense', 1, true) end), said)
+end)
+
+test('formats', function()
+  local before = hint(BACKWARD)
+  vim.cmd('Perfline format')
+  ok('shares', wait(function() return hint(BACKWARD):find('^%s*%d+%.?%d* %%$') end), hints)
+  vim.cmd('Perfline format')
+  ok('values', wait(function() return hint(BACKWARD):find('^%s*%d+%.?%d* ms gpu$') end), hints)
+  vim.cmd('Perfline format')
+  ok('and all again', wait(function() return hint(BACKWARD) == before end), hints)
+end)
+
+test('loading', function()
+  vim.cmd('Perfline unload')
+  ok('unload takes all away', wait(function() return not status().loaded and next(hints()) == nil and next(heat()) == nil end), function() return { status().loaded, hints(), heat() } end)
+  ok('the statusline too', require('perfline').statusline() == '', require('perfline').statusline())
+  vim.cmd('Perfline load ' .. vim.env.PERFLINE_CPU)
+  ok('load brings a recording', wait(function() return hint(BACKWARD):find('cpu', 1, true) end), hints)
+  ok('without device time', status().view.effectiveMetric == 'cpu', status())
+  choose = 2
+  vim.cmd('Perfline recent')
+  ok('recent ones are offered', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), offered)
+  vim.cmd('Perfline load nothing.json')
+  ok('what cannot be read is told', wait(function() return said:find('nothing.json', 1, true) end), said)
+end)
+
+test('report', function()
+  vim.cmd('Perfline report')
+  ok('opens', wait(function() return vim.bo.filetype == 'perfline-report' and vim.fn.search('CUDA time') > 0 end), vim.bo.filetype)
+  vim.cmd('close')
+end)
+
+test('completion', function()
+  local function complete(line) return vim.fn.getcompletion(line, 'cmdline') end
+  ok('of subcommands', vim.tbl_contains(complete('Perfline '), 'hot') and vim.deep_equal(complete('Perfline une'), {}), complete('Perfline '))
+  ok('of metrics', vim.tbl_contains(complete('Perfline metric '), 'wait'), complete('Perfline metric '))
+  ok('of charges', vim.deep_equal(complete('Perfline metric cpu '), { 'own', 'total' }), complete('Perfline metric cpu '))
+  ok('of steps', vim.deep_equal(complete('Perfline step '), { 'mean', 'run', '1', '2', '3' }), complete('Perfline step '))
+  ok('of files', vim.tbl_contains(complete('Perfline load slow'), 'slow_model.json.gz'), complete('Perfline load slow'))
+  ok('after a range', vim.deep_equal(complete("'<,'>Perfline rel"), { 'relative' }), complete("'<,'>Perfline rel"))
+end)
+
+test('health', function()
+  vim.cmd('checkhealth perfline')
+  local text = wait(function()
+    local lines = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    return lines:find('They open in', 1, true) and lines
+  end) or ''
+  ok('the program', text:find('perfline %d+%.%d+%.%d+'), text)
+  ok('the recording', text:find('slow_model.json.gz', 1, true) and text:find('mean of 3 steps', 1, true), text)
+  ok('the evidence', text:find('%d+ lines exact, %d+ inferred'), text)
+  ok('no error', not text:find('ERROR', 1, true), text)
+  vim.cmd('bwipeout')
+end)
+
+test('help', function()
+  vim.cmd('help perfline')
+  ok('opens', vim.fn.expand('%:t') == 'perfline.txt', vim.fn.expand('%'))
+  vim.cmd('helpclose')
+  for _, name in ipairs(vim.fn.getcompletion('Perfline ', 'cmdline')) do
+    ok('on :Perfline ' .. name, #vim.fn.getcompletion(':Perfline-' .. name, 'help') > 0)
+  end
+end)
+
+test('options', function()
+  require('perfline').setup({ heat = { style = 'nowhere' }, colour = 'red' })
+  ok('mistakes are told', said:find('heat.style: "nowhere" is none of', 1, true) and said:find('colour is no option', 1, true), said)
+  ok('and not taken', require('perfline.config').options.heat.style[1] == 'line')
+  require('perfline').setup()
+end)
+
+-- Each test begins with the text as it was, in one window.
+local text
+local function reset()
+  vim.cmd('silent! only')
+  vim.api.nvim_win_set_buf(0, buf)
+  if not vim.deep_equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), text) then vim.api.nvim_buf_set_lines(buf, 0, -1, false, text) end
+  choose, offered, said = nil, nil, ''
+end
+
+local function run()
+  buf = vim.api.nvim_get_current_buf()
+  text = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  for _, it in ipairs(tests) do
+    io.stdout:write(it.name .. '\n')
+    reset()
+    local good, problem = xpcall(it.run, debug.traceback)
+    if not good then ok(it.name, false, problem) end
+  end
+end
+
+local good, problem = xpcall(run, debug.traceback)
+if not good then ok('the tests run', false, problem) end
+local errors = vim.v.errmsg
+if errors ~= '' then ok('no error message', false, errors) end
+io.stdout:write(('%s  Neovim %s\n'):format(failures == 0 and 'PASS' or failures .. ' FAILED', tostring(vim.version())))
+io.stdout:flush()
+vim.cmd(failures == 0 and 'qa!' or 'cquit')
