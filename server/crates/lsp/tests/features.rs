@@ -359,9 +359,9 @@ async fn hot_lines() {
     assert_eq!(elsewhere["lines"], json!([]));
 }
 
-/// A number as whole hundredths.
+/// A number as whole hundredths; -1 for what is none.
 fn hundredths(number: &Value) -> i64 {
-    (number.as_f64().unwrap() * 100.0).round() as i64
+    number.as_f64().map_or(-1, |number| (number * 100.0).round() as i64)
 }
 
 #[tokio::test(flavor = "multi_thread")]
