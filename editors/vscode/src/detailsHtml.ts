@@ -77,8 +77,8 @@ function shareBar(share: number | null): string {
   if (share === null) {
     return '';
   }
-  const width = Math.round(Math.min(1, Math.max(0, share)) * 60);
-  return `<svg class="bar" width="60" height="8" aria-hidden="true"><rect class="track" width="60" height="8"/><rect class="value" width="${width}" height="8"/></svg>`;
+  const width = Math.round(Math.min(1, Math.max(0, share)) * 48);
+  return `<svg class="bar" width="48" height="8" aria-hidden="true"><rect class="track" width="48" height="8"/><rect class="value" width="${width}" height="8"/></svg>`;
 }
 
 /** The cost by step: one bar for each. */

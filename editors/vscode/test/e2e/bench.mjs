@@ -164,12 +164,10 @@ export class Window {
 
   /** Scrolls to a line and puts the cursor there. */
   async goTo(line) {
-    await this.page.keyboard.press('Control+g');
-    const input = this.page.locator('.quick-input-widget input');
-    await input.waitFor();
-    await input.fill(`:${line}`);
+    await this.quickInput('Control+g', `:${line}`);
     await this.page.keyboard.press('Enter');
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
+    await until(async () => (await this.cursorLine()) === line, `the cursor on line ${line}`);
     await this.escape();
   }
 
@@ -181,13 +179,31 @@ export class Window {
 
   /** Runs a command as from the palette. */
   async command(title) {
-    await this.page.keyboard.press('F1');
-    const input = this.page.locator('.quick-input-widget input');
-    await input.waitFor();
-    await input.fill(`>${title}`);
+    await this.quickInput('F1', `>${title}`);
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
     await row.waitFor({ timeout: 10_000 });
     await row.click();
+  }
+
+  /** Opens the input of the palette by a key, and fills it. A key that is pressed too early goes nowhere. */
+  async quickInput(key, text) {
+    const input = this.page.locator('.quick-input-widget input.input').first();
+    await until(async () => {
+      await this.page.keyboard.press(key);
+      return input.waitFor({ timeout: 2000 }).then(() => true, () => false);
+    }, `the palette after ${key}`);
+    await input.fill(text);
+  }
+
+  /** Chooses from the context menu of an element. A menu takes no clicks in its first moments. */
+  async contextMenu(element, text) {
+    const item = this.page.locator('.monaco-menu .action-label', { hasText: text }).first();
+    await element.click({ button: 'right' });
+    await item.waitFor();
+    await until(async () => {
+      await item.click({ timeout: 1000 }).catch(() => undefined);
+      return !(await item.isVisible());
+    }, `${text} in the menu is chosen`);
   }
 
   /** Picks from the list that is open. */
@@ -197,12 +213,15 @@ export class Window {
     await row.click();
   }
 
-  /** Puts a text into the input that is open. */
-  async answer(text) {
-    const input = this.page.locator('.quick-input-widget input').first();
-    await input.waitFor();
-    await input.fill(text);
+  /** Chooses a file in the dialog for files, which begins in `folder`. */
+  async chooseFile(folder, file) {
+    const input = this.page.locator('.quick-input-widget input.input').first();
+    await until(async () => (await input.inputValue().catch(() => '')) === `${folder}/`, `a dialog in ${folder}`);
+    await input.fill(file);
+    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) }).first().waitFor();
+    await until(async () => (await input.inputValue()) === file, `a dialog with ${file}`);
     await this.page.keyboard.press('Enter');
+    await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
   }
 
   statusBar() {
