@@ -44,15 +44,10 @@ function M.callees()
   ask(nil, function(details)
     if #details.callees == 0 then return client.say('this line calls nothing that was recorded') end
     local place = details.place
-    local items = vim.tbl_map(function(callee)
-      return {
-        text = ('%18s  %6s ×  %s'):format(callee.text, callee.calls, callee.name),
-        cost = callee.text,
-        what = callee.name,
-        filename = place.uri and vim.uri_to_fname(place.uri) or nil,
-        lnum = place.line or 1,
-      }
-    end, details.callees)
+    local items = hot.items_of(vim.tbl_map(
+      function(callee) return { cells = { callee.text, callee.name }, what = callee.name, uri = place.uri, line = place.line } end,
+      details.callees
+    ))
     require('perfline.pick')(items, 'Callees')
   end)
 end

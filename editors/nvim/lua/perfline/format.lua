@@ -22,7 +22,7 @@ function M.name() return config.options.formats[current] or 'auto' end
 
 ---@param share number
 ---@return string
-local function percent(share)
+function M.percent(share)
   local value = share * 100
   return (value < 10 and '%.2f %%' or value < 100 and '%.1f %%' or '%.0f %%'):format(value)
 end
@@ -40,8 +40,8 @@ end
 function M.line(line)
   local name, mark = M.name(), M.mark(line)
   if not line.share or name == 'value' then return mark .. line.text end
-  if name == 'share' then return mark .. percent(line.share) end
-  return ('%s%s  %s'):format(mark, line.text, percent(line.share))
+  if name == 'share' then return mark .. M.percent(line.share) end
+  return ('%s%s  %s'):format(mark, line.text, M.percent(line.share))
 end
 
 -- The server's setting for hints.

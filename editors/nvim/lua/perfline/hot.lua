@@ -18,29 +18,60 @@ local M = {}
 ---@field text string
 
 ---@class perfline.Item what a picker shows and where it goes
----@field text string
+---@field text string its columns, beside those of the other items
 ---@field cost string
+---@field what string
 ---@field filename string?
 ---@field lnum integer
 
----@param place perfline.Place
----@return perfline.Item
-local function item(place)
-  local cost = format.line(place)
-  local name = ('%s:%d'):format(place.file, place.line or place.recordedLine)
-  local source = place.source or (place.line and '' or '(gone)')
-  return {
-    text = ('%18s  %-28s %-24s %s'):format(cost, name, place['function'], source),
-    cost = cost,
-    what = ('%s: %s'):format(place['function'], source),
-    filename = place.uri and vim.uri_to_fname(place.uri) or nil,
-    lnum = place.line or 1,
-  }
+-- Rows of cells as texts whose columns line up; the first cell is a number.
+---@param rows string[][]
+---@return string[]
+local function aligned(rows)
+  local widths = {}
+  for _, row in ipairs(rows) do
+    for column, cell in ipairs(row) do
+      widths[column] = math.max(widths[column] or 0, vim.fn.strdisplaywidth(cell))
+    end
+  end
+  return vim.tbl_map(function(row)
+    local cells = {}
+    for column, cell in ipairs(row) do
+      local space = (' '):rep(widths[column] - vim.fn.strdisplaywidth(cell))
+      cells[column] = column == 1 and space .. cell or column < #row and cell .. space or cell
+    end
+    return table.concat(cells, '  ')
+  end, rows)
+end
+
+-- Items of rows, each of which has its place, and its cells: the cost, and what else there is to see.
+---@param rows { cells: string[], what: string, uri: string?, line: integer? }[]
+---@return perfline.Item[]
+function M.items_of(rows)
+  local texts = aligned(vim.tbl_map(function(row) return row.cells end, rows))
+  local items = {}
+  for number, row in ipairs(rows) do
+    items[number] = {
+      text = texts[number],
+      cost = row.cells[1],
+      what = row.what,
+      filename = row.uri and vim.uri_to_fname(row.uri) or nil,
+      lnum = row.line or 1,
+    }
+  end
+  return items
 end
 
 ---@param places perfline.Place[]
 ---@return perfline.Item[]
-function M.items(places) return vim.tbl_map(item, places) end
+function M.items(places)
+  return M.items_of(vim.tbl_map(function(place)
+    local name = ('%s:%d'):format(place.file, place.line or place.recordedLine)
+    local source = place.source or (place.uri and '(gone)' or '(not here)')
+    local what = ('%s: %s'):format(place['function'], source)
+    return { cells = { format.line(place), name, place['function'], source }, what = what, uri = place.uri, line = place.line }
+  end, places))
+end
 
 ---@param items perfline.Item[]
 ---@param title string
@@ -66,7 +97,7 @@ end
 ---@param query perfline.HotQuery
 ---@param done fun(places: perfline.Place[], title: string)
 local function ask(query, done)
-  local argument = { limit = query.limit or 100, metric = query.metric, firstLine = query.first, lastLine = query.last }
+  local argument = { limit = query.limit or require('perfline.pick').capacity(), metric = query.metric, firstLine = query.first, lastLine = query.last }
   if query.first or query.here then argument.uri = vim.uri_from_bufnr(0) end
   if query.all then argument.ownOnly = false end
   client.ask('hotLines', argument, function(answer)
@@ -106,19 +137,18 @@ function M.functions(query)
       sums[key].lines = sums[key].lines + 1
     end
     table.sort(order, function(a, b) return a.share > b.share end)
-    local items = {}
-    for _, sum in ipairs(order) do
+    order = vim.list_slice(order, 1, require('perfline.pick').capacity())
+    local items = M.items_of(vim.tbl_map(function(sum)
       local place = sum.place
-      local cost = ('%.1f %%'):format(sum.share * 100)
-      items[#items + 1] = {
-        text = ('%8s  %-32s %-20s %d lines, hottest: %s'):format(cost, place['function'], place.file, sum.lines, place.source or ''),
-        cost = cost,
+      local count = sum.lines == 1 and '1 line' or ('%d lines, hottest'):format(sum.lines)
+      return {
+        cells = { format.percent(sum.share), place['function'], place.file, ('%s: %s'):format(count, place.source or '') },
         what = place['function'],
-        filename = place.uri and vim.uri_to_fname(place.uri) or nil,
-        lnum = place.line or 1,
+        uri = place.uri,
+        line = place.line,
       }
-    end
-    require('perfline.pick')(items, title:gsub('lines', 'functions', 1))
+    end, order))
+    require('perfline.pick')(items, (title:gsub('lines', 'functions', 1)))
   end)
 end
 

@@ -76,6 +76,10 @@ function M.name()
   return 'select'
 end
 
+-- How many items it can show: the plain list of Neovim cannot be scrolled back.
+---@return integer
+function M.capacity() return M.name() == 'select' and 20 or 100 end
+
 return setmetatable(M, {
   ---@param items perfline.Item[]
   ---@param title string
