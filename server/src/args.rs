@@ -35,6 +35,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Annotate(Annotate),
     Lines(Lines),
+    Memory(Memory),
     Report(Report),
     Lsp(Lsp),
 }
@@ -131,6 +132,42 @@ pub(crate) struct Lines {
 pub(crate) enum Format {
     Json,
     Csv,
+}
+
+/// What holds device memory: the peak by line, memory over time, failed requests, findings
+///
+/// Reads memory snapshots (torch.cuda.memory._dump_snapshot). A trace of the same
+/// run beside it tells how much memory the device has.
+///
+///   peak      bytes of the line in use when the most bytes were in use
+///   end       bytes of the line still in use at the end
+///   alloc     bytes allocated in all, and how often
+///   largest   the largest single allocation
+///   lifetime  mean time from allocation to release
+///   saved     bytes kept from the forward for the backward pass
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Memory {
+    #[command(flatten)]
+    pub(crate) recording: Recording,
+
+    /// Text for people, JSON for programs (perfline.memory/1)
+    #[arg(long, value_enum, default_value_t = MemoryFormat::Text)]
+    pub(crate) format: MemoryFormat,
+
+    /// Lines listed of each device
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub(crate) top: usize,
+
+    /// Write a picture of memory over time to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MemoryFormat {
+    Text,
+    Json,
 }
 
 /// Totals, steps, devices, hottest lines, waits, losses and the books; limits for CI

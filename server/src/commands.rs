@@ -2,6 +2,7 @@
 
 pub(crate) mod annotate;
 pub(crate) mod lines;
+pub(crate) mod memory;
 pub(crate) mod report;
 
 use std::path::PathBuf;

@@ -12,6 +12,7 @@ mod args;
 mod commands;
 mod figures;
 mod inputs;
+mod json;
 mod numbers;
 mod sources;
 mod summary;
@@ -53,6 +54,10 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
         }),
         Command::Lines(args) => print(&args.recording, |out, run| {
             commands::lines::write(out, run, args)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Memory(args) => print(&args.recording, |out, run| {
+            commands::memory::write(out, run, args, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, run| {

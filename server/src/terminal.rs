@@ -189,7 +189,7 @@ pub(crate) fn cut(text: &str, width: Option<usize>) -> String {
 }
 
 /// At most `width` terminal columns of the end of `text`; an ellipsis stands for what was cut.
-fn cut_left(text: &str, width: Option<usize>) -> String {
+pub(crate) fn cut_left(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|&width| width < columns(text)) else { return text.to_owned() };
     let mut used = 1;
     let kept = text.char_indices().rev().take_while(|(_, it)| {

@@ -67,6 +67,7 @@ pub(crate) fn training() -> Run {
                 time: 24_000_500,
                 busy: 12_000_000,
                 idle: 4_000_000,
+                total_memory: 0,
             },
         )]),
         threads: BTreeMap::from([(ThreadKey { rank: 0, thread: "7".to_owned() }, 20_500_000)]),

@@ -8,6 +8,7 @@ use ledger::{Balance, Books, Ledger, LineBooks, LineKey, Metric};
 use loader::{Input, Run};
 
 use crate::args::{Format, Lines};
+use crate::json::{Value, object, write_list};
 use crate::numbers::micros;
 use crate::sources;
 use crate::summary::warning;
@@ -155,59 +156,6 @@ fn amount(metric: Metric, amount: i64) -> Value {
         Metric::Alloc => Value::number(amount),
         _ => Value::number(micros(amount)),
     }
-}
-
-/// A field of the output.
-enum Value {
-    Text(String),
-    /// JSON text. Numbers are decimal digits from integers, never through a float.
-    Json(String),
-}
-
-impl Value {
-    fn text(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-
-    fn number(number: impl ToString) -> Self {
-        Self::Json(number.to_string())
-    }
-
-    fn json(&self) -> String {
-        match self {
-            Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
-            Self::Json(text) => text.clone(),
-        }
-    }
-
-    /// RFC 4180.
-    fn csv(&self) -> String {
-        match self {
-            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
-            Self::Text(text) | Self::Json(text) => text.clone(),
-        }
-    }
-}
-
-fn object(fields: &[(&str, Value)]) -> String {
-    let fields: Vec<_> =
-        fields.iter().map(|(name, value)| format!("\"{name}\": {}", value.json())).collect();
-    format!("{{{}}}", fields.join(", "))
-}
-
-/// One entry a line, so that `grep` finds whole entries.
-fn write_list(
-    out: &mut dyn Write,
-    name: &str,
-    entries: impl Iterator<Item = String>,
-) -> io::Result<()> {
-    write!(out, " \"{name}\": [")?;
-    for (index, entry) in entries.enumerate() {
-        write!(out, "{}\n  {entry}", if index == 0 { "" } else { "," })?;
-    }
-    write!(out, "]")
 }
 
 #[cfg(test)]

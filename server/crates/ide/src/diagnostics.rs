@@ -3,6 +3,7 @@
 use insights::{Detail, Finding, Severity};
 use ledger::{Evidence, LineKey};
 
+use crate::memory;
 use crate::numbers::{count, duration, percent};
 use crate::place::{Placed, Source};
 
@@ -100,7 +101,20 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
-    let Detail::Sync { waited_for, idle_after } = &finding.detail;
+    match &finding.detail {
+        Detail::Sync { waited_for, idle_after } => {
+            wait_message(source, finding, waited_for.as_ref(), *idle_after)
+        }
+        Detail::Memory(detail) => memory::message(finding, detail),
+    }
+}
+
+fn wait_message(
+    source: &Source<'_>,
+    finding: &Finding,
+    waited_for: Option<&LineKey>,
+    idle_after: i64,
+) -> String {
     let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
     let (per_step, times) = match finding.cost_per_step {
         Some(_) => (" per step", per(finding, finding.count as f64)),
@@ -128,8 +142,8 @@ pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
         None => {}
     }
     message = message.trim_end_matches(',').to_owned();
-    if *idle_after > 0 {
-        message += &format!("; the GPU then idles {}", duration(per(finding, *idle_after as f64)));
+    if idle_after > 0 {
+        message += &format!("; the GPU then idles {}", duration(per(finding, idle_after as f64)));
     }
     let of = if finding.cost_per_step.is_some() { "of the step" } else { "of the recording" };
     message + &format!(" ({} {of})", percent(finding.share))

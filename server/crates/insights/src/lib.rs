@@ -6,11 +6,13 @@
 //!
 //! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
 
+mod memory;
 mod pace;
 mod severity;
 mod suppression;
 mod sync;
 
+pub use memory::{MemoryDetail, MemoryKind};
 pub use pace::Pace;
 pub use severity::{Severities, Severity};
 pub use suppression::is_suppressed;
@@ -74,6 +76,8 @@ pub enum Detail {
         /// Device idle time that followed the waits, over the whole recording.
         idle_after: Ns,
     },
+    /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
+    Memory(MemoryDetail),
 }
 
 /// A line that has to do with a finding.
@@ -91,23 +95,28 @@ pub struct Related {
 type Rule = fn(&Ledger, &Pace, &Options) -> Vec<Finding>;
 
 /// All rules by their ids. One file for each.
-const RULES: [(&str, Rule); 1] = [(sync::ID, sync::find)];
+fn all() -> impl Iterator<Item = (&'static str, Rule)> {
+    [(sync::ID, sync::find as Rule)].into_iter().chain(memory::RULES)
+}
 
 /// The ids of all rules.
 pub fn rules() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|&(id, _)| id)
+    all().map(|(id, _)| id)
 }
 
-/// What all rules that are not turned off find in a ledger, the costliest first.
+/// What all rules that are not turned off find in a ledger, the costliest first; those that cost no time by their share.
 #[must_use]
 pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
     let pace = Pace::new(ledger);
-    let rules = RULES.iter().filter(|(id, _)| !options.severities.is_off(id));
+    let rules = all().filter(|(id, _)| !options.severities.is_off(id));
     let mut findings: Vec<Finding> =
         rules.flat_map(|(_, rule)| rule(ledger, &pace, options)).collect();
     for finding in &mut findings {
         finding.severity = options.severities.of(finding.rule, finding.severity);
     }
-    findings.sort_by(|a, b| (b.cost, &a.place, a.rule).cmp(&(a.cost, &b.place, b.rule)));
+    findings.sort_by(|a, b| {
+        let by_share = b.share.total_cmp(&a.share);
+        b.cost.cmp(&a.cost).then(by_share).then_with(|| (&a.place, a.rule).cmp(&(&b.place, b.rule)))
+    });
     findings
 }

@@ -9,12 +9,17 @@
 
 mod books;
 mod line;
+mod memory;
 mod merge;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use line::{
     Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep,
     SourceFile, SourceFit,
+};
+pub use memory::{
+    DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase, Sample, SegmentCalls,
+    StackLine, StepMemory,
 };
 
 use std::collections::BTreeMap;
@@ -44,6 +49,9 @@ pub struct Ledger {
     pub devices: BTreeMap<DeviceKey, DeviceBooks>,
     /// Traced time by thread.
     pub threads: BTreeMap<ThreadKey, Ns>,
+    /// What the allocator of a device did, from a memory snapshot. Merging two of one device keeps the one with the higher
+    /// peak: they are not of one moment.
+    pub memory: BTreeMap<DeviceKey, DeviceMemory>,
 }
 
 /// A device of a rank.
@@ -75,4 +83,6 @@ pub struct DeviceBooks {
     pub busy: Ns,
     /// Time between its first and last event during which none ran: `busy + idle` is the device's span.
     pub idle: Ns,
+    /// Bytes of memory that it has; 0 where the recording does not say.
+    pub total_memory: Bytes,
 }

@@ -22,6 +22,11 @@ impl Ledger {
         self.ranks += other.ranks;
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.memory, &other.memory, |mine, theirs| {
+            if *mine < *theirs {
+                mine.clone_from(theirs);
+            }
+        });
     }
 }
 
@@ -148,6 +153,7 @@ impl DeviceBooks {
         self.time += other.time;
         self.busy += other.busy;
         self.idle += other.idle;
+        self.total_memory = self.total_memory.max(other.total_memory);
     }
 }
 
@@ -156,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Balance, Call, DeviceBooks, DeviceKey, Evidence, Kernel, KernelKey, Ledger,
+        Allocation, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence, Kernel, KernelKey, Ledger,
         LineBooks, LineKey, Metric, Operator, PerStep, Reason, SourceFile, SourceFit, ThreadKey,
     };
 
@@ -252,9 +258,11 @@ mod tests {
                 let own: i64 = ledger.lines.values().map(|line| line.own(metric)).sum();
                 *ledger.totals.get_mut(metric) = own + rest;
             }
-            let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0] };
+            let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };
             ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
             ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
+            let memory = DeviceMemory { peak: rest[2], end: rest[3], ..DeviceMemory::default() };
+            ledger.memory.insert(DeviceKey { rank, device: 0 }, memory);
             ledger
         }
     }

@@ -266,7 +266,7 @@ impl Job<'_> {
         debug_assert!(plan.ranks_with_snapshot.contains(&rank));
         self.report(&one.path, Stage::Attributing)?;
         let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
-        let ledger = attribute_snapshot(&snapshot, &sources);
+        let ledger = attribute_snapshot(&snapshot, &sources, rank);
         let input = Input {
             path: one.path.clone(),
             kind: Kind::Snapshot,

@@ -9,6 +9,8 @@ pub struct DeviceType(pub i8);
 impl DeviceType {
     /// Host memory.
     pub const CPU: Self = Self(0);
+    /// The memory of an NVIDIA GPU.
+    pub const CUDA: Self = Self(1);
 }
 
 /// A memory that bytes are allocated from.

@@ -156,6 +156,8 @@ pub struct SnapshotEvent {
     pub compile_context: StrId,
     /// What the program attached (torch 2.9 and later); [`StrId::NONE`] for nothing.
     pub user_metadata: StrId,
+    /// What the memory was for, where the profiler could tell (snapshots made of a profile); [`StrId::NONE`] otherwise.
+    pub category: StrId,
 }
 
 impl Default for SnapshotEvent {
@@ -170,6 +172,7 @@ impl Default for SnapshotEvent {
             stack: StackId::NONE,
             compile_context: StrId::NONE,
             user_metadata: StrId::NONE,
+            category: StrId::NONE,
         }
     }
 }

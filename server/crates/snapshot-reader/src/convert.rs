@@ -65,6 +65,7 @@ enum Key {
     AllocatedSize,
     AllocatorSettings,
     Blocks,
+    Category,
     CompileContext,
     Device,
     DeviceFree,
@@ -106,6 +107,7 @@ impl Key {
             "allocated_size" => Self::AllocatedSize,
             "allocator_settings" => Self::AllocatorSettings,
             "blocks" => Self::Blocks,
+            "category" => Self::Category,
             "compile_context" => Self::CompileContext,
             "device" => Self::Device,
             "device_free" => Self::DeviceFree,
@@ -131,7 +133,7 @@ impl Key {
             "time_us" => Self::TimeUs,
             "total_size" => Self::TotalSize,
             "user_metadata" => Self::UserMetadata,
-            "categories" | "category" | "version" | "fx_node_op" | "fx_node_name"
+            "categories" | "version" | "fx_node_op" | "fx_node_name"
             | "fx_node_target" | "fx_original_trace" => Self::Unused,
             _ => Self::Unknown,
         }
@@ -214,7 +216,7 @@ impl Converter<'_> {
                 }
                 Key::ExternalAnnotations => self.annotations(value),
                 Key::AllocatorSettings => self.settings(value),
-                Key::Unused => {}
+                Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, chain),
             }
         }
@@ -276,7 +278,7 @@ impl Converter<'_> {
                 }
                 Key::Frames => segment.stack = self.stack(value),
                 Key::Blocks => blocks = Some(value),
-                Key::Unused => {}
+                Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -337,7 +339,7 @@ impl Converter<'_> {
                 },
                 Key::Frames => block.stack = self.stack(value),
                 Key::History => history = Some(value),
-                Key::Unused => {}
+                Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -417,6 +419,7 @@ impl Converter<'_> {
                     event.compile_context = self.remark(value, PLACE, key, dict);
                 }
                 Key::UserMetadata => event.user_metadata = self.remark(value, PLACE, key, dict),
+                Key::Category => event.category = self.remark(value, PLACE, key, dict),
                 Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
@@ -484,7 +487,7 @@ impl Converter<'_> {
                     },
                     Key::Device => annotation.device = self.ordinal(value, PLACE, key, dict),
                     Key::TimeUs => annotation.at = self.time(value, PLACE, key, dict),
-                    Key::Unused => {}
+                    Key::Category | Key::Unused => {}
                     _ => self.unknown_key(PLACE, key, dict),
                 }
             }
@@ -602,7 +605,7 @@ impl Converter<'_> {
                         None => 0,
                     };
                 }
-                Key::Unused => {}
+                Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }

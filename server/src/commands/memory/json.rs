@@ -1,0 +1,178 @@
+//! `perfline.memory/1`. Its first fields are the contract; further ones may be added.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, OutOfMemory, Phase};
+use loader::Run;
+
+use super::ranked;
+use crate::json::{Value, object};
+use crate::numbers::micros;
+use crate::sources;
+
+pub(super) fn write(out: &mut dyn Write, run: &Run, root: &Path) -> io::Result<()> {
+    let names = Names(sources::names(&run.merged, root));
+    writeln!(out, r#"{{"schema": "perfline.memory/1","#)?;
+    write!(out, r#" "devices": ["#)?;
+    for (index, (key, memory)) in run.merged.memory.iter().enumerate() {
+        writeln!(out, "{}", if index == 0 { "" } else { "," })?;
+        let head = object(&device(*key, memory, &names));
+        write!(out, "  {},\n   \"lines\": [", head.trim_end_matches('}'))?;
+        for (index, (place, books)) in ranked(memory).into_iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(out, "{comma}\n    {}", object(&line(&names, place, books)))?;
+        }
+        write!(out, "]}}")?;
+    }
+    writeln!(out, "]}}")
+}
+
+/// What files are called, by their key.
+struct Names<'a>(BTreeMap<&'a str, String>);
+
+impl Names<'_> {
+    fn place(&self, line: &LineKey) -> [(&'static str, Value); 2] {
+        let file = self.0.get(line.file.as_str()).unwrap_or(&line.file);
+        [("file", Value::text(file)), ("line", Value::number(line.line))]
+    }
+}
+
+fn device(key: DeviceKey, memory: &DeviceMemory, names: &Names<'_>) -> Vec<(&'static str, Value)> {
+    let (cut, calls) = (&memory.fragmentation, &memory.segments);
+    vec![
+        ("device", Value::number(key.device)),
+        ("peak_bytes", Value::number(memory.peak)),
+        ("before_bytes", Value::number(memory.before)),
+        ("end_bytes", Value::number(memory.end)),
+        ("reserved_bytes", Value::number(memory.reserved)),
+        ("unattributed_peak_bytes", Value::number(memory.unattributed_peak)),
+        ("rank", Value::number(key.rank)),
+        ("events", Value::number(memory.events)),
+        ("history_cut", Value::Json(memory.is_history_cut.to_string())),
+        ("before_at_peak_bytes", Value::number(memory.before_at_peak)),
+        ("requested_peak_bytes", Value::number(memory.requested_peak)),
+        ("reserved_peak_bytes", Value::number(memory.reserved_peak)),
+        ("peak", Value::Json(object(&moment(&memory.peak_moment, memory)))),
+        ("peak_by_phase", Value::Json(object(&phases(&memory.peak_by_phase)))),
+        (
+            "segments",
+            Value::Json(object(&[
+                ("count", Value::number(cut.segments)),
+                ("free_bytes", Value::number(cut.free)),
+                ("largest_free_bytes", Value::number(cut.largest_free)),
+                ("held_free_bytes", Value::number(cut.held)),
+                ("allocs", Value::number(calls.allocs)),
+                ("alloc_bytes", Value::number(calls.alloc)),
+                ("frees", Value::number(calls.frees)),
+                ("freed_bytes", Value::number(calls.freed)),
+            ])),
+        ),
+        ("out_of_memory", list(memory.out_of_memory.iter().map(|it| failed(it, memory, names)))),
+        (
+            "steps",
+            list(memory.steps.iter().map(|it| {
+                vec![
+                    ("name", Value::text(&it.name)),
+                    ("first_event", Value::number(it.first_event)),
+                    ("peak_bytes", Value::number(it.peak)),
+                    ("end_bytes", Value::number(it.end)),
+                ]
+            })),
+        ),
+        ("timeline_unit", Value::text(if memory.has_times { "us" } else { "events" })),
+        (
+            "timeline",
+            Value::Json(format!(
+                "[{}]",
+                memory
+                    .timeline
+                    .iter()
+                    .map(|it| {
+                        let at = if memory.has_times { micros(it.at) } else { it.at.to_string() };
+                        format!("[{at}, {}, {}]", it.active, it.reserved)
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )),
+        ),
+    ]
+}
+
+fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, Value)> {
+    let step = it.step.and_then(|step| memory.steps.get(step as usize));
+    let names: Vec<String> = it.annotations.iter().map(|it| Value::text(it).json()).collect();
+    vec![
+        ("event", Value::number(it.event)),
+        ("time_us", it.at.map_or(null(), |at| Value::number(micros(at)))),
+        ("step", step.map_or(null(), |step| Value::text(&step.name))),
+        ("annotations", Value::Json(format!("[{}]", names.join(", ")))),
+    ]
+}
+
+fn failed(
+    it: &OutOfMemory,
+    memory: &DeviceMemory,
+    names: &Names<'_>,
+) -> Vec<(&'static str, Value)> {
+    let place = it.line.as_ref().map_or(null(), |line| Value::Json(object(&names.place(line))));
+    let holders = it.holders.iter().map(|(line, held)| {
+        let mut fields = names.place(line).into_iter().collect::<Vec<_>>();
+        fields.push(("bytes", Value::number(held.bytes)));
+        fields.push(("allocs", Value::number(held.allocs)));
+        fields
+    });
+    vec![
+        ("at", Value::Json(object(&moment(&it.moment, memory)))),
+        ("line", place),
+        ("requested_bytes", Value::number(it.requested)),
+        ("device_free_bytes", Value::number(it.device_free)),
+        ("active_bytes", Value::number(it.active)),
+        ("reserved_bytes", Value::number(it.reserved)),
+        ("largest_free_bytes", Value::number(it.largest_free)),
+        ("unattributed_bytes", Value::number(it.unattributed)),
+        ("holders", list(holders)),
+    ]
+}
+
+fn line(names: &Names<'_>, place: &LineKey, it: &LineMemory) -> Vec<(&'static str, Value)> {
+    let mut fields: Vec<(&'static str, Value)> = names.place(place).into_iter().collect();
+    let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
+    fields.extend([
+        ("function", Value::text(&it.function)),
+        ("peak_bytes", Value::number(it.peak)),
+        ("alloc_bytes", Value::number(it.alloc)),
+        ("allocs", Value::number(it.allocs)),
+        ("live_bytes", Value::number(it.live)),
+        ("freed_bytes", Value::number(it.freed)),
+        ("peak_allocs", Value::number(it.peak_allocs)),
+        ("live_allocs", Value::number(it.live_allocs)),
+        ("largest_bytes", Value::number(it.largest)),
+        (
+            "mean_lifetime_us",
+            lifetime.map_or(null(), |frees| Value::number(micros(it.lifetime / frees))),
+        ),
+        ("rounding_bytes", Value::number(it.rounding)),
+        ("churn_bytes", Value::number(it.churn)),
+        ("churns", Value::number(it.churns)),
+        ("saved_bytes", Value::number(it.saved)),
+        ("saved_at_peak_bytes", Value::number(it.saved_at_peak)),
+        ("alloc_by_phase", Value::Json(object(&phases(&it.alloc_by_phase)))),
+        ("peak_by_phase", Value::Json(object(&phases(&it.peak_by_phase)))),
+    ]);
+    fields
+}
+
+fn phases(by_phase: &BTreeMap<Phase, i64>) -> Vec<(&'static str, Value)> {
+    by_phase.iter().map(|(phase, &bytes)| (phase.name(), Value::number(bytes))).collect()
+}
+
+fn list(items: impl Iterator<Item = Vec<(&'static str, Value)>>) -> Value {
+    let items: Vec<String> = items.map(|fields| object(&fields)).collect();
+    Value::Json(format!("[{}]", items.join(", ")))
+}
+
+fn null() -> Value {
+    Value::Json("null".to_owned())
+}

@@ -1,0 +1,199 @@
+//! A device's memory, built by hand, to what is printed.
+
+use std::path::PathBuf;
+
+use ledger::{DeviceKey, Held, Ledger, Moment, OutOfMemory, Phase, Sample, StepMemory};
+
+use super::*;
+use crate::args::Recording;
+use crate::terminal::Colours;
+use crate::testing::expect;
+
+const MIB: i64 = 1 << 20;
+
+fn key(line: u32) -> LineKey {
+    LineKey { file: "train.py".to_owned(), line }
+}
+
+/// Two lines on one device, and a request that failed.
+fn run() -> Run {
+    let forward = LineMemory {
+        function: "forward".to_owned(),
+        alloc: 900 * MIB,
+        allocs: 90,
+        freed: 880 * MIB,
+        frees: 88,
+        peak: 300 * MIB,
+        peak_allocs: 30,
+        live: 20 * MIB,
+        live_allocs: 2,
+        largest: 10 * MIB,
+        lifetime: 88_000_000,
+        timed_frees: 88,
+        saved: 600 * MIB,
+        alloc_by_phase: [(Phase::Forward, 900 * MIB)].into(),
+        peak_by_phase: [(Phase::Forward, 300 * MIB)].into(),
+        ..LineMemory::default()
+    };
+    let state = LineMemory {
+        function: "step".to_owned(),
+        alloc: 100 * MIB,
+        allocs: 4,
+        peak: 100 * MIB,
+        peak_allocs: 4,
+        live: 100 * MIB,
+        live_allocs: 4,
+        largest: 25 * MIB,
+        alloc_by_phase: [(Phase::Optimizer, 100 * MIB)].into(),
+        peak_by_phase: [(Phase::Optimizer, 100 * MIB)].into(),
+        ..LineMemory::default()
+    };
+    let failed = OutOfMemory {
+        moment: Moment { event: 900, ..Moment::default() },
+        line: Some(key(9)),
+        requested: 512 * MIB,
+        device_free: 100 * MIB,
+        active: 700 * MIB,
+        reserved: 800 * MIB,
+        largest_free: 40 * MIB,
+        holders: vec![(key(7), Held { bytes: 320 * MIB, allocs: 32 })],
+        unattributed: 380 * MIB,
+    };
+    let sample = |at, active| Sample { at, active: active * MIB, reserved: 800 * MIB };
+    let memory = DeviceMemory {
+        peak: 800 * MIB,
+        peak_moment: Moment {
+            event: 500,
+            at: Some(5_000_000),
+            step: Some(0),
+            annotations: vec!["Optimizer.step#Adam.step".to_owned()],
+        },
+        requested_peak: 799 * MIB,
+        before: 310 * MIB,
+        before_at_peak: 300 * MIB,
+        unattributed_peak: 400 * MIB,
+        unattributed_end: 0,
+        end: 120 * MIB,
+        reserved: 800 * MIB,
+        reserved_peak: 800 * MIB,
+        events: 1000,
+        out_of_memory: vec![failed],
+        peak_by_phase: [(Phase::Forward, 300 * MIB), (Phase::Backward, 60 * MIB)].into(),
+        has_times: true,
+        timeline: (0..10)
+            .map(|at| {
+                sample(
+                    at * 1_000_000,
+                    [300, 400, 500, 600, 700, 800, 700, 500, 200, 120][at as usize],
+                )
+            })
+            .collect(),
+        steps: vec![StepMemory { name: "step 1".to_owned(), ..StepMemory::default() }],
+        lines: [(key(7), forward), (key(3), state)].into(),
+        ..DeviceMemory::default()
+    };
+    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+    ledger.memory.insert(DeviceKey { rank: 0, device: 0 }, memory);
+    Run { inputs: Vec::new(), failures: Vec::new(), ranks: Vec::new(), merged: ledger }
+}
+
+fn printed(run: &Run, format: MemoryFormat) -> String {
+    let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
+    let args = Memory { recording, format, top: 15, svg: None };
+    let terminal = Terminal { colours: Colours::Plain, width: None };
+    let mut out = Vec::new();
+    write(&mut out, run, &args, &terminal).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn text() {
+    expect(
+        &printed(&run(), MemoryFormat::Text),
+        r#"
+ · memory only
+
+cuda:0 · peak 800 MiB after 5 ms (event 500 of 1000), step 1 of 1, in Optimizer.step#Adam.step
+reserved 800 MiB in 0 segments · 120 MiB in use at the end
+
+  800 MiB │                                    ▂▂▂▂▂▂▂▂▂█████████▂▂▂▂▂▂▂▂▂
+          │                           ▄▄▄▄▄▄▄▄▄███████████████████████████
+          │                  ▆▆▆▆▆▆▆▆▆████████████████████████████████████▆▆▆▆▆▆▆▆▆
+          │▂▂▂▂▂▂▂▂▂███████████████████████████████████████████████████████████████
+          │████████████████████████████████████████████████████████████████████████▄▄▄▄▄▄▄▄▄
+          │█████████████████████████████████████████████████████████████████████████████████▇▇▇▇▇▇▇▇▇
+        0 └──────────────────────────────────────────────────────────────────────────────────────────
+                                                        ▲ peak                                  10 ms
+
+     peak   share  tensors      end    alloc  allocs  largest  lifetime    saved  phase      line                                             function
+  300 MiB  37.5 %       30   20 MiB  900 MiB      90   10 MiB      1 ms  600 MiB             train.py:7                                       forward
+  100 MiB  12.5 %        4  100 MiB  100 MiB       4   25 MiB                     optimizer  train.py:3                                       step
+  300 MiB  37.5 %                                                                            allocated before recording began
+   60 MiB   7.5 %                                                                            backward pass, on threads without Python frames
+   40 MiB     5 %                                                                            no Python frame recorded
+
+out of memory: 512 MiB asked for by train.py:9 after event 900
+  100 MiB left on the device, 100 MiB reserved and free (largest piece 40 MiB), 700 MiB in use
+  312 MiB were missing; lines that held at least that much are marked
+     held  tensors          line
+  320 MiB       32  enough  train.py:7
+  380 MiB                   without a line
+
+Findings
+  train.py:7  memory-peak-line: 37.5 % of the peak of 800 MiB (300 MiB) in 30 tensors on cuda:0
+    A smaller peak begins here: smaller batches, a narrower dtype, in-place or fused operators,
+    freeing what is no longer needed before this point.
+"#,
+    );
+}
+
+#[test]
+fn json_begins_with_the_contract() {
+    let text = printed(&run(), MemoryFormat::Json);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["schema"], "perfline.memory/1");
+    let device = &value["devices"][0];
+    let number = |value: &serde_json::Value| value.as_i64().unwrap();
+    let names = [
+        "device",
+        "peak_bytes",
+        "before_bytes",
+        "end_bytes",
+        "reserved_bytes",
+        "unattributed_peak_bytes",
+    ];
+    let numbers = names.map(|name| number(&device[name]));
+    assert_eq!(numbers, [0, 800 * MIB, 310 * MIB, 120 * MIB, 800 * MIB, 400 * MIB]);
+    let lines = device["lines"].as_array().unwrap();
+    let on_lines: i64 = lines.iter().map(|line| number(&line["peak_bytes"])).sum();
+    assert_eq!(on_lines + numbers[5], numbers[1]);
+    let first = &lines[0];
+    assert_eq!(
+        (&first["file"], &first["line"], &first["function"]),
+        (&"train.py".into(), &7.into(), &"forward".into())
+    );
+    let names = ["peak_bytes", "alloc_bytes", "allocs", "live_bytes"];
+    assert_eq!(names.map(|name| number(&first[name])), [300 * MIB, 900 * MIB, 90, 20 * MIB]);
+    assert_eq!(first["mean_lifetime_us"], 1000);
+    assert_eq!(lines[1]["mean_lifetime_us"], serde_json::Value::Null);
+    assert_eq!(device["out_of_memory"][0]["holders"][0]["bytes"], 320 * MIB);
+    assert_eq!(device["timeline"][1], serde_json::json!([1000, 400 * MIB, 800 * MIB]));
+}
+
+#[test]
+fn without_a_snapshot_it_says_how_to_get_one() {
+    let mut none = run();
+    none.merged.memory.clear();
+    assert!(printed(&none, MemoryFormat::Text).contains("_dump_snapshot"));
+    let value: serde_json::Value =
+        serde_json::from_str(&printed(&none, MemoryFormat::Json)).unwrap();
+    assert_eq!(value["devices"], serde_json::json!([]));
+}
+
+#[test]
+fn the_picture_has_the_curve_and_the_peak() {
+    let svg = picture::draw(&run().merged).unwrap();
+    assert!(svg.starts_with("<svg"));
+    assert!(svg.contains("peak 800 MiB"), "{svg}");
+    assert!(svg.contains("<polygon") && svg.contains("<circle"), "{svg}");
+}

@@ -1,0 +1,309 @@
+//! Device memory for people.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use insights::Severity;
+use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
+use loader::Run;
+
+use super::{chart, ranked};
+use crate::args::Memory;
+use crate::figures::Scale;
+use crate::numbers::{bytes, count, duration, percent};
+use crate::sources;
+use crate::summary;
+use crate::table::{Align, Table};
+use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean, cut, cut_left};
+
+/// Columns that a path may take.
+const PATH: usize = 44;
+
+pub(super) fn write(
+    out: &mut dyn Write,
+    run: &Run,
+    args: &Memory,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    let names = sources::names(&run.merged, &args.recording.root);
+    let page = Page { names, n_ranks: run.ranks.len(), top: args.top, terminal };
+    let scale = Scale::new(run, None);
+    if let Some(first) = summary::lines(run, &scale, terminal).first() {
+        writeln!(out, "{first}")?;
+    }
+    if run.merged.memory.is_empty() {
+        writeln!(
+            out,
+            "no memory snapshot among the inputs; record one with torch.cuda.memory._record_memory_history() and \
+             torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
+        )?;
+    }
+    for (&key, memory) in &run.merged.memory {
+        page.device(out, key, memory)?;
+    }
+    page.findings(out, run)
+}
+
+struct Page<'a> {
+    names: BTreeMap<&'a str, String>,
+    n_ranks: usize,
+    top: usize,
+    terminal: &'a Terminal,
+}
+
+impl Page<'_> {
+    fn line(&self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+        writeln!(out, "{}", cut(&clean(text), self.terminal.width))
+    }
+
+    /// `model.py:54`.
+    fn place(&self, line: &LineKey) -> String {
+        let name = self.names.get(line.file.as_str()).unwrap_or(&line.file);
+        cut_left(&format!("{name}:{}", line.line), Some(PATH))
+    }
+
+    fn device(&self, out: &mut dyn Write, key: DeviceKey, memory: &DeviceMemory) -> io::Result<()> {
+        let rank = if 1 < self.n_ranks { format!(" of rank {}", key.rank) } else { String::new() };
+        let name = format!("cuda:{}{rank}", key.device);
+        writeln!(out)?;
+        let head = format!(" · peak {}{}", bytes(memory.peak), when(memory));
+        writeln!(out, "{}", self.terminal.titled(&name, &head))?;
+        self.line(out, &state(memory))?;
+        if memory.is_history_cut {
+            let text = "! the oldest events were dropped (max_entries): what they held is on its line, but its \
+                        allocation is not in the curve; record with a larger max_entries";
+            writeln!(out, "{}", self.terminal.paint(DOUBT, &cut(text, self.terminal.width)))?;
+        }
+        writeln!(out)?;
+        let chart = chart::lines(memory, self.terminal.width);
+        for line in &chart {
+            writeln!(out, "  {}", self.terminal.paint(FAINT, line))?;
+        }
+        if !chart.is_empty() {
+            writeln!(out)?;
+        }
+        self.table(out, memory)?;
+        for failed in &memory.out_of_memory {
+            self.out_of_memory(out, failed)?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, out: &mut dyn Write, memory: &DeviceMemory) -> io::Result<()> {
+        let right = |title| (title, Align::Right);
+        let mut table = Table::new(&[
+            right("peak"),
+            right("share"),
+            right("tensors"),
+            right("end"),
+            right("alloc"),
+            right("allocs"),
+            right("largest"),
+            right("lifetime"),
+            right("saved"),
+            ("phase", Align::Left),
+            ("line", Align::Left),
+            ("function", Align::Left),
+        ]);
+        let lines = ranked(memory);
+        for (line, it) in lines.iter().take(self.top) {
+            table.add_row(self.row(memory, line, it));
+        }
+        let share = |part: i64| percent(part as f64 / memory.peak.max(1) as f64);
+        let mut add = |bytes_at_peak: i64, what: &str| {
+            if bytes_at_peak > 0 {
+                let mut row = vec![bytes(bytes_at_peak), share(bytes_at_peak)];
+                row.resize(10, String::new());
+                row.extend([what.to_owned(), String::new()]);
+                table.add_row(row);
+            }
+        };
+        let rest = lines.get(self.top..).unwrap_or_default();
+        let rest_at_peak = rest.iter().map(|(_, it)| it.peak).sum();
+        add(rest_at_peak, &format!("{} more", plural(rest.len() as u64, "line")));
+        add(memory.before_at_peak, "allocated before recording began");
+        let no_line = memory.unattributed_peak - memory.before_at_peak;
+        let on_lines = |phase| -> i64 {
+            memory.lines.values().filter_map(|it| it.peak_by_phase.get(&phase)).sum()
+        };
+        let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(0)
+            - on_lines(Phase::Backward);
+        add(backward, "backward pass, on threads without Python frames");
+        add(no_line - backward, "no Python frame recorded");
+        table.write(out, self.terminal)
+    }
+
+    fn row(&self, memory: &DeviceMemory, line: &LineKey, it: &LineMemory) -> Vec<String> {
+        let size = |size: i64| if size == 0 { String::new() } else { bytes(size) };
+        let number = |number: u64| if number == 0 { String::new() } else { count(number as f64) };
+        let share = it.peak as f64 / memory.peak.max(1) as f64;
+        let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
+        vec![
+            size(it.peak),
+            if it.peak == 0 { String::new() } else { percent(share) },
+            number(it.peak_allocs),
+            size(it.live),
+            size(it.alloc),
+            number(it.allocs),
+            size(it.largest),
+            lifetime.map_or(String::new(), |frees| duration(it.lifetime / frees)),
+            size(it.saved),
+            phase(it),
+            self.place(line),
+            it.function.clone(),
+        ]
+    }
+
+    /// What was asked for, what there was, who held the rest, and what would have made room.
+    fn out_of_memory(&self, out: &mut dyn Write, it: &OutOfMemory) -> io::Result<()> {
+        let by = it.line.as_ref().map(|line| format!(" by {}", self.place(line)));
+        let title = format!(
+            "out of memory: {} asked for{} after event {}",
+            bytes(it.requested),
+            by.unwrap_or_default(),
+            it.moment.event,
+        );
+        writeln!(
+            out,
+            "\n{}",
+            self.terminal.paint(ALARM, &cut(&clean(&title), self.terminal.width))
+        )?;
+        let free = it.reserved - it.active;
+        self.line(
+            out,
+            &format!(
+                "  {} left on the device, {} reserved and free (largest piece {}), {} in use",
+                bytes(it.device_free),
+                bytes(free),
+                bytes(it.largest_free),
+                bytes(it.active)
+            ),
+        )?;
+        let missing = it.requested - it.device_free.max(0) - free;
+        let advice = if missing <= 0 {
+            "  there was room, but in pieces: expandable_segments:True or less fragmentation would have served it".to_owned()
+        } else {
+            format!(
+                "  {} were missing; lines that held at least that much are marked",
+                bytes(missing)
+            )
+        };
+        self.line(out, &advice)?;
+        let mut table = Table::new(&[
+            ("held", Align::Right),
+            ("tensors", Align::Right),
+            ("", Align::Left),
+            ("line", Align::Left),
+        ]);
+        for (line, held) in &it.holders {
+            let mark = if 0 < missing && missing <= held.bytes { "enough" } else { "" };
+            table.add_row(vec![
+                bytes(held.bytes),
+                count(held.allocs as f64),
+                mark.to_owned(),
+                self.place(line),
+            ]);
+        }
+        if 0 < it.unattributed {
+            let name = "without a line".to_owned();
+            table.add_row(vec![bytes(it.unattributed), String::new(), String::new(), name]);
+        }
+        table.write(out, self.terminal)
+    }
+
+    fn findings(&self, out: &mut dyn Write, run: &Run) -> io::Result<()> {
+        let findings = insights::find(&run.merged, &insights::Options::default());
+        let told: Vec<_> = findings
+            .iter()
+            .filter_map(|finding| Some((finding, ide::memory_message(finding)?)))
+            .collect();
+        if told.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{}", self.terminal.paint(STRONG, "Findings"))?;
+        for (finding, message) in told {
+            let style = if finding.severity == Severity::Warning { DOUBT } else { STRONG };
+            let head = self.terminal.paint(style, &clean(&self.place(&finding.place)));
+            writeln!(out, "  {head}  {}", clean(&message))?;
+            for line in wrapped(finding.remedy, self.terminal.width.unwrap_or(100).min(100) - 4) {
+                writeln!(out, "    {}", self.terminal.paint(FAINT, &line))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When the peak was.
+fn when(memory: &DeviceMemory) -> String {
+    let it = &memory.peak_moment;
+    if it.event == 0 && memory.lines.values().all(|line| line.frees == 0) {
+        return " · no history, only the state at the end".to_owned();
+    }
+    let mut text = match it.at {
+        Some(at) => format!(" after {}", duration(at)),
+        None => String::new(),
+    };
+    text += &format!(" (event {} of {})", it.event, memory.events);
+    if let Some(step) = it.step.and_then(|step| memory.steps.get(step as usize)) {
+        text += &format!(", {} of {}", step.name, memory.steps.len());
+    }
+    for name in &it.annotations {
+        text += &format!(", in {name}");
+    }
+    text
+}
+
+/// What was reserved, and what is left at the end.
+fn state(memory: &DeviceMemory) -> String {
+    let cut = &memory.fragmentation;
+    let mut text = format!("reserved {}", bytes(memory.reserved_peak));
+    if memory.reserved != memory.reserved_peak {
+        text += &format!(" at most, {} at the end", bytes(memory.reserved));
+    }
+    text += &format!(
+        " in {} · {} in use at the end",
+        plural(cut.segments, "segment"),
+        bytes(memory.end)
+    );
+    if 0 < cut.free {
+        text += &format!(", {} free (largest piece {})", bytes(cut.free), bytes(cut.largest_free));
+    }
+    if 0 < memory.segments.allocs + memory.segments.frees {
+        text += &format!(
+            " · {} cudaMalloc, {} cudaFree",
+            count(memory.segments.allocs as f64),
+            count(memory.segments.frees as f64)
+        );
+    }
+    text
+}
+
+/// The phases of a line's allocations, the largest first; only the forward pass needs no word.
+fn phase(it: &LineMemory) -> String {
+    let mut phases: Vec<_> = it.alloc_by_phase.iter().filter(|(_, bytes)| **bytes > 0).collect();
+    if let [(Phase::Forward, _)] = phases[..] {
+        return String::new();
+    }
+    phases.sort_by_key(|&(phase, &bytes)| (std::cmp::Reverse(bytes), phase));
+    phases.iter().map(|(phase, _)| phase.name()).collect::<Vec<_>>().join(" + ")
+}
+
+/// `1 segment`, `2 segments`.
+fn plural(number: u64, what: &str) -> String {
+    format!("{} {what}{}", count(number as f64), if number == 1 { "" } else { "s" })
+}
+
+/// `text` in lines of at most `width` columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

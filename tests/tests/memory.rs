@@ -1,0 +1,110 @@
+//! Peaks of memory snapshots, held against what PyTorch itself computes (`memory_viz/expected.py`), and what the
+//! made-up snapshots beside it must show.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use ledger::{DeviceKey, DeviceMemory, LineKey};
+use loader::{Options, Run, Watch};
+use tests::fixtures::repository;
+
+/// A snapshot of `expected.json`: beside it, or among the recordings of others, which may be missing.
+fn path(name: &str) -> Option<PathBuf> {
+    let folders = ["tests/memory_viz", "../shared/data/snapshots"];
+    folders.into_iter().map(|it| repository().join(it).join(name)).find(|path| path.is_file())
+}
+
+fn load(path: PathBuf) -> Run {
+    let root = tempfile::tempdir().unwrap();
+    let options =
+        Options { root: root.path().to_owned(), sites: Some(Vec::new()), ignore_exact: false };
+    let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+    loader::load(&[path], &options, &watch).unwrap()
+}
+
+fn memory(name: &str) -> DeviceMemory {
+    let run = load(path(name).unwrap());
+    run.merged.memory[&DeviceKey { rank: 0, device: 0 }].clone()
+}
+
+fn line(line: u32) -> LineKey {
+    LineKey { file: "train.py".to_owned(), line }
+}
+
+const MIB: i64 = 1 << 20;
+
+#[test]
+fn peaks_are_those_that_pytorch_computes() {
+    let text =
+        std::fs::read_to_string(repository().join("tests/memory_viz/expected.json")).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut n_compared = 0;
+    for (name, devices) in expected.as_object().unwrap() {
+        let Some(path) = path(name) else { continue };
+        n_compared += 1;
+        let run = load(path);
+        for (key, memory) in &run.merged.memory {
+            let on_lines: i64 = memory.lines.values().map(|it| it.peak).sum();
+            assert_eq!(on_lines + memory.unattributed_peak, memory.peak, "{name}");
+            assert!(memory.requested_peak <= memory.peak, "{name}");
+            assert!(memory.before_at_peak <= memory.unattributed_peak, "{name}");
+            let found = serde_json::json!({
+                "device": key.device,
+                "peak_bytes": memory.requested_peak,
+                "active_bytes": memory.end,
+                "reserved_bytes": memory.reserved,
+            });
+            assert!(
+                devices.as_array().unwrap().contains(&found),
+                "{name}: {found} not in {devices}"
+            );
+        }
+        assert_eq!(run.merged.memory.len(), devices.as_array().unwrap().len(), "{name}");
+    }
+    assert!(3 <= n_compared, "the snapshots beside expected.json are there in any case");
+}
+
+#[test]
+fn a_training_run_shows_its_leak_and_its_losses() {
+    let memory = memory("training.pickle.gz");
+    let names: Vec<&str> = memory.steps.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names[0], "ProfilerStep#0");
+    assert_eq!(names.len(), 6);
+    // Four parameters; eight of the optimizer's; a loss and 1 MiB of each step; four gradients and, while the last but
+    // one is made, one activation that is not given back yet.
+    assert_eq!(memory.before, 32 * MIB);
+    assert_eq!(memory.end, 32 * MIB + 64 * MIB + 6 * (MIB + 512));
+    let activations = &memory.lines[&line(17)];
+    assert_eq!((activations.alloc, activations.saved), (72 * MIB, 72 * MIB));
+    let cache = &memory.lines[&line(43)];
+    let held: Vec<i64> = cache.live_by_step.iter().map(|it| it.bytes / MIB).collect();
+    assert_eq!(held, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(memory.lines[&line(42)].rounding, 6 * 508);
+    assert!(!memory.is_history_cut);
+}
+
+#[test]
+fn failed_requests_are_told_with_what_held_the_memory() {
+    let memory = memory("out_of_memory.pickle.gz");
+    let [in_pieces, too_large] = &memory.out_of_memory[..] else {
+        panic!("{:?}", memory.out_of_memory)
+    };
+    assert_eq!((in_pieces.requested, in_pieces.largest_free), (48 * MIB, 16 * MIB));
+    assert_eq!((in_pieces.reserved, in_pieces.active), (128 * MIB, 64 * MIB));
+    assert_eq!(in_pieces.line, Some(line(70)));
+    assert_eq!((too_large.requested, too_large.device_free), (192 * MIB, 4 * MIB));
+    assert_eq!(too_large.holders[0].0, line(17));
+}
+
+#[test]
+fn a_history_that_lost_its_beginning_is_noticed() {
+    let memory = memory("ring_buffer.pickle.gz");
+    assert!(memory.is_history_cut);
+    // The first event that was dropped was given back within the history: nobody knows its line any more.
+    assert_eq!(memory.before, MIB + 2 * MIB);
+    assert_eq!(memory.lines[&line(17)].live, 4 * MIB);
+    // Memory that waits for a stream is in use until its release is completed.
+    assert_eq!(memory.peak, MIB + 3 * 2 * MIB + 2 * MIB);
+}
