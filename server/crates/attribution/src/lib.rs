@@ -25,6 +25,8 @@ mod sources;
 mod stacks;
 mod steps;
 mod sweep;
+mod timeline;
+mod trace_memory;
 mod waits;
 
 pub use callers::join_callers;

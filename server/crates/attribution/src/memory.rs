@@ -1,14 +1,15 @@
 //! Bytes by line: a replay of allocations and releases, shared by traces and snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Allocation, Bytes};
+use ledger::{Allocation, Bytes, Ns};
 use profile::{DeviceType, MemoryDevice, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::Options;
 use crate::stacks::{LineId, Node};
 use crate::sweep::{Swept, at};
+use crate::timeline::Level;
 
 /// Bytes by own line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +28,17 @@ pub(crate) struct MemoryCharges {
     pub(crate) without_line: Bytes,
     pub(crate) by_line: Vec<LineBytes>,
     pub(crate) allocations: BTreeMap<(LineId, String), Allocation>,
+    /// Of each device, not of the host: what its curve tells.
+    pub(crate) devices: BTreeMap<MemoryDevice, Curve>,
+}
+
+/// How much of a device's memory was in use, from `Total Allocated` and `Total Reserved` where a trace has them.
+#[derive(Debug, Default)]
+pub(crate) struct Curve {
+    /// Bytes in use before the first event.
+    pub(crate) before: Bytes,
+    /// Times and levels after each event, in order.
+    pub(crate) points: Vec<(Ns, Level)>,
 }
 
 /// Rows of the memory table in order of time, then of the file.
@@ -59,7 +71,38 @@ pub(crate) fn charge(profile: &Profile, events: &[u32], swept: &Swept<'_>) -> Me
     for (device, replay) in replays {
         charges.add(&device_name(device), &replay);
     }
+    for device in charged_devices(profile, events) {
+        charges.devices.insert(device, curve(profile, events, device));
+    }
     charges
+}
+
+/// The devices that events are of, without the host.
+fn charged_devices(profile: &Profile, events: &[u32]) -> BTreeSet<MemoryDevice> {
+    let devices = events.iter().map(|&row| profile.memory.device[row as usize]);
+    devices.filter(|device| device.kind != DeviceType::CPU).collect()
+}
+
+/// What the events of one device say. Where a trace has no totals (torch 1.9), memory that is released without having
+/// been allocated was in use before.
+fn curve(profile: &Profile, events: &[u32], device: MemoryDevice) -> Curve {
+    let memory = &profile.memory;
+    let rows =
+        || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
+    let (mut used, mut least, mut before) = (0_i64, 0_i64, None);
+    for row in rows() {
+        used = used.saturating_add(memory.bytes[row]);
+        least = least.min(used);
+        let total = memory.total_allocated[row];
+        before = before.or((0 <= total).then(|| total.saturating_sub(used)));
+    }
+    let before = before.unwrap_or(0).max(-least);
+    let mut used = before;
+    let points = rows().map(|row| {
+        used = used.saturating_add(memory.bytes[row]);
+        (memory.at[row], (used, memory.total_reserved[row].max(0)))
+    });
+    Curve { before, points: points.collect() }
 }
 
 fn own(swept: &Swept<'_>, node: Node) -> LineId {

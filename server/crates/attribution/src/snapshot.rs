@@ -16,8 +16,11 @@ use crate::Sources;
 use crate::memory::device_name;
 use crate::post::post_file;
 use crate::stacks::{File, Lines, Node, Stacks};
-use replay::Replay;
+use replay::{Limit, Replay};
 use report::{Frames, report};
+
+/// Devices that are looked at: no machine has more, and each costs a look at all segments.
+const MOST_DEVICES: usize = 256;
 
 /// Charges every allocation that `snapshot` knows the stack of to its own line. `rank` names the devices in the ledger.
 ///
@@ -34,13 +37,15 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
     ordinals.extend(snapshot.segments.iter().map(|segment| segment.device));
     ordinals.sort_unstable();
     ordinals.dedup();
+    ordinals.truncate(MOST_DEVICES);
+    let mut limit = Limit::new();
 
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     for file in &frames.stacks.lines.files {
         post_file(&mut ledger, sources, file);
     }
     for ordinal in ordinals {
-        let replay = Replay::new(snapshot, ordinal);
+        let replay = Replay::new(snapshot, ordinal, &mut limit);
         // A machine has more devices than most programs use.
         if replay.allocations.is_empty() && replay.events.is_empty() {
             continue;

@@ -5,7 +5,7 @@
 use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
 
 use super::facts::{Certainty, Expression, Held, Subscript, is_class_name, is_literal};
-use super::keys::{FunctionKey, Key};
+use super::keys::{FunctionKey, Key, Owner};
 
 /// Cost of not reaching the end of the function: an exception, or the end of the recording.
 pub(crate) const NOT_RETURNED: u32 = 16;
@@ -32,9 +32,9 @@ pub(crate) fn emission(
         Key::Function(function) if function.is_generator => generator(site, &function.name),
         Key::Function(function) => called(site, function),
         Key::Module { class } => module(site, class),
-        Key::Builtin { name, runs } => {
+        Key::Builtin { name, owner, runs } => {
             let runs = runs.as_ref().filter(|(of, _)| of == file).map(|&(_, function)| function);
-            builtin(site, name, runs)
+            builtin(site, name, *owner, runs)
         }
         Key::Operator { name } => operator(site, name),
     }
@@ -448,13 +448,13 @@ fn module(site: &Expression<'_>, class: &str) -> Option<u32> {
     })
 }
 
-fn builtin(site: &Expression<'_>, name: &str, runs: Option<usize>) -> Option<u32> {
+fn builtin(site: &Expression<'_>, name: &str, owner: Owner, runs: Option<usize>) -> Option<u32> {
     match site.kind {
         SiteKind::Call { callee, passes, .. } => {
             let is_alike =
                 callee.name().is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
             let of_name = if callee.name() == Some(name) {
-                0
+                owned(site.target.certainty, callee, owner)
             } else if site.target.has(name) {
                 1
             } else if is_alike {
@@ -489,6 +489,16 @@ fn builtin(site: &Expression<'_>, name: &str, runs: Option<usize>) -> Option<u32
         }
         SiteKind::Attribute { .. } => matches!(name, "__getattribute__" | "__get__").then_some(4),
         _ => None,
+    }
+}
+
+/// The cost of a built-in of `owner` where one of its name is called: `math.sqrt(x)`, `torch.sqrt(x)`, `x.sqrt()`.
+fn owned(certainty: Certainty, callee: &Callee, owner: Owner) -> u32 {
+    match (owner, certainty) {
+        (Owner::Module | Owner::Class, Certainty::Method) if callee.path.len() == 2 => 4,
+        (Owner::Object, Certainty::Imported) if callee.is_method => 4,
+        (Owner::Object, Certainty::Builtin) => 4,
+        _ => 0,
     }
 }
 

@@ -21,11 +21,26 @@ pub(crate) enum Key {
     /// A built-in function or method, by name.
     Builtin {
         name: String,
+        /// What it belongs to, as far as its name in the recording tells.
+        owner: Owner,
         /// The generator expression or lambda that runs within: its file, and which function of it.
         runs: Option<(String, usize)>,
     },
     /// An operator, without namespace and the `_` of the in-place variant.
     Operator { name: String },
+}
+
+/// What a built-in belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// A module: `<built-in function sqrt>` of `math`.
+    Module,
+    /// A class: `<built-in method sqrt of type object at 0x7f…>`, as the functions of `torch` are recorded.
+    Class,
+    /// An object: `<built-in method sqrt of Tensor object at 0x7f…>`.
+    Object,
+    /// The name does not tell.
+    Unknown,
 }
 
 /// A Python function that was called.
@@ -235,7 +250,7 @@ fn python(
         let is_anonymous = definition.function().name.starts_with('<');
         is_anonymous.then(|| (definition.file.to_owned(), definition.function))
     });
-    Key::Builtin { name: builtin_name(text).to_owned(), runs }
+    Key::Builtin { name: builtin_name(text).to_owned(), owner: owner(text), runs }
 }
 
 fn function_source(definition: Definition<'_>) -> FunctionSource {
@@ -270,6 +285,17 @@ fn called_name(text: &str) -> Option<String> {
 /// `Class` of `Class_3`.
 fn module_class(module: &str) -> &str {
     module.rsplit_once('_').map_or(module, |(class, _)| class)
+}
+
+fn owner(text: &str) -> Owner {
+    if text.starts_with("<built-in function ") {
+        return Owner::Module;
+    }
+    match text.split_once(" of ").map(|(_, of)| of) {
+        Some(of) if of.starts_with("type object") => Owner::Class,
+        Some(of) if of.contains(" object at 0x") && !of.starts_with("PyCapsule") => Owner::Object,
+        _ => Owner::Unknown,
+    }
 }
 
 /// `view` of `<built-in method view of Tensor object at 0x7f…>`, `len` of `<built-in function len>`, `add` of

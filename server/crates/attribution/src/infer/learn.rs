@@ -111,7 +111,10 @@ impl Learned {
     ) -> u32 {
         let seen = self.seen(code, site, shared);
         cost(seen.fold(probability(prior), |prior, counts| {
-            blend(counts.of_key.get(&key).copied().unwrap_or(0), counts.events, prior)
+            let of_key = counts.of_key.get(&key).copied().unwrap_or(0);
+            let blended = blend(of_key, counts.events, prior);
+            // A site that leads to many callees leads to each of them: having been seen there makes none less likely.
+            if of_key > 0 { blended.max(prior) } else { blended }
         }))
     }
 

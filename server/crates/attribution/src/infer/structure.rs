@@ -59,6 +59,8 @@ pub(crate) struct Structure {
     pub(crate) python: Python,
     /// Operators that have the line of a call, with that call.
     run_by: Vec<(HostEventId, HostEventId)>,
+    /// Whether times are too coarse to tell what a call holds.
+    is_coarse: bool,
 }
 
 impl Structure {
@@ -73,7 +75,8 @@ impl Structure {
         let mut definitions = Definitions::new(profile, sources);
         let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
         let (keys, python) = (Keys::default(), Python::of(profile));
-        let mut structure = Self { codes, keys, python, run_by: Vec::new() };
+        let mut structure =
+            Self { codes, keys, python, run_by: Vec::new(), is_coarse: children.is_coarse };
         let host = &profile.host;
         let mut resumed = FxHashSet::default();
         for (parent, events) in children.of_frames() {
@@ -124,7 +127,7 @@ impl Structure {
             for (&event, &line) in events.iter().zip(&aligned.lines) {
                 if line > 0 {
                     inferred.line[event.index()] = lines.line(code.file, line);
-                } else if code.is_unnamed {
+                } else if code.is_unnamed || self.is_coarse {
                     let definition = code.module.functions()[code.flow.function].first_line;
                     inferred.line[event.index()] = lines.line(code.file, definition);
                     inferred.function.insert(event);
@@ -333,6 +336,8 @@ struct Children {
     run_of: Vec<u32>,
     /// Operators that are not among the children because a call beside them ran them, with that call.
     run_by: Vec<(HostEventId, HostEventId)>,
+    /// Whether times are too coarse to tell what a call holds.
+    is_coarse: bool,
     /// Events sorted by parent, then in order.
     events: Vec<HostEventId>,
     /// The parent of each run of `events`, with the end of the run.
@@ -384,7 +389,7 @@ impl Children {
             }
         }
         let events = pairs.into_iter().map(|(_, id)| id).collect();
-        Self { run_of: rank_of_parent, events, runs, run_by }
+        Self { run_of: rank_of_parent, events, runs, run_by, is_coarse: !by_id.0.is_empty() }
     }
 
     /// Adds the names of the calls that `event` makes by itself, if they tell where it was called; of what may wrap

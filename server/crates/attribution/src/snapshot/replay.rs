@@ -1,6 +1,6 @@
 //! What the allocator of one device did, replayed: every allocation with the events that began and ended it.
 
-use profile::{Bytes, Snapshot, SnapshotAction, SnapshotEvent, StackId};
+use profile::{Bytes, Snapshot, SnapshotAction, SnapshotBlock, SnapshotEvent, StackId};
 use rustc_hash::FxHashMap;
 
 /// The history of one device.
@@ -60,10 +60,10 @@ impl<'a> Replay<'a> {
     /// A block that is in use at the end and whose allocation is in no event is older than the first event; so is one
     /// that is released without having been allocated. As in PyTorch's memory_viz, memory is in use until its release
     /// is completed.
-    pub(super) fn new(snapshot: &'a Snapshot, ordinal: i32) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot, ordinal: i32, limit: &mut Limit) -> Self {
         let devices = snapshot.devices.iter().filter(|device| device.device == ordinal);
         let events: Vec<&SnapshotEvent> = devices.flat_map(|device| &device.events).collect();
-        let allocations = allocations(snapshot, ordinal, &events);
+        let allocations = allocations(snapshot, ordinal, &events, limit);
         let mut replay = Self {
             events,
             allocations,
@@ -76,7 +76,7 @@ impl<'a> Replay<'a> {
             requested_peak: 0,
         };
         replay.run_active();
-        replay.run_reserved(snapshot, ordinal);
+        replay.run_reserved(snapshot, ordinal, limit);
         replay
     }
 
@@ -129,42 +129,69 @@ impl<'a> Replay<'a> {
     }
 
     /// From the reserved bytes at the end, which the snapshot states, back to the start.
-    fn run_reserved(&mut self, snapshot: &Snapshot, ordinal: i32) {
+    fn run_reserved(&mut self, snapshot: &Snapshot, ordinal: i32, limit: &mut Limit) {
         let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
-        let end: Bytes = segments.map(|segment| segment.total_size).sum();
+        let end: Bytes = segments.map(|segment| limit.admit(segment.total_size)).sum();
+        let changes: Vec<Bytes> =
+            self.events.iter().map(|event| reserved_change(event, limit)).collect();
         let (mut sum, mut least) = (0, 0);
-        for event in &self.events {
-            sum += reserved_change(event);
+        for change in &changes {
+            sum += change;
             least = sum.min(least);
         }
         // A file that lacks segments must not make it negative.
         self.reserved_at_start = (end - sum).max(-least);
         let mut reserved = self.reserved_at_start;
-        self.reserved.reserve_exact(self.events.len());
-        for event in &self.events {
-            reserved += reserved_change(event);
+        self.reserved.reserve_exact(changes.len());
+        for change in changes {
+            reserved += change;
             self.reserved.push(reserved);
         }
     }
 }
 
+/// Bytes that a snapshot may speak of in all: no sum of them overflows, whatever a file claims.
+#[derive(Debug)]
+pub(super) struct Limit(Bytes);
+
+impl Limit {
+    pub(super) fn new() -> Self {
+        Self(1 << 60)
+    }
+
+    /// `bytes`, or nothing once too much was claimed.
+    fn admit(&mut self, bytes: Bytes) -> Bytes {
+        let bytes = if (0..=self.0).contains(&bytes) { bytes } else { 0 };
+        self.0 -= bytes;
+        bytes
+    }
+}
+
 /// What an event adds to the reserved bytes.
-fn reserved_change(event: &SnapshotEvent) -> Bytes {
+fn reserved_change(event: &SnapshotEvent, limit: &mut Limit) -> Bytes {
     match event.action {
-        SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => event.size,
-        SnapshotAction::SegmentFree | SnapshotAction::SegmentUnmap => -event.size,
+        SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => limit.admit(event.size),
+        SnapshotAction::SegmentFree | SnapshotAction::SegmentUnmap => -limit.admit(event.size),
         _ => 0,
     }
 }
 
-fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> Vec<Allocation> {
+fn allocations(
+    snapshot: &Snapshot,
+    ordinal: i32,
+    events: &[&SnapshotEvent],
+    limit: &mut Limit,
+) -> Vec<Allocation> {
     let mut allocations: Vec<Allocation> = Vec::new();
     let mut by_address: FxHashMap<u64, usize> = FxHashMap::default();
     for (at, event) in (0_u32..).zip(events) {
+        let allocates =
+            matches!(event.action, SnapshotAction::Alloc | SnapshotAction::FreeCompleted);
+        let bytes = if allocates { limit.admit(event.size) } else { 0 };
         let mut it = Allocation {
             address: event.address,
-            bytes: event.size,
-            requested: event.size,
+            bytes,
+            requested: bytes,
             stack: event.stack,
             from: Some(at),
             to: None,
@@ -198,11 +225,11 @@ fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> 
     let blocks = segments.flat_map(|segment| &segment.blocks);
     for block in blocks.filter(|block| block.is_allocated || block.is_pending_free) {
         match by_address.remove(&block.address) {
-            Some(known) => allocations[known].bytes = block.size,
+            Some(known) => allocations[known].bytes = limit.admit(block.size),
             None => allocations.push(Allocation {
                 address: block.address,
-                bytes: block.size,
-                requested: if block.requested_size > 0 { block.requested_size } else { block.size },
+                bytes: limit.admit(block.size),
+                requested: limit.admit(requested(block)),
                 stack: block.stack,
                 from: None,
                 to: None,
@@ -211,4 +238,8 @@ fn allocations(snapshot: &Snapshot, ordinal: i32, events: &[&SnapshotEvent]) -> 
         }
     }
     allocations
+}
+
+fn requested(block: &SnapshotBlock) -> Bytes {
+    if block.requested_size > 0 { block.requested_size } else { block.size }
 }

@@ -14,12 +14,16 @@ use super::space::Space;
 use super::steps::Steps;
 use crate::Sources;
 use crate::stacks::{LineId, Node, Stacks};
+use crate::timeline::samples;
 
 /// Failed requests that are told of one device: the last ones, since one usually ends the run.
 const MOST_OUT_OF_MEMORY: usize = 8;
 
 /// Lines that are told as holders of memory when a request failed.
 const MOST_HOLDERS: usize = 10;
+
+/// Annotated ranges that are told around a moment: nobody nests deeper.
+const MOST_OPEN: usize = 64;
 
 /// What the frames of a snapshot say: the line and the phase of every stack.
 pub(super) struct Frames<'a> {
@@ -141,7 +145,7 @@ impl Context<'_> {
         let mut open: Vec<profile::StrId> = Vec::new();
         let here = self.snapshot.annotations.iter();
         for it in here.filter(|it| it.device == self.ordinal && it.at >= 0 && it.at <= at) {
-            if it.is_start {
+            if it.is_start && open.len() < MOST_OPEN {
                 open.push(it.name);
             } else if let Some(place) = open.iter().rposition(|&name| name == it.name) {
                 open.remove(place);
@@ -231,7 +235,7 @@ impl Context<'_> {
         }
         if let Some(from) = it.from {
             if let (Some(begin), Some(end)) = (self.time(from), self.time(to)) {
-                books.lifetime += (end - begin).max(0);
+                books.lifetime = books.lifetime.saturating_add((end - begin).max(0));
                 books.timed_frees += 1;
             }
             if self.steps.of(Some(from)) == self.steps.of(Some(to)) {
@@ -346,34 +350,14 @@ fn has_times(replay: &Replay<'_>) -> bool {
     !replay.events.is_empty() && replay.events.iter().all(|event| event.at >= 0)
 }
 
-/// Parts of equal length: in time where all events have one, else in events.
+/// In time where all events have one, else in events.
 fn timeline(replay: &Replay<'_>) -> Vec<Sample> {
-    let n_events = replay.events.len();
-    if n_events == 0 {
-        let (active, reserved) = (replay.active_at_start, replay.reserved_at_start);
-        return vec![Sample { at: 0, active, reserved }];
-    }
     let has_times = has_times(replay);
-    let start = replay.events[0].at;
-    let at = |event: usize| {
-        if has_times { (replay.events[event].at - start).max(0) } else { event as i64 }
-    };
-    let span = at(n_events - 1).max(0) + 1;
-    let n_parts = (DeviceMemory::MOST_SAMPLES.min(n_events)) as i64;
-    let begin = |part: i64| (i128::from(span) * i128::from(part) / i128::from(n_parts)) as i64;
-    let mut event = 0;
-    let (mut active, mut reserved) = (replay.active_at_start, replay.reserved_at_start);
-    (0..n_parts)
-        .map(|part| {
-            // What is in use when a part begins counts for it too.
-            let mut sample = Sample { at: begin(part), active, reserved };
-            while event < n_events && at(event) < begin(part + 1) {
-                (active, reserved) = (replay.active[event], replay.reserved[event]);
-                sample.active = sample.active.max(active);
-                sample.reserved = sample.reserved.max(reserved);
-                event += 1;
-            }
-            sample
-        })
-        .collect()
+    let start = replay.events.first().map_or(0, |event| event.at);
+    samples(
+        replay.events.len(),
+        |event| if has_times { (replay.events[event].at - start).max(0) } else { event as i64 },
+        (replay.active_at_start, replay.reserved_at_start),
+        |event| (replay.active[event], replay.reserved[event]),
+    )
 }

@@ -60,21 +60,21 @@ impl Space {
         let mut result = Fragmentation { segments: self.0.len() as u64, ..Default::default() };
         for (&start, &len) in &self.0 {
             let end = start.saturating_add(len);
-            let (mut at, mut free, mut is_used) = (start, 0, false);
+            let (mut at, mut free, mut is_used) = (start, 0_i64, false);
             while blocks.next_if(|&(address, _)| address < start).is_some() {}
             while let Some((address, size)) = blocks.next_if(|&(address, _)| address < end) {
                 is_used = true;
                 let gap = signed(address.saturating_sub(at));
-                free += gap;
+                free = gap.saturating_add(free);
                 result.largest_free = result.largest_free.max(gap);
                 at = at.max(address.saturating_add(size));
             }
             let gap = signed(end.saturating_sub(at));
-            free += gap;
+            free = gap.saturating_add(free);
             result.largest_free = result.largest_free.max(gap);
-            result.free += free;
+            result.free = result.free.saturating_add(free);
             if is_used {
-                result.held += free;
+                result.held = result.held.saturating_add(free);
             }
         }
         result

@@ -3,6 +3,9 @@
 use ledger::Phase;
 use profile::{Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotEvent};
 
+/// Steps that are told apart: the last ones. What grows shows there, and every line is kept for every step.
+const MOST: usize = 256;
+
 /// The steps of one device, in order.
 #[derive(Debug, Default)]
 pub(super) struct Steps(pub(super) Vec<Step>);
@@ -43,7 +46,7 @@ impl Steps {
         let optimizer = annotations
             .iter()
             .filter(|it| !it.is_start && name(it).starts_with("Optimizer.step#"))
-            .map(|it| first_from(it.at + 1));
+            .map(|it| first_from(it.at.saturating_add(1)));
         let mut starts: Vec<u32> = optimizer.collect();
         if starts.is_empty() {
             starts = after_optimizer(events, phases);
@@ -62,7 +65,9 @@ impl Steps {
         let ends: Vec<usize> = steps.iter().skip(1).map(|step| step.first as usize).collect();
         let ends = ends.into_iter().chain([n_events]);
         let kept = steps.into_iter().zip(ends).filter(|(step, end)| (step.first as usize) < *end);
-        Self(kept.map(|(step, _)| step).collect())
+        let mut kept: Vec<Step> = kept.map(|(step, _)| step).collect();
+        kept.drain(..kept.len().saturating_sub(MOST));
+        Self(kept)
     }
 
     /// The place of the step that `event` is in; `None` before the first.

@@ -51,7 +51,7 @@ impl Made {
                 is_pending_free: false,
                 stack,
             };
-            at += size.cast_unsigned();
+            at = at.wrapping_add(size.cast_unsigned());
             block
         });
         let segment = SnapshotSegment {
@@ -206,4 +206,20 @@ fn a_state_without_history_is_the_peak() {
     assert!(!memory.is_history_cut, "there was no history to cut");
     assert_eq!(memory.timeline.len(), 1);
     assert_eq!(memory.lines[&line(3)].peak, 512);
+}
+
+#[test]
+fn impossible_sizes_neither_overflow_nor_unbalance() {
+    let mut made = Made::default();
+    let big = made.stack(&[("train.py", 3, "load")]);
+    let events: Vec<_> = (0..100)
+        .flat_map(|at| [(Alloc, at, i64::MAX / 2, big), (SegmentAlloc, at, i64::MAX, big)])
+        .chain([(OutOfMemory, u64::MAX, i64::MAX, big), (FreeCompleted, 7, i64::MAX, big)])
+        .collect();
+    made.events(&events);
+    for device in 0..1000 {
+        made.segment(u64::MAX - 5, i64::MAX, &[(i64::MAX, i64::MAX, true, big)]);
+        made.0.segments.last_mut().unwrap().device = device;
+    }
+    assert!(made.memory().peak >= 0);
 }
