@@ -141,7 +141,7 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       }
       case 'function': {
         const isInFirst = node.parent === this.files[0];
-        const item = new vscode.TreeItem(node.name, collapsible(isInFirst));
+        const item = new vscode.TreeItem(node.name === '' ? vscode.l10n.t('(function not known)') : node.name, collapsible(isInFirst));
         item.description = this.costText(node);
         item.iconPath = new vscode.ThemeIcon('symbol-method');
         item.id = `${node.parent.file}\n${node.name}`;
@@ -204,7 +204,8 @@ function lineItem(line: HotLine): vscode.TreeItem {
   const number = line.line ?? line.recordedLine;
   const code = (line.source ?? '').trim();
   const item = new vscode.TreeItem(`${evidenceMark(line.evidence, line.stale)}${line.text}`);
-  item.description = `${number}: ${code}`;
+  // Of a file that is not here only the number is known.
+  item.description = code === '' ? vscode.l10n.t('line {0}', number) : `${number}: ${code}`;
   item.iconPath = new vscode.ThemeIcon('flame', new vscode.ThemeColor(`perfline.heatBar${levelOf(line.heat)}`));
   item.id = `${line.file}\n${line.function}\n${line.recordedLine}`;
   const tooltip = new vscode.MarkdownString();

@@ -75,25 +75,26 @@ export class Bench {
     Object.assign(this, { folder, port, server, browser });
   }
 
-  /** A window on a folder, with a file open. */
-  async open(folder, file, { viewport = { width: 1280, height: 800 } } = {}) {
-    const context = await this.browser.newContext({ viewport });
+  /** A window on a folder or a `.code-workspace`, with a file open: relative to the folder, or absolute. */
+  async open(folder, file) {
+    const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 } });
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await context.newPage();
-    const payload = file === undefined ? [] : [['openFile', `vscode-remote://127.0.0.1:${this.port}${path.join(folder, file)}`]];
-    const query = new URLSearchParams({ folder, payload: JSON.stringify(payload) });
-    const opened = performance.now();
+    const payload =
+      file === undefined ? [] : [['openFile', `vscode-remote://127.0.0.1:${this.port}${path.resolve(folder, file)}`]];
+    const kind = folder.endsWith('.code-workspace') ? 'workspace' : 'folder';
+    const query = new URLSearchParams({ [kind]: folder, payload: JSON.stringify(payload) });
     await page.goto(`http://127.0.0.1:${this.port}/?${query}`);
     await page.waitForSelector('.monaco-workbench', { timeout: PATIENCE_MS });
     if (file !== undefined) {
       await page.waitForSelector('.monaco-editor .view-line', { timeout: PATIENCE_MS });
     }
-    return new Window(page, context, opened);
+    return new Window(page, context);
   }
 
   /** A window that VS Code opened itself. */
   adopt(page, context) {
-    return new Window(page, context, performance.now());
+    return new Window(page, context);
   }
 
   /** For `afterEach`: what each window shows after a test that failed. */
@@ -113,8 +114,8 @@ export class Bench {
 
 /** One window of VS Code. */
 export class Window {
-  constructor(page, context, opened) {
-    Object.assign(this, { page, context, opened });
+  constructor(page, context) {
+    Object.assign(this, { page, context });
   }
 
   async close() {

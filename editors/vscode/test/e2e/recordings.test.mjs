@@ -6,7 +6,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 
 import { Bench, temporaryFolder, until } from './bench.mjs';
-import { RECORDING, slowModel } from './workspaces.mjs';
+import { RECORDING, slowModel, writeSlowRecording } from './workspaces.mjs';
 
 let bench;
 let window;
@@ -87,4 +87,29 @@ test('a new recording in the workspace is shown by itself', async () => {
   copyFileSync(RECORDING, path.join(folder, 'newest.json.gz'));
   await window.command('Perfline: Load Newest Recording in the Workspace');
   await window.status(/newest\.json\.gz/);
+});
+
+test('a load that takes long shows how it gets on, and can be stopped', async () => {
+  await window.command('Perfline: Unload Recording');
+  await window.status(/no recording/);
+  writeSlowRecording(path.join(elsewhere, 'slow.json.gz'));
+  await window.command('Perfline: Load Recording…');
+  await window.chooseFile(folder, path.join(elsewhere, 'slow.json.gz'));
+  const progress = await window.notification('loading recording');
+  await window.screenshot('progress');
+  await progress.getByRole('button', { name: 'Cancel' }).click();
+  await progress.waitFor({ state: 'detached' });
+  await window.status(/no recording/);
+  assert.equal(await window.page.locator('.notification-list-item').count(), 0, 'nobody is told what they did');
+});
+
+test('several folders: a recording is about the folder that holds it', async () => {
+  const workspace = path.join(temporaryFolder(), 'both.code-workspace');
+  const [first, second] = [slowModel({ recording: false }), slowModel()];
+  writeFileSync(workspace, JSON.stringify({ folders: [{ path: first, name: 'first' }, { path: second, name: 'second' }] }));
+  const both = await bench.open(workspace, path.join(second, 'slow_model.py'));
+  await both.status(/slow_model\.json\.gz/);
+  await both.goTo(46);
+  await both.line('x.max().item() > 100', /wait ×6/);
+  await both.close();
 });

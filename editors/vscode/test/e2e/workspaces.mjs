@@ -1,6 +1,7 @@
 // Workspaces for the tests: copies of the fixtures.
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { REPOSITORY, temporaryFolder } from './bench.mjs';
 
@@ -8,10 +9,19 @@ export const RECORDING = path.join(REPOSITORY, 'fixtures/simulated_cuda/torch2.1
 
 /** A folder with the program, and a recording of it unless told otherwise. */
 export function slowModel({ recording = true } = {}) {
-  const folder = temporaryFolder();
+  const folder = path.join(temporaryFolder(), 'slow-model');
+  mkdirSync(folder);
   copyFileSync(path.join(REPOSITORY, 'fixtures/workloads/slow_model.py'), path.join(folder, 'slow_model.py'));
   if (recording) {
     copyFileSync(RECORDING, path.join(folder, 'slow_model.json.gz'));
   }
   return folder;
+}
+
+/** Writes the same recording with 4 GiB of blanks in it, which take seconds to read and nearly no room on disk. */
+export function writeSlowRecording(file) {
+  const text = gunzipSync(readFileSync(RECORDING)).toString();
+  const start = text.indexOf('[', text.indexOf('"traceEvents"')) + 1;
+  const blanks = gzipSync(Buffer.alloc(2 ** 26, ' '), { level: 9 });
+  writeFileSync(file, Buffer.concat([gzipSync(text.slice(0, start)), ...Array(64).fill(blanks), gzipSync(text.slice(start))]));
 }
