@@ -1,5 +1,7 @@
 //! What can be done about a finding.
 
+use std::ops::RangeInclusive;
+
 use insights::Finding;
 
 use crate::diagnostics::{Diagnostic, diagnostic_of};
@@ -33,14 +35,20 @@ pub struct Edit {
     pub text: String,
 }
 
-/// What can be done about the findings on the bytes `start..=end`: fixes first.
+/// What can be done about the findings of statements on `lines`: fixes first.
 #[must_use]
-pub fn actions(source: &Source<'_>, findings: &[Finding], start: usize, end: usize) -> Vec<Action> {
+pub fn actions(
+    source: &Source<'_>,
+    findings: &[Finding],
+    lines: &RangeInclusive<u32>,
+) -> Vec<Action> {
     let placed = source.placed();
     let of_file = findings.iter().filter(|finding| finding.place.file == source.key);
     let here = of_file.filter_map(|finding| {
         let diagnostic = diagnostic_of(source, &placed, finding)?;
-        (diagnostic.start <= end && start <= diagnostic.end).then_some((finding, diagnostic))
+        let statement = source.module.statement_lines(diagnostic.line);
+        let is_here = statement.start() <= lines.end() && lines.start() <= statement.end();
+        is_here.then_some((finding, diagnostic))
     });
     let mut actions: Vec<Action> = here
         .flat_map(|(finding, diagnostic)| {
@@ -132,8 +140,7 @@ mod tests {
         let fixture = Fixture::new(text, "step 1 10ms\n3 fn=f wait=4.8ms waits=10\n");
         let source = fixture.source();
         let findings = View::default().findings(source.ledger);
-        let range = source.index.line_range(line).unwrap();
-        let actions = actions(&source, &findings, range.start, range.end);
+        let actions = actions(&source, &findings, &(line..=line));
         let shown = actions.iter().map(|action| {
             let mut text = text.to_owned();
             for edit in action.edits.iter().rev() {

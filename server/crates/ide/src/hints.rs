@@ -23,8 +23,6 @@ pub struct Hint {
     pub offset: usize,
     /// At most 43 characters.
     pub label: String,
-    /// More, as Markdown.
-    pub tooltip: String,
 }
 
 /// The hints of `lines`, in line order, one for each line at most.
@@ -35,10 +33,21 @@ pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Ve
     let hints = placed.iter().filter(|it| lines.contains(&it.line)).filter_map(|placed| {
         let label = label(&scale, &view.format, placed)?;
         let offset = source.index.line_range(placed.line)?.end;
-        let tooltip = hover::summary(source, &scale, placed);
-        Some(Hint { line: placed.line, offset, label, tooltip })
+        Some(Hint { line: placed.line, offset, label })
     });
     hints.collect()
+}
+
+/// More about the hints of some lines, as Markdown; `None` for lines without numbers.
+#[must_use]
+pub fn tooltips(source: &Source<'_>, view: &View, lines: &[u32]) -> Vec<Option<String>> {
+    let scale = Scale::new(source.ledger, view);
+    let placed = source.placed();
+    let tooltip = |line: &u32| {
+        let row = placed.binary_search_by_key(line, |it| it.line).ok()?;
+        Some(hover::summary(source, &scale, &placed[row]))
+    };
+    lines.iter().map(tooltip).collect()
 }
 
 fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<String> {

@@ -39,13 +39,13 @@ pub use details::{
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics};
 pub use format::{Format, PLACEHOLDERS};
 pub use heat::{Heat, HeatLine, Scope, heat};
-pub use hints::{Hint, hints};
+pub use hints::{Hint, hints, tooltips};
 pub use hot::{CurrentLine, HotLine, hot_lines};
 pub use hover::{Hover, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
 pub use memory::memory_message;
-pub use place::{Source, fits};
+pub use place::{LazyModule, Source, fits, read_later};
 pub use scale::Unit;
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, Metric, Period, UnknownName, View};

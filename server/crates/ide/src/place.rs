@@ -2,9 +2,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
 use pysource::{Function, FunctionKind, LineIndex, LineMap, Module};
+
+/// What a text says, read when it is looked at for the first time: most of what is shown while somebody types needs
+/// no syntax tree.
+pub type LazyModule = LazyLock<Module, Box<dyn FnOnce() -> Module + Send>>;
+
+/// What `text` says, not read yet.
+#[must_use]
+pub fn read_later(text: Arc<str>) -> LazyModule {
+    LazyLock::new(Box::new(move || Module::parse(&text)))
+}
 
 /// A file as it is now, and what was recorded of it.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +29,7 @@ pub struct Source<'a> {
     /// Index of `text`.
     pub index: &'a LineIndex,
     /// What `text` says.
-    pub module: &'a Module,
+    pub module: &'a LazyModule,
     /// From the text that ran to `text`; `None` where the text that ran is not known, so that numbers can only stand
     /// on the definition of their function.
     pub map: Option<&'a LineMap>,

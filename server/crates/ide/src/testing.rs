@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ledger::{Evidence, KernelKey, Ledger, LineBooks, LineKey, PerStep, SourceFile, ThreadKey};
-use pysource::{LineIndex, LineMap, Module};
+use pysource::{LineIndex, LineMap};
 
-use crate::Source;
+use crate::{LazyModule, Source, read_later};
 
 /// The file that all tests are about.
 pub(crate) const FILE: &str = "train.py";
@@ -45,7 +45,7 @@ pub(crate) struct Fixture {
     pub(crate) ledger: Ledger,
     pub(crate) text: String,
     pub(crate) index: LineIndex,
-    pub(crate) module: Module,
+    pub(crate) module: LazyModule,
     pub(crate) map: Option<LineMap>,
 }
 
@@ -55,7 +55,7 @@ impl Fixture {
             ledger: ledger(books),
             text: text.to_owned(),
             index: LineIndex::new(text),
-            module: Module::parse(text),
+            module: read_later(text.into()),
             map: Some(LineMap::identity(text)),
         }
     }
@@ -80,7 +80,7 @@ impl Fixture {
         }
         self.text.replace_range(range, new);
         self.index = LineIndex::new(&self.text);
-        self.module = Module::parse(&self.text);
+        self.module = read_later(self.text.as_str().into());
     }
 }
 

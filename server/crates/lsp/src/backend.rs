@@ -62,6 +62,10 @@ impl LanguageServer for Backend {
         api::inlay_hint::handle(&self.session, &params).await
     }
 
+    async fn inlay_hint_resolve(&self, hint: InlayHint) -> Result<InlayHint> {
+        api::inlay_hint::resolve(&self.session, hint).await
+    }
+
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
         api::code_lens::handle(&self.session, &params).await
     }

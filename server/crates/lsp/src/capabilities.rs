@@ -3,10 +3,10 @@
 use pysource::Encoding;
 use tower_lsp::lsp_types::{
     ClientCapabilities, CodeActionKind, CodeActionOptions, CodeActionProviderCapability,
-    CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, MarkupKind, OneOf,
-    PositionEncodingKind, SaveOptions, ServerCapabilities, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
-    WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
+    CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, InlayHintOptions,
+    InlayHintServerCapabilities, MarkupKind, OneOf, PositionEncodingKind, SaveOptions,
+    ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, WorkspaceFoldersServerCapabilities, WorkspaceServerCapabilities,
 };
 
 use crate::ext;
@@ -23,6 +23,8 @@ pub(crate) struct Abilities {
     pub(crate) refresh_lenses: bool,
     pub(crate) related_information: bool,
     pub(crate) markdown_hover: bool,
+    /// Asks for the tooltip of a hint when it is looked at.
+    pub(crate) resolve_tooltips: bool,
     /// Takes code actions, and not only commands.
     pub(crate) code_actions: bool,
     /// Takes edits with the version of the document that they are for.
@@ -63,6 +65,9 @@ impl Abilities {
                 text.and_then(|it| it.publish_diagnostics.as_ref())
                     .and_then(|it| it.related_information),
             ),
+            resolve_tooltips: text
+                .and_then(|it| it.inlay_hint.as_ref()?.resolve_support.as_ref())
+                .is_some_and(|it| it.properties.iter().any(|name| name == "tooltip")),
             code_actions: text
                 .and_then(|it| it.code_action.as_ref())
                 .is_some_and(|it| it.code_action_literal_support.is_some()),
@@ -112,7 +117,12 @@ pub(crate) fn server(abilities: &Abilities) -> ServerCapabilities {
             })),
             ..TextDocumentSyncOptions::default()
         })),
-        inlay_hint_provider: Some(OneOf::Left(true)),
+        inlay_hint_provider: Some(OneOf::Right(InlayHintServerCapabilities::Options(
+            InlayHintOptions {
+                resolve_provider: Some(abilities.resolve_tooltips),
+                ..InlayHintOptions::default()
+            },
+        ))),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
         code_action_provider: abilities.code_actions.then(|| {
             CodeActionProviderCapability::Options(CodeActionOptions {

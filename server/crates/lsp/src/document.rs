@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use pysource::{Encoding, LineIndex, LineMap, Module};
+use ide::LazyModule;
+use pysource::{Encoding, LineIndex, LineMap};
 use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
 
 use crate::{from_proto, paths};
@@ -12,9 +13,9 @@ pub(crate) struct Document {
     /// As the client spells it.
     pub(crate) uri: Url,
     pub(crate) version: i32,
-    pub(crate) text: String,
+    pub(crate) text: Arc<str>,
     pub(crate) index: LineIndex,
-    module: OnceLock<Module>,
+    pub(crate) module: LazyModule,
     /// The path on disk, in its one spelling; the same for all versions.
     path: Arc<OnceLock<Option<String>>>,
     carried: Mutex<Option<Carried>>,
@@ -32,12 +33,13 @@ struct Carried {
 impl Document {
     pub(crate) fn new(uri: Url, version: i32, text: String) -> Self {
         let index = LineIndex::new(&text);
+        let text: Arc<str> = text.into();
         Self {
             uri,
             version,
+            module: ide::read_later(Arc::clone(&text)),
             text,
             index,
-            module: OnceLock::new(),
             path: Arc::default(),
             carried: Mutex::new(None),
         }
@@ -50,7 +52,7 @@ impl Document {
         changes: Vec<TextDocumentContentChangeEvent>,
         encoding: Encoding,
     ) -> Self {
-        let mut text = self.text.clone();
+        let mut text = self.text.to_string();
         let mut index = self.index.clone();
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for change in changes {
@@ -64,20 +66,16 @@ impl Document {
             text.replace_range(range, &change.text);
             index = LineIndex::new(&text);
         }
+        let text: Arc<str> = text.into();
         Self {
             uri: self.uri.clone(),
             version,
+            module: ide::read_later(Arc::clone(&text)),
             text,
             index,
-            module: OnceLock::new(),
             path: Arc::clone(&self.path),
             carried: Mutex::new(carried),
         }
-    }
-
-    /// What the text says. Parses it the first time.
-    pub(crate) fn module(&self) -> &Module {
-        self.module.get_or_init(|| Module::parse(&self.text))
     }
 
     /// The path on disk in its one spelling; `None` for what is not on disk. Touches the disk the first time.
@@ -130,9 +128,10 @@ mod tests {
                 change(None, "whole"),
             ];
             let document = document("a\né𝄞b\n");
-            assert_eq!(document.changed(2, changes[..1].to_vec(), encoding).text, "a\né𝄞X\n");
-            assert_eq!(document.changed(2, changes[..2].to_vec(), encoding).text, "é𝄞X\n");
-            assert_eq!(document.changed(2, changes.clone(), encoding).text, "whole");
+            let text = |n: usize| document.changed(2, changes[..n].to_vec(), encoding).text;
+            assert_eq!(&*text(1), "a\né𝄞X\n");
+            assert_eq!(&*text(2), "é𝄞X\n");
+            assert_eq!(&*text(3), "whole");
         }
     }
 
@@ -141,9 +140,9 @@ mod tests {
         let document = document("ab\n");
         let text =
             |range| document.changed(2, vec![change(Some(range), "X")], Encoding::Utf16).text;
-        assert_eq!(text([0, 1, 9, 9]), "aX");
-        assert_eq!(text([9, 0, 9, 0]), "ab\nX");
-        assert_eq!(text([0, 2, 0, 1]), "abX\n", "an end before the start");
+        assert_eq!(&*text([0, 1, 9, 9]), "aX");
+        assert_eq!(&*text([9, 0, 9, 0]), "ab\nX");
+        assert_eq!(&*text([0, 2, 0, 1]), "abX\n", "an end before the start");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct Config {
     /// How often recordings are looked for where the client does not watch files. A search that takes long is repeated
     /// less often: twenty times its own time passes in between.
     pub poll: Duration,
+    /// The same where the client watches files: it does not see all of them.
+    pub poll_watched: Duration,
     /// How long a recording must not have changed before it is read: it may still be being written.
     pub settle: Duration,
     /// How long changes are gathered before diagnostics and refresh requests follow them.
@@ -53,11 +55,12 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Recordings on disk, looked for every 2 s and read 1 s after their last change.
+    /// Recordings on disk, looked for every 2 s (10 s where the client watches, too) and read 1 s after their last change.
     fn default() -> Self {
         Self {
             recordings: Arc::new(Disk),
             poll: Duration::from_secs(2),
+            poll_watched: Duration::from_secs(10),
             settle: Duration::from_secs(1),
             gather: Duration::from_millis(100),
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ide::Source;
+use ide::{LazyModule, Source};
 use ledger::{Ledger, SourceFit};
 use loader::Run;
 use pysource::{LineIndex, LineMap, Module};
@@ -75,7 +75,7 @@ struct Closed {
     version: (u64, SystemTime),
     text: Arc<str>,
     index: LineIndex,
-    module: Module,
+    module: LazyModule,
     map: Option<LineMap>,
 }
 
@@ -185,7 +185,7 @@ impl Loaded {
             key,
             text: &document.text,
             index: &document.index,
-            module: document.module(),
+            module: &document.module,
             map: map.as_deref(),
         }))
     }
@@ -219,7 +219,7 @@ impl Loaded {
         }
         let text = read(path)?;
         let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
-        let (index, module) = (LineIndex::new(&text), Module::parse(&text));
+        let (index, module) = (LineIndex::new(&text), ide::read_later(Arc::clone(&text)));
         let closed = Arc::new(Closed { version, text, index, module, map });
         self.closed
             .lock()

@@ -9,12 +9,12 @@ use loader::{Error, Options, Watch};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
-use crate::Recordings;
 use crate::loaded::{Loaded, Signature};
 use crate::paths;
 use crate::progress::Reporter;
 use crate::session::{Failed, Loading, Mode, Session, State};
 use crate::settings::Settings;
+use crate::{Config, Recordings};
 
 /// A search for recordings takes this part of the time at most.
 const SEARCH_SHARE: u32 = 20;
@@ -48,7 +48,7 @@ pub(crate) async fn watch(session: Arc<Session>) {
         let mode = session.state().mode.clone();
         let target = find(&session, mode).await;
         let took = began.elapsed();
-        let mut wait = polls(&session).then(|| session.config.poll.max(took * SEARCH_SHARE));
+        let mut wait = poll(&session).map(|pause| pause.max(took * SEARCH_SHARE));
         match target.filter(|target| is_news(&session.state(), target)) {
             None => unsettled = None,
             Some(target) => {
@@ -74,13 +74,15 @@ pub(crate) async fn watch(session: Arc<Session>) {
     }
 }
 
-/// Whether files must be looked at again and again: because the client does not watch them, or not those.
-fn polls(session: &Session) -> bool {
+/// How long to wait until files are looked at again, unless the client tells of a change before.
+fn poll(session: &Session) -> Option<Duration> {
+    let Config { poll, poll_watched, .. } = session.config;
     let mode = session.state().mode.clone();
     match mode {
-        Mode::Newest => !session.abilities().register_watchers,
-        Mode::Named(_) => true,
-        Mode::Off => false,
+        // Clients do not watch what they exclude or ignore, and recordings are often among that.
+        Mode::Newest if session.abilities().register_watchers => Some(poll_watched),
+        Mode::Newest | Mode::Named(_) => Some(poll),
+        Mode::Off => None,
     }
 }
 

@@ -32,20 +32,27 @@ pub(crate) fn line_start(line: u32) -> Range {
     Range { start: position, end: position }
 }
 
-pub(crate) fn inlay_hint(index: &LineIndex, hint: Hint, encoding: Encoding) -> InlayHint {
+pub(crate) fn inlay_hint(
+    index: &LineIndex,
+    hint: Hint,
+    tooltip: Option<String>,
+    encoding: Encoding,
+) -> InlayHint {
     InlayHint {
         position: position(index, hint.offset, encoding),
         label: InlayHintLabel::String(hint.label),
         kind: None,
         text_edits: None,
-        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
-            kind: MarkupKind::Markdown,
-            value: hint.tooltip,
-        })),
+        tooltip: tooltip.map(self::tooltip),
         padding_left: Some(true),
         padding_right: None,
         data: None,
     }
+}
+
+/// A tooltip in Markdown.
+pub(crate) fn tooltip(value: String) -> InlayHintTooltip {
+    InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
 /// A lens; its command lists the hot lines of what it stands above.

@@ -55,6 +55,29 @@ async fn hints_of_a_part_of_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tooltips_wait_until_somebody_looks() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::new(fake.clone());
+    let mut capabilities = all_capabilities();
+    capabilities["textDocument"]["inlayHint"] =
+        json!({"resolveSupport": {"properties": ["tooltip"]}});
+    client.initialize(fake.folder(), capabilities).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, TRAIN).await;
+    let params = support::hint_params(&uri);
+    let hints = client.request("textDocument/inlayHint", params).await.unwrap();
+    assert_eq!(hints[1].get("tooltip"), None);
+    let hint = client.request("inlayHint/resolve", hints[1].clone()).await.unwrap();
+    let tooltip = hint["tooltip"]["value"].as_str().unwrap();
+    assert!(tooltip.starts_with("**train.py:3** · `step`"), "{tooltip}");
+    assert_eq!((&hint["label"], &hint["position"]), (&hints[1]["label"], &hints[1]["position"]));
+    client.change(&uri, 2, [0, 0, 0, 0], "# New.\n").await;
+    let hint = client.request("inlayHint/resolve", hints[1].clone()).await.unwrap();
+    assert_eq!(hint.get("tooltip"), None, "its line may be another one now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn diagnostics_are_published_and_follow_the_text() {
     let fake = Fake::new();
     let uri = fake.uri("train.py");

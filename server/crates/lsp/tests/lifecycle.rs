@@ -17,7 +17,7 @@ async fn only_what_works_is_announced() {
     let expected = json!({
         "positionEncoding": "utf-16",
         "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
-        "inlayHintProvider": true,
+        "inlayHintProvider": {"resolveProvider": false},
         "codeLensProvider": {"resolveProvider": false},
         "hoverProvider": true,
         "executeCommandProvider": {"commands": [

@@ -4,6 +4,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use loader::{Error, Progress, Stage};
 use serde_json::json;
@@ -107,11 +108,17 @@ async fn the_user_stops_a_load() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_that_changes_is_loaded_again() {
-    for capabilities in [json!({}), all_capabilities()] {
+    let cases = [
+        (json!({}), false, Duration::from_secs(3600)),
+        (all_capabilities(), true, Duration::from_secs(3600)),
+        // A client does not see what it excludes or ignores.
+        (all_capabilities(), false, Duration::from_millis(20)),
+    ];
+    for (capabilities, tells, poll) in cases {
         let fake = Fake::new();
         let uri = fake.uri("train.py");
-        let is_watching = capabilities["workspace"].is_object();
-        let mut client = Client::start(fake.clone(), fake.folder(), capabilities).await;
+        let mut client = Client::polled(fake.clone(), poll);
+        client.initialize(fake.folder(), capabilities).await;
         client.diagnostics(&uri).await;
         client.open(&uri, TRAIN).await;
 
@@ -119,7 +126,7 @@ async fn a_recording_that_changes_is_loaded_again() {
         run.merged.lines.retain(|key, _| key.line != 3);
         fake.on_load(move |_, _, _| Ok(run.clone()));
         std::fs::write(fake.path("trace.json"), "22").unwrap();
-        if is_watching {
+        if tells {
             let change = json!({"uri": fake.uri("trace.json"), "type": 2});
             client.notify("workspace/didChangeWatchedFiles", json!({"changes": [change]})).await;
         }

@@ -11,6 +11,8 @@ pub(crate) async fn handle(
     params: CodeActionParams,
 ) -> Result<Option<CodeActionResponse>> {
     let Some(document) = session.document(&params.text_document.uri) else { return Ok(None) };
+    // Anywhere on the line: who looks for help need not have found the statement.
+    let lines = from_proto::line(params.range.start)..=from_proto::line(params.range.end);
     let only = params.context.only;
     // `quickfix` is asked for by its name, or by "" for all kinds.
     let is_asked = |kind: &CodeActionKind| matches!(kind.as_str(), "" | "quickfix");
@@ -22,11 +24,9 @@ pub(crate) async fn handle(
         if !told || token.is_cancelled() {
             return None;
         }
-        let encoding = snapshot.encoding();
         snapshot.with_document(&document, |source| {
-            let range = from_proto::range(source.index, source.text, params.range, encoding);
             let findings = snapshot.view.findings(source.ledger);
-            let actions = ide::actions(source, &findings, range.start, range.end);
+            let actions = ide::actions(source, &findings, &lines);
             let uri_of = |key: &str| (key == source.key).then(|| document.uri.clone());
             let convert = |action| to_proto::code_action(&document, action, snapshot, uri_of);
             actions.into_iter().map(convert).collect()

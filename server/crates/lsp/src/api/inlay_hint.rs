@@ -1,7 +1,8 @@
-//! `textDocument/inlayHint`.
+//! `textDocument/inlayHint` and `inlayHint/resolve`.
 
+use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
-use tower_lsp::lsp_types::{InlayHint, InlayHintParams};
+use tower_lsp::lsp_types::{InlayHint, InlayHintParams, Url};
 
 use crate::session::Session;
 use crate::{from_proto, to_proto};
@@ -18,9 +19,39 @@ pub(crate) async fn handle(
         }
         snapshot.with_document(&document, |source| {
             let hints = ide::hints(source, &snapshot.view, lines);
-            let convert = |hint| to_proto::inlay_hint(source.index, hint, snapshot.encoding());
-            hints.into_iter().map(convert).collect()
+            // Of all tooltips hardly one is ever looked at.
+            let tooltips = if snapshot.abilities.resolve_tooltips {
+                let data =
+                    |line| json!({"uri": document.uri, "version": document.version, "line": line});
+                hints.iter().map(|hint| (None, Some(data(hint.line)))).collect()
+            } else {
+                let lines: Vec<u32> = hints.iter().map(|hint| hint.line).collect();
+                let tooltips = ide::tooltips(source, &snapshot.view, &lines).into_iter();
+                tooltips.map(|tooltip| (tooltip, None)).collect::<Vec<_>>()
+            };
+            let convert = |(hint, (tooltip, data))| InlayHint {
+                data,
+                ..to_proto::inlay_hint(source.index, hint, tooltip, snapshot.encoding())
+            };
+            hints.into_iter().zip(tooltips).map(convert).collect()
         })
     });
     work.await
+}
+
+/// The hint with its tooltip, if the document is still the one that it was for.
+pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<InlayHint> {
+    let data = hint.data.clone().unwrap_or_default();
+    let uri = data["uri"].as_str().and_then(|uri| Url::parse(uri).ok());
+    let document = uri.and_then(|uri| session.document(&uri));
+    let document = document.filter(|it| data["version"] == json!(it.version));
+    let line = data.get("line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    let (Some(document), Some(line)) = (document, line) else { return Ok(hint) };
+    let work = session.background(move |snapshot, _| {
+        let tooltips =
+            |source: &ide::Source<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
+        snapshot.with_document(&document, tooltips).flatten().flatten()
+    });
+    hint.tooltip = work.await?.map(to_proto::tooltip);
+    Ok(hint)
 }

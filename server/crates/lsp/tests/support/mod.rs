@@ -44,13 +44,19 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that said nothing yet.
+    /// A client that said nothing yet. If it watches files, the server relies on that.
     pub fn new(recordings: Arc<dyn Recordings>) -> Self {
+        Self::polled(recordings, Duration::from_secs(3600))
+    }
+
+    /// A client for which the server looks for recordings after each `poll_watched`, even if it watches files.
+    pub fn polled(recordings: Arc<dyn Recordings>, poll_watched: Duration) -> Self {
         let (writer, input) = tokio::io::duplex(1 << 20);
         let (output, reader) = tokio::io::duplex(1 << 20);
         let config = Config {
             recordings,
             poll: Duration::from_millis(20),
+            poll_watched,
             settle: Duration::from_millis(30),
             gather: Duration::from_millis(5),
         };

@@ -1,6 +1,6 @@
 //! Where lines are now, in files that are open and in others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ide::Source;
@@ -55,12 +55,14 @@ impl<'a> Places<'a> {
     pub(super) fn of(&self, lines: impl IntoIterator<Item = LineKey>) -> Vec<Value> {
         let lines: Vec<LineKey> = lines.into_iter().collect();
         // Each file is looked at once, however many of its lines are asked for.
-        let mut files: HashMap<&str, HashMap<u32, Value>> = HashMap::new();
+        let mut wanted: HashMap<&str, HashSet<u32>> = HashMap::new();
         for line in &lines {
-            files.entry(&line.file).or_insert_with(|| {
-                self.with_source(&line.file, |source| self.lines_of(source)).unwrap_or_default()
-            });
+            wanted.entry(&line.file).or_default().insert(line.line);
         }
+        let now = |(file, lines): (_, HashSet<u32>)| {
+            (file, self.with_source(file, |it| self.lines_of(it, &lines)).unwrap_or_default())
+        };
+        let files: HashMap<&str, HashMap<u32, Value>> = wanted.into_iter().map(now).collect();
         let place = |line: &LineKey| {
             let mut place =
                 json!({"file": line.file, "uri": self.uri(&line.file), "recordedLine": line.line});
@@ -80,9 +82,10 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The lines of a file by their recorded line.
-    fn lines_of(&self, source: &Source<'_>) -> HashMap<u32, Value> {
-        let lines = source.lines().into_iter().filter_map(|it| {
+    /// Where the recorded lines `wanted` of a file are.
+    fn lines_of(&self, source: &Source<'_>, wanted: &HashSet<u32>) -> HashMap<u32, Value> {
+        let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
+        let lines = lines.filter_map(|it| {
             let text = source.text.get(source.index.line_range(it.line)?)?.trim();
             let range = self.range(source, it.line);
             Some((
