@@ -9,6 +9,7 @@
 
 mod affinity;
 mod align;
+mod coarse;
 mod definitions;
 mod facts;
 mod keys;

@@ -61,12 +61,8 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
         books.function = function(lines, parts.sources, line);
         ledger.lines.insert(line_key(lines, line), books);
     }
-    ledger.memory = crate::trace_memory::reports(
-        &parts.memory.devices,
-        &ledger.lines,
-        parts.steps,
-        parts.rank,
-    );
+    ledger.memory =
+        crate::trace_memory::reports(&parts.memory.devices, &ledger.lines, parts.steps, parts.rank);
     ledger
 }
 

@@ -9,8 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Inferred;
 use super::align::Aligned;
+use super::coarse::Coarse;
 use super::definitions::{Definition, Definitions, Start};
-use super::keys::{KeyId, Keys, is_operator_of};
+use super::keys::{KeyId, Keys};
 use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{FileId, LineId, Lines};
@@ -253,83 +254,6 @@ fn codes<'a>(
     (found.into_iter().flatten().collect(), of_name)
 }
 
-/// Parents by `Python parent id`, in recordings with times in microseconds (up to torch 2.2): there a call may last no
-/// time at all, and then does not hold what it called.
-struct ParentIds(FxHashMap<i64, HostEventId>);
-
-impl ParentIds {
-    fn new(profile: &Profile) -> Self {
-        let host = &profile.host;
-        let is_coarse = host.start.iter().chain(&host.duration).all(|time| time % 1_000 == 0);
-        let calls = host.ids().filter(|id| is_coarse && host.kind[id.index()] == HostKind::Python);
-        Self(calls.map(|id| (host.python.id[host.detail[id.index()] as usize], id)).collect())
-    }
-
-    /// Puts siblings into the order in which they began: by `Python id`, because many begin in the same microsecond.
-    /// `pairs` are sorted by parent. Operators that a call among them ran, but that it does not hold by time, are taken
-    /// out, and returned with that call.
-    fn settle(
-        &self,
-        profile: &Profile,
-        pairs: &mut Vec<(u32, HostEventId)>,
-    ) -> Vec<(HostEventId, HostEventId)> {
-        let host = &profile.host;
-        let mut run_by = Vec::new();
-        if self.0.is_empty() {
-            return run_by;
-        }
-        let is_call = |id: HostEventId| host.kind[id.index()] == HostKind::Python;
-        let time = |id: HostEventId| (host.start[id.index()], host.end(id));
-        let mut settled = Vec::with_capacity(pairs.len());
-        for siblings in pairs.chunk_by(|one, other| one.0 == other.0) {
-            let (mut calls, others): (Vec<_>, Vec<_>) =
-                siblings.iter().copied().partition(|&(_, id)| is_call(id));
-            calls.sort_by_key(|&(_, id)| host.python.id[host.detail[id.index()] as usize]);
-            let mut calls = calls.into_iter().peekable();
-            // The operator before, if a call ran it, with that call.
-            let mut open: Option<(HostEventId, HostEventId)> = None;
-            let mut last_call = None;
-            for (rank, operator) in others {
-                // A call that begins in the same microsecond may have run it, wherever the order has it.
-                while let Some(call) = calls.next_if(|&(_, call)| time(call).0 <= time(operator).0)
-                {
-                    settled.push(call);
-                    last_call = Some(call.1);
-                }
-                let touches = |it: HostEventId| {
-                    time(operator).0 <= time(it).1 && time(it).0 <= time(operator).1
-                };
-                let ran_before = open.filter(|&(before, _)| touches(before)).map(|(_, call)| call);
-                let name = profile.strings.get(host.name[operator.index()]);
-                let has_name = |call: &HostEventId| {
-                    let call = profile.strings.get(host.name[call.index()]);
-                    is_operator_of(call, name)
-                };
-                let ran = ran_before.or(last_call.filter(|&it| touches(it)).filter(has_name));
-                match ran {
-                    Some(call) => {
-                        run_by.push((operator, call));
-                        open = Some((operator, call));
-                    }
-                    None => settled.push((rank, operator)),
-                }
-            }
-            settled.extend(calls);
-        }
-        *pairs = settled;
-        run_by
-    }
-
-    fn parent(&self, profile: &Profile, id: HostEventId) -> Option<HostEventId> {
-        let host = &profile.host;
-        if self.0.is_empty() || host.kind[id.index()] != HostKind::Python {
-            return None;
-        }
-        let parent = *self.0.get(&host.python.parent[host.detail[id.index()] as usize])?;
-        (host.thread[parent.index()] == host.thread[id.index()]).then_some(parent)
-    }
-}
-
 /// The children of each Python event: Python calls and outermost operators, in order.
 struct Children {
     /// Which run of `runs` holds the children of an event; `u32::MAX` without children.
@@ -350,9 +274,9 @@ impl Children {
         let mut stacks: Vec<Vec<(Ns, HostEventId, HostKind)>> =
             vec![Vec::new(); profile.threads.len()];
         let mut pairs: Vec<(u32, HostEventId)> = Vec::new();
-        let by_id = ParentIds::new(profile);
+        let mut coarse = Coarse::new(profile);
         let mut rank_of_parent = vec![u32::MAX; host.len()];
-        let mut parents = Vec::new();
+        let mut n_parents = 0;
         for &id in order {
             let kind = host.kind[id.index()];
             if !matches!(kind, HostKind::Python | HostKind::Operator) {
@@ -364,15 +288,18 @@ impl Children {
                 stack.pop();
             }
             // The innermost open event of the two kinds is the parent if it is a Python call; an operator hides it.
-            let below = match stack.iter().rev().find(|&&(end, ..)| end > start) {
+            let mut below = match stack.iter().rev().find(|&&(end, ..)| end > start) {
                 Some(&(_, below, HostKind::Python)) => Some(below),
                 _ => None,
             };
-            if let Some(below) = by_id.parent(profile, id).or(below) {
+            if let Some(coarse) = &mut coarse {
+                below = coarse.parent(profile, id, below);
+            }
+            if let Some(below) = below {
                 let rank = &mut rank_of_parent[below.index()];
                 if *rank == u32::MAX {
-                    *rank = u32::try_from(parents.len()).unwrap_or(u32::MAX);
-                    parents.push(below);
+                    *rank = n_parents;
+                    n_parents += 1;
                 }
                 pairs.push((*rank, id));
             }
@@ -380,16 +307,22 @@ impl Children {
         }
         // Stable: children stay in order.
         pairs.sort_by_key(|&(rank, _)| rank);
-        let run_by = by_id.settle(profile, &mut pairs);
-        let mut runs: Vec<(HostEventId, usize)> = Vec::new();
-        for (at, &(rank, _)) in pairs.iter().enumerate() {
-            match runs.last_mut().filter(|(parent, _)| *parent == parents[rank as usize]) {
-                Some((_, end)) => *end = at + 1,
-                None => runs.push((parents[rank as usize], at + 1)),
+        let is_coarse = coarse.is_some();
+        let run_by = coarse.map_or_else(Vec::new, |coarse| coarse.settle(profile, &mut pairs));
+        let mut parents = vec![HostEventId::NONE; n_parents as usize];
+        for id in host.ids() {
+            if let Some(parent) = parents.get_mut(rank_of_parent[id.index()] as usize) {
+                *parent = id;
             }
         }
+        let mut runs: Vec<(HostEventId, usize)> = Vec::with_capacity(parents.len());
+        let mut end = 0;
+        for (rank, parent) in (0..).zip(parents) {
+            end += pairs[end..].partition_point(|&(it, _)| it == rank);
+            runs.push((parent, end));
+        }
         let events = pairs.into_iter().map(|(_, id)| id).collect();
-        Self { run_of: rank_of_parent, events, runs, run_by, is_coarse: !by_id.0.is_empty() }
+        Self { run_of: rank_of_parent, events, runs, run_by, is_coarse }
     }
 
     /// Adds the names of the calls that `event` makes by itself, if they tell where it was called; of what may wrap

@@ -293,8 +293,9 @@ impl Context<'_> {
             let add = |calls: &mut ledger::SegmentCalls| {
                 calls.allocs += allocs;
                 calls.frees += frees;
-                calls.alloc += if allocs == 1 { size } else { 0 };
-                calls.freed += if frees == 1 { size } else { 0 };
+                let (alloc, freed) = if allocs == 1 { (size, 0) } else { (0, size) };
+                calls.alloc = calls.alloc.saturating_add(alloc);
+                calls.freed = calls.freed.saturating_add(freed);
             };
             add(&mut memory.segments);
             let line = self.frames.own(event.stack).get().map(|line| self.frames.key(line));
