@@ -1,6 +1,6 @@
 //! Bytes by line: a replay of allocations and releases, shared by traces and snapshots.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ledger::{Allocation, Bytes, Ns};
 use profile::{DeviceType, MemoryDevice, Profile};
@@ -37,6 +37,10 @@ pub(crate) struct MemoryCharges {
 pub(crate) struct Curve {
     /// Bytes in use before the first event.
     pub(crate) before: Bytes,
+    /// Of these, bytes still in use at the peak.
+    pub(crate) before_at_peak: Bytes,
+    /// Whether any event has an address.
+    pub(crate) has_addresses: bool,
     /// Times and levels after each event, in order.
     pub(crate) points: Vec<(Ns, Level)>,
 }
@@ -70,22 +74,16 @@ pub(crate) fn charge(profile: &Profile, events: &[u32], swept: &Swept<'_>) -> Me
     let mut charges = MemoryCharges::default();
     for (device, replay) in replays {
         charges.add(&device_name(device), &replay);
-    }
-    for device in charged_devices(profile, events) {
-        charges.devices.insert(device, curve(profile, events, device));
+        if device.kind != DeviceType::CPU {
+            charges.devices.insert(device, curve(profile, events, device, &replay));
+        }
     }
     charges
 }
 
-/// The devices that events are of, without the host.
-fn charged_devices(profile: &Profile, events: &[u32]) -> BTreeSet<MemoryDevice> {
-    let devices = events.iter().map(|&row| profile.memory.device[row as usize]);
-    devices.filter(|device| device.kind != DeviceType::CPU).collect()
-}
-
 /// What the events of one device say. Where a trace has no totals (torch 1.9), memory that is released without having
 /// been allocated was in use before.
-fn curve(profile: &Profile, events: &[u32], device: MemoryDevice) -> Curve {
+fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &Replay) -> Curve {
     let memory = &profile.memory;
     let rows =
         || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
@@ -102,7 +100,10 @@ fn curve(profile: &Profile, events: &[u32], device: MemoryDevice) -> Curve {
         used = used.saturating_add(memory.bytes[row]);
         (memory.at[row], (used, memory.total_reserved[row].max(0)))
     });
-    Curve { before, points: points.collect() }
+    let has_addresses = replay.allocations.iter().any(|it| it.is_tracked);
+    let before_at_peak =
+        if has_addresses { (before - replay.older_freed_at_peak).max(0) } else { 0 };
+    Curve { before, before_at_peak, has_addresses, points: points.collect() }
 }
 
 fn own(swept: &Swept<'_>, node: Node) -> LineId {
@@ -133,6 +134,9 @@ pub(crate) struct Replay {
     peak: Bytes,
     /// Number of the event after which the most bytes were in use.
     peak_at: Option<u64>,
+    /// Bytes released without having been allocated here, and how many of them before the peak.
+    older_freed: Bytes,
+    older_freed_at_peak: Bytes,
     allocations: Vec<Traced>,
     by_address: FxHashMap<u64, usize>,
 }
@@ -172,6 +176,8 @@ impl Replay {
     pub(crate) fn free(&mut self, address: u64, bytes: Bytes) {
         if let Some(allocation) = self.by_address.remove(&address) {
             self.allocations[allocation].freed_at = Some(self.clock);
+        } else {
+            self.older_freed = self.older_freed.saturating_add(bytes);
         }
         self.tick(-bytes);
     }
@@ -180,6 +186,7 @@ impl Replay {
         self.used += bytes;
         if self.peak_at.is_none() || self.used > self.peak {
             (self.peak, self.peak_at) = (self.used, Some(self.clock));
+            self.older_freed_at_peak = self.older_freed;
         }
         self.clock += 1;
     }

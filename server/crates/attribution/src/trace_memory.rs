@@ -88,6 +88,8 @@ fn report(
         },
         requested_peak: peak,
         before: curve.before,
+        before_at_peak: curve.before_at_peak,
+        has_no_addresses: !curve.has_addresses,
         unattributed_peak: peak - lines.values().map(|it| it.peak).sum::<i64>(),
         unattributed_end: end - lines.values().map(|it| it.live).sum::<i64>(),
         end,

@@ -6,6 +6,7 @@ use crate::diagnostics::{self, base_name};
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
 use crate::markdown::{code, escape, table};
+use crate::memory::device_memory;
 use crate::numbers::{bytes, count, duration, percent};
 use crate::place::{Placed, Source, is_def};
 use crate::scale::{Quantity, Scale};
@@ -64,6 +65,7 @@ pub(crate) fn of_line(
         operators(scale, placed),
         calls(source, scale, placed),
         memory(scale, placed),
+        device_memory(source, placed),
         evidence(source, placed),
         coverage(scale),
     ])

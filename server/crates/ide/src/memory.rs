@@ -1,11 +1,15 @@
 //! What the memory rules found, in words.
 
 use insights::{Detail, Finding, MemoryDetail, MemoryKind};
+use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 
-use crate::numbers::{bytes, count, percent};
+use crate::diagnostics::base_name;
+use crate::markdown::{code, escape};
+use crate::numbers::{bytes, count, duration, percent};
+use crate::place::{Placed, Source};
 
 /// A device in words: `cuda:0`, with its rank where that is not the first.
-pub(crate) fn device_name(device: ledger::DeviceKey) -> String {
+pub(crate) fn device_name(device: DeviceKey) -> String {
     match device.rank {
         0 => format!("cuda:{}", device.device),
         rank => format!("cuda:{} of rank {rank}", device.device),
@@ -40,11 +44,11 @@ pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
             size(*held)
         ),
         MemoryKind::PeakLine { bytes, allocs, peak } => format!(
-            "{} of the peak of {} ({}) in {}",
+            "{} of the peak of {} ({}){}",
             percent(finding.share),
             size(*peak),
             size(*bytes),
-            tensors(*allocs)
+            if *allocs == 0 { String::new() } else { format!(" in {}", tensors(*allocs)) }
         ),
         MemoryKind::Churn { reserved_times, reserved, returned_times } => format!(
             "memory is reserved from the device {} times here ({}), and given back {} times in all",
@@ -81,4 +85,73 @@ pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
 
 fn tensors(number: u64) -> String {
     if number == 1 { "1 tensor".to_owned() } else { format!("{} tensors", count(number as f64)) }
+}
+
+/// Frames of a stack that are shown.
+const MOST_FRAMES: usize = 8;
+
+/// The section of a hover about the memory of devices: share of the peak, what the bytes are for, and the stack.
+pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> String {
+    let line = LineKey { file: source.key.to_owned(), line: placed.recorded };
+    let devices = source.ledger.memory.iter();
+    let sections = devices.filter_map(|(&key, memory)| {
+        let it = memory.lines.get(&line)?;
+        Some([of_device(key, memory, it), stack(it)].concat())
+    });
+    sections.collect::<Vec<_>>().join("\n\n")
+}
+
+fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> String {
+    let size = |size: i64| bytes(size as f64);
+    let mut parts = Vec::new();
+    if it.peak > 0 {
+        let share = it.peak as f64 / memory.peak.max(1) as f64;
+        parts.push(format!("{} of the peak of {}", percent(share), size(memory.peak)));
+    }
+    if it.saved > 0 {
+        parts.push(format!("{} saved for the backward pass", size(it.saved)));
+    }
+    for phase in [Phase::Backward, Phase::Optimizer] {
+        if let Some(&amount) = it.alloc_by_phase.get(&phase).filter(|&&amount| amount > 0) {
+            parts.push(format!("{} allocated by the {}", size(amount), in_words(phase)));
+        }
+    }
+    if it.largest > 0 {
+        parts.push(format!("largest {}", size(it.largest)));
+    }
+    if let Some(frees) = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees) {
+        parts.push(format!("{} until released", duration((it.lifetime / frees) as f64)));
+    }
+    if it.rounding > 0 {
+        parts.push(format!("{} lost to rounding", size(it.rounding)));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("Memory of {}: {}.", code(&device_name(key)), parts.join(" · "))
+}
+
+fn in_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Forward => "forward pass",
+        Phase::Backward => "backward pass",
+        Phase::Optimizer => "optimizer",
+    }
+}
+
+/// The stack with the most bytes, from the line outwards.
+fn stack(it: &LineMemory) -> String {
+    if it.stack.len() < 2 {
+        return String::new();
+    }
+    let frames = it.stack.iter().rev().take(MOST_FRAMES).map(|frame| {
+        format!(
+            "{}:{} {}",
+            escape(base_name(&frame.line.file)),
+            frame.line.line,
+            code(&frame.function)
+        )
+    });
+    let more = if MOST_FRAMES < it.stack.len() { " ← …" } else { "" };
+    format!("\n\nMost bytes by: {}{more}", frames.collect::<Vec<_>>().join(" ← "))
 }

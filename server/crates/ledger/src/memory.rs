@@ -38,6 +38,8 @@ pub struct DeviceMemory {
     /// Whether the recording lost its oldest events (`max_entries`): something in use was allocated while recording, and
     /// its event is gone.
     pub is_history_cut: bool,
+    /// Whether releases cannot be matched to allocations (traces of torch 1.9), so that no line is known of what is in use.
+    pub has_no_addresses: bool,
     /// What the reserved memory looks like at the end.
     pub fragmentation: Fragmentation,
     /// `cudaMalloc`, `cudaFree` and their like.

@@ -63,7 +63,7 @@ fn eighths(bytes: i64, top: i64, row: usize) -> usize {
 /// The scale of time, and where the peak is.
 fn below(memory: &DeviceMemory, margin: usize, n_columns: usize, peak_column: usize) -> String {
     let end = match (memory.has_times, memory.timeline.as_slice()) {
-        (true, [.., before, last]) => duration(last.at + (last.at - before.at)),
+        (true, [.., before, last]) => duration(last.at.saturating_add(last.at - before.at)),
         (true, [..]) => String::new(),
         (false, _) => format!("{} events", memory.events),
     };

@@ -113,8 +113,8 @@ fn text() {
         r#"
  · memory only
 
-cuda:0 · peak 800 MiB after 5 ms (event 500 of 1000), step 1 of 1, in Optimizer.step#Adam.step
-reserved 800 MiB in 0 segments · 120 MiB in use at the end
+cuda:0 · peak 800 MiB after 5 ms (event 500 of 1000), in step 1, in Optimizer.step#Adam.step
+reserved 800 MiB · 120 MiB in use at the end
 
   800 MiB │                                    ▂▂▂▂▂▂▂▂▂█████████▂▂▂▂▂▂▂▂▂
           │                           ▄▄▄▄▄▄▄▄▄███████████████████████████

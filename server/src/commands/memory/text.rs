@@ -11,8 +11,9 @@ use super::{chart, ranked};
 use crate::args::Memory;
 use crate::figures::Scale;
 use crate::numbers::{bytes, count, duration, percent};
-use crate::sources;
+use crate::sources::{self, Disk};
 use crate::summary;
+use crate::suppression::Suppression;
 use crate::table::{Align, Table};
 use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean, cut, cut_left};
 
@@ -120,7 +121,10 @@ impl Page<'_> {
         };
         let rest = lines.get(self.top..).unwrap_or_default();
         let rest_at_peak = rest.iter().map(|(_, it)| it.peak).sum();
-        add(rest_at_peak, &format!("{} more", plural(rest.len() as u64, "line")));
+        add(
+            rest_at_peak,
+            &format!("{} more {}", rest.len(), if rest.len() == 1 { "line" } else { "lines" }),
+        );
         add(memory.before_at_peak, "allocated before recording began");
         let no_line = memory.unattributed_peak - memory.before_at_peak;
         let on_lines = |phase| -> i64 {
@@ -129,7 +133,13 @@ impl Page<'_> {
         let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(0)
             - on_lines(Phase::Backward);
         add(backward, "backward pass, on threads without Python frames");
-        add(no_line - backward, "no Python frame recorded");
+        let is_unknown = memory.has_no_addresses;
+        let rest = if is_unknown {
+            "what is in use is not told by the trace"
+        } else {
+            "no Python frame recorded"
+        };
+        add(no_line - backward, rest);
         table.write(out, self.terminal)
     }
 
@@ -213,8 +223,10 @@ impl Page<'_> {
 
     fn findings(&self, out: &mut dyn Write, run: &Run) -> io::Result<()> {
         let findings = insights::find(&run.merged, &insights::Options::default());
+        let suppression = Suppression::new(&run.merged, &Disk);
         let told: Vec<_> = findings
             .iter()
+            .filter(|finding| !suppression.covers(&finding.place, finding.rule))
             .filter_map(|finding| Some((finding, ide::memory_message(finding)?)))
             .collect();
         if told.is_empty() {
@@ -245,9 +257,10 @@ fn when(memory: &DeviceMemory) -> String {
     };
     text += &format!(" (event {} of {})", it.event, memory.events);
     if let Some(step) = it.step.and_then(|step| memory.steps.get(step as usize)) {
-        text += &format!(", {} of {}", step.name, memory.steps.len());
+        text += &format!(", in {}", step.name);
     }
-    for name in &it.annotations {
+    let of_step = it.step.and_then(|step| memory.steps.get(step as usize)).map(|step| &step.name);
+    for name in it.annotations.iter().filter(|name| Some(*name) != of_step) {
         text += &format!(", in {name}");
     }
     text
@@ -256,15 +269,18 @@ fn when(memory: &DeviceMemory) -> String {
 /// What was reserved, and what is left at the end.
 fn state(memory: &DeviceMemory) -> String {
     let cut = &memory.fragmentation;
-    let mut text = format!("reserved {}", bytes(memory.reserved_peak));
+    let mut text = String::new();
+    if 0 < memory.reserved_peak {
+        text += &format!("reserved {}", bytes(memory.reserved_peak));
+    }
     if memory.reserved != memory.reserved_peak {
         text += &format!(" at most, {} at the end", bytes(memory.reserved));
     }
-    text += &format!(
-        " in {} · {} in use at the end",
-        plural(cut.segments, "segment"),
-        bytes(memory.end)
-    );
+    if 0 < cut.segments {
+        text += &format!(" in {}", plural(cut.segments, "segment"));
+    }
+    text += if text.is_empty() { "" } else { " · " };
+    text += &format!("{} in use at the end", bytes(memory.end));
     if 0 < cut.free {
         text += &format!(", {} free (largest piece {})", bytes(cut.free), bytes(cut.largest_free));
     }
