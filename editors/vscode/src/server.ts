@@ -43,6 +43,7 @@ export class Server implements vscode.Disposable {
 
   private client: LanguageClient | undefined;
   private current: ServerState = 'stopped';
+  private isStarting = false;
   private deaths: number[] = [];
   /** Starts and stops are done one after the other. */
   private queue: Promise<void> = Promise.resolve();
@@ -112,6 +113,7 @@ export class Server implements vscode.Disposable {
   private async start(): Promise<void> {
     this.become('starting');
     this.deaths = [];
+    this.isStarting = true;
     try {
       const located = this.find();
       const version = await this.versionOf(located);
@@ -121,6 +123,8 @@ export class Server implements vscode.Disposable {
       await client.start();
     } catch (error) {
       this.fail(error instanceof StartFailure ? error.message : notStarted(messageOf(error)));
+    } finally {
+      this.isStarting = false;
     }
   }
 
@@ -229,16 +233,17 @@ export class Server implements vscode.Disposable {
 
   /** The server is gone without having been asked to. */
   private closed(client: LanguageClient): CloseHandlerResult {
-    const wasRunning = this.current === 'running';
+    // `start` tells of the first start itself.
+    if (client !== this.client || this.isStarting) {
+      return { action: CloseAction.DoNotRestart, handled: true };
+    }
     const now = Date.now();
     this.deaths = [...this.deaths.filter((then) => now - then < DEATHS_WITHIN_MS), now];
-    if (client === this.client && wasRunning && this.deaths.length < DEATHS) {
+    if (this.deaths.length < DEATHS) {
       this.log.warn('the server is gone; it is started again');
       return { action: CloseAction.Restart, handled: true };
     }
-    if (client === this.client && wasRunning) {
-      this.fail(vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS));
-    }
+    this.fail(vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS));
     return { action: CloseAction.DoNotRestart, handled: true };
   }
 

@@ -34,9 +34,12 @@ export function temporaryFolder() {
   return folder;
 }
 
+/** The benches that were not stopped. */
+const running = new Set();
+
 /** code-server with the packed extension, fresh settings and nothing else. */
 export class Bench {
-  static async start({ settings = {}, trust = false } = {}) {
+  static async start({ settings = {}, trust = false, vsix = 'perfline.vsix', env = {} } = {}) {
     const folder = temporaryFolder();
     const config = path.join(folder, 'config.yaml');
     writeFileSync(config, 'auth: none\n');
@@ -46,8 +49,7 @@ export class Bench {
     const file = path.join(folder, 'data/User/settings.json');
     const { default: common } = await import('./settings.json', { with: { type: 'json' } });
     writeFileSync(file, JSON.stringify({ ...common, 'security.workspace.trust.enabled': trust, ...settings }));
-    const vsix = process.env.PERFLINE_VSIX ?? path.join(CACHE, 'perfline.vsix');
-    execFileSync(NODE, [CODE_SERVER, ...base, '--install-extension', vsix, '--force'], { stdio: 'pipe' });
+    execFileSync(NODE, [CODE_SERVER, ...base, '--install-extension', path.join(CACHE, vsix), '--force'], { stdio: 'pipe' });
     const port = await freePort();
     const server = spawn(
       NODE,
@@ -57,7 +59,7 @@ export class Bench {
         // Else the extension host, and the language server with it, outlive the page for hours.
         '--reconnection-grace-time', '3',
       ],
-      { env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '' }, stdio: ['ignore', 'pipe', 'pipe'] },
+      { env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     mkdirSync(SHOTS, { recursive: true });
     const log = createWriteStream(path.join(CACHE, 'code-server.log'));
@@ -68,7 +70,9 @@ export class Bench {
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
     });
-    return new Bench(folder, port, server, browser);
+    const bench = new Bench(folder, port, server, browser);
+    running.add(bench);
+    return bench;
   }
 
   constructor(folder, port, server, browser) {
@@ -97,15 +101,8 @@ export class Bench {
     return new Window(page, context);
   }
 
-  /** For `afterEach`: what each window shows after a test that failed. */
-  async keepFailure({ name, passed }) {
-    const pages = passed === false ? this.browser.contexts().flatMap((it) => it.pages()) : [];
-    for (const [index, page] of pages.entries()) {
-      await page.screenshot({ path: path.join(SHOTS, `failed ${name.replaceAll('/', ' ')} ${index}.png`) });
-    }
-  }
-
   async stop() {
+    running.delete(this);
     await this.browser.close();
     this.server.kill();
     await until(() => this.server.exitCode !== null || this.server.signalCode !== null, 'code-server stops');
@@ -293,6 +290,14 @@ export class Window {
       await this.page.mouse.move(640, 5);
     }
     await this.page.screenshot({ path: path.join(SHOTS, `${name}.png`), ...options });
+  }
+}
+
+/** For `afterEach`: keeps what each window shows after a test that failed. */
+export async function keepFailure({ name, passed }) {
+  const pages = [...running].flatMap((it) => it.browser.contexts()).flatMap((it) => it.pages());
+  for (const [index, page] of passed === false ? pages.entries() : []) {
+    await page.screenshot({ path: path.join(SHOTS, `failed ${name.replaceAll('/', ' ')} ${index}.png`) });
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 
-import { Bench, until } from './bench.mjs';
+import { Bench, keepFailure, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
 let bench;
@@ -13,7 +13,7 @@ before(async () => {
   window = await bench.open(slowModel(), 'slow_model.py');
   await window.goTo(46);
 });
-afterEach((test) => bench.keepFailure(test));
+afterEach(keepFailure);
 after(() => bench.stop());
 
 test('hints stand on their lines', async () => {
@@ -65,6 +65,13 @@ test('hot lines are coloured by heat, and the bar tells how they are known', asy
   assert.notEqual(heat[46].background, heat[28].background);
   assert.equal(heat[40], undefined, 'what costs nothing is not coloured');
   await window.screenshot('heat');
+});
+
+test('heat is turned off and on', async () => {
+  await window.command('Perfline: Turn Line Heat On or Off');
+  await until(async () => Object.keys(await window.heat()).length === 0, 'no heat');
+  await window.command('Perfline: Turn Line Heat On or Off');
+  await until(async () => (await window.heat())[46], 'heat on line 46');
 });
 
 test('numbers move with their lines, and changed lines say so', async () => {

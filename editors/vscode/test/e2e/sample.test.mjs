@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 
-import { Bench, temporaryFolder, until } from './bench.mjs';
+import { Bench, keepFailure, temporaryFolder, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
 let bench;
@@ -10,7 +10,7 @@ let bench;
 before(async () => {
   bench = await Bench.start();
 });
-afterEach((test) => bench.keepFailure(test));
+afterEach(keepFailure);
 after(() => bench.stop());
 
 test('the walkthrough leads to the sample, which shows its numbers', async () => {
@@ -35,34 +35,28 @@ for (const [name, theme] of [
   ['high-contrast', 'Default High Contrast'],
   ['high-contrast-light', 'Default High Contrast Light'],
 ]) {
-  test(`heat in the theme ${theme}`, async () => {
+  test(`heat in the theme ${theme}`, async (t) => {
     const bench = await Bench.start({ settings: { 'workbench.colorTheme': theme } });
-    try {
-      const window = await bench.open(slowModel(), 'slow_model.py');
-      await window.goTo(40);
-      await window.line('x.max().item() > 100', /wait ×6/);
-      const heat = await until(async () => {
-        const found = await window.heat();
-        return found[46] && found;
-      }, 'heat on line 46');
-      assert.notEqual(heat[46].background, heat[28].background);
-      await window.screenshot(`heat-${name}`);
-    } finally {
-      await bench.stop();
-    }
-  });
-}
-
-test('heat as bars in the gutter', async () => {
-  const bench = await Bench.start({ settings: { 'perfline.heat.style': 'gutter' } });
-  try {
+    t.after(() => bench.stop());
     const window = await bench.open(slowModel(), 'slow_model.py');
     await window.goTo(40);
     await window.line('x.max().item() > 100', /wait ×6/);
-    const bars = () => window.page.locator('.margin-view-overlays .glyph-margin-widgets, .glyph-margin-widgets .cgmr').count();
-    await until(async () => (await bars()) > 2, 'bars in the gutter');
-    await window.screenshot('heat-gutter');
-  } finally {
-    await bench.stop();
-  }
+    const heat = await until(async () => {
+      const found = await window.heat();
+      return found[46] && found;
+    }, 'heat on line 46');
+    assert.notEqual(heat[46].background, heat[28].background);
+    await window.screenshot(`heat-${name}`);
+  });
+}
+
+test('heat as bars in the gutter', async (t) => {
+  const bench = await Bench.start({ settings: { 'perfline.heat.style': 'gutter' } });
+  t.after(() => bench.stop());
+  const window = await bench.open(slowModel(), 'slow_model.py');
+  await window.goTo(40);
+  await window.line('x.max().item() > 100', /wait ×6/);
+  const bars = () => window.page.locator('.margin-view-overlays .glyph-margin-widgets, .glyph-margin-widgets .cgmr').count();
+  await until(async () => (await bars()) > 2, 'bars in the gutter');
+  await window.screenshot('heat-gutter');
 });

@@ -1,10 +1,10 @@
 // The server: it dies, it is not there, it is another program, the workspace is not trusted.
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 
-import { Bench, until } from './bench.mjs';
+import { Bench, REPOSITORY, keepFailure, temporaryFolder, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
 let bench;
@@ -12,7 +12,7 @@ let bench;
 before(async () => {
   bench = await Bench.start();
 });
-afterEach((test) => bench.keepFailure(test));
+afterEach(keepFailure);
 after(() => bench.stop());
 
 /** The process of the server that serves this bench. */
@@ -45,6 +45,21 @@ test('the death of the server is survived, with the choice that was made', async
   await until(() => serverProcess() !== undefined && serverProcess() !== second, 'a third server');
   await window.status(/slow_model\.json\.gz/);
   await window.line('x.max().item() > 100', /:[\d.]+ ms cpu/);
+  await window.close();
+});
+
+test('a server that dies again and again is left alone, and that is said', async () => {
+  const window = await bench.open(slowModel(), 'slow_model.py');
+  for (let death = 1; death <= 5; death += 1) {
+    await window.status(/slow_model\.json\.gz/);
+    const before = await until(serverProcess, 'a server');
+    process.kill(before, 'SIGKILL');
+    await until(() => serverProcess() !== before, 'the death of the server');
+    await until(async () => !/slow_model/.test(await window.statusBar().innerText()), 'a status without a server');
+  }
+  const message = await window.notification('stopped 5 times');
+  await message.getByRole('button', { name: 'Restart Server' }).click();
+  await window.status(/slow_model\.json\.gz/);
   await window.close();
 });
 
@@ -81,19 +96,31 @@ test('an older server is named with its version', async () => {
   await window.close();
 });
 
-test('the settings of a workspace that is not trusted name no server', async () => {
+test('without a server of its own, the extension takes the one on the PATH, or says how to get one', async (t) => {
+  // The editor takes the PATH from a login shell.
+  const home = temporaryFolder();
+  writeFileSync(path.join(home, '.profile'), 'PATH=/usr/bin:/bin:$HOME\n');
+  const env = { HOME: home, SHELL: '/bin/bash' };
+  const bare = await Bench.start({ vsix: 'perfline-universal.vsix', env });
+  t.after(() => bare.stop());
+  const window = await bare.open(slowModel(), 'slow_model.py');
+  const message = await window.notification('The Perfline server was not found');
+  symlinkSync(path.join(REPOSITORY, 'target/release/perfline'), path.join(home, 'perfline'));
+  await message.getByRole('button', { name: 'Restart Server' }).click();
+  await window.status(/slow_model\.json\.gz/);
+  await window.close();
+});
+
+test('the settings of a workspace that is not trusted name no server', async (t) => {
   const careful = await Bench.start({ trust: true, settings: { 'security.workspace.trust.startupPrompt': 'never' } });
-  try {
-    const window = await careful.open(withServer('/nowhere/perfline'), 'slow_model.py');
-    await window.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
-    await window.status(/slow_model\.json\.gz/);
-    await window.goTo(46);
-    await window.line('x.max().item() > 100', /wait ×6/);
-    await window.statusBar().hover();
-    const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
-    assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /Restricted Mode/);
-    await window.close();
-  } finally {
-    await careful.stop();
-  }
+  t.after(() => careful.stop());
+  const window = await careful.open(withServer('/nowhere/perfline'), 'slow_model.py');
+  await window.page.locator('.statusbar-item', { hasText: 'Restricted Mode' }).waitFor();
+  await window.status(/slow_model\.json\.gz/);
+  await window.goTo(46);
+  await window.line('x.max().item() > 100', /wait ×6/);
+  await window.statusBar().hover();
+  const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
+  assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /Restricted Mode/);
+  await window.close();
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 
-import { Bench, until } from './bench.mjs';
+import { Bench, keepFailure, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
 let bench;
@@ -12,7 +12,7 @@ before(async () => {
   bench = await Bench.start();
   window = await bench.open(slowModel(), 'slow_model.py');
 });
-afterEach((test) => bench.keepFailure(test));
+afterEach(keepFailure);
 after(() => bench.stop());
 
 test('the status bar names the recording, the step and what is known of it', async () => {
