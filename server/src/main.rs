@@ -16,6 +16,7 @@ mod json;
 mod numbers;
 mod sources;
 mod summary;
+mod suppression;
 mod table;
 mod terminal;
 #[cfg(test)]
@@ -61,7 +62,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, run| {
-            let exceeded = commands::report::write(out, run, args, &terminal)?;
+            let exceeded = commands::report::write(out, run, args, &sources::Disk, &terminal)?;
             for limit in &exceeded {
                 inputs::tell(limit);
             }

@@ -9,8 +9,9 @@ use loader::Run;
 use crate::args::{Limits, Report};
 use crate::figures::{Column, Scale, mark, steps};
 use crate::numbers::{bytes, count, duration, exact, metric, percent};
-use crate::sources;
+use crate::sources::{self, Sources};
 use crate::summary::{self, warning};
+use crate::suppression::Suppression;
 use crate::table::{Align, Table};
 use crate::terminal::{ALARM, STRONG, Terminal, clean, cut};
 
@@ -22,6 +23,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
     run: &Run,
     args: &Report,
+    sources: &dyn Sources,
     terminal: &Terminal,
 ) -> io::Result<Vec<String>> {
     let scale = Scale::new(run, None);
@@ -29,7 +31,8 @@ pub(crate) fn write(
         writeln!(out, "{line}")?;
     }
     let names = sources::names(&run.merged, &args.recording.root);
-    let lines = Lines { ledger: &run.merged, scale: &scale, names, top: args.top };
+    let suppression = Suppression::new(&run.merged, sources);
+    let lines = Lines { ledger: &run.merged, scale: &scale, names, suppression, top: args.top };
     let sections = [
         ("Totals", totals(&run.merged, &scale)),
         ("Steps", durations(run)),
@@ -131,6 +134,8 @@ struct Lines<'a> {
     scale: &'a Scale,
     /// Names of files by key.
     names: BTreeMap<&'a str, String>,
+    /// Lines that are not to be told of.
+    suppression: Suppression<'a>,
     /// How many lines a table has at most.
     top: usize,
 }
@@ -150,7 +155,7 @@ impl<'a> Lines<'a> {
             ("line", Align::Left),
             ("function", Align::Left),
         ]);
-        for (key, it) in self.ranked(|it| self.scale.value(column, it)) {
+        for (key, it) in self.ranked(|it| self.scale.value(column, it), |_| true) {
             let value = self.scale.value(column, it);
             table.add_row(vec![
                 column.text(value),
@@ -172,7 +177,8 @@ impl<'a> Lines<'a> {
             ("line", Align::Left),
             ("waits for", Align::Left),
         ]);
-        for (key, it) in self.ranked(|it| self.scale.value(Column::Wait, it)) {
+        let is_told = |key: &LineKey| !self.suppression.covers(key, "sync");
+        for (key, it) in self.ranked(|it| self.scale.value(Column::Wait, it), is_told) {
             let steps = f64::from(self.scale.steps.unwrap_or(1));
             let mut awaited: Vec<_> = it.waits.iter().collect();
             awaited.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
@@ -187,13 +193,36 @@ impl<'a> Lines<'a> {
                 awaited.join(", "),
             ]);
         }
+        let hidden: Vec<&LineBooks> = self
+            .ledger
+            .lines
+            .iter()
+            .filter(|(key, it)| 0 < it.sync && !is_told(key))
+            .map(|(_, it)| it)
+            .collect();
+        if !hidden.is_empty() {
+            let wait: f64 = hidden.iter().map(|it| self.scale.value(Column::Wait, it)).sum();
+            let lines = if hidden.len() == 1 { "line" } else { "lines" };
+            table.add_row(vec![
+                String::new(),
+                Column::Wait.text(wait),
+                String::new(),
+                String::new(),
+                format!("{} {lines} with # perfline: ignore", hidden.len()),
+                String::new(),
+            ]);
+        }
         table
     }
 
-    /// The `top` lines by `value`, largest first, without those that have none.
-    fn ranked(&self, value: impl Fn(&LineBooks) -> f64) -> Vec<(&'a LineKey, &'a LineBooks)> {
+    /// The `top` lines by `value`, largest first, without those that have none or are not `wanted`.
+    fn ranked(
+        &self,
+        value: impl Fn(&LineBooks) -> f64,
+        wanted: impl Fn(&LineKey) -> bool,
+    ) -> Vec<(&'a LineKey, &'a LineBooks)> {
         let mut lines: Vec<_> =
-            self.ledger.lines.iter().filter(|(_, it)| 0.0 < value(it)).collect();
+            self.ledger.lines.iter().filter(|(key, it)| 0.0 < value(it) && wanted(key)).collect();
         // Stable: ties stay in order of file and line.
         lines.sort_by(|(_, a), (_, b)| value(b).total_cmp(&value(a)));
         lines.truncate(self.top);
@@ -330,16 +359,43 @@ mod tests {
     use super::*;
     use crate::args::Recording;
     use crate::terminal::Colours;
-    use crate::testing::{expect, training};
+    use crate::testing::{TRAIN, Table as Texts, expect, sources, training};
 
     fn report(run: &Run, limits: Limits) -> (String, Vec<String>) {
+        report_of(run, limits, &sources())
+    }
+
+    fn report_of(run: &Run, limits: Limits, sources: &dyn Sources) -> (String, Vec<String>) {
         let recording = Recording { root: ".".into(), ..Recording::default() };
         let args = Report { recording, top: 3, limits };
         let mut out = Vec::new();
-        let exceeded =
-            write(&mut out, run, &args, &Terminal { colours: Colours::Plain, width: None })
-                .unwrap();
+        let exceeded = write(
+            &mut out,
+            run,
+            &args,
+            sources,
+            &Terminal { colours: Colours::Plain, width: None },
+        )
+        .unwrap();
         (String::from_utf8(out).unwrap(), exceeded)
+    }
+
+    #[test]
+    fn lines_that_are_ignored_are_not_listed() {
+        let waits = |comment: &str| {
+            let text = TRAIN.replace("> 100:", &format!("> 100:{comment}"));
+            let texts = Texts(BTreeMap::from([("/home/me/train.py".into(), text)]));
+            let (report, _) = report_of(&training(), Limits::default(), &texts);
+            let (_, waits) = report.split_once("Lines that wait for the device\n").unwrap();
+            let (waits, _) = waits.split_once("\n\n").unwrap();
+            let rows = waits.lines().skip(1).map(|it| it.split_whitespace().collect::<Vec<_>>());
+            rows.map(|row| row.join(" ")).collect::<Vec<_>>()
+        };
+        let told = waits("");
+        assert!(told.len() == 1 && told[0].contains("train.py:18"), "{told:?}");
+        assert_eq!(waits("  # perfline: ignore[other]"), told);
+        let expected = ["2.5 ms 1 line with # perfline: ignore"];
+        assert_eq!(waits("  # perfline: ignore[sync]"), expected);
     }
 
     #[test]

@@ -122,7 +122,7 @@ mod tests {
         // After `é` (2 bytes, 1 unit of UTF-16) and `𝄞` (4 bytes, 2 units).
         for (encoding, column) in [(Encoding::Utf8, 6), (Encoding::Utf16, 3), (Encoding::Utf32, 2)]
         {
-            let changes = vec![
+            let changes = [
                 change(Some([1, column, 1, column + 1]), "X"),
                 change(Some([0, 0, 1, 0]), ""),
                 change(None, "whole"),
