@@ -27,6 +27,15 @@ chmod +x "$work/bin/perfline"
 clean=(env -i HOME="$work/home" XDG_RUNTIME_DIR="$work/run" PATH="$work/bin:/usr/local/bin:/usr/bin:/bin" LANG=C.UTF-8
   COLORTERM=truecolor TERM=screen-256color)
 
+# configuration EDITOR FILE: what the README says to write into it: the block under the editor's heading that begins by naming it.
+configuration() {
+  awk -v editor="## $1" -v file="$2" '
+    /^## / { inside = index($0, editor) == 1 }
+    inside && /^```/ { block = !block; first = block; taken = taken && block; next }
+    inside && block { if (first) { taken = index($0, file) > 0; first = 0 } if (taken) print }
+  ' "$repository/editors/README.md"
+}
+
 failed() {
   echo "FAIL $*"
   screen 2>/dev/null || true
@@ -46,8 +55,8 @@ press() { t send-keys "$@"; }
 
 # until_so COMMAND...: waits until it succeeds.
 until_so() {
-  local _
-  for ((_ = 0; _ < patience / 50; _++)); do
+  local turn
+  for ((turn = 0; turn < patience / 50; turn++)); do
     if "$@"; then return 0; fi
     sleep 0.05
   done

@@ -76,7 +76,7 @@ local function close_float()
   if window then vim.api.nvim_win_close(window, true) end
 end
 
-local function at(text) vim.api.nvim_win_set_cursor(0, { line_of(text), 8 }) end
+local function at(text) vim.api.nvim_win_set_cursor(0, { line_of(text), assert(vim.api.nvim_buf_get_lines(buf, line_of(text) - 1, line_of(text), false)[1]:find(text, 1, true)) - 1 }) end
 local function here() return vim.api.nvim_win_get_cursor(0)[1] end
 local function status() return require('perfline').status(buf) end
 
@@ -94,6 +94,9 @@ end
 -- Lines in a text as the tests name them: by what stands on them.
 local ITEM, LINEAR, BACKWARD, STEP = 'x.max().item()', 'torch.relu(layer(x))', 'loss.backward()', 'opt.step()'
 
+-- What stands at ITEM while nothing is edited and nothing else is chosen.
+local usual
+
 local tests = {}
 local function test(name, run) tests[#tests + 1] = { name = name, run = run } end
 
@@ -108,6 +111,7 @@ end)
 
 test('hints', function()
   ok('a wait', wait(function() return hint(ITEM):find('wait', 1, true) end), hints)
+  usual = hint(ITEM)
   ok('backward time', hint(LINEAR):find('gpu +', 1, true) and hint(LINEAR):find('bwd', 1, true), hints)
   ok('none where there is nothing', not hint('residual = x') and not hint('import torch'), hints)
 end)
@@ -198,9 +202,8 @@ test('relative', function()
 end)
 
 test('edits', function()
-  local text = hint(ITEM)
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two', '# three' })
-  ok('hints move with their lines', wait(function() return hint(ITEM) == text and hint(BACKWARD) and not hint('residual = x') end), hints)
+  ok('hints move with their lines', wait(function() return hint(ITEM) == usual and hint(BACKWARD) and not hint('residual = x') end), hints)
   ok('heat too', wait(function() return heat()[line_of(BACKWARD)] and vim.tbl_count(heat()) >= 4 end), heat())
   ok('diagnostics too', wait(function()
     for _, it in ipairs(vim.diagnostic.get(buf)) do
@@ -217,7 +220,7 @@ test('edits', function()
   ok('a deleted line takes its number along', wait(function() return not heat()[line_of('RuntimeError')] and hint(STEP) and heat()[line_of(STEP)] end), heat())
   vim.cmd('silent undo')
   vim.cmd('silent undo')
-  ok('undone, all is back', wait(function() return hint(ITEM) == text and heat()[line_of(BACKWARD)] end), hints)
+  ok('undone, all is back', wait(function() return hint(ITEM) == usual and heat()[line_of(BACKWARD)] end), hints)
 end)
 
 test('jumps', function()
@@ -370,6 +373,7 @@ local function reset()
   vim.api.nvim_win_set_buf(0, buf)
   if not vim.deep_equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), text) then vim.api.nvim_buf_set_lines(buf, 0, -1, false, text) end
   choose, offered, said = nil, nil, ''
+  if usual then ok('as usual', wait(function() return hint(ITEM) == usual end), hints) end
 end
 
 local function run()

@@ -80,10 +80,7 @@ function M.config()
   capabilities.experimental = { perfline = { status = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
-    ['workspace/inlayHint/refresh'] = function(_, _, context)
-      require('perfline.hints').refresh(context.client_id)
-      return vim.NIL
-    end,
+    ['textDocument/inlayHint'] = function(...) return require('perfline.hints').on_answer(...) end,
   }
   if not vim.lsp.codelens.enable then -- before 0.12 nobody fetches lenses anew
     capabilities.workspace.codeLens = { refreshSupport = true }

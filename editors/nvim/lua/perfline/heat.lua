@@ -144,6 +144,7 @@ function M.attach(client_id, buf)
     buffer = buf,
     callback = function(event)
       if event.data.client_id ~= client_id then return end
+      require('perfline.hints').forget(buf)
       vim.api.nvim_buf_clear_namespace(buf, marks, 0, -1)
       vim.api.nvim_clear_autocmds({ group = group })
     end,

@@ -1,19 +1,30 @@
--- Inlay hints after the server asked to have them fetched anew.
+-- Answers to Neovim's questions for inlay hints.
 --
--- Neovim keeps which lines it has drawn by the version of the text, which is the same as before: 0.10 draws no line again, later ones
--- none that was drawn between question and answer (a statusline that changes is enough). Turning hints on once more forgets it.
+-- Neovim keeps which lines it has drawn by the version of the text. A recording changes hints and not the text: a line that was drawn
+-- before the answer came, however shortly, keeps its old hint. Turning hints on once more makes Neovim forget what it has drawn (and
+-- ask again; that answer is the same, and all is quiet).
 local M = {}
 
----@param client_id integer
-function M.refresh(client_id)
-  local client = vim.lsp.get_client_by_id(client_id)
-  for buf in pairs(client and client.attached_buffers or {}) do
+-- The last answer for each buffer.
+---@type table<integer, { version: integer, hints: lsp.InlayHint[] }>
+local answers = {}
+
+---@type lsp.Handler
+function M.on_answer(failure, hints, context)
+  local buf, version = context.bufnr, context.version
+  hints = hints ~= vim.NIL and hints or {} -- 0.10 takes no answer for no change
+  if buf and not failure then
+    local last = answers[buf]
+    answers[buf] = { version = version, hints = hints }
     local filter = { bufnr = buf }
-    if vim.lsp.inlay_hint.is_enabled(filter) then
-      if vim.fn.has('nvim-0.11') == 0 then vim.lsp.inlay_hint.enable(false, filter) end -- keeps hints where there are none now
-      vim.lsp.inlay_hint.enable(true, filter)
-    end
+    local other = not last or last.version == version and not vim.deep_equal(last.hints, hints)
+    if other and vim.lsp.inlay_hint.is_enabled(filter) then vim.lsp.inlay_hint.enable(true, filter) end
   end
+  -- A copy: Neovim counts the columns in it anew.
+  return vim.lsp.handlers['textDocument/inlayHint'](failure, vim.deepcopy(hints), context)
 end
+
+---@param buf integer
+function M.forget(buf) answers[buf] = nil end
 
 return M
