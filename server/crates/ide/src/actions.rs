@@ -92,9 +92,14 @@ fn cut(condition: &str) -> String {
 fn ignored(source: &Source<'_>, diagnostic: &Diagnostic) -> Option<Action> {
     let rule = diagnostic.code;
     let lines = source.module.statement_lines(diagnostic.line);
+    let is_alone = lines.start() == lines.end();
     let others = lines.rev().filter(|&line| line != diagnostic.line);
     let edit = std::iter::once(diagnostic.line).chain(others).find_map(|line| {
         let edit = comment(source, line, rule)?;
+        // A line that is a whole statement ends neither in a string nor in a backslash.
+        if is_alone {
+            return Some(edit);
+        }
         let mut text = source.text.to_owned();
         text.replace_range(edit.start..edit.end, &edit.text);
         // Inside a string, or after a backslash, it would be no comment.

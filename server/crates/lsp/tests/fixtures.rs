@@ -71,4 +71,22 @@ async fn a_recording_with_a_device() {
         "{titles:?}"
     );
     assert!(titles.iter().any(|title| title.starts_with("loop: ")), "{titles:?}");
+
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    let summary = status["summary"].as_str().unwrap();
+    assert!(
+        summary.starts_with("slow_model.json.gz · mean of 3 steps · "),
+        "the side-car belongs to the trace: {summary}"
+    );
+    let inputs = status["inputs"].as_array().unwrap();
+    let kinds: Vec<_> = inputs.iter().map(|it| it["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["kineto", "callers"]);
+
+    let details = client.command("perfline.details", json!([uri, forward + 1])).await.unwrap();
+    let kernel = &details["kernels"][0];
+    assert!(kernel["shortName"].is_string() && kernel["total"].is_i64(), "{kernel}");
+    assert_eq!(details["steps"].as_array().unwrap().len(), 3);
+    let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
+    let is_hot = |it: &serde_json::Value| it["line"] == item + 1;
+    assert!(heat["lines"].as_array().unwrap().iter().any(is_hot), "{heat}");
 }

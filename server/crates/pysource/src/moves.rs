@@ -101,6 +101,11 @@ impl Module {
             return None;
         }
         let lines = LineIndex::new(text);
+        // Most lines need no look at the tree.
+        let written = text.get(lines.line_range(line)?)?;
+        if !written.contains("item") && !written.contains("float") {
+            return None;
+        }
         let found = with_tree(text, |parsed| {
             let names = Names::of(parsed.syntax(), &lines, line);
             let found = names.found.and_then(|found| self.possible(text, &lines, &names, found));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ide::{Metric, Period};
 use ledger::SourceFit;
-use loader::Input;
+use loader::{Input, Kind};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -44,7 +44,9 @@ fn of_loaded(loaded: &Loaded, snapshot: &Snapshot, with_warnings: bool) -> Value
     let ledger = loaded.ledger(snapshot.rank);
     let coverage = ide::coverage(ledger);
     let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
-    let paths: Vec<PathBuf> = loaded.run.inputs.iter().map(|it| it.path.clone()).collect();
+    // Side-cars belong to their trace.
+    let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| it.kind != Kind::Callers);
+    let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
     let failures = loaded.run.failures.iter().map(String::as_str);
     json!({
         "inputs": inputs(loaded, with_warnings),
