@@ -10,6 +10,7 @@
 mod affinity;
 mod align;
 mod coarse;
+mod compiled;
 mod definitions;
 mod facts;
 mod keys;
@@ -74,6 +75,6 @@ pub(crate) fn infer(
         }
         learned = next;
     }
-    structure.tell_operators(profile, names, lines, &mut inferred);
+    structure.tell_others(profile, names, lines, &mut inferred);
     inferred
 }

@@ -15,6 +15,7 @@
 
 mod backward;
 mod callers;
+mod categories;
 mod device;
 mod infer;
 mod memory;
@@ -30,6 +31,7 @@ mod trace_memory;
 mod waits;
 
 pub use callers::join_callers;
+pub use categories::attribute_timeline;
 pub use names::{RecordedFile, recorded_files, recorded_snapshot_files};
 pub use snapshot::attribute_snapshot;
 pub use sources::{Source, Sources};

@@ -110,10 +110,15 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// `None` for everything else that a Python event can be called (`nn.Module: X_0`, `<built-in …>`).
+    ///
+    /// Where `torch.compile` breaks a graph, the rest of the function runs in one made for it, called
+    /// `torch_dynamo_resume_in_step_at_76`: that is the frame of `step`, going on at line 76.
     pub(crate) fn parse(name: &'a str) -> Option<Self> {
         // A path may hold parentheses and a function name may not, so the last match is the right one.
         let (head, function) = name.rsplit_once("): ")?;
         let (file, line) = head.rsplit_once('(')?;
+        let resumed = function.strip_prefix("torch_dynamo_resume_in_");
+        let function = resumed.and_then(|it| it.rsplit_once("_at_")).map_or(function, |it| it.0);
         (!file.is_empty()).then_some(Self { file, line: line.parse().ok()?, function })
     }
 }

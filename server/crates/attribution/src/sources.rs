@@ -1,6 +1,6 @@
 //! What is known about the files that a recording names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ledger::SourceFit;
@@ -50,6 +50,11 @@ impl Sources {
     /// What all texts say that are at hand.
     pub(crate) fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
         self.files.values().filter_map(|source| source.module.as_ref())
+    }
+
+    /// Where the files are that were found.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.values().filter_map(|source| source.path.as_deref())
     }
 
     /// What is known about a recorded path.

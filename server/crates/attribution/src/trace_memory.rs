@@ -63,14 +63,14 @@ fn report(
         .map(|step| {
             let first = points.partition_point(|&(at, _)| at < step.start);
             let last = points.partition_point(|&(at, _)| at < step.end).max(first);
-            let during = points[first..last].iter().map(|&(_, (active, _))| active);
+            let mut during = points[first..last].iter().map(|&(_, (active, _))| active);
             let before = first.checked_sub(1).map_or(curve.before, active);
             StepMemory {
                 name: format!("ProfilerStep#{}", step.number),
                 first_event: first as u64,
                 at: (step.start - first_at).max(0),
                 peak: during.clone().max().unwrap_or(before).max(before),
-                end: during.last().unwrap_or(before),
+                end: during.next_back().unwrap_or(before),
             }
         })
         .collect();

@@ -10,10 +10,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Inferred;
 use super::align::Aligned;
 use super::coarse::Coarse;
+use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
 use super::keys::{KeyId, Keys};
 use crate::Sources;
-use crate::names::Names;
+use crate::names::{Frame, Names};
 use crate::stacks::{FileId, LineId, Lines};
 
 /// How many functions that wrap one another are looked through.
@@ -60,6 +61,8 @@ pub(crate) struct Structure {
     pub(crate) python: Python,
     /// Operators that have the line of a call, with that call.
     run_by: Vec<(HostEventId, HostEventId)>,
+    /// The children of frames that `torch.compile` wrote, with the code of the frame and their line.
+    compiled: Vec<(HostEventId, usize, u32)>,
     /// Whether times are too coarse to tell what a call holds.
     is_coarse: bool,
 }
@@ -75,14 +78,31 @@ impl Structure {
         let children = Children::new(profile, order);
         let mut definitions = Definitions::new(profile, sources);
         let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
-        let (keys, python) = (Keys::default(), Python::of(profile));
-        let mut structure =
-            Self { codes, keys, python, run_by: Vec::new(), is_coarse: children.is_coarse };
+        let (keys, python) = (Keys::default(), Python::of(profile, sources));
+        let mut structure = Self {
+            codes,
+            keys,
+            python,
+            run_by: Vec::new(),
+            compiled: Vec::new(),
+            is_coarse: children.is_coarse,
+        };
         let host = &profile.host;
         let mut resumed = FxHashSet::default();
         for (parent, events) in children.of_frames() {
             let name = host.name[parent.index()];
             let Some(&(code, start)) = code_of.get(&name) else { continue };
+            let texts = || events.iter().map(|it| profile.strings.get(host.name[it.index()]));
+            if compiled::is_compiled(texts()) {
+                if let Some(frame) = Frame::parse(profile.strings.get(name)) {
+                    let texts: Vec<&str> = texts().collect();
+                    let lines = compiled::lines(&texts, frame.line);
+                    structure
+                        .compiled
+                        .extend(events.iter().zip(lines).map(|(&event, line)| (event, code, line)));
+                }
+                continue;
+            }
             let mut row = Vec::with_capacity(events.len());
             for &event in events {
                 let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
@@ -139,8 +159,9 @@ impl Structure {
 }
 
 impl Structure {
-    /// Notes the lines of operators that have that of a call, when those of all calls are told.
-    pub(crate) fn tell_operators(
+    /// Notes the lines that are not found by aligning: in frames that `torch.compile` wrote, and of operators that have
+    /// the line of a call, when those of all calls are told.
+    pub(crate) fn tell_others(
         &self,
         profile: &Profile,
         names: &mut Names<'_>,
@@ -148,6 +169,9 @@ impl Structure {
         inferred: &mut Inferred,
     ) {
         let host = &profile.host;
+        for &(event, code, line) in &self.compiled {
+            inferred.line[event.index()] = lines.line(self.codes[code].file, line);
+        }
         for &(operator, call) in &self.run_by {
             let caller = host.python.caller[host.detail[call.index()] as usize];
             let line = names.caller(caller, lines).or(inferred.line[call.index()].get());
@@ -183,11 +207,16 @@ pub(crate) struct Python {
 }
 
 impl Python {
-    fn of(profile: &Profile) -> Self {
+    fn of(profile: &Profile, sources: &Sources) -> Self {
         let texts = || profile.strings.iter().map(|(_, text)| text);
-        let told: Option<u8> = texts().find_map(|text| {
+        let minor = |text: &str| -> Option<u8> {
             let (_, rest) = text.split_once("/python3.")?;
             rest.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
+        };
+        // Paths below `site-packages` are recorded without what is before; where the libraries were found tells, too.
+        let told = texts().find_map(minor).or_else(|| {
+            let mut paths = sources.paths().filter_map(|path| minor(path.to_str()?));
+            paths.next()
         });
         let is_comprehension = |text: &str| {
             ["<listcomp>", "<dictcomp>", "<setcomp>"].iter().any(|it| text.ends_with(it))
@@ -292,6 +321,15 @@ impl Children {
                 Some(&(_, below, HostKind::Python)) => Some(below),
                 _ => None,
             };
+            // What outlives the call that it began in is a range that this opened (`RecordFunctionFast.__enter__`).
+            let is_range = kind == HostKind::Operator
+                && coarse.is_none()
+                && below.is_some_and(|below| host.end(below) < end);
+            if kind == HostKind::Operator
+                && compiled::is_range(profile.strings.get(host.name[id.index()]))
+            {
+                continue;
+            }
             if let Some(coarse) = &mut coarse {
                 below = coarse.parent(profile, id, below);
             }
@@ -303,7 +341,9 @@ impl Children {
                 }
                 pairs.push((*rank, id));
             }
-            stack.push((end, id, kind));
+            if !is_range {
+                stack.push((end, id, kind));
+            }
         }
         // Stable: children stay in order.
         pairs.sort_by_key(|&(rank, _)| rank);

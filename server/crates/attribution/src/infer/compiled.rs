@@ -1,0 +1,51 @@
+//! Frames whose code `torch.compile` wrote. It does not follow the source: guards, the compiled graph, then what broke
+//! the graph and a function for the rest. Everything has the line where the frame begins, but for what broke the graph.
+
+use crate::names::Frame;
+
+/// Whether an operator of this name is a range in which `torch.compile` looks for, or runs, what it wrote for a function.
+pub(crate) fn is_range(operator: &str) -> bool {
+    operator.starts_with("Torch-Compiled Region") || operator == "TorchDynamo Cache Lookup"
+}
+
+/// Whether the names of a frame's children show that `torch.compile` wrote its code.
+pub(crate) fn is_compiled<'a>(children: impl IntoIterator<Item = &'a str>) -> bool {
+    children.into_iter().any(|name| name.ends_with("): record_pregraph_bytecode_enter"))
+}
+
+/// The lines of a frame's children by their names, for a frame that begins on line `start`.
+pub(crate) fn lines(children: &[&str], start: u32) -> Vec<u32> {
+    let mut lines = vec![start; children.len()];
+    let graph = children.iter().position(|name| name.ends_with("): _fn"));
+    let after_graph = graph.map_or(0, |graph| graph + 1);
+    let broken = children.iter().enumerate().find_map(|(at, name)| Some((at, resumed(name)?)));
+    if let Some((at, line)) = broken {
+        lines[after_graph.min(at)..=at].fill(line);
+    }
+    lines
+}
+
+/// The line where a function goes on that was made for what follows a graph break.
+fn resumed(name: &str) -> Option<u32> {
+    name.contains("): torch_dynamo_resume_in_").then(|| Frame::parse(name))?.map(|frame| frame.line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_broke_the_graph_has_the_line_of_what_follows() {
+        let children = [
+            "torch/_dynamo/utils.py(6122): record_pregraph_bytecode_enter",
+            "torch/_dynamo/utils.py(6132): record_pregraph_bytecode_exit",
+            "torch/_dynamo/eval_frame.py(1527): _fn",
+            "aten::is_nonzero",
+            "torch/_dynamo/guards.py(2882): fn",
+            "train.py(63): torch_dynamo_resume_in_normalize_at_63",
+        ];
+        assert!(is_compiled(children));
+        assert_eq!(lines(&children, 60), [60, 60, 60, 63, 63, 63]);
+        assert!(!is_compiled(["train.py(63): normalize", "aten::add"]));
+    }
+}
