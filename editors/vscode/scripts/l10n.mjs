@@ -3,7 +3,9 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 const texts = readdirSync('src').flatMap((name) =>
-  [...readFileSync(`src/${name}`, 'utf8').matchAll(/l10n\.t\(\s*'((?:[^'\\]|\\.)*)'/g)].map(([, text]) => text.replaceAll("\\'", "'")),
+  [...readFileSync(`src/${name}`, 'utf8').matchAll(/l10n\.t\(\s*'((?:[^'\\]|\\.)*)'/g)].map(([, text]) =>
+    text.replaceAll("\\'", "'"),
+  ),
 );
 const bundle = Object.fromEntries([...new Set(texts)].sort().map((text) => [text, text]));
 writeFileSync('l10n/bundle.l10n.json', `${JSON.stringify(bundle, undefined, 2)}\n`);

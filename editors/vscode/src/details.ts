@@ -61,7 +61,9 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
       const editor = vscode.window.activeTextEditor;
       await vscode.commands.executeCommand(`${VIEW}.focus`);
       if (editor !== undefined) {
-        await vscode.window.showTextDocument(editor.document, { viewColumn: editor.viewColumn ?? vscode.ViewColumn.Active });
+        await vscode.window.showTextDocument(editor.document, {
+          viewColumn: editor.viewColumn ?? vscode.ViewColumn.Active,
+        });
       }
     } else {
       this.view.show(true);
@@ -73,7 +75,10 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
     const details = await this.fetch();
     if (details !== undefined) {
       await vscode.env.clipboard.writeText(details.markdown);
-      vscode.window.setStatusBarMessage(vscode.l10n.t('Copied the details of line {0}.', details.place.line ?? details.place.recordedLine), 3000);
+      vscode.window.setStatusBarMessage(
+        vscode.l10n.t('Copied the details of line {0}.', details.place.line ?? details.place.recordedLine),
+        3000,
+      );
     }
   }
 

@@ -35,7 +35,9 @@ function header(details: Details): string {
   const { place, view } = details;
   const badges = [badge(place.evidence, evidenceName(place), evidenceMeaning(place.evidence))];
   if (place.stale) {
-    badges.push(badge('stale', vscode.l10n.t('≈ changed since'), vscode.l10n.t('The line was changed since the recording.')));
+    badges.push(
+      badge('stale', vscode.l10n.t('≈ changed since'), vscode.l10n.t('The line was changed since the recording.')),
+    );
   }
   const code = (place.source ?? '').trim();
   return `<header>
@@ -104,7 +106,13 @@ function sparkline({ steps, view }: Details): string {
 }
 
 function kernels(kernels: Kernel[]): string {
-  const head = [vscode.l10n.t('Kernel'), vscode.l10n.t('Calls'), vscode.l10n.t('Total'), vscode.l10n.t('Mean'), vscode.l10n.t('Max')];
+  const head = [
+    vscode.l10n.t('Kernel'),
+    vscode.l10n.t('Calls'),
+    vscode.l10n.t('Total'),
+    vscode.l10n.t('Mean'),
+    vscode.l10n.t('Max'),
+  ];
   const time = (ns: number) => valueText(ns, 'cuda');
   const rows = kernels.map((it) => [
     `${named(it.shortName, it.name)}<div class="note">${escape(launch(it))}</div>`,
@@ -130,7 +138,12 @@ function launch({ grid, block, occupancy, streams, bytes }: Kernel): string {
 
 function operators({ operators }: Details): string {
   const head = [vscode.l10n.t('Operator'), vscode.l10n.t('Calls'), vscode.l10n.t('CPU'), vscode.l10n.t('GPU')];
-  const rows = operators.map((it) => [named(it.name), count(it.calls), valueText(it.cpu, 'cpu'), valueText(it.cuda, 'cuda')]);
+  const rows = operators.map((it) => [
+    named(it.name),
+    count(it.calls),
+    valueText(it.cpu, 'cpu'),
+    valueText(it.cuda, 'cuda'),
+  ]);
   return table(head, rows);
 }
 
@@ -149,7 +162,13 @@ function allocations({ allocations }: Details): string {
     vscode.l10n.t('At the end'),
   ];
   const size = (bytes: number) => valueText(bytes, 'memory');
-  const rows = allocations.map((it) => [named(it.memory), count(it.allocs), size(it.alloc), size(it.peak), size(it.live)]);
+  const rows = allocations.map((it) => [
+    named(it.memory),
+    count(it.allocs),
+    size(it.alloc),
+    size(it.peak),
+    size(it.live),
+  ]);
   return table(head, rows);
 }
 
@@ -164,7 +183,11 @@ function places<T extends Place & { text: string }>(
     const place = `${it.file}:${it.line ?? it.recordedLine}`;
     const link = it.uri == null ? escape(place) : `<a href="#" data-index="${first + index}">${escape(place)}</a>`;
     const code = (it.source ?? '').trim();
-    return [`${link} <span class="code">${escape(code === '' ? it.function : code)}</span>`, escape(it.text), share(it)];
+    return [
+      `${link} <span class="code">${escape(code === '' ? it.function : code)}</span>`,
+      escape(it.text),
+      share(it),
+    ];
   });
   return table([title, '', ''], rows);
 }

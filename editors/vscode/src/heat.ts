@@ -83,7 +83,10 @@ export class HeatDecorations implements vscode.Disposable {
     if (document.version === version) {
       const groups = grouped(lines);
       for (const [key, type] of this.types) {
-        editor.setDecorations(type, (groups.get(key) ?? []).map((it) => rangeOf(document, it)));
+        editor.setDecorations(
+          type,
+          (groups.get(key) ?? []).map((it) => rangeOf(document, it)),
+        );
       }
     }
   }

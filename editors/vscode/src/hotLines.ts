@@ -29,7 +29,10 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly session: Session) {
-    this.tree = vscode.window.createTreeView('perfline.hotLinesView', { treeDataProvider: this, showCollapseAll: true });
+    this.tree = vscode.window.createTreeView('perfline.hotLinesView', {
+      treeDataProvider: this,
+      showCollapseAll: true,
+    });
     this.subscriptions = [
       this.tree,
       session.onDidChange(() => this.refresh()),
@@ -56,7 +59,11 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       return;
     }
     const items = [
-      { label: vscode.l10n.t('What the editor shows'), description: metricName(view.effectiveMetric), metric: undefined },
+      {
+        label: vscode.l10n.t('What the editor shows'),
+        description: metricName(view.effectiveMetric),
+        metric: undefined,
+      },
       ...METRICS.map((metric) => ({ label: metricName(metric), description: metricMeaning(metric), metric })),
     ];
     const chosen = await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Sort hot lines by') });
@@ -83,7 +90,8 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     const parts = [this.session.status?.summary ?? '', metricName(view.effectiveMetric)];
     const words = { line: vscode.l10n.t('Line'), share: vscode.l10n.t('Share'), code: vscode.l10n.t('Code') };
     await vscode.env.clipboard.writeText(markdownOf(lines, parts.join(' · '), words));
-    const message = lines.length === 1 ? vscode.l10n.t('Copied 1 line.') : vscode.l10n.t('Copied {0} lines.', lines.length);
+    const message =
+      lines.length === 1 ? vscode.l10n.t('Copied 1 line.') : vscode.l10n.t('Copied {0} lines.', lines.length);
     vscode.window.setStatusBarMessage(message, 3000);
   }
 
@@ -102,7 +110,8 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }));
     const chosen = await vscode.window.showQuickPick(items, {
       title: `${vscode.l10n.t('Hot lines')} · ${viewText(hot.view)}`,
-      placeHolder: lines.length === 0 ? vscode.l10n.t('No line costs anything of this metric.') : vscode.l10n.t('Go to a line'),
+      placeHolder:
+        lines.length === 0 ? vscode.l10n.t('No line costs anything of this metric.') : vscode.l10n.t('Go to a line'),
       matchOnDescription: true,
       matchOnDetail: true,
     });
@@ -141,7 +150,10 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       }
       case 'function': {
         const isInFirst = node.parent === this.files[0];
-        const item = new vscode.TreeItem(node.name === '' ? vscode.l10n.t('(function not known)') : node.name, collapsible(isInFirst));
+        const item = new vscode.TreeItem(
+          node.name === '' ? vscode.l10n.t('(function not known)') : node.name,
+          collapsible(isInFirst),
+        );
         item.description = this.costText(node);
         item.iconPath = new vscode.ThemeIcon('symbol-method');
         item.id = `${node.parent.file}\n${node.name}`;
@@ -186,7 +198,11 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }
     const isHiding = view.charge === 'own' && !this.ownOnly;
     return isHiding
-      ? [vscode.l10n.t('Own: time in libraries counts to the lines of yours that called them. Switch to total to see it on their lines.')]
+      ? [
+          vscode.l10n.t(
+            'Own: time in libraries counts to the lines of yours that called them. Switch to total to see it on their lines.',
+          ),
+        ]
       : [];
   }
 
@@ -235,5 +251,10 @@ function linesBelow(node: Node): HotLine[] {
 
 function viewText(view: View): string {
   const rank = view.ranks.length > 1 ? [rankName(view.rank)] : [];
-  return [metricName(view.effectiveMetric), ...(view.charge === 'total' ? [chargeName(view.charge)] : []), stepName(view.step, view.steps), ...rank].join(' · ');
+  return [
+    metricName(view.effectiveMetric),
+    ...(view.charge === 'total' ? [chargeName(view.charge)] : []),
+    stepName(view.step, view.steps),
+    ...rank,
+  ].join(' · ');
 }

@@ -73,7 +73,11 @@ function byValue(a: { value: number }, b: { value: number }): number {
 }
 
 /** A table of lines, for an issue or a chat. */
-export function markdownOf(lines: HotLine[], heading: string, words: { line: string; share: string; code: string }): string {
+export function markdownOf(
+  lines: HotLine[],
+  heading: string,
+  words: { line: string; share: string; code: string },
+): string {
   const cell = (text: string) => text.replaceAll('|', '\\|');
   const rows = lines.map((it) => {
     const place = `${it.file}:${it.line ?? it.recordedLine}`;

@@ -6,7 +6,9 @@ import type { Place } from './api';
 
 export async function reveal(place: Pick<Place, 'uri' | 'line' | 'range' | 'file'>): Promise<void> {
   if (place.uri == null || place.line == null) {
-    void vscode.window.showInformationMessage(vscode.l10n.t('{0} is not in this workspace, or the line is gone.', place.file));
+    void vscode.window.showInformationMessage(
+      vscode.l10n.t('{0} is not in this workspace, or the line is gone.', place.file),
+    );
     return;
   }
   const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(place.uri));

@@ -243,7 +243,9 @@ export class Server implements vscode.Disposable {
       this.log.warn('the server is gone; it is started again');
       return { action: CloseAction.Restart, handled: true };
     }
-    this.fail(vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS));
+    this.fail(
+      vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS),
+    );
     return { action: CloseAction.DoNotRestart, handled: true };
   }
 

@@ -33,12 +33,24 @@ export class StatusItems implements vscode.Disposable {
     if (server.state === 'failed') {
       this.bar.backgroundColor = new vscode.ThemeColor('statusBarItem.warningBackground');
       this.language.severity = vscode.LanguageStatusSeverity.Error;
-      this.put('$(warning) Perfline', vscode.l10n.t('The server is not running'), '', 'perfline.restartServer', vscode.l10n.t('Restart Server'));
+      this.put(
+        '$(warning) Perfline',
+        vscode.l10n.t('The server is not running'),
+        '',
+        'perfline.restartServer',
+        vscode.l10n.t('Restart Server'),
+      );
       this.bar.tooltip = vscode.l10n.t('The Perfline server is not running. Click to start it again.');
     } else if (status?.loaded !== true) {
       const busy = status === undefined || status.loading;
       const text = busy ? vscode.l10n.t('loading…') : vscode.l10n.t('no recording');
-      this.put(`$(${busy ? 'loading~spin' : 'flame'}) Perfline: ${text}`, text, '', 'perfline.loadRecording', vscode.l10n.t('Load'));
+      this.put(
+        `$(${busy ? 'loading~spin' : 'flame'}) Perfline: ${text}`,
+        text,
+        '',
+        'perfline.loadRecording',
+        vscode.l10n.t('Load'),
+      );
       this.bar.tooltip = [...(status?.failures ?? []), vscode.l10n.t('Click to load a recording.')].join('\n\n');
     } else {
       this.drawLoaded(status);
@@ -51,7 +63,9 @@ export class StatusItems implements vscode.Disposable {
     const attributed = attributedText(status);
     const icon = status.loading ? 'loading~spin' : status.lines === 0 ? 'warning' : 'flame';
     const name = recordingName(status);
-    const text = [name, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed].filter((it) => it !== undefined).join(' · ');
+    const text = [name, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
+      .filter((it) => it !== undefined)
+      .join(' · ');
     const metric = `${metricName(view.effectiveMetric)}, ${chargeName(view.charge).toLowerCase()}`;
     this.put(`$(${icon}) ${text}`, name, `${of} · ${metric}`, 'perfline.chooseView', vscode.l10n.t('Change'));
     this.bar.tooltip = tooltip(status, `${of} · ${metric}`);
@@ -87,7 +101,14 @@ function attributedText(status: Status): string | undefined {
 function tooltip(status: Status, shown: string): vscode.MarkdownString {
   const { attributed, evidence, sources } = status;
   const text = new vscode.MarkdownString(undefined, true);
-  text.isTrusted = { enabledCommands: ['perfline.chooseView', 'perfline.loadRecording', 'perfline.unloadRecording', 'perfline.goToHotLine'] };
+  text.isTrusted = {
+    enabledCommands: [
+      'perfline.chooseView',
+      'perfline.loadRecording',
+      'perfline.unloadRecording',
+      'perfline.goToHotLine',
+    ],
+  };
   const line = (it: string) => text.appendText(it).appendMarkdown('\n\n');
   for (const input of status.inputs) {
     const partly = input.complete ? '' : ` — ${vscode.l10n.t('not read completely')}`;
@@ -101,12 +122,28 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
   if (shares.length > 0) {
     line(vscode.l10n.t('On lines: {0}', shares.join(', ')));
   }
-  line(vscode.l10n.t('Lines: {0} exact, {1} inferred (~), {2} known by function only (fn)', evidence.exact, evidence.inferred, evidence.function));
+  line(
+    vscode.l10n.t(
+      'Lines: {0} exact, {1} inferred (~), {2} known by function only (fn)',
+      evidence.exact,
+      evidence.inferred,
+      evidence.function,
+    ),
+  );
   if (sources.edited + sources.missing > 0) {
-    line(vscode.l10n.t('Sources: {0} found, {1} edited since, {2} missing', sources.found, sources.edited, sources.missing));
+    line(
+      vscode.l10n.t(
+        'Sources: {0} found, {1} edited since, {2} missing',
+        sources.found,
+        sources.edited,
+        sources.missing,
+      ),
+    );
   }
   if (!vscode.workspace.isTrusted) {
-    line(vscode.l10n.t('Restricted Mode: settings of the workspace for the server and for library folders are not used.'));
+    line(
+      vscode.l10n.t('Restricted Mode: settings of the workspace for the server and for library folders are not used.'),
+    );
   }
   const link = (label: string, command: string) => `[${label}](command:${command})`;
   text.appendMarkdown(

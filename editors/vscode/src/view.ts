@@ -22,7 +22,9 @@ export class ViewChooser {
       return;
     }
     const wanted: Part[] = parts.length > 0 ? parts : ['metric', 'charge', 'step', 'rank'];
-    const groups = wanted.map((part) => this.choices(part, view)).filter(({ items }) => items.length > 1 || parts.length > 0);
+    const groups = wanted
+      .map((part) => this.choices(part, view))
+      .filter(({ items }) => items.length > 1 || parts.length > 0);
     const items = groups.flatMap(({ title, items }): Choice[] => [
       { label: title, kind: vscode.QuickPickItemKind.Separator },
       ...items,

@@ -1,7 +1,7 @@
 // A real VS Code in a browser: code-server with the extension installed, and Chromium to look at it.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import { cpSync, createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import os from 'node:os';
@@ -43,32 +43,68 @@ export class Bench {
     const folder = temporaryFolder();
     const config = path.join(folder, 'config.yaml');
     writeFileSync(config, 'auth: none\n');
-    const base = ['--config', config, '--user-data-dir', path.join(folder, 'data'), '--extensions-dir', path.join(folder, 'extensions')];
+    const base = [
+      '--config',
+      config,
+      '--user-data-dir',
+      path.join(folder, 'data'),
+      '--extensions-dir',
+      path.join(folder, 'extensions'),
+    ];
     mkdirSync(path.join(folder, 'data/User'), { recursive: true });
-    cpSync(path.join(HERE, 'settings.json'), path.join(folder, 'data/User/settings.json'));
     const file = path.join(folder, 'data/User/settings.json');
     const { default: common } = await import('./settings.json', { with: { type: 'json' } });
     writeFileSync(file, JSON.stringify({ ...common, 'security.workspace.trust.enabled': trust, ...settings }));
-    execFileSync(NODE, [CODE_SERVER, ...base, '--install-extension', path.join(CACHE, vsix), '--force'], { stdio: 'pipe' });
+    execFileSync(NODE, [CODE_SERVER, ...base, '--install-extension', path.join(CACHE, vsix), '--force'], {
+      stdio: 'pipe',
+    });
     const port = await freePort();
     const server = spawn(
       NODE,
       [
-        CODE_SERVER, ...base, '--bind-addr', `127.0.0.1:${port}`, '--auth', 'none', '--disable-telemetry', '--disable-update-check',
-        ...(trust ? [] : ['--disable-workspace-trust']), '--disable-getting-started-override', '--disable-proxy', '--ignore-last-opened',
+        CODE_SERVER,
+        ...base,
+        '--bind-addr',
+        `127.0.0.1:${port}`,
+        '--auth',
+        'none',
+        '--disable-telemetry',
+        '--disable-update-check',
+        ...(trust ? [] : ['--disable-workspace-trust']),
+        '--disable-getting-started-override',
+        '--disable-proxy',
+        '--ignore-last-opened',
         // Else the extension host, and the language server with it, outlive the page for hours.
-        '--reconnection-grace-time', '3',
+        '--reconnection-grace-time',
+        '3',
       ],
-      { env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '', ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '', ...env },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
     );
     mkdirSync(SHOTS, { recursive: true });
     const log = createWriteStream(path.join(CACHE, 'code-server.log'));
     server.stdout.pipe(log);
     server.stderr.pipe(log);
-    await until(() => fetch(`http://127.0.0.1:${port}/healthz`).then((it) => it.ok, () => false), 'code-server answers');
+    await until(
+      () =>
+        fetch(`http://127.0.0.1:${port}/healthz`).then(
+          (it) => it.ok,
+          () => false,
+        ),
+      'code-server answers',
+    );
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
     });
     const bench = new Bench(folder, port, server, browser);
     running.add(bench);
@@ -132,7 +168,8 @@ export class Window {
 
   /** Waits until a visible line, told by its code, matches. */
   async line(code, pattern, patience = PATIENCE_MS) {
-    const find = async () => Object.entries(await this.lines()).find(([, text]) => text.includes(code) && pattern.test(text));
+    const find = async () =>
+      Object.entries(await this.lines()).find(([, text]) => text.includes(code) && pattern.test(text));
     try {
       return await until(find, `a line with ${code} that matches ${pattern}`, patience);
     } catch (error) {
@@ -171,7 +208,10 @@ export class Window {
 
   /** The number of the line with the cursor. */
   async cursorLine() {
-    const text = await this.page.locator('.statusbar-item', { hasText: /^Ln \d+/ }).first().innerText();
+    const text = await this.page
+      .locator('.statusbar-item', { hasText: /^Ln \d+/ })
+      .first()
+      .innerText();
     return Number(/Ln (\d+)/.exec(text)[1]);
   }
 
@@ -188,7 +228,10 @@ export class Window {
     const input = this.page.locator('.quick-input-widget input.input').first();
     await until(async () => {
       await this.page.keyboard.press(key);
-      return input.waitFor({ timeout: 2000 }).then(() => true, () => false);
+      return input.waitFor({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
     }, `the palette after ${key}`);
     await input.fill(text);
   }
@@ -216,7 +259,10 @@ export class Window {
     const input = this.page.locator('.quick-input-widget input.input').first();
     await until(async () => (await input.inputValue().catch(() => '')) === `${folder}/`, `a dialog in ${folder}`);
     await input.fill(file);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) }).first().waitFor();
+    await this.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: path.basename(file) })
+      .first()
+      .waitFor();
     await until(async () => (await input.inputValue()) === file, `a dialog with ${file}`);
     await this.page.keyboard.press('Enter');
     await this.page.locator('.quick-input-widget').waitFor({ state: 'hidden' });
@@ -228,10 +274,16 @@ export class Window {
 
   /** Waits for the text of Perfline in the status bar. */
   async status(pattern, patience = PATIENCE_MS) {
-    return until(async () => {
-      const text = await this.statusBar().innerText().catch(() => '');
-      return pattern.test(text.replaceAll('\u00a0', ' ')) && text;
-    }, `a status that matches ${pattern}`, patience);
+    return until(
+      async () => {
+        const text = await this.statusBar()
+          .innerText()
+          .catch(() => '');
+        return pattern.test(text.replaceAll('\u00a0', ' ')) && text;
+      },
+      `a status that matches ${pattern}`,
+      patience,
+    );
   }
 
   async notification(text) {
@@ -250,7 +302,12 @@ export class Window {
   async hover(code, pattern) {
     await this.escape();
     await this.page.mouse.move(5, 5);
-    const word = this.page.locator('.view-line', { hasText: code }).first().locator('span span').filter({ hasText: /\w/ }).first();
+    const word = this.page
+      .locator('.view-line', { hasText: code })
+      .first()
+      .locator('span span')
+      .filter({ hasText: /\w/ })
+      .first();
     const shown = this.page.locator('.monaco-hover:not(.hidden)');
     return until(async () => {
       await word.hover();
@@ -263,7 +320,12 @@ export class Window {
   async webview(selector) {
     return until(async () => {
       for (const frame of this.page.frames()) {
-        if ((await frame.locator(selector).count().catch(() => 0)) > 0) {
+        if (
+          (await frame
+            .locator(selector)
+            .count()
+            .catch(() => 0)) > 0
+        ) {
           return frame;
         }
       }

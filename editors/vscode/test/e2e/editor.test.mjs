@@ -28,8 +28,14 @@ test('a hint says how its line is known', async () => {
 
 test('lenses stand above functions and loops', async () => {
   const lens = window.page.locator('.codelens-decoration');
-  await lens.filter({ visible: true, hasText: /^forward: .*of\sthe\sstep/ }).first().waitFor();
-  await lens.filter({ visible: true, hasText: /^loop: .*of\sthe\sstep/ }).first().waitFor();
+  await lens
+    .filter({ visible: true, hasText: /^forward: .*of\sthe\sstep/ })
+    .first()
+    .waitFor();
+  await lens
+    .filter({ visible: true, hasText: /^loop: .*of\sthe\sstep/ })
+    .first()
+    .waitFor();
 });
 
 test('a hover names the kernels', async () => {

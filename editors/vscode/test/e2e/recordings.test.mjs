@@ -106,7 +106,15 @@ test('a load that takes long shows how it gets on, and can be stopped', async ()
 test('several folders: a recording is about the folder that holds it', async () => {
   const workspace = path.join(temporaryFolder(), 'both.code-workspace');
   const [first, second] = [slowModel({ recording: false }), slowModel()];
-  writeFileSync(workspace, JSON.stringify({ folders: [{ path: first, name: 'first' }, { path: second, name: 'second' }] }));
+  writeFileSync(
+    workspace,
+    JSON.stringify({
+      folders: [
+        { path: first, name: 'first' },
+        { path: second, name: 'second' },
+      ],
+    }),
+  );
   const both = await bench.open(workspace, path.join(second, 'slow_model.py'));
   await both.status(/slow_model\.json\.gz/);
   await both.goTo(46);

@@ -45,6 +45,7 @@ for (const [name, theme] of [
       const found = await window.heat();
       return found[46] && found;
     }, 'heat on line 46');
+    await window.page.locator('.codelens-decoration').filter({ visible: true }).first().waitFor();
     assert.notEqual(heat[46].background, heat[28].background);
     await window.screenshot(`heat-${name}`);
   });
@@ -56,7 +57,8 @@ test('heat as bars in the gutter', async (t) => {
   const window = await bench.open(slowModel(), 'slow_model.py');
   await window.goTo(40);
   await window.line('x.max().item() > 100', /wait ×6/);
-  const bars = () => window.page.locator('.margin-view-overlays .glyph-margin-widgets, .glyph-margin-widgets .cgmr').count();
+  const bars = () =>
+    window.page.locator('.margin-view-overlays .glyph-margin-widgets, .glyph-margin-widgets .cgmr').count();
   await until(async () => (await bars()) > 2, 'bars in the gutter');
   await window.screenshot('heat-gutter');
 });

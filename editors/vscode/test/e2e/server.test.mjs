@@ -25,7 +25,10 @@ function serverProcess() {
       return false;
     }
   };
-  return readdirSync('/proc').filter((it) => /^\d+$/.test(it) && isOurs(it)).map(Number).at(-1);
+  return readdirSync('/proc')
+    .filter((it) => /^\d+$/.test(it) && isOurs(it))
+    .map(Number)
+    .at(-1);
 }
 
 test('the death of the server is survived, with the choice that was made', async () => {

@@ -23,5 +23,8 @@ export function writeSlowRecording(file) {
   const text = gunzipSync(readFileSync(RECORDING)).toString();
   const start = text.indexOf('[', text.indexOf('"traceEvents"')) + 1;
   const blanks = gzipSync(Buffer.alloc(2 ** 26, ' '), { level: 9 });
-  writeFileSync(file, Buffer.concat([gzipSync(text.slice(0, start)), ...Array(64).fill(blanks), gzipSync(text.slice(start))]));
+  writeFileSync(
+    file,
+    Buffer.concat([gzipSync(text.slice(0, start)), ...Array(64).fill(blanks), gzipSync(text.slice(start))]),
+  );
 }

@@ -16,7 +16,15 @@ const PLACE: Place = {
 };
 
 const DETAILS: Details = {
-  view: { metric: 'auto', effectiveMetric: 'cuda', charge: 'own', step: 'mean', rank: 'all', steps: [1, 2], ranks: [0] },
+  view: {
+    metric: 'auto',
+    effectiveMetric: 'cuda',
+    charge: 'own',
+    step: 'mean',
+    rank: 'all',
+    steps: [1, 2],
+    ranks: [0],
+  },
   place: PLACE,
   numbers: [
     { name: 'cuda_own', label: 'GPU', value: 2_290_000, unit: 'ns', text: '2.29 ms', share: 0.25 },
@@ -24,8 +32,19 @@ const DETAILS: Details = {
   ],
   kernels: [
     {
-      name: 'void at::native::reduce_kernel<512>(…)', shortName: 'reduce_kernel', calls: 6, total: 2_290_000, mean: 381_000, min: 1, max: 400,
-      grid: [1, 2, 3], block: [512, 1, 1], occupancy: 0.5, streams: [7], bytes: 0, text: '',
+      name: 'void at::native::reduce_kernel<512>(…)',
+      shortName: 'reduce_kernel',
+      calls: 6,
+      total: 2_290_000,
+      mean: 381_000,
+      min: 1,
+      max: 400,
+      grid: [1, 2, 3],
+      block: [512, 1, 1],
+      occupancy: 0.5,
+      streams: [7],
+      bytes: 0,
+      text: '',
     },
   ],
   operators: [{ name: 'aten::max', calls: 6, cpu: 1000, cuda: 2000, text: '' }],
@@ -42,8 +61,14 @@ const DETAILS: Details = {
 
 test('what is known of a line', () => {
   const html = detailsHtml(DETAILS);
-  const text = html.replace(/<title>.*?<\/title>/g, '').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
-  assert.match(text, /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps 10 ns to 20 ns/);
+  const text = html
+    .replace(/<title>.*?<\/title>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+  assert.match(
+    text,
+    /a&lt;b&gt;\.py:46 Model\.forward ~ inferred ≈ changed since GPU time · Mean of 2 steps 10 ns to 20 ns/,
+  );
   assert.match(text, /GPU 2\.29 ms 25 %/);
   assert.match(text, /reduce_kernel grid 1·2·3, block 512·1·1 · occupancy 50 % · stream 7 6 2\.29 ms 381 µs 400 ns/);
   assert.match(text, /aten::max 6 1 µs 2 µs/);

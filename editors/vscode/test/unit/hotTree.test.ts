@@ -37,19 +37,40 @@ test('files, functions and lines, each by cost', () => {
     file.functions.map((it) => [it.name, it.value, it.lines.map(({ line }) => line.line)]),
   ]);
   assert.deepEqual(tree, [
-    ['b.py', 51, [['g', 50, [9, 8]], ['k', 1, [1]]]],
-    ['a.py', 45, [['f', 40, [3]], ['h', 5, [7]]]],
+    [
+      'b.py',
+      51,
+      [
+        ['g', 50, [9, 8]],
+        ['k', 1, [1]],
+      ],
+    ],
+    [
+      'a.py',
+      45,
+      [
+        ['f', 40, [3]],
+        ['h', 5, [7]],
+      ],
+    ],
   ]);
 });
 
 test('totals hold each other and are not added up', () => {
   const tree = treeOf(LINES, 'total').map((file) => [file.file, file.value, file.functions.map((it) => it.value)]);
-  assert.deepEqual(tree, [['a.py', 40, [40, 5]], ['b.py', 30, [30, 1]]]);
+  assert.deepEqual(tree, [
+    ['a.py', 40, [40, 5]],
+    ['b.py', 30, [30, 1]],
+  ]);
 });
 
 test('Markdown', () => {
   const odd = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, evidence: 'function' });
-  const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), odd], 'run · GPU time', { line: 'Line', share: 'Share', code: 'Code' });
+  const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), odd], 'run · GPU time', {
+    line: 'Line',
+    share: 'Share',
+    code: 'Code',
+  });
   assert.equal(
     text,
     `**run · GPU time**

@@ -23,7 +23,10 @@ test('lines below the threshold, and lines of nothing, are not shown', () => {
     { share: 0.005, value: 1 },
     { share: 0, value: 0 },
   ];
-  assert.deepEqual(worthShowing(lines, 0.005).map((it) => it.share), [0.5, 0.005]);
+  assert.deepEqual(
+    worthShowing(lines, 0.005).map((it) => it.share),
+    [0.5, 0.005],
+  );
   assert.deepEqual(worthShowing(lines, 0).length, 3);
 });
 
@@ -40,9 +43,18 @@ test('lines by level and bar', () => {
     function: 'f',
     ...changes,
   });
-  const groups = grouped([line(1, 1), line(2, 0.95), line(3, 1, { evidence: 'inferred' }), line(4, 0.1, { stale: true })]);
+  const groups = grouped([
+    line(1, 1),
+    line(2, 0.95),
+    line(3, 1, { evidence: 'inferred' }),
+    line(4, 0.1, { stale: true }),
+  ]);
   const numbers = [...groups].map(([key, lines]) => [key, lines.map((it) => it.line)]);
-  assert.deepEqual(numbers, [['6 solid', [1, 2]], ['6 dashed', [3]], ['1 dotted', [4]]]);
+  assert.deepEqual(numbers, [
+    ['6 solid', [1, 2]],
+    ['6 dashed', [3]],
+    ['1 dotted', [4]],
+  ]);
 });
 
 test('the next line, round and round', () => {
@@ -72,16 +84,23 @@ function luminance(hex: string): number {
 
 test('hotter differs from cooler in lightness, so that no colour has to be told from another', () => {
   for (const theme of ['dark', 'light', 'highContrast', 'highContrastLight'] as const) {
-    const bars = contributes.colors.filter((it) => it.id.startsWith('perfline.heatBar')).map((it) => luminance(it.defaults[theme]));
+    const bars = contributes.colors
+      .filter((it) => it.id.startsWith('perfline.heatBar'))
+      .map((it) => luminance(it.defaults[theme]));
     assert.equal(bars.length, LEVELS);
     const direction = theme === 'dark' || theme === 'highContrast' ? 1 : -1;
     for (let i = 1; i < bars.length; i += 1) {
       assert.ok(direction * ((bars[i] ?? 0) - (bars[i - 1] ?? 0)) > 0.02, `${theme} ${i}: ${bars.join(' ')}`);
     }
-    const backgrounds = contributes.colors.filter((it) => it.id.startsWith('perfline.heatBackground')).map((it) => it.defaults[theme]);
+    const backgrounds = contributes.colors
+      .filter((it) => it.id.startsWith('perfline.heatBackground'))
+      .map((it) => it.defaults[theme]);
     const alphas = backgrounds.map((it) => parseInt(it.slice(7), 16));
     assert.equal(alphas.length, LEVELS);
-    assert.deepEqual(alphas, alphas.toSorted((a, b) => a - b));
+    assert.deepEqual(
+      alphas,
+      alphas.toSorted((a, b) => a - b),
+    );
     assert.equal(new Set(backgrounds.map((it) => it.slice(0, 7))).size, 1);
   }
 });

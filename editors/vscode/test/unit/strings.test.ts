@@ -14,7 +14,9 @@ test('the manifest uses every text of package.nls.json, and no other', () => {
 test('every text of the code can be translated', () => {
   const bundle = JSON.parse(readFileSync('l10n/bundle.l10n.json', 'utf8')) as Record<string, string>;
   const sources = readdirSync('src').map((it) => readFileSync(`src/${it}`, 'utf8'));
-  const texts = sources.flatMap((it) => [...it.matchAll(/l10n\.t\(\s*'((?:[^'\\]|\\.)*)'/g)].map((match) => (match[1] ?? '').replaceAll("\\'", "'")));
+  const texts = sources.flatMap((it) =>
+    [...it.matchAll(/l10n\.t\(\s*'((?:[^'\\]|\\.)*)'/g)].map((match) => (match[1] ?? '').replaceAll("\\'", "'")),
+  );
   const calls = sources.flatMap((it) => it.match(/l10n\.t\(/g) ?? []).length;
   assert.equal(texts.length, calls, 'every text is a literal in single quotes');
   const wanted = Object.fromEntries([...new Set(texts)].sort().map((it) => [it, it]));
@@ -30,11 +32,16 @@ test('every command of the manifest is registered', () => {
 
 test('the README names every setting, with its default', () => {
   const readme = readFileSync('README.md', 'utf8');
-  const sections = (JSON.parse(manifest) as { contributes: { configuration: { properties: Record<string, { default: unknown }> }[] } }).contributes.configuration;
+  const sections = (
+    JSON.parse(manifest) as { contributes: { configuration: { properties: Record<string, { default: unknown }> }[] } }
+  ).contributes.configuration;
   const settings = sections.flatMap((it) => Object.entries(it.properties));
   const rows = settings.map(([name, { default: value }]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     return text === '' ? `| \`${name}\` | |` : `| \`${name}\` | \`${text}\` |`;
   });
-  assert.deepEqual(rows.filter((it) => !readme.includes(it)), []);
+  assert.deepEqual(
+    rows.filter((it) => !readme.includes(it)),
+    [],
+  );
 });
