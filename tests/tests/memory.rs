@@ -108,3 +108,16 @@ fn a_history_that_lost_its_beginning_is_noticed() {
     // Memory that waits for a stream is in use until its release is completed.
     assert_eq!(memory.peak, MIB + 3 * 2 * MIB + 2 * MIB);
 }
+
+#[test]
+fn an_exported_timeline_gives_the_peak_by_category() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("timeline.raw.json");
+    std::fs::write(&path, "[[-1, 1, 100, 0], [5000, 2, 64, 4], [9000, 4, -64, 4]]").unwrap();
+    let run = load(path);
+    assert_eq!(run.inputs[0].kind.name(), "timeline");
+    let memory = &run.merged.categories[&0];
+    assert_eq!((memory.peak, memory.at_peak[0], memory.at_peak[4]), (164, 100, 64));
+    assert_eq!(memory.at_end[4], 0);
+    assert!(loader::discover(folder.path()).is_empty(), "a list of numbers may be anything");
+}

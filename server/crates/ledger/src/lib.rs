@@ -18,7 +18,7 @@ pub use line::{
     SourceFile, SourceFit,
 };
 pub use memory::{
-    DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase, Sample, SegmentCalls,
+    CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase, Sample, SegmentCalls,
     StackLine, StepMemory,
 };
 
@@ -52,6 +52,8 @@ pub struct Ledger {
     /// What the allocator of a device did, from a memory snapshot. Merging two of one device keeps the one with the higher
     /// peak: they are not of one moment.
     pub memory: BTreeMap<DeviceKey, DeviceMemory>,
+    /// Memory by category, by rank, likewise.
+    pub categories: BTreeMap<u32, CategoryMemory>,
 }
 
 /// A device of a rank.

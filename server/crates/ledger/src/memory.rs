@@ -243,3 +243,35 @@ pub struct OutOfMemory {
     /// Bytes in use without a line.
     pub unattributed: Bytes,
 }
+
+/// Memory of a rank by category, from a timeline that PyTorch exported. It names neither lines nor the device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CategoryMemory {
+    /// Most bytes in use at once.
+    pub peak: Bytes,
+    /// When: nanoseconds since the first change.
+    pub peak_at: Ns,
+    /// Bytes in use then, by place in [`CategoryMemory::NAMES`].
+    pub at_peak: [Bytes; 8],
+    /// Bytes in use at the end.
+    pub at_end: [Bytes; 8],
+    /// Most bytes of each category at once.
+    pub most: [Bytes; 8],
+    /// In use over time, in parts of equal length; at most [`DeviceMemory::MOST_SAMPLES`]. Of each part, the moment with
+    /// the most bytes in use.
+    pub timeline: Vec<(Ns, [Bytes; 8])>,
+}
+
+impl CategoryMemory {
+    /// PyTorch's categories in its order, and the rest; stable names in machine-readable output.
+    pub const NAMES: [&str; 8] = [
+        "parameter",
+        "optimizer_state",
+        "input",
+        "temporary",
+        "activation",
+        "gradient",
+        "autograd_detail",
+        "unknown",
+    ];
+}

@@ -22,11 +22,14 @@ impl Ledger {
         self.ranks += other.ranks;
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
-        merge_map(&mut self.memory, &other.memory, |mine, theirs| {
-            if *mine < *theirs {
-                mine.clone_from(theirs);
-            }
-        });
+        merge_map(&mut self.memory, &other.memory, keep_greater);
+        merge_map(&mut self.categories, &other.categories, keep_greater);
+    }
+}
+
+fn keep_greater<V: Ord + Clone>(mine: &mut V, theirs: &V) {
+    if *mine < *theirs {
+        mine.clone_from(theirs);
     }
 }
 

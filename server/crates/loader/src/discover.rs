@@ -53,8 +53,8 @@ pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
 fn look_at(path: &Path) -> Option<Found> {
     let modified = path.metadata().ok()?.modified().ok()?;
     let kind = open::sniff(path).ok()?.kind?;
-    // Side-cars are found by the trace they belong to.
-    (kind != Kind::Callers).then(|| Found {
+    // Side-cars are found by the trace they belong to. Lists of numbers, as timelines are, may be anything.
+    (!matches!(kind, Kind::Callers | Kind::Timeline)).then(|| Found {
         path: path.to_owned(),
         modified,
         kind,

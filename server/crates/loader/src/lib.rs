@@ -41,6 +41,8 @@ pub enum Kind {
     Kineto,
     /// A CUDA memory snapshot.
     Snapshot,
+    /// A memory timeline by category (`export_memory_timeline`).
+    Timeline,
     /// The recorder's exact callers.
     Callers,
 }
@@ -52,6 +54,7 @@ impl Kind {
         match self {
             Self::Kineto => "kineto",
             Self::Snapshot => "snapshot",
+            Self::Timeline => "timeline",
             Self::Callers => "callers",
         }
     }

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 
 use attribution::{
-    attribute, attribute_snapshot, join_callers, recorded_files, recorded_snapshot_files,
+    attribute, attribute_snapshot, attribute_timeline, join_callers, recorded_files,
+    recorded_snapshot_files,
 };
 use ledger::Ledger;
 use profile::{Callers, Profile, WarningKind, Warnings};
-use snapshot_reader::read_snapshot;
+use snapshot_reader::{read_snapshot, read_timeline};
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 
@@ -168,6 +169,7 @@ impl Job<'_> {
     fn load(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
         match one.kind {
             Kind::Snapshot => self.load_snapshot(one, plan),
+            Kind::Timeline => self.load_timeline(one),
             Kind::Kineto | Kind::Callers => self.load_trace(one, plan),
         }
     }
@@ -278,6 +280,31 @@ impl Job<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         Ok(Loaded { inputs: vec![input], ledger, rank })
+    }
+
+    fn load_timeline(&self, one: &One) -> Result<Loaded, Error> {
+        let mut bytes = Vec::new();
+        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?;
+        let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
+            let message =
+                "no memory timeline could be read; export it again with export_memory_timeline";
+            return Err(unreadable(&one.path, message, 0));
+        };
+        if let Some(error) = broken {
+            let message = broken_message(&error);
+            warnings.add(WarningKind::BrokenCompression, bytes.len() as u64, message);
+        }
+        let rank = one.rank_by_name.unwrap_or(one.place);
+        let input = Input {
+            path: one.path.clone(),
+            kind: Kind::Timeline,
+            rank,
+            events: timeline.at.len() as u64,
+            bytes: bytes.len() as u64,
+            complete: warnings.is_empty(),
+            warnings: warnings.iter().cloned().collect(),
+        };
+        Ok(Loaded { inputs: vec![input], ledger: attribute_timeline(&timeline, rank), rank })
     }
 
     /// Gives every block to `consume`; returns what broke the file off, if something did.

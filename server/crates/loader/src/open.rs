@@ -39,6 +39,8 @@ pub(crate) fn sniff(path: &Path) -> io::Result<Sniffed> {
         Some(Kind::Callers)
     } else if trace_reader::looks_like_trace(&prefix) {
         Some(Kind::Kineto)
+    } else if snapshot_reader::looks_like_timeline(&prefix) {
+        Some(Kind::Timeline)
     } else {
         None
     };

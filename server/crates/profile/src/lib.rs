@@ -18,6 +18,7 @@ mod interner;
 mod memory;
 mod meta;
 mod snapshot;
+mod timeline;
 mod warning;
 
 pub use callers::{Callers, ThreadCallers};
@@ -33,6 +34,7 @@ pub use snapshot::{
     Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent,
     SnapshotFrame, SnapshotSegment, SnapshotSettings, StackId,
 };
+pub use timeline::MemoryTimeline;
 pub use warning::{Warning, WarningKind, Warnings};
 
 /// A point in time or a duration in integer nanoseconds.

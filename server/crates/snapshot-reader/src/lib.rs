@@ -1,4 +1,4 @@
-//! Bytes of a CUDA memory snapshot to the tables of [`profile::Snapshot`].
+//! Bytes of a CUDA memory snapshot to the tables of [`profile::Snapshot`], and of an exported memory timeline.
 //!
 //! *Owns*: the pickle format (protocols 0 to 5, plain data only) and every layout of snapshot that torch has written
 //! since `torch.cuda.memory_snapshot()`. The top level is a list of segments or the dict of `_dump_snapshot`.
@@ -15,9 +15,11 @@ mod machine;
 mod opcode;
 #[cfg(test)]
 mod tests;
+mod timeline;
 mod values;
 
 pub use error::Error;
+pub use timeline::{looks_like_timeline, read_timeline};
 
 use profile::{Snapshot, WarningKind, Warnings};
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, OutOfMemory, Phase};
+use ledger::{
+    CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, OutOfMemory, Phase,
+};
 use loader::Run;
 
 use super::ranked;
@@ -26,7 +28,32 @@ pub(super) fn write(out: &mut dyn Write, run: &Run, root: &Path) -> io::Result<(
         }
         write!(out, "]}}")?;
     }
-    writeln!(out, "]}}")
+    writeln!(out, "],")?;
+    let ranks = run.merged.categories.iter();
+    let categories = ranks.map(|(&rank, memory)| categories(rank, memory));
+    writeln!(out, " \"categories\": {}}}", list(categories).json())
+}
+
+/// What an exported timeline tells.
+fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> {
+    let by_name = |bytes: &[i64; 8]| {
+        let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(Value::number));
+        Value::Json(object(&fields.collect::<Vec<_>>()))
+    };
+    let sample = |(at, bytes): &(i64, [i64; 8])| {
+        let bytes = bytes.map(|it| it.to_string()).join(", ");
+        format!("[{}, {bytes}]", micros(*at))
+    };
+    let timeline: Vec<String> = memory.timeline.iter().map(sample).collect();
+    vec![
+        ("rank", Value::number(rank)),
+        ("peak_bytes", Value::number(memory.peak)),
+        ("peak_us", Value::number(micros(memory.peak_at))),
+        ("at_peak", by_name(&memory.at_peak)),
+        ("at_end", by_name(&memory.at_end)),
+        ("most", by_name(&memory.most)),
+        ("timeline", Value::Json(format!("[{}]", timeline.join(", ")))),
+    ]
 }
 
 /// What files are called, by their key.

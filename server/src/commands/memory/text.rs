@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use insights::Severity;
-use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
+use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
 use loader::Run;
 
 use super::{chart, ranked};
@@ -32,7 +32,7 @@ pub(super) fn write(
     if let Some(first) = summary::lines(run, &scale, terminal).first() {
         writeln!(out, "{first}")?;
     }
-    if run.merged.memory.is_empty() {
+    if run.merged.memory.is_empty() && run.merged.categories.is_empty() {
         writeln!(
             out,
             "no memory snapshot among the inputs; record one with torch.cuda.memory._record_memory_history() and \
@@ -41,6 +41,9 @@ pub(super) fn write(
     }
     for (&key, memory) in &run.merged.memory {
         page.device(out, key, memory)?;
+    }
+    for (&rank, memory) in &run.merged.categories {
+        page.categories(out, rank, memory)?;
     }
     page.findings(out, run)
 }
@@ -162,6 +165,43 @@ impl Page<'_> {
             self.place(line),
             it.function.clone(),
         ]
+    }
+
+    /// What an exported timeline tells.
+    fn categories(
+        &self,
+        out: &mut dyn Write,
+        rank: u32,
+        memory: &CategoryMemory,
+    ) -> io::Result<()> {
+        let of = if 1 < self.n_ranks { format!(" of rank {rank}") } else { String::new() };
+        let head = format!(" · peak {} after {}", bytes(memory.peak), duration(memory.peak_at));
+        writeln!(out, "\n{}", self.terminal.titled(&format!("by category{of}"), &head))?;
+        let right = |title| (title, Align::Right);
+        let mut table = Table::new(&[
+            right("peak"),
+            right("share"),
+            right("most"),
+            right("end"),
+            ("category", Align::Left),
+        ]);
+        let mut order: Vec<usize> = (0..CategoryMemory::NAMES.len()).collect();
+        order.sort_by_key(|&of| std::cmp::Reverse((memory.at_peak[of], memory.most[of])));
+        let size = |size: i64| if size == 0 { String::new() } else { bytes(size) };
+        let share = |part: i64| match part {
+            0 => String::new(),
+            _ => percent(part as f64 / memory.peak.max(1) as f64),
+        };
+        for of in order.into_iter().filter(|&of| memory.most[of] != 0) {
+            table.add_row(vec![
+                size(memory.at_peak[of]),
+                share(memory.at_peak[of]),
+                size(memory.most[of]),
+                size(memory.at_end[of]),
+                CategoryMemory::NAMES[of].replace('_', " "),
+            ]);
+        }
+        table.write(out, self.terminal)
     }
 
     /// What was asked for, what there was, who held the rest, and what would have made room.
