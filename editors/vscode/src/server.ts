@@ -3,6 +3,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import * as os from 'node:os';
+import * as path from 'node:path';
 import * as vscode from 'vscode';
 import {
   CloseAction,
@@ -11,8 +12,11 @@ import {
   ErrorAction,
   ExecuteCommandRequest,
   LanguageClient,
+  MessageType,
   type Middleware,
   RevealOutputChannelOn,
+  ShowMessageNotification,
+  type ShowMessageParams,
   State,
   type StaticFeature,
   TransportKind,
@@ -178,8 +182,7 @@ export class Server implements vscode.Disposable {
     return versionText(version);
   }
 
-  private refusal(located: Located, error: Pick<ExecFileException, 'code' | 'message'>): string {
-    const { path } = located;
+  private refusal({ path }: Located, error: Pick<ExecFileException, 'code' | 'message'>): string {
     if (error.code === 'ENOENT') {
       return vscode.l10n.t('There is no Perfline server at {0}. Correct the setting perfline.server.path.', path);
     }
@@ -205,6 +208,7 @@ export class Server implements vscode.Disposable {
       middleware: this.middleware(() => client),
     });
     client.registerFeature(tellsStatus);
+    client.onNotification(ShowMessageNotification.type, (params) => this.tell(params));
     client.onNotification('perfline/status', (status: Status) => this.statusEmitter.fire(status));
     client.onDidChangeState(({ newState }) => {
       if (client === this.client && newState === State.Running) {
@@ -249,6 +253,22 @@ export class Server implements vscode.Disposable {
     return { action: CloseAction.DoNotRestart, handled: true };
   }
 
+  /** Shows what the server has to say. A message with a button is shown whole, one without is cut after a line. */
+  private tell({ type, message }: ShowMessageParams): void {
+    const show =
+      type === MessageType.Error
+        ? vscode.window.showErrorMessage
+        : type === MessageType.Warning
+          ? vscode.window.showWarningMessage
+          : vscode.window.showInformationMessage;
+    const log = vscode.l10n.t('Show Log');
+    void show(withoutFolders(message), log).then((choice) => {
+      if (choice === log) {
+        this.log.show();
+      }
+    });
+  }
+
   private fail(message: string): void {
     this.become('failed');
     this.log.error(message);
@@ -277,6 +297,12 @@ const tellsStatus: StaticFeature = {
   getState: () => ({ kind: 'static' }),
   clear: () => undefined,
 };
+
+/** A message with paths below the workspace folders as the Explorer shows them. */
+function withoutFolders(message: string): string {
+  const folders = (vscode.workspace.workspaceFolders ?? []).map((it) => it.uri.fsPath);
+  return folders.reduce((text, folder) => text.replaceAll(`${folder}${path.sep}`, ''), message);
+}
 
 function notStarted(why: string): string {
   return vscode.l10n.t('The Perfline server could not be started: {0}', why);

@@ -41,7 +41,7 @@ test('a broken file gives the right message', async () => {
   const text = (await message.innerText()).replaceAll('\u00a0', ' ');
   await message.hover();
   await window.screenshot('broken', { keepMouse: true });
-  assert.match(text, /broken\.json: neither a torch\.profiler trace nor a CUDA memory snapshot/);
+  assert.match(text, /Perfline: broken\.json: neither a torch\.profiler trace nor a CUDA memory snapshot/);
   await window.dismiss(message);
   await window.status(/no recording/);
 });
