@@ -112,6 +112,10 @@ impl<'a> Source<'a> {
 
     /// Python counts a decorated function from its first decorator, readers from its `def`.
     fn def_line(&self, first_line: u32) -> u32 {
+        let text = self.index.line_range(first_line).and_then(|range| self.text.get(range));
+        if !text.is_some_and(|text| text.trim_start().starts_with('@')) {
+            return first_line;
+        }
         let function =
             self.module.functions().iter().find(|it| it.first_line == first_line && is_def(it));
         function.map_or(first_line, |it| it.def_line)
