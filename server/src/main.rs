@@ -58,7 +58,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Memory(args) => print(&args.recording, |out, run| {
-            commands::memory::write(out, run, args, &terminal)?;
+            commands::memory::write(out, run, args, &sources::Disk, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, run| {

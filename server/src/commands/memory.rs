@@ -13,6 +13,7 @@ use ledger::{DeviceMemory, LineKey, LineMemory};
 use loader::Run;
 
 use crate::args::{Memory, MemoryFormat};
+use crate::sources::Sources;
 use crate::terminal::Terminal;
 
 /// Prints the memory of every device of `run`, and writes its picture where one is asked for.
@@ -23,6 +24,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
     run: &Run,
     args: &Memory,
+    sources: &dyn Sources,
     terminal: &Terminal,
 ) -> io::Result<()> {
     if let Some(path) = &args.svg {
@@ -30,7 +32,7 @@ pub(crate) fn write(
         std::fs::write(path, picture).map_err(|error| on_file(path, &error))?;
     }
     match args.format {
-        MemoryFormat::Text => text::write(out, run, args, terminal),
+        MemoryFormat::Text => text::write(out, run, args, sources, terminal),
         MemoryFormat::Json => json::write(out, run, &args.recording.root),
     }
 }

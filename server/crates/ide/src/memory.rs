@@ -155,3 +155,111 @@ fn stack(it: &LineMemory) -> String {
     let more = if MOST_FRAMES < it.stack.len() { " ← …" } else { "" };
     format!("\n\nMost bytes by: {}{more}", frames.collect::<Vec<_>>().join(" ← "))
 }
+
+#[cfg(test)]
+mod tests {
+    use insights::Severity;
+    use ledger::{Evidence, StackLine};
+
+    use super::*;
+
+    const MIB: i64 = 1 << 20;
+
+    fn line(line: u32) -> LineKey {
+        LineKey { file: "src/train.py".to_owned(), line }
+    }
+
+    fn finding(kind: MemoryKind) -> Finding {
+        let device = DeviceKey { rank: 1, device: 0 };
+        Finding {
+            rule: "rule",
+            place: line(7),
+            function: String::new(),
+            evidence: Evidence::Exact,
+            severity: Severity::Warning,
+            cost: 0,
+            cost_per_step: None,
+            count: 0,
+            steps: 0,
+            share: 0.25,
+            detail: Detail::Memory(MemoryDetail { device, kind }),
+            related: Vec::new(),
+            remedy: "",
+        }
+    }
+
+    #[test]
+    fn findings_in_words() {
+        let mib = |number: i64| number * MIB;
+        let rows = [
+            (
+                MemoryKind::Leak { per_step: mib(2), steps: 5, held: mib(12) },
+                "2 MiB more in use after every step (5 steps in a row), 12 MiB at the end",
+            ),
+            (
+                MemoryKind::Retained { tensors_per_step: 1, steps: 5, held: 3072 },
+                "1 tensor of every step is kept (5 steps in a row), 3 KiB at the end",
+            ),
+            (
+                MemoryKind::PeakLine { bytes: mib(5), allocs: 3, peak: mib(20) },
+                "25 % of the peak of 20 MiB (5 MiB) in 3 tensors",
+            ),
+            (
+                MemoryKind::Churn { reserved_times: 9, reserved: mib(90), returned_times: 8 },
+                "memory is reserved from the device 9 times here (90 MiB), and given back 8 times in all",
+            ),
+            (
+                MemoryKind::Fragmentation {
+                    failed: Some(mib(48)),
+                    free: mib(64),
+                    largest: mib(16),
+                    reserved: mib(99),
+                },
+                "a request of 48 MiB failed with 64 MiB reserved and free, in pieces of at most 16 MiB",
+            ),
+            (
+                MemoryKind::Fragmentation {
+                    failed: None,
+                    free: mib(64),
+                    largest: mib(16),
+                    reserved: mib(99),
+                },
+                "64 MiB of the 99 MiB reserved are free, in pieces of at most 16 MiB",
+            ),
+            (
+                MemoryKind::NearLimit { reserved: mib(90), capacity: mib(100) },
+                "the peak of 90 MiB reserved is 25 % of the 100 MiB that the device has",
+            ),
+            (
+                MemoryKind::Checkpoint { frees: mib(9), peak: mib(36) },
+                "activations saved here for the backward pass: recomputing them frees up to 9 MiB of the peak of 36 MiB",
+            ),
+        ];
+        for (kind, expected) in rows {
+            let text = memory_message(&finding(kind)).unwrap();
+            assert_eq!(text, format!("rule: {expected} on cuda:0 of rank 1"));
+        }
+    }
+
+    #[test]
+    fn a_hover_tells_the_share_of_the_peak_and_the_stack() {
+        let memory = DeviceMemory { peak: 40 * MIB, ..DeviceMemory::default() };
+        let frame =
+            |at: u32, function: &str| StackLine { line: line(at), function: function.to_owned() };
+        let it = LineMemory {
+            peak: 10 * MIB,
+            largest: 3 * MIB,
+            saved: 4 * MIB,
+            lifetime: 6_000_000,
+            timed_frees: 2,
+            alloc_by_phase: [(Phase::Forward, 10 * MIB), (Phase::Optimizer, MIB)].into(),
+            stack: vec![frame(60, "<module>"), frame(7, "forward")],
+            ..LineMemory::default()
+        };
+        assert_eq!(
+            of_device(DeviceKey { rank: 0, device: 1 }, &memory, &it),
+            "Memory of `cuda:1`: 25 % of the peak of 40 MiB · 4 MiB saved for the backward pass · 1 MiB allocated by the optimizer · largest 3 MiB · 3 ms until released."
+        );
+        assert_eq!(stack(&it), "\n\nMost bytes by: train.py:7 `forward` ← train.py:60 `<module>`");
+    }
+}

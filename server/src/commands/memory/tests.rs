@@ -102,7 +102,7 @@ fn printed(run: &Run, format: MemoryFormat) -> String {
     let args = Memory { recording, format, top: 15, svg: None };
     let terminal = Terminal { colours: Colours::Plain, width: None };
     let mut out = Vec::new();
-    write(&mut out, run, &args, &terminal).unwrap();
+    write(&mut out, run, &args, &crate::testing::sources(), &terminal).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -196,4 +196,29 @@ fn the_picture_has_the_curve_and_the_peak() {
     assert!(svg.starts_with("<svg"));
     assert!(svg.contains("peak 800 MiB"), "{svg}");
     assert!(svg.contains("<polygon") && svg.contains("<circle"), "{svg}");
+}
+
+#[test]
+fn a_comment_silences_a_finding() {
+    use crate::testing::Table;
+    use ledger::{SourceFile, SourceFit};
+
+    let mut run = run();
+    let path = PathBuf::from("/home/me/train.py");
+    let file = SourceFile {
+        recorded: "train.py".to_owned(),
+        path: Some(path.clone()),
+        is_own: true,
+        fit: SourceFit::Fits,
+    };
+    run.merged.files.insert("train.py".to_owned(), file);
+    let text = format!("{}x = make()  # perfline: ignore[memory-peak-line]\n", "y = 1\n".repeat(6));
+    let sources = Table([(path, text)].into());
+    let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
+    let args = Memory { recording, format: MemoryFormat::Text, top: 15, svg: None };
+    let mut out = Vec::new();
+    // As narrow as a terminal can be.
+    let terminal = Terminal { colours: Colours::Plain, width: Some(1) };
+    write(&mut out, &run, &args, &sources, &terminal).unwrap();
+    assert!(!String::from_utf8(out).unwrap().contains("Findings"));
 }

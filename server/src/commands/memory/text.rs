@@ -11,7 +11,7 @@ use super::{chart, ranked};
 use crate::args::Memory;
 use crate::figures::Scale;
 use crate::numbers::{bytes, count, duration, percent};
-use crate::sources::{self, Disk};
+use crate::sources::{self, Sources};
 use crate::summary;
 use crate::suppression::Suppression;
 use crate::table::{Align, Table};
@@ -24,6 +24,7 @@ pub(super) fn write(
     out: &mut dyn Write,
     run: &Run,
     args: &Memory,
+    sources: &dyn Sources,
     terminal: &Terminal,
 ) -> io::Result<()> {
     let names = sources::names(&run.merged, &args.recording.root);
@@ -45,7 +46,7 @@ pub(super) fn write(
     for (&rank, memory) in &run.merged.categories {
         page.categories(out, rank, memory)?;
     }
-    page.findings(out, run)
+    page.findings(out, run, &Suppression::new(&run.merged, sources))
 }
 
 struct Page<'a> {
@@ -261,9 +262,13 @@ impl Page<'_> {
         table.write(out, self.terminal)
     }
 
-    fn findings(&self, out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    fn findings(
+        &self,
+        out: &mut dyn Write,
+        run: &Run,
+        suppression: &Suppression<'_>,
+    ) -> io::Result<()> {
         let findings = insights::find(&run.merged, &insights::Options::default());
-        let suppression = Suppression::new(&run.merged, &Disk);
         let told: Vec<_> = findings
             .iter()
             .filter(|finding| !suppression.covers(&finding.place, finding.rule))
@@ -272,12 +277,13 @@ impl Page<'_> {
         if told.is_empty() {
             return Ok(());
         }
+        let width = self.terminal.width.unwrap_or(100).min(100).saturating_sub(4);
         writeln!(out, "\n{}", self.terminal.paint(STRONG, "Findings"))?;
         for (finding, message) in told {
             let style = if finding.severity == Severity::Warning { DOUBT } else { STRONG };
             let head = self.terminal.paint(style, &clean(&self.place(&finding.place)));
             writeln!(out, "  {head}  {}", clean(&message))?;
-            for line in wrapped(finding.remedy, self.terminal.width.unwrap_or(100).min(100) - 4) {
+            for line in wrapped(finding.remedy, width) {
                 writeln!(out, "    {}", self.terminal.paint(FAINT, &line))?;
             }
         }
