@@ -40,10 +40,12 @@ pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
     };
     match read(text, lines) {
         None => nothing(),
-        Some((Module { directives, .. }, Some(repaired))) => match read(&repaired, &LineIndex::new(&repaired)) {
-            None => nothing(),
-            Some((module, _)) => Module { has_errors: true, directives, ..module },
-        },
+        Some((Module { directives, .. }, Some(repaired))) => {
+            match read(&repaired, &LineIndex::new(&repaired)) {
+                None => nothing(),
+                Some((module, _)) => Module { has_errors: true, directives, ..module },
+            }
+        }
         Some((module, None)) => module,
     }
 }
@@ -99,15 +101,8 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
         let repaired = has_errors.then(|| repair(text, parsed.tokens(), lines)).flatten();
         let n_lines = lines.n_lines();
         let directives = directives(text, parsed.tokens(), lines);
-        let module = Module {
-            functions,
-            loops,
-            classes,
-            long_statements,
-            directives,
-            n_lines,
-            has_errors,
-        };
+        let module =
+            Module { functions, loops, classes, long_statements, directives, n_lines, has_errors };
         ((module, repaired), deepest)
     })
 }

@@ -323,6 +323,46 @@ async def build(n,
     }
 
     #[test]
+    fn what_attributes_are_assigned() {
+        let module = Module::parse(
+            "\
+class Block(nn.Module, Base[int]):
+    eps: float
+    kind = 'pre'
+    def __init__(self, dim, drop: float = 0.1, act=None):
+        self.norm = nn.LayerNorm(dim)
+        self.drop, self.act = drop, act or torch.relu
+        self.dim: int = dim
+        self.drop = drop
+        self.act = act or torch.relu
+        self.register_buffer('mask', None)
+    def batches(self):
+        yield 1
+",
+        );
+        let [class] = module.classes() else { panic!("{:?}", module.classes()) };
+        assert_eq!(class.bases, ["Module"]);
+        let shown: Vec<String> =
+            class.attributes.iter().map(|(name, value)| format!("{name} {value:?}")).collect();
+        assert_eq!(
+            shown,
+            [
+                r#"act Named("act")"#,
+                r#"act Named("relu")"#,
+                "dim Plain",
+                "drop Plain",
+                "eps Plain",
+                "kind Plain",
+                r#"mask Made("register_buffer")"#,
+                r#"norm Made("LayerNorm")"#,
+            ]
+        );
+        assert_eq!(class.values_of("act").count(), 2);
+        let generators: Vec<bool> = module.functions().iter().map(|it| it.is_generator).collect();
+        assert_eq!(generators, [false, false, false, true]);
+    }
+
+    #[test]
     fn recorded_frames() {
         let module = Module::parse(TRAIN);
         let definition = |name, line| {

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use pysource::Module;
 use pysource::flow::{
-    Access, EdgeKind, Flow, IMPASSABLE, Iteration, Site, SiteKind, UNREACHABLE, flows,
+    Access, Binding, EdgeKind, Flow, IMPASSABLE, Iteration, Site, SiteKind, UNREACHABLE, flows,
 };
+use pysource::{Module, Value};
 
 /// What the recorder calls what happens at a site; `None` for what it does not see.
 fn label(kind: &SiteKind) -> Option<String> {
@@ -454,9 +454,9 @@ fn check(text: &str) {
         };
         let costs = vec![1; flow.sites.len()];
         let ways = flow.ways(flow.entry, &costs, |_, _, _| 1);
-        assert!(
-            (0..flow.n_nodes()).all(|node| ways.passed(node).count() <= flow.n_nodes() as usize)
-        );
+        let mut edges = Vec::new();
+        (0..flow.n_nodes()).for_each(|node| ways.edges(node, &mut edges));
+        assert!(edges.iter().all(|&(from, to)| flow.edges(from).any(|(target, _)| target == to)));
         for site in &flow.sites {
             assert!(function.contains(site.line), "{function:?} {site:?}");
             assert!(site.text.start <= site.text.end);
@@ -515,4 +515,65 @@ fn deeply_nested() {
     let finally: String =
         (0..90).rev().map(|n| format!("{}finally: f()\n", " ".repeat(n))).collect();
     check(&format!("{nested}{}return\n{finally}", " ".repeat(90)));
+}
+
+/// What each call's first name is bound to, in order.
+fn bindings(text: &str, function: usize) -> Vec<String> {
+    let flow = flows(text, &[function]).remove(0);
+    let calls = flow.sites.iter().filter_map(|site| match &site.kind {
+        SiteKind::Call { callee, .. } => Some((callee.path.join("."), &callee.binding)),
+        _ => None,
+    });
+    let shown = |binding: &Binding| match binding {
+        Binding::None => "none".to_owned(),
+        Binding::Variable { values, is_global } => {
+            format!("{} {values:?}", if *is_global { "global" } else { "variable" })
+        }
+        Binding::Defined { function } => format!("function {function}"),
+        Binding::Imported { name } => format!("imported {name}"),
+        Binding::Builtin => "built-in".to_owned(),
+    };
+    calls.map(|(name, binding)| format!("{name}: {}", shown(binding))).collect()
+}
+
+#[test]
+fn names_are_bound() {
+    let text = "\
+import torch.nn.functional as F
+from copy import deepcopy as clone
+head = Head(3)
+def outer(model, hooks):
+    step = model.step if model else helper
+    size = 3
+    def inner(x):
+        nonlocal size
+        step(x); clone(x); F.relu(x); head(x); helper(); len(x); [f(y) for f in hooks]; x()()
+    inner(1)
+def helper(): ...
+";
+    assert_eq!(
+        bindings(text, 2),
+        [
+            r#"step: variable [Named("step"), Named("helper")]"#,
+            "clone: imported deepcopy",
+            "F.relu: imported functional",
+            r#"head: global [Made("Head")]"#,
+            "helper: function 4",
+            "len: built-in",
+            "f: variable [Unknown]",
+            "x: variable [Unknown]",
+            "x.(): variable [Unknown]",
+        ]
+    );
+    assert_eq!(bindings(text, 1), ["inner: function 2"]);
+}
+
+#[test]
+fn iterables_are_bound() {
+    let text = "def f(xs):\n    ys = make(xs)\n    for y in ys:\n        a, b = y\n";
+    let flow = flows(text, &[1]).remove(0);
+    let made = Binding::Variable { values: vec![Value::Made("make".to_owned())], is_global: false };
+    let variable = Binding::Variable { values: vec![Value::Unknown], is_global: false };
+    let found: Vec<_> = flow.sites.iter().map(|site| &site.iterable).collect();
+    assert_eq!(found, [&Binding::None, &made, &made, &variable]);
 }

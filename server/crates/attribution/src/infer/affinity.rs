@@ -196,8 +196,9 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                 ("__delattr__" | "__delete__", Access::Delete) => Some(1),
                 // A property; one without a decorator is hardly any.
                 _ if is_property => match &key.source {
-                    Some(source) if source.is_decorated || source.is_nested => Some(0),
-                    Some(_) => None,
+                    // What a decorator made of a function is rather called than got.
+                    Some(source) if source.is_nested => Some(12),
+                    Some(source) => source.is_decorated.then_some(0),
                     None => Some(4),
                 },
                 _ if is_dunder => None,
@@ -321,6 +322,8 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
                 // That of a base.
                 _ if target.is_class || called.is_some_and(is_class_name) => 4,
                 Certainty::Anything => 6,
+                // Some classes are written like functions: `torch.no_grad`.
+                Certainty::Imported => 7,
                 _ => 12,
             };
         }
