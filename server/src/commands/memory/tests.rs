@@ -125,12 +125,12 @@ reserved 800 MiB · 120 MiB in use at the end
         0 └──────────────────────────────────────────────────────────────────────────────────────────
                                                         ▲ peak                                  10 ms
 
-     peak   share  tensors      end    alloc  allocs  largest  lifetime    saved  phase      line                                             function
-  300 MiB  37.5 %       30   20 MiB  900 MiB      90   10 MiB      1 ms  600 MiB             train.py:7                                       forward
-  100 MiB  12.5 %        4  100 MiB  100 MiB       4   25 MiB                     optimizer  train.py:3                                       step
-  300 MiB  37.5 %                                                                            allocated before recording began
-   60 MiB   7.5 %                                                                            backward pass, on threads without Python frames
-   40 MiB     5 %                                                                            no Python frame recorded
+     peak   share  line                             function  tensors      end    alloc  allocs  largest  lifetime    saved  phase
+  300 MiB  37.5 %  train.py:7                       forward        30   20 MiB  900 MiB      90   10 MiB      1 ms  600 MiB
+  100 MiB  12.5 %  train.py:3                       step            4  100 MiB  100 MiB       4   25 MiB                     optimizer
+  300 MiB  37.5 %  before recording began
+   60 MiB   7.5 %  backward pass, no Python frames
+   40 MiB     5 %  no Python frame
 
 out of memory: 512 MiB asked for by train.py:9 after event 900
   100 MiB left on the device, 100 MiB reserved and free (largest piece 40 MiB), 700 MiB in use

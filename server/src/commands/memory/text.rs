@@ -15,10 +15,16 @@ use crate::sources::{self, Sources};
 use crate::summary;
 use crate::suppression::Suppression;
 use crate::table::{Align, Table};
-use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean, cut, cut_left};
+use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, cut_left};
 
 /// Columns that a path may take.
 const PATH: usize = 44;
+
+/// Columns of the table of lines.
+const N_COLUMNS: usize = 12;
+
+/// Columns that are shown however narrow the terminal is: the peak, its share, and where.
+const FEWEST_COLUMNS: usize = 4;
 
 pub(super) fn write(
     out: &mut dyn Write,
@@ -96,9 +102,11 @@ impl Page<'_> {
 
     fn table(&self, out: &mut dyn Write, memory: &DeviceMemory) -> io::Result<()> {
         let right = |title| (title, Align::Right);
-        let mut table = Table::new(&[
+        let mut head = vec![
             right("peak"),
             right("share"),
+            ("line", Align::Left),
+            ("function", Align::Left),
             right("tensors"),
             right("end"),
             right("alloc"),
@@ -107,20 +115,18 @@ impl Page<'_> {
             right("lifetime"),
             right("saved"),
             ("phase", Align::Left),
-            ("line", Align::Left),
-            ("function", Align::Left),
-        ]);
+        ];
+        let mut rows: Vec<Vec<String>> = Vec::new();
         let lines = ranked(memory);
         for (line, it) in lines.iter().take(self.top) {
-            table.add_row(self.row(memory, line, it));
+            rows.push(self.row(memory, line, it));
         }
         let share = |part: i64| percent(part as f64 / memory.peak.max(1) as f64);
         let mut add = |bytes_at_peak: i64, what: &str| {
             if bytes_at_peak > 0 {
-                let mut row = vec![bytes(bytes_at_peak), share(bytes_at_peak)];
-                row.resize(10, String::new());
-                row.extend([what.to_owned(), String::new()]);
-                table.add_row(row);
+                let mut row = vec![bytes(bytes_at_peak), share(bytes_at_peak), what.to_owned()];
+                row.resize(N_COLUMNS, String::new());
+                rows.push(row);
             }
         };
         let rest = lines.get(self.top..).unwrap_or_default();
@@ -129,21 +135,32 @@ impl Page<'_> {
             rest_at_peak,
             &format!("{} more {}", rest.len(), if rest.len() == 1 { "line" } else { "lines" }),
         );
-        add(memory.before_at_peak, "allocated before recording began");
+        add(memory.before_at_peak, "before recording began");
         let no_line = memory.unattributed_peak - memory.before_at_peak;
         let on_lines = |phase| -> i64 {
             memory.lines.values().filter_map(|it| it.peak_by_phase.get(&phase)).sum()
         };
         let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(0)
             - on_lines(Phase::Backward);
-        add(backward, "backward pass, on threads without Python frames");
+        add(backward, "backward pass, no Python frames");
         let is_unknown = memory.has_no_addresses;
-        let rest = if is_unknown {
-            "what is in use is not told by the trace"
-        } else {
-            "no Python frame recorded"
-        };
+        let rest = if is_unknown { "not told by the trace" } else { "no Python frame" };
         add(no_line - backward, rest);
+        // What does not fit is left out rather than cut: a number without its end is another number.
+        let width_of = |column: usize, title: &str| {
+            let widest = rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
+            if widest == 0 { 0 } else { widest.max(columns(title)) + 2 }
+        };
+        let widths: Vec<usize> =
+            head.iter().enumerate().map(|(column, (title, _))| width_of(column, title)).collect();
+        let room = self.terminal.width.unwrap_or(usize::MAX);
+        while FEWEST_COLUMNS < head.len() && room < widths[..head.len()].iter().sum() {
+            head.pop();
+        }
+        let mut table = Table::new(&head);
+        for row in rows {
+            table.add_row(row.into_iter().take(head.len()).collect());
+        }
         table.write(out, self.terminal)
     }
 
@@ -155,6 +172,8 @@ impl Page<'_> {
         vec![
             size(it.peak),
             if it.peak == 0 { String::new() } else { percent(share) },
+            self.place(line),
+            it.function.clone(),
             number(it.peak_allocs),
             size(it.live),
             size(it.alloc),
@@ -163,8 +182,6 @@ impl Page<'_> {
             lifetime.map_or(String::new(), |frees| duration(it.lifetime / frees)),
             size(it.saved),
             phase(it),
-            self.place(line),
-            it.function.clone(),
         ]
     }
 
