@@ -17,9 +17,11 @@ mod keys;
 mod learn;
 mod structure;
 
+use std::collections::BTreeMap;
+
 use ledger::Evidence;
 use profile::{HostEventId, Profile};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Sources;
 use crate::names::Names;
@@ -34,6 +36,8 @@ pub(crate) struct Inferred {
     line: Vec<LineId>,
     /// The events whose line is only that of the function's definition, because no stack shows that function.
     function: FxHashSet<HostEventId>,
+    /// By the line of a function's definition: how many events several of its lines explain equally well, by those.
+    pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
 }
 
 impl Inferred {

@@ -59,6 +59,7 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
             books.evidence = books.evidence.max(call_evidence);
         }
         books.function = function(lines, parts.sources, line);
+        books.readings = parts.swept.readings.get(&line).cloned().unwrap_or_default();
         ledger.lines.insert(line_key(lines, line), books);
     }
     ledger.memory =

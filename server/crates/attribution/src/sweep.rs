@@ -1,5 +1,7 @@
 //! One walk over all host events in time order: fixes the line stack of each event and charges every instant.
 
+use std::collections::BTreeMap;
+
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use profile::{HostEventId, HostKind, Profile, StrId};
 use rustc_hash::FxHashMap;
@@ -19,6 +21,8 @@ pub(crate) struct Swept<'a> {
     pub(crate) stacks: Stacks,
     /// All host events in the order of `docs/accounting.md`.
     pub(crate) order: Vec<HostEventId>,
+    /// Events that several lines of a function explain equally well, by the line of its definition.
+    pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
     /// The line stack of each host event.
     pub(crate) inside: Vec<Node>,
     /// The outermost operator around each host event (itself, if it is one) and inside the innermost Python event.
@@ -87,6 +91,7 @@ pub(crate) fn sweep<'a>(
         names,
         stacks: Stacks::new(lines),
         order: Vec::new(),
+        readings: FxHashMap::default(),
         inside: vec![Node::EMPTY; host.len()],
         operator: vec![HostEventId::NONE; column],
         backward_node: vec![0; column],
@@ -132,6 +137,7 @@ pub(crate) fn sweep<'a>(
     memory.for_each(|row| sweep.memory_event(row));
     (0..n_threads).for_each(|thread| sweep.advance(thread, Ns::MAX));
     let mut swept = sweep.swept;
+    swept.readings = sweep.inferred.readings;
     swept.order = order;
     swept
 }

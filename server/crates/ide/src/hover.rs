@@ -1,5 +1,7 @@
 //! Everything that is known about a line.
 
+use std::cmp::Reverse;
+
 use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
 
 use crate::diagnostics::{self, base_name};
@@ -8,13 +10,16 @@ use crate::lenses::Totals;
 use crate::markdown::{code, escape, table};
 use crate::memory::device_memory;
 use crate::numbers::{bytes, count, duration, percent};
-use crate::place::{Placed, Source, is_def};
+use crate::place::{Placed, Source, is_def, lines_of};
 use crate::scale::{Quantity, Scale};
 use crate::status::attributed;
 use crate::view::{Period, View};
 
 /// Rows of a table at most.
 const MOST_ROWS: usize = 6;
+
+/// Sets of lines that are equally good, at most.
+const MOST_READINGS: usize = 3;
 
 /// What is known about a line, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +72,7 @@ pub(crate) fn of_line(
         memory(scale, placed),
         device_memory(source, placed),
         evidence(source, placed),
+        readings(source, placed),
         coverage(scale),
     ])
 }
@@ -318,6 +324,45 @@ fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> String {
     }
 }
 
+/// The calls and operators that can as well have come from another line: of the whole function on its definition, on
+/// another line those that it may have made.
+fn readings(source: &Source<'_>, placed: &Placed<'_>) -> String {
+    let Some(map) = source.map else { return String::new() };
+    let is_definition = placed.books.evidence == Evidence::Function;
+    let mut untold: Vec<(&Vec<u32>, u64)> = Vec::new();
+    for (key, books) in lines_of(source.ledger, source.key) {
+        let readings = books.readings.iter().map(|(lines, &count)| (lines, count));
+        let concerns = |lines: &[u32]| match is_definition {
+            true => key.line == placed.recorded,
+            false => lines.contains(&placed.recorded),
+        };
+        untold.extend(readings.filter(|(lines, _)| concerns(lines)));
+    }
+    untold.sort_by_key(|&(lines, count)| (Reverse(count), lines));
+    untold.truncate(MOST_READINGS);
+    let shown = untold.into_iter().filter_map(|(lines, count)| {
+        let lines: Vec<String> = lines
+            .iter()
+            .filter(|&&line| is_definition || line != placed.recorded)
+            .filter_map(|&line| map.current(line))
+            .map(|carried| carried.line.to_string())
+            .collect();
+        let (last, others) = lines.split_last()?;
+        let others =
+            if others.is_empty() { String::new() } else { format!("{} or ", others.join(", ")) };
+        let calls = if count == 1 {
+            "1 call or operator".to_owned()
+        } else {
+            format!("{count} calls and operators")
+        };
+        Some(match is_definition {
+            true => format!("{calls}: equally good on line {others}{last}."),
+            false => format!("{calls}: here or on line {others}{last}, not counted here."),
+        })
+    });
+    shown.collect::<Vec<_>>().join("  \n")
+}
+
 /// How much of the recording stands on lines.
 fn coverage(scale: &Scale<'_>) -> String {
     let share = |book: Book, name: &str| {
@@ -393,7 +438,7 @@ fn extent([x, y, z]: [u32; 3]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
+    use crate::testing::{FILE, Fixture, TRAIN, TRAIN_BOOKS, check_text};
 
     fn text(fixture: &Fixture, line: u32) -> String {
         hover(&fixture.source(), &View::default(), line)
@@ -482,6 +527,20 @@ mod tests {
         fixture.map = None;
         assert!(last(&fixture, 2).starts_with("The text that ran is not at hand"));
         assert_eq!(text(&fixture, 1), "nothing\n");
+    }
+
+    #[test]
+    fn what_can_have_come_from_either_of_two_lines() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let key = LineKey { file: FILE.to_owned(), line: 2 };
+        let books = fixture.ledger.lines.get_mut(&key).expect("books");
+        books.readings = [(vec![4, 6], 20), (vec![4, 5, 6], 1)].into();
+        let text = |line| text(&fixture, line);
+        let definition = "20 calls and operators: equally good on line 4 or 6.  \n1 call or operator: equally good on line 4, 5 or 6.";
+        assert!(text(2).contains(definition), "{}", text(2));
+        let line = "20 calls and operators: here or on line 4, not counted here.  \n1 call or operator: here or on line 4 or 5, not counted here.";
+        assert!(text(6).contains(line), "{}", text(6));
+        assert!(!text(10).contains("equally"), "{}", text(10));
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub use line::{
     SourceFile, SourceFit,
 };
 pub use memory::{
-    CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase, Sample, SegmentCalls,
-    StackLine, StepMemory,
+    CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase,
+    Sample, SegmentCalls, StackLine, StepMemory,
 };
 
 use std::collections::BTreeMap;

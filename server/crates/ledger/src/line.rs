@@ -126,6 +126,9 @@ pub struct LineBooks {
     pub callees: BTreeMap<String, Call>,
     /// What the waits of this line waited for: the line that launched it, with its device time during the waits.
     pub waits: BTreeMap<LineKey, Ns>,
+    /// Calls and operators for which several lines of the function are equally good: how many, by those lines in
+    /// ascending order. Kept on the line of the function's definition, where they count.
+    pub readings: BTreeMap<Vec<u32>, u64>,
     /// Allocations by device kind and ordinal, as text (`cpu`, `cuda:0`).
     pub allocations: BTreeMap<String, Allocation>,
 }

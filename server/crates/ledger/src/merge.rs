@@ -98,6 +98,7 @@ impl LineBooks {
         merge_map(&mut self.callers, &other.callers, |mine, theirs| *mine += theirs);
         merge_map(&mut self.callees, &other.callees, Call::merge);
         merge_map(&mut self.waits, &other.waits, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.readings, &other.readings, |mine, theirs| *mine += theirs);
         merge_map(&mut self.allocations, &other.allocations, Allocation::merge);
     }
 }
@@ -165,8 +166,9 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence, Kernel, KernelKey, Ledger,
-        LineBooks, LineKey, Metric, Operator, PerStep, Reason, SourceFile, SourceFit, ThreadKey,
+        Allocation, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence, Kernel,
+        KernelKey, Ledger, LineBooks, LineKey, Metric, Operator, PerStep, Reason, SourceFile,
+        SourceFit, ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {
@@ -237,6 +239,7 @@ mod tests {
                 callers: [(caller.clone(), amounts[4])].into(),
                 callees: [(name(), Call { calls: 2, cpu: amounts[2] })].into(),
                 waits: [(caller, amounts[11])].into(),
+                readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: amounts[15], peak: 2, live: 3 })].into(),
             }
         }

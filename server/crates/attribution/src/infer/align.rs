@@ -36,6 +36,8 @@ pub(crate) struct Aligned {
     pub(crate) sites: Vec<u32>,
     /// The line of each child that is to be told, or 0.
     pub(crate) lines: Vec<u32>,
+    /// Of each child that is not told: the lines that are about equally good, where there are several.
+    pub(crate) readings: Vec<Vec<u32>>,
     /// Whether no other site explains a child nearly as well.
     pub(crate) is_clear: Vec<bool>,
     /// The sites at which the best path leaves something, once for each time that it comes by, where that is clear.
@@ -156,7 +158,23 @@ impl<'a> Aligner<'a> {
             .zip(&sites)
             .map(|(column, &site)| self.sure_line(column, site))
             .collect();
-        Aligned { sites, lines, is_clear, visited, edges }
+        let readings = columns.iter().map(|column| self.readings(column)).collect();
+        Aligned { sites, lines, readings, is_clear, visited, edges }
+    }
+
+    /// The lines that explain a child about as well as the best one; none if leaving it unexplained is as good.
+    fn readings(&self, column: &[State]) -> Vec<u32> {
+        let best = column.iter().map(total).min().unwrap_or(UNREACHABLE);
+        let mut lines = Vec::new();
+        for state in column.iter().filter(|it| total(it) < best.saturating_add(LEAST_MARGIN)) {
+            match self.line(state.at).filter(|_| state.is_explained) {
+                Some(line) => lines.push(line),
+                None => return Vec::new(),
+            }
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     /// The sites that a path visits, and the edges that it takes between those that are clear.
@@ -200,7 +218,6 @@ impl<'a> Aligner<'a> {
     /// The line of `site`, if every path through another line costs clearly more.
     fn sure_line(&self, column: &[State], site: u32) -> u32 {
         let Some(line) = self.line(site) else { return 0 };
-        let total = |state: &State| state.forward.saturating_add(state.rest);
         let is_here = |state: &&State| state.is_explained && self.line(state.at) == Some(line);
         let here = column.iter().filter(is_here).map(total).min().unwrap_or(UNREACHABLE);
         let other =
@@ -413,9 +430,13 @@ impl<'a> Aligner<'a> {
     }
 }
 
+/// Cost of the best path through a state.
+fn total(state: &State) -> u32 {
+    state.forward.saturating_add(state.rest)
+}
+
 /// Whether the column's other states are clearly worse than that of the best path.
 fn is_clear(column: &[State], best: &State) -> bool {
-    let total = |state: &State| state.forward.saturating_add(state.rest);
     let others = column.iter().filter(|it| !(it.is_explained && it.at == best.at));
     let other = others.map(total).min().unwrap_or(UNREACHABLE);
     best.is_explained && other >= total(best).saturating_add(LEAST_LESSON)

@@ -144,12 +144,18 @@ impl Structure {
         lines: &mut Lines,
         inferred: &mut Inferred,
     ) {
+        let definition = code.module.functions()[code.flow.function].first_line;
+        let untold = aligned.readings.iter().zip(&aligned.lines).filter(|&(_, &line)| line == 0);
+        for (readings, _) in untold.filter(|(readings, _)| readings.len() > 1) {
+            let line = lines.line(code.file, definition);
+            let of_line = inferred.readings.entry(line).or_default();
+            *of_line.entry(readings.clone()).or_default() += u64::from(sequence.weight);
+        }
         for events in sequence.events.chunks(sequence.children.len().max(1)) {
             for (&event, &line) in events.iter().zip(&aligned.lines) {
                 if line > 0 {
                     inferred.line[event.index()] = lines.line(code.file, line);
                 } else if code.is_unnamed || self.is_coarse {
-                    let definition = code.module.functions()[code.flow.function].first_line;
                     inferred.line[event.index()] = lines.line(code.file, definition);
                     inferred.function.insert(event);
                 }
