@@ -22,7 +22,7 @@ pub(super) fn lines(memory: &DeviceMemory, width: Option<usize>) -> Vec<String> 
     }
     let top = bytes(memory.peak);
     let margin = columns(&top) + 1;
-    let n_columns = width.unwrap_or(WIDTH).min(WIDTH).saturating_sub(margin + 2).max(8);
+    let n_columns = width.unwrap_or(WIDTH).min(WIDTH).saturating_sub(margin + 3).max(8);
     let (curve, peak_column) = resampled(memory, n_columns);
     let mut lines: Vec<String> = (0..ROWS)
         .rev()

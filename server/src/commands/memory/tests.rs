@@ -121,9 +121,9 @@ reserved 800 MiB · 120 MiB in use at the end
           │                  ▆▆▆▆▆▆▆▆▆████████████████████████████████████▆▆▆▆▆▆▆▆▆
           │▂▂▂▂▂▂▂▂▂███████████████████████████████████████████████████████████████
           │████████████████████████████████████████████████████████████████████████▄▄▄▄▄▄▄▄▄
-          │█████████████████████████████████████████████████████████████████████████████████▇▇▇▇▇▇▇▇▇
-        0 └──────────────────────────────────────────────────────────────────────────────────────────
-                                                        ▲ peak                                  10 ms
+          │█████████████████████████████████████████████████████████████████████████████████▇▇▇▇▇▇▇▇
+        0 └─────────────────────────────────────────────────────────────────────────────────────────
+                                                        ▲ peak                                 10 ms
 
      peak   share  line                             function  tensors      end    alloc  allocs  largest  lifetime    saved  phase
   300 MiB  37.5 %  train.py:7                       forward        30   20 MiB  900 MiB      90   10 MiB      1 ms  600 MiB
@@ -140,7 +140,7 @@ out of memory: 512 MiB asked for by train.py:9 after event 900
   380 MiB                   without a line
 
 Findings
-  train.py:7  memory-peak-line: 37.5 % of the peak of 800 MiB (300 MiB) in 30 tensors on cuda:0
+  train.py:7 memory-peak-line: 37.5 % of the peak of 800 MiB (300 MiB) in 30 tensors on cuda:0
     A smaller peak begins here: smaller batches, a narrower dtype, in-place or fused operators,
     freeing what is no longer needed before this point.
 "#,

@@ -298,8 +298,13 @@ impl Page<'_> {
         writeln!(out, "\n{}", self.terminal.paint(STRONG, "Findings"))?;
         for (finding, message) in told {
             let style = if finding.severity == Severity::Warning { DOUBT } else { STRONG };
-            let head = self.terminal.paint(style, &clean(&self.place(&finding.place)));
-            writeln!(out, "  {head}  {}", clean(&message))?;
+            let place = clean(&self.place(&finding.place));
+            for line in wrapped(&format!("{place} {}", clean(&message)), width) {
+                match line.strip_prefix(&place) {
+                    Some(rest) => writeln!(out, "  {}{rest}", self.terminal.paint(style, &place))?,
+                    None => writeln!(out, "    {line}")?,
+                }
+            }
             for line in wrapped(finding.remedy, width) {
                 writeln!(out, "    {}", self.terminal.paint(FAINT, &line))?;
             }
