@@ -263,6 +263,9 @@ fn oddities(out: &mut dyn Write, run: &Run, terminal: &Terminal) -> io::Result<(
             writeln!(out, "{}", cut(&clean(&line), terminal.width))?;
         }
     }
+    for doubt in run.source_doubts() {
+        writeln!(out, "{}", cut(&clean(&format!("  ! {doubt}")), terminal.width))?;
+    }
     Ok(())
 }
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use attribution::{Sources, recorded_files};
-use ledger::Ledger;
+use ledger::{Ledger, SourceFit};
 use profile::{Profile, Warning};
 
 /// What to load a recording against.
@@ -99,6 +99,34 @@ pub struct Run {
     pub ranks: Vec<Rank>,
     /// The sum of all ranks.
     pub merged: Ledger,
+}
+
+impl Run {
+    /// What is doubtful about the sources: a line for each file on disk that is not the text that ran, and one for all
+    /// that were not found. What they called, and their operators, are told by function.
+    #[must_use]
+    pub fn source_doubts(&self) -> Vec<String> {
+        let files = || self.merged.files.values();
+        let edited = files().filter(|file| file.fit == SourceFit::Edited).map(|file| {
+            let path = file.path.as_ref().map_or(String::new(), |it| format!(" ({})", it.display()));
+            format!(
+                "{}{path} is not the text that ran: its functions stand on other lines, so its numbers stay on functions",
+                file.recorded
+            )
+        });
+        let mut doubts: Vec<String> = edited.collect();
+        let mut missing =
+            files().filter(|file| file.fit == SourceFit::Missing && file.recorded.ends_with(".py"));
+        if let Some(first) = missing.next() {
+            let (n, them) = (missing.count() + 1, &first.recorded);
+            doubts.push(if n == 1 {
+                format!("{them} was not found: its numbers stay on functions; give --root or --site")
+            } else {
+                format!("{n} source files were not found, {them} among them: their numbers stay on functions; give --root or --site")
+            });
+        }
+        doubts
+    }
 }
 
 /// How far loading is.

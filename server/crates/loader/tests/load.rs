@@ -109,6 +109,10 @@ fn an_edited_file_is_told_as_such() {
         .expect("written");
     let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
     assert_eq!(run.merged.files.get("slow_model.py").map(|file| file.fit), Some(SourceFit::Edited));
+    let doubts = run.source_doubts();
+    let [edited, missing] = &doubts[..] else { panic!("{doubts:?}") };
+    assert!(edited.starts_with("slow_model.py (") && edited.contains("is not the text that ran"));
+    assert!(missing.contains("source files were not found"), "{missing}");
 }
 
 #[test]

@@ -352,6 +352,9 @@ async fn tell_losses(session: &Session, loaded: &Loaded) {
             session.client.log_message(MessageType::WARNING, text).await;
         }
     }
+    for doubt in run.source_doubts() {
+        session.client.log_message(MessageType::WARNING, doubt).await;
+    }
     let incomplete = run.inputs.iter().filter(|input| !input.complete);
     let incomplete =
         incomplete.map(|input| format!("{} was not read completely", input.path.display()));
