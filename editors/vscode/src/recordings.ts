@@ -88,7 +88,9 @@ export class Recordings {
   }
 
   private remember(): void {
-    const paths = (this.session.status?.inputs ?? []).map((it) => it.path);
+    const inputs = this.session.status?.inputs ?? [];
+    // Side-cars are found again with the trace they belong to.
+    const paths = inputs.filter((it) => it.kind !== 'callers').map((it) => it.path);
     const recent = this.recent();
     if (paths.length === 0 || JSON.stringify(recent[0]) === JSON.stringify(paths)) {
       return;

@@ -84,7 +84,9 @@ export class StatusItems implements vscode.Disposable {
 }
 
 function recordingName(status: Status): string {
-  const [first, ...others] = status.inputs.map((it) => path.basename(it.path));
+  // Side-cars come with the trace they belong to.
+  const recordings = status.inputs.filter((it) => it.kind !== 'callers');
+  const [first, ...others] = recordings.map((it) => path.basename(it.path));
   const more = others.length === 0 ? '' : ` +${others.length}`;
   return `${first ?? ''}${more}`;
 }

@@ -62,3 +62,20 @@ test('heat as bars in the gutter', async (t) => {
   await until(async () => (await bars()) > 2, 'bars in the gutter');
   await window.screenshot('heat-gutter');
 });
+
+test('heat relative to the function that the cursor is in', async (t) => {
+  const bench = await Bench.start({ settings: { 'perfline.heat.scope': 'function' } });
+  t.after(() => bench.stop());
+  const window = await bench.open(slowModel(), 'slow_model.py');
+  await window.goTo(46);
+  const heat = await until(async () => {
+    const found = await window.heat();
+    return found[46] && !found[29] && found;
+  }, 'heat on line 46 and none on line 29, which is in another function');
+  await window.goTo(29);
+  await until(
+    async () => (await window.heat())[29] && !(await window.heat())[46],
+    'heat on line 29 and none on line 46',
+  );
+  assert.ok(heat[45]);
+});

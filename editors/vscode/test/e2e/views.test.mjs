@@ -24,6 +24,16 @@ test('the status bar names the recording, the step and what is known of it', asy
   await window.escape();
 });
 
+test('the language status says it too', async () => {
+  const { page } = window;
+  await page.locator('.statusbar-item', { hasText: 'Python' }).first().waitFor();
+  await page.locator('[id="status.languageStatus"]').first().hover();
+  const status = page.locator('.hover-language-status', { hasText: 'slow_model.json.gz' });
+  await status.waitFor();
+  await window.screenshot('language-status', { keepMouse: true });
+  await window.escape();
+});
+
 test('hot lines by file, function and line', async () => {
   const { page } = window;
   await window.goTo(46);
