@@ -55,8 +55,8 @@ press() { t send-keys "$@"; }
 
 # until_so COMMAND...: waits until it succeeds.
 until_so() {
-  local turn
-  for ((turn = 0; turn < patience / 50; turn++)); do
+  local end=$((${EPOCHREALTIME/[.,]/} + patience * 1000))
+  while ((${EPOCHREALTIME/[.,]/} < end)); do
     if "$@"; then return 0; fi
     sleep 0.05
   done

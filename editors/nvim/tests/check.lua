@@ -80,6 +80,17 @@ local function at(text) vim.api.nvim_win_set_cursor(0, { line_of(text), assert(v
 local function here() return vim.api.nvim_win_get_cursor(0)[1] end
 local function status() return require('perfline').status(buf) end
 
+-- Whether a line is said to wait for the device.
+local function waits(text)
+  for _, it in ipairs(vim.diagnostic.get(buf)) do
+    if it.code == 'sync' and it.source == 'perfline' and it.lnum + 1 == line_of(text) then return true end
+  end
+  return false
+end
+local function diagnostics()
+  return vim.tbl_map(function(it) return ('%d %s %s'):format(it.lnum + 1, it.code, it.message) end, vim.diagnostic.get(buf))
+end
+
 -- What was said lately.
 local said = ''
 vim.notify = function(message) said = message end
@@ -136,29 +147,16 @@ test('hover', function()
 end)
 
 test('diagnostics', function()
-  ok('a wait is one', wait(function()
-    for _, it in ipairs(vim.diagnostic.get(buf)) do
-      if it.lnum + 1 == line_of(ITEM) then return it.code == 'sync' and it.source == 'perfline' end
-    end
-  end), vim.diagnostic.get(buf))
+  ok('a wait is one', wait(function() return waits(ITEM) end), diagnostics)
 end)
 
 test('code action', function()
   at(ITEM)
-  vim.lsp.buf.code_action({ apply = true, filter = function(it) return it.title:find('Ignore', 1, true) ~= nil end })
+  vim.lsp.buf.code_action({ apply = true, filter = function(it) return it.title:find('^Ignore') ~= nil and it.title:find('sync', 1, true) ~= nil end })
   ok('is applied', wait(function() return vim.api.nvim_get_current_line():find('# perfline: ignore[sync]', 1, true) end), vim.api.nvim_get_current_line())
-  ok('ends the diagnostic', wait(function()
-    for _, it in ipairs(vim.diagnostic.get(buf)) do
-      if it.lnum + 1 == line_of(ITEM) then return false end
-    end
-    return true
-  end), vim.diagnostic.get(buf))
+  ok('ends the diagnostic', wait(function() return not waits(ITEM) end), diagnostics)
   vim.cmd('silent undo')
-  ok('undone, it is back', wait(function()
-    for _, it in ipairs(vim.diagnostic.get(buf)) do
-      if it.lnum + 1 == line_of(ITEM) then return true end
-    end
-  end), vim.diagnostic.get(buf))
+  ok('undone, it is back', wait(function() return waits(ITEM) end), diagnostics)
 end)
 
 test('heat', function()
@@ -205,11 +203,7 @@ test('edits', function()
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two', '# three' })
   ok('hints move with their lines', wait(function() return hint(ITEM) == usual and hint(BACKWARD) and not hint('residual = x') end), hints)
   ok('heat too', wait(function() return heat()[line_of(BACKWARD)] and vim.tbl_count(heat()) >= 4 end), heat())
-  ok('diagnostics too', wait(function()
-    for _, it in ipairs(vim.diagnostic.get(buf)) do
-      if it.code == 'sync' and it.lnum + 1 == line_of(ITEM) then return true end
-    end
-  end), vim.diagnostic.get(buf))
+  ok('diagnostics too', wait(function() return waits(ITEM) end), diagnostics)
   local place = line_of(BACKWARD)
   vim.api.nvim_buf_set_lines(buf, place - 1, place, false, { '    loss.backward(retain_graph=False)' })
   ok('a changed line is stale', wait(function() return (hint('retain_graph') or '≈'):find('≈', 1, true) and hint(STEP) end), hints)
@@ -303,6 +297,9 @@ test('formats', function()
   ok('shares', wait(function() return hint(BACKWARD):find('^%s*%d+%.?%d* %%$') end), hints)
   vim.cmd('Perfline format')
   ok('values', wait(function() return hint(BACKWARD):find('^%s*%d+%.?%d* ms gpu$') end), hints)
+  vim.cmd('Perfline metric cpu')
+  ok('of the metric', wait(function() return hint(BACKWARD):find('^%s*%d+%.?%d* ms cpu$') end), hints)
+  vim.cmd('Perfline metric auto')
   vim.cmd('Perfline format')
   ok('and all again', wait(function() return hint(BACKWARD) == before end), hints)
 end)

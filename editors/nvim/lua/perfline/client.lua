@@ -68,6 +68,7 @@ end
 local function on_status(client_id, status)
   statuses[client_id] = status
   if status.loaded then require('perfline.recent').add(status.inputs) end
+  require('perfline.format').tell()
   require('perfline.heat').refresh_all(client_id)
   vim.api.nvim_exec_autocmds('User', { pattern = 'PerflineStatus', modeline = false, data = status })
   vim.cmd.redrawstatus()

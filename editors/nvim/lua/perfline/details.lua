@@ -23,15 +23,16 @@ function M.show(metric)
     -- Whoever has gone on wants no window over the text.
     if vim.api.nvim_get_current_buf() ~= here or vim.api.nvim_win_get_cursor(0)[1] ~= line then return end
     local lines, marks = require('perfline.markdown').lines(details.markdown, math.min(vim.o.columns - 8, 100))
+    lines = vim.tbl_map(function(it) return ' ' .. it .. ' ' end, lines)
     local buf = vim.lsp.util.open_floating_preview(lines, '', {
       border = config.options.border,
       title = ' perfline ',
       focus_id = 'perfline.details',
       wrap = false,
-      max_height = math.floor(vim.o.lines * 0.7),
+      max_height = math.floor(vim.o.lines * 0.5),
     })
     for _, mark in ipairs(marks) do
-      vim.api.nvim_buf_set_extmark(buf, namespace, mark.row, mark.first, { end_col = mark.last, hl_group = mark.group })
+      vim.api.nvim_buf_set_extmark(buf, namespace, mark.row, mark.first + 1, { end_col = mark.last + 1, hl_group = mark.group })
     end
   end)
 end

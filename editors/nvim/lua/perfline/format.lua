@@ -45,6 +45,7 @@ function M.line(line)
 end
 
 -- The server's setting for hints.
+---@return string
 local function template()
   local name = M.name()
   if name == 'share' then return '{share}' end
@@ -55,19 +56,27 @@ local function template()
   return name
 end
 
+-- What the server was told last; it has its own until then.
+---@type string?
+local told
+
+-- Tells the server how hints are to be written, if that is something else now: the value is that of the metric in use.
+function M.tell()
+  local now = template()
+  if now == (told or 'auto') then return end
+  told = now
+  client.configure(vim.tbl_deep_extend('force', config.options.settings, { hints = { format = now } }))
+end
+
 -- Takes the named format, or the next.
 ---@param name string?
 function M.set(name)
-  if name then
-    if not vim.tbl_contains(config.options.formats, name) then table.insert(config.options.formats, name) end
-    for place, it in ipairs(config.options.formats) do
-      if it == name then current = place end
-    end
-  else
-    current = current % #config.options.formats + 1
-  end
-  local settings = vim.tbl_deep_extend('force', config.options.settings, { hints = { format = template() } })
-  client.configure(settings)
+  local formats = config.options.formats
+  if name and not vim.tbl_contains(formats, name) then formats[#formats + 1] = name end
+  repeat
+    current = current % #formats + 1
+  until not name or formats[current] == name
+  M.tell()
   require('perfline.heat').refresh_all()
   client.say('format ' .. M.name())
 end

@@ -92,8 +92,9 @@ function M.lines(markdown, width)
       rows[#rows + 1] = row
     else
       close()
-      vim.list_extend(lines, wrapped(plain(line), width))
-      if line:find('^%*%*') then marks[#marks + 1] = { row = #lines - 1, first = 0, last = #lines[#lines], group = 'Title' } end
+      local prose, bold = wrapped(plain(line), width), line:match('^%*%*(.-)%*%*')
+      if bold then marks[#marks + 1] = { row = #lines, first = 0, last = math.min(#plain(bold), #prose[1]), group = 'Title' } end
+      vim.list_extend(lines, prose)
     end
   end
   close()
