@@ -286,7 +286,9 @@ impl Collector<'_> {
         }
         self.scope = inner;
         let plain = def.parameters.iter().filter(|it| {
-            it.annotation().is_some_and(is_plain_type) || it.default().is_some_and(is_plain_default)
+            it.is_variadic()
+                || it.annotation().is_some_and(is_plain_type)
+                || it.default().is_some_and(is_plain_default)
         });
         let plain = plain.map(|it| it.name().to_string()).collect();
         let around = std::mem::replace(&mut self.plain_parameters, plain);
@@ -469,7 +471,7 @@ fn is_self(expr: &Expr) -> bool {
 }
 
 /// Whether an annotation names nothing but numbers, strings and the like: `bool`, `Optional[int]`, `float | None`.
-fn is_plain_type(annotation: &Expr) -> bool {
+pub(crate) fn is_plain_type(annotation: &Expr) -> bool {
     const PLAIN: [&str; 14] = [
         "bool", "int", "float", "str", "complex", "bytes", "dtype", "Optional", "Union", "Final",
         "Tuple", "tuple", "Literal", "device",
@@ -484,6 +486,6 @@ fn is_plain_type(annotation: &Expr) -> bool {
     }
 }
 
-fn is_plain_default(default: &Expr) -> bool {
+pub(crate) fn is_plain_default(default: &Expr) -> bool {
     default.is_literal_expr() && !default.is_none_literal_expr()
 }

@@ -17,6 +17,18 @@ pub enum Value {
     Unknown,
 }
 
+impl Value {
+    /// Whether it is a number, a string or the like.
+    pub(crate) fn is_plain(&self) -> bool {
+        const MAKERS: [&str; 8] = ["len", "int", "float", "str", "bool", "round", "range", "time"];
+        match self {
+            Self::Plain => true,
+            Self::Made(maker) => MAKERS.contains(&maker.as_str()),
+            Self::Named(_) | Self::Unknown => false,
+        }
+    }
+}
+
 /// What an expression may evaluate to: the ways of a conditional expression, the operands of `and` and `or`.
 pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
     deeper(|| match expr {
@@ -30,7 +42,7 @@ pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
     });
 }
 
-fn value_of(expr: &Expr) -> Value {
+pub(crate) fn value_of(expr: &Expr) -> Value {
     match expr {
         Expr::Name(it) => Value::Named(it.id.to_string()),
         Expr::Attribute(it) => Value::Named(it.attr.to_string()),

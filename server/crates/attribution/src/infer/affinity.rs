@@ -13,6 +13,9 @@ pub(crate) const NOT_RETURNED: u32 = 16;
 /// Cost of going on in a handler, or out of the function, because something raised.
 pub(crate) const RAISED: u32 = 16;
 
+/// Cost of an operator of tensors where the text works on numbers.
+const PLAIN: u32 = 10;
+
 /// Cost of an event on the one line that it is known to come from, whatever stands there.
 pub(crate) const KNOWN_LINE: u32 = 8;
 
@@ -75,6 +78,7 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
 /// The cost of a site that leaves nothing, before anything was learned.
 pub(crate) fn silence(site: &Expression<'_>) -> u16 {
     match site.kind {
+        _ if site.is_plain => 0,
         SiteKind::Subscript { .. } if site.subscript.is_plain => 0,
         // Types are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
@@ -506,6 +510,11 @@ fn owned(certainty: Certainty, callee: &Callee, owner: Owner) -> u32 {
 }
 
 fn operator(site: &Expression<'_>, name: &str) -> Option<u32> {
+    let cost = operator_of(site, name)?;
+    Some(if site.is_plain { cost + PLAIN } else { cost })
+}
+
+fn operator_of(site: &Expression<'_>, name: &str) -> Option<u32> {
     match site.kind {
         SiteKind::Operator { op, .. } => {
             let operators = binary_operators(*op);

@@ -19,6 +19,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) text: &'a str,
     /// What a call can mean; of an iteration, what can have made what is iterated.
     pub(crate) target: Target<'a>,
+    /// Whether it is an operator on numbers, strings and the like.
+    pub(crate) is_plain: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// What an attribute of `self` can hold.
@@ -129,6 +131,7 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
             Expression {
                 kind,
                 text,
+                is_plain: site.is_plain,
                 target,
                 is_builtin_iterable,
                 attribute,

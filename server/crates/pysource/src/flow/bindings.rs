@@ -7,7 +7,7 @@ use ruff_python_ast::{Alias, ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
 use super::Binding;
 use super::scopes::{Code, Scopes};
-use crate::collect::deeper;
+use crate::collect::{deeper, is_plain_default, is_plain_type};
 use crate::values::{Value, each_value};
 
 /// Values of a name beyond this number are not kept.
@@ -40,16 +40,16 @@ impl<'a> Names<'a> {
             Some(&Code::Module(body)) => walk.visit_body(body),
             Some(&Code::Class(class)) => walk.visit_body(&class.body),
             Some(&Code::Def(def)) => {
-                walk.parameters(&def.parameters);
+                walk.parameters(&def.parameters, def.name.as_str() == "__getitem__");
                 walk.visit_body(&def.body);
             }
             Some(&Code::Lambda(lambda)) => {
-                lambda.parameters.iter().for_each(|it| walk.parameters(it));
+                lambda.parameters.iter().for_each(|it| walk.parameters(it, false));
                 walk.visit_expr(&lambda.body);
             }
             Some(&Code::Comprehension(loops)) => {
                 for generator in loops.generators {
-                    walk.target(&generator.target, Value::Unknown);
+                    walk.elements(&generator.target, &generator.iter);
                 }
             }
             None => {}
@@ -98,9 +98,31 @@ struct Walk<'s, 'a> {
 }
 
 impl<'a> Walk<'_, 'a> {
-    fn parameters(&mut self, parameters: &'a Parameters) {
+    /// `is_index` if they are those of `__getitem__`.
+    fn parameters(&mut self, parameters: &'a Parameters, is_index: bool) {
         for parameter in parameters {
-            self.names.variable(parameter.name(), Value::Unknown);
+            let is_plain = is_index
+                || parameter.is_variadic()
+                || parameter.annotation().is_some_and(is_plain_type)
+                || parameter.default().is_some_and(is_plain_default);
+            let value = if is_plain { Value::Plain } else { Value::Unknown };
+            self.names.variable(parameter.name(), value);
+        }
+    }
+
+    /// Loop variables: those of `range` are numbers, and so is the first of `enumerate`.
+    fn elements(&mut self, target: &'a Expr, iterable: &Expr) {
+        let called = match iterable {
+            Expr::Call(it) => it.func.as_name_expr().map(|name| name.id.as_str()),
+            _ => None,
+        };
+        match (called, target) {
+            (Some("range"), _) => self.target(target, Value::Plain),
+            (Some("enumerate"), Expr::Tuple(it)) if !it.elts.is_empty() => {
+                self.target(&it.elts[0], Value::Plain);
+                it.elts[1..].iter().for_each(|it| self.target(it, Value::Unknown));
+            }
+            _ => self.target(target, Value::Unknown),
         }
     }
 
@@ -162,8 +184,11 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                     self.assigned(std::slice::from_ref(&it.target), value);
                 }
             }
-            Stmt::AugAssign(it) => self.target(&it.target, Value::Unknown),
-            Stmt::For(it) => self.target(&it.target, Value::Unknown),
+            // `n += 1` keeps a number a number.
+            Stmt::AugAssign(it) => {
+                each_value(&it.value, &mut |value| self.target(&it.target, value))
+            }
+            Stmt::For(it) => self.elements(&it.target, &it.iter),
             Stmt::With(it) => {
                 for item in &it.items {
                     if let Some(target) = &item.optional_vars {

@@ -10,6 +10,8 @@ use super::lines::Lines;
 use super::scopes::{Code, Scopes};
 use super::{Binding, ByteRange, Flow, Site, SiteKind};
 use crate::LineIndex;
+use crate::collect::deeper;
+use crate::values::{Value, value_of};
 
 /// Marks the joins among node numbers, until the number of sites is known.
 const JOIN: u32 = 1 << 31;
@@ -168,12 +170,38 @@ impl<'t, 'a> Builder<'t, 'a> {
         if matches!(kind, SiteKind::Yield | SiteKind::Await) {
             self.resume_points.push(node);
         }
-        let (inlined, iterable) = (self.inlined, Binding::None);
-        self.sites.push(Site { line, kind, text, inlined, iterable, lines });
+        let (inlined, iterable, is_plain) = (self.inlined, Binding::None, false);
+        self.sites.push(Site { line, kind, text, inlined, is_plain, iterable, lines });
         self.exceptional.push((node, self.on_exception));
         self.go_to(node);
         self.at = Some(node);
         node
+    }
+
+    /// Notes that the last site works on plain values, if all of `operands` are.
+    pub(super) fn works_on<'e>(&mut self, operands: impl IntoIterator<Item = &'e Expr>) {
+        let is_plain = operands.into_iter().all(|it| self.is_plain(it));
+        self.sites.last_mut().into_iter().for_each(|site| site.is_plain = is_plain);
+    }
+
+    /// Whether an expression is a number, a string or the like, as far as the text tells.
+    fn is_plain(&self, expr: &Expr) -> bool {
+        deeper(|| match expr {
+            Expr::Name(it) => match self.binding(&it.id) {
+                Binding::Variable { values, .. } => {
+                    !values.is_empty() && values.iter().all(Value::is_plain)
+                }
+                _ => false,
+            },
+            Expr::BinOp(it) => self.is_plain(&it.left) && self.is_plain(&it.right),
+            Expr::UnaryOp(it) => self.is_plain(&it.operand),
+            // A size: `x.shape[0]`.
+            Expr::Subscript(it) => match &*it.value {
+                Expr::Attribute(it) => it.attr.as_str() == "shape",
+                _ => false,
+            },
+            _ => value_of(expr).is_plain(),
+        })
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.

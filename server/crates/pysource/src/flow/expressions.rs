@@ -45,6 +45,7 @@ impl<'a> Builder<'_, 'a> {
                     let op = binary(it.op);
                     let kind = SiteKind::Operator { op, in_place: false };
                     self.site(kind, Lines::same(line), it.range);
+                    self.works_on([&*it.left, &*it.right]);
                 }
                 left && right
             }
@@ -52,6 +53,7 @@ impl<'a> Builder<'_, 'a> {
                 let is_constant = self.evaluated(&it.operand);
                 if let Some(kind) = unary(it.op, &it.operand).filter(|_| !is_constant) {
                     self.site(kind, Lines::same(line), it.range);
+                    self.works_on([&*it.operand]);
                 }
                 is_constant
             }
@@ -220,6 +222,10 @@ impl<'a> Builder<'_, 'a> {
             let range = TextRange::new(it.start(), comparator.end());
             if let Some(op) = comparison(op) {
                 self.site(SiteKind::Compare(op), lines, range);
+                self.works_on([
+                    if row == 0 { &*it.left } else { &it.comparators[row - 1] },
+                    comparator,
+                ]);
                 if !matches!(op, CompareOp::In | CompareOp::NotIn) {
                     self.site(SiteKind::TruthTest, lines, range);
                 }
@@ -241,6 +247,10 @@ impl<'a> Builder<'_, 'a> {
             let op = comparison(op);
             if let Some(op) = op {
                 self.site(SiteKind::Compare(op), lines, range);
+                self.works_on([
+                    if row == 0 { &*it.left } else { &it.comparators[row - 1] },
+                    comparator,
+                ]);
             }
             if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
                 if op.is_some_and(|op| !matches!(op, CompareOp::In | CompareOp::NotIn)) {

@@ -140,6 +140,7 @@ impl<'a> Builder<'_, 'a> {
         self.expr(&it.value);
         let op = expressions::binary(it.op);
         self.site(SiteKind::Operator { op, in_place: true }, Lines::same(line), it.range);
+        self.works_on([&*it.target, &*it.value]);
         match &*it.target {
             Expr::Attribute(target) => self.attribute(target, Access::Store),
             Expr::Subscript(target) => self.subscript(target, Access::Store),
