@@ -365,6 +365,7 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
             _ if target.is_decorated => 2,
             Certainty::Anything => 5,
             Certainty::Defined => 14,
+            Certainty::Builtin => 18,
             _ => 7,
         };
     }

@@ -9,6 +9,12 @@ use super::structure::Sequence;
 /// Cost units in one natural unit of probability: costs are small integers.
 pub(crate) const UNITS: f64 = 4.0;
 
+/// A site that leads to so many callees calls whatever it is given.
+const MANY_CALLEES: usize = 4;
+
+/// How much less likely another callee is at such a site.
+const UNSEEN: f64 = 0.5;
+
 /// How many observations the prior weighs as much as.
 const PRIOR_WEIGHT: f64 = 2.0;
 
@@ -113,8 +119,13 @@ impl Learned {
         cost(seen.fold(probability(prior), |prior, counts| {
             let of_key = counts.of_key.get(&key).copied().unwrap_or(0);
             let blended = blend(of_key, counts.events, prior);
-            // A site that leads to many callees leads to each of them: having been seen there makes none less likely.
-            if of_key > 0 { blended.max(prior) } else { blended }
+            // A site that leads to many callees leads to each of them: having been seen there makes none less likely,
+            // and not having been seen hardly so.
+            match of_key {
+                0 if counts.of_key.len() >= MANY_CALLEES => blended.max(prior * UNSEEN),
+                0 => blended,
+                _ => blended.max(prior),
+            }
         }))
     }
 
