@@ -373,6 +373,14 @@ local function reset()
   if usual then ok('as usual', wait(function() return hint(ITEM) == usual end), hints) end
 end
 
+test('stopping', function()
+  vim.cmd('Perfline stop')
+  ok('takes all away', wait(function() return #vim.lsp.get_clients({ name = 'perfline' }) == 0 and next(heat()) == nil end), heat)
+  ok('in silence', said == '', said)
+  vim.cmd('Perfline start')
+  ok('starting brings it back', wait(function() return hint(ITEM) == usual and heat()[line_of(BACKWARD)] end), hints)
+end)
+
 local function run()
   buf = vim.api.nvim_get_current_buf()
   text = vim.api.nvim_buf_get_lines(buf, 0, -1, false)

@@ -145,9 +145,10 @@ end
 function M.stop()
   if vim.lsp.enable then
     vim.lsp.enable('perfline', false)
-  end
-  for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
-    if vim.fn.has('nvim-0.11') == 1 then client:stop() else client.stop() end
+  else
+    for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do
+      client.stop()
+    end
   end
 end
 
@@ -186,7 +187,10 @@ function M.ask(command, argument, done, buf)
   local parameters = { command = 'perfline.' .. command, arguments = { next(argument) and argument or vim.empty_dict() } }
   local function handler(failure, result)
     if failure then
-      if failure.code ~= vim.lsp.protocol.ErrorCodes.RequestCancelled then M.say(failure.message, vim.log.levels.ERROR) end
+      -- A server that is being stopped takes no request any more; one that was cancelled is asked anew.
+      local codes = vim.lsp.protocol.ErrorCodes
+      local quiet = failure.code == codes.RequestCancelled or failure.code == codes.InvalidRequest
+      if not quiet then M.say(failure.message, vim.log.levels.ERROR) end
     else
       done(without_null(result))
     end

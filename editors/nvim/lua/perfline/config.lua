@@ -8,7 +8,7 @@ local M = {}
 ---@class perfline.HeatOptions
 ---@field enabled boolean colour hot lines
 ---@field style perfline.Style|perfline.Style[] where: the line's background, its number, the sign column, text at the right edge
----@field scope perfline.Scope what it is relative to
+---@field scope 'step'|'file'|'function' what it is relative to
 ---@field colors string[] highlight groups whose foregrounds are the scale, cold to hot
 ---@field strength number share (0 to 1) of the hottest colour in the background of the hottest line
 
@@ -45,7 +45,7 @@ local defaults = {
 -- Allowed values, where a type says too little.
 local allowed = {
   style = { 'line', 'number', 'sign', 'text' },
-  scope = { 'step', 'file', 'function', 'range' },
+  scope = { 'step', 'file', 'function' },
   picker = { 'auto', 'select', 'telescope', 'fzf-lua', 'snacks' },
 }
 
