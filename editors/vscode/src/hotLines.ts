@@ -250,11 +250,10 @@ function linesBelow(node: Node): HotLine[] {
 }
 
 function viewText(view: View): string {
+  const { effectiveMetric: metric } = view;
+  const charge = view.charge === 'total' ? [chargeName(view.charge)] : [];
+  // Memory is that of one moment.
+  const step = metric === 'memory' ? [] : [stepName(view.step, view.steps)];
   const rank = view.ranks.length > 1 ? [rankName(view.rank)] : [];
-  return [
-    metricName(view.effectiveMetric),
-    ...(view.charge === 'total' ? [chargeName(view.charge)] : []),
-    stepName(view.step, view.steps),
-    ...rank,
-  ].join(' · ');
+  return [metricName(metric), ...charge, ...step, ...rank].join(' · ');
 }

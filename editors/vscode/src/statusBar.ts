@@ -91,13 +91,10 @@ function recordingName(status: Status): string {
   return `${first ?? ''}${more}`;
 }
 
-/** Of the time that matters: the device's where there is any. */
-function attributedText(status: Status): string | undefined {
-  const { cpu, cuda } = status.attributed;
-  if (cuda !== null) {
-    return vscode.l10n.t('{0} of GPU time on lines', percentText(cuda));
-  }
-  return cpu === null ? undefined : vscode.l10n.t('{0} of CPU time on lines', percentText(cpu));
+/** The share that lines were charged with: of the device's time where there is any. */
+function attributedText({ attributed }: Status): string | undefined {
+  const share = attributed.cuda ?? attributed.cpu;
+  return share === null ? undefined : vscode.l10n.t('{0} on lines', percentText(share));
 }
 
 function tooltip(status: Status, shown: string): vscode.MarkdownString {

@@ -126,6 +126,17 @@ export class Bench {
     const query = new URLSearchParams({ [kind]: folder, payload: JSON.stringify(payload) });
     await page.goto(`http://127.0.0.1:${this.port}/?${query}`);
     await page.waitForSelector('.monaco-workbench', { timeout: PATIENCE_MS });
+    if (kind === 'workspace') {
+      // Now and then VS Code in a browser opens a workspace without its folders, and finds them the next time.
+      const root = page.locator('.explorer-folders-view .monaco-list-row').first();
+      await until(async () => {
+        const isThere = await root.waitFor({ timeout: 10_000 }).then(
+          () => true,
+          () => false,
+        );
+        return isThere || (await page.reload().then(() => false));
+      }, 'the folders of the workspace');
+    }
     if (file !== undefined) {
       await page.waitForSelector('.monaco-editor .view-line', { timeout: PATIENCE_MS });
     }

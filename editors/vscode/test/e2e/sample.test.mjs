@@ -19,6 +19,9 @@ test('the walkthrough leads to the sample, which shows its numbers', async () =>
   await window.command('Welcome: Open Walkthrough...');
   await window.pick('Get Started with Perfline');
   await page.locator('.getting-started-step', { hasText: 'Look at a Sample' }).first().waitFor();
+  // The pictures of a walkthrough want room.
+  await page.keyboard.press('Control+b');
+  await page.locator('.getting-started-media img, .getting-started-media .image').first().waitFor();
   await window.screenshot('walkthrough');
   const opened = window.context.waitForEvent('page');
   await page.locator('.getting-started-step .monaco-button', { hasText: 'Open Sample' }).first().click();

@@ -16,7 +16,7 @@ afterEach(keepFailure);
 after(() => bench.stop());
 
 test('the status bar names the recording, the step and what is known of it', async () => {
-  await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % of GPU time on lines/);
+  await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % on lines/);
   await window.statusBar().hover();
   const hover = window.page.locator('.monaco-hover:not(.hidden)', { hasText: 'exact' });
   await hover.waitFor();
