@@ -8,9 +8,15 @@ pub(crate) fn is_range(operator: &str) -> bool {
     operator.starts_with("Torch-Compiled Region") || operator == "TorchDynamo Cache Lookup"
 }
 
-/// Whether the names of a frame's children show that `torch.compile` wrote its code.
+/// Whether the names of a frame's children show that `torch.compile` wrote its code: it begins by telling the profiler
+/// so. Up to torch 2.12 that is done by way of a wrapper, which hides the name.
 pub(crate) fn is_compiled<'a>(children: impl IntoIterator<Item = &'a str>) -> bool {
-    children.into_iter().any(|name| name.ends_with("): record_pregraph_bytecode_enter"))
+    let mut children = children.into_iter();
+    let first = [children.next(), children.next(), children.next()].map(Option::unwrap_or_default);
+    let is_wrapper =
+        |name: &str| name.starts_with("torch/_compile.py(") && name.ends_with("): inner");
+    first[0].ends_with("): record_pregraph_bytecode_enter")
+        || (is_wrapper(first[0]) && is_wrapper(first[1]) && first[2].ends_with("): _fn"))
 }
 
 /// The lines of a frame's children by their names, for a frame that begins on line `start`.
@@ -46,6 +52,9 @@ mod tests {
         ];
         assert!(is_compiled(children));
         assert_eq!(lines(&children, 60), [60, 60, 60, 63, 63, 63]);
+        let wrapper = "torch/_compile.py(42): inner";
+        assert!(is_compiled([wrapper, wrapper, "torch/_dynamo/eval_frame.py(1240): _fn"]));
+        assert!(!is_compiled([wrapper, "aten::add"]));
         assert!(!is_compiled(["train.py(63): normalize", "aten::add"]));
     }
 }
