@@ -1,6 +1,8 @@
 //! Prints how often inference finds the right line, recording by recording.
 //!
-//! `cargo run --release -p tests --example accuracy -- --root DIR [--site DIR]... [--mistakes] TRACE...`
+//! `cargo run --release -p tests --example accuracy -- --root DIR [--site DIR]... [--keep-exact] [--mistakes] TRACE...`
+//!
+//! `--keep-exact` leaves the exact evidence of calls to the inference of operators.
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
@@ -13,13 +15,14 @@ use measure::{Accuracy, Score, beside, measure};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (mut root, mut sites, mut traces, mut show_mistakes) =
-        (PathBuf::from("."), Vec::new(), Vec::new(), false);
+    let (mut root, mut sites, mut traces) = (PathBuf::from("."), Vec::new(), Vec::new());
+    let (mut show_mistakes, mut ignore_exact) = (false, true);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--root" => root = arguments.next().map(PathBuf::from).unwrap_or_default(),
             "--site" => sites.extend(arguments.next().map(PathBuf::from)),
             "--mistakes" => show_mistakes = true,
+            "--keep-exact" => ignore_exact = false,
             _ => traces.push(PathBuf::from(argument)),
         }
     }
@@ -31,7 +34,8 @@ fn main() {
     let mut sum = Accuracy::default();
     for trace in &traces {
         let truth = beside(trace, ".truth.json");
-        let accuracy = measure(trace, truth.is_file().then_some(truth.as_path()), &root, &sites);
+        let accuracy =
+            measure(trace, truth.is_file().then_some(truth.as_path()), &root, &sites, ignore_exact);
         print(trace, &accuracy);
         sum.own.add(&accuracy.own);
         sum.library.add(&accuracy.library);

@@ -65,12 +65,14 @@ pub(crate) struct Accuracy {
     pub(crate) mistakes: Vec<String>,
 }
 
-/// Measures one recording. `truth` holds the true lines of operators, as `fixtures/record.py --truth` writes them.
+/// Measures one recording. `truth` holds the true lines of operators, as `fixtures/record.py --truth` writes them. With
+/// `ignore_exact` all lines have to be inferred, else those of operators alone.
 pub(crate) fn measure(
     trace: &Path,
     truth: Option<&Path>,
     root: &Path,
     sites: &[PathBuf],
+    ignore_exact: bool,
 ) -> Accuracy {
     let mut profile = read_trace(trace);
     let callers = beside(trace, ".callers.json.gz");
@@ -80,7 +82,7 @@ pub(crate) fn measure(
     }
     let sources = loader::find_sources(&profile, root, sites);
     let exact = event_lines(&profile, &sources, Options::default());
-    let hidden = Options { ignore_exact: true, ..Options::default() };
+    let hidden = Options { ignore_exact, ..Options::default() };
     let inferred: HashMap<HostEventId, EventLine> =
         event_lines(&profile, &sources, hidden).into_iter().map(|it| (it.event, it)).collect();
     let mut accuracy = Accuracy::default();
