@@ -58,10 +58,11 @@ pub(crate) fn infer(
     order: &[HostEventId],
 ) -> Inferred {
     let structure = structure::Structure::new(profile, sources, names, lines, order);
-    let mut inferred = Inferred::default();
-    if !structure.codes.is_empty() {
-        inferred.line = vec![LineId::NONE; profile.host.len()];
+    if structure.codes.is_empty() {
+        return Inferred::default();
     }
+    let line = vec![LineId::NONE; profile.host.len()];
+    let mut inferred = Inferred { line, ..Inferred::default() };
     let classes = facts::Classes::new(sources);
     let mut learned = learn::Learned::default();
     for round in 0..ROUNDS {
