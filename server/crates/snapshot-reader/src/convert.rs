@@ -133,8 +133,8 @@ impl Key {
             "time_us" => Self::TimeUs,
             "total_size" => Self::TotalSize,
             "user_metadata" => Self::UserMetadata,
-            "categories" | "version" | "fx_node_op" | "fx_node_name"
-            | "fx_node_target" | "fx_original_trace" => Self::Unused,
+            "categories" | "version" | "fx_node_op" | "fx_node_name" | "fx_node_target"
+            | "fx_original_trace" => Self::Unused,
             _ => Self::Unknown,
         }
     }
