@@ -22,6 +22,9 @@ const LEAST_LESSON: u32 = 3;
 /// Cost of a way that no path took whose lines were told, where others came by.
 const NEVER_TAKEN: u32 = 4;
 
+/// How much worse than the best a reading may be, and still be followed.
+const HOPELESS: u32 = 2 * UNEXPLAINED;
+
 /// Cost of a frame that was open when recording began and is not on the line that its name tells.
 const ELSEWHERE: u32 = 10;
 
@@ -58,7 +61,7 @@ pub(crate) struct Aligner<'a> {
     passed: Vec<usize>,
     silence: Vec<u16>,
     /// The cheapest ways from each node, by the silent sites between; filled when first needed.
-    ways: FxHashMap<u32, Ways>,
+    ways: Vec<Option<Ways>>,
     /// Sites that may leave each key, with the cost of doing so.
     candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
@@ -113,7 +116,7 @@ impl<'a> Aligner<'a> {
             expressions,
             passed,
             silence,
-            ways: FxHashMap::default(),
+            ways: vec![None; code.flow.n_nodes() as usize],
             candidates: FxHashMap::default(),
         }
     }
@@ -195,22 +198,24 @@ impl<'a> Aligner<'a> {
             }
             let again =
                 affinity::again(&self.expressions[state.at as usize], self.keys.get(child.key));
+            self.find_ways(state.at);
             if from == Some(state.at) && again <= self.way(state.at, state.at) {
                 continue;
             }
             if is_clear {
                 visited.push(state.at);
                 if let Some(from) = from {
-                    self.ways_from(from).edges(state.at, &mut edges);
+                    self.add_edges(from, state.at, &mut edges);
                 }
             }
             from = is_clear.then_some(state.at);
         }
         let exit = self.code.flow.exit;
-        if let Some(from) = from
-            && self.way(from, exit) <= affinity::NOT_RETURNED
-        {
-            self.ways_from(from).edges(exit, &mut edges);
+        if let Some(from) = from {
+            self.find_ways(from);
+            if self.way(from, exit) <= affinity::NOT_RETURNED {
+                self.add_edges(from, exit, &mut edges);
+            }
         }
         (visited, edges)
     }
@@ -247,6 +252,7 @@ impl<'a> Aligner<'a> {
             Start::Entry => 0,
             Start::Within(line) => line,
         };
+        begins.iter().for_each(|&begin| self.find_ways(begin));
         let candidates = self.candidates(child);
         let mut column = Vec::with_capacity(candidates.len() + 1);
         for (site, emission) in candidates {
@@ -281,24 +287,24 @@ impl<'a> Aligner<'a> {
 
     fn next_column(&mut self, before: &[State], child: Child) -> Vec<State> {
         let candidates = self.candidates(child);
-        let mut column = Vec::with_capacity(candidates.len() + before.len());
-        for (site, emission) in candidates {
-            let mut best = (UNREACHABLE, 0);
-            for (index, state) in before.iter().enumerate() {
+        let mut best = vec![(UNREACHABLE, 0); candidates.len()];
+        for (index, state) in before.iter().enumerate() {
+            self.find_ways(state.at);
+            for (best, &(site, _)) in best.iter_mut().zip(&candidates) {
                 let step = self.step(state.at, site, child.key);
-                best = best.min((state.forward.saturating_add(step), index));
-            }
-            if best.0 < UNREACHABLE {
-                let forward = best.0 + emission;
-                column.push(State {
-                    at: site,
-                    is_explained: true,
-                    forward,
-                    back: best.1,
-                    rest: UNREACHABLE,
-                });
+                *best = (*best).min((state.forward.saturating_add(step), index));
             }
         }
+        let reached = candidates.into_iter().zip(best).filter(|(_, best)| best.0 < UNREACHABLE);
+        let mut column: Vec<State> = reached
+            .map(|((site, emission), (way, back))| State {
+                at: site,
+                is_explained: true,
+                forward: way + emission,
+                back,
+                rest: UNREACHABLE,
+            })
+            .collect();
         // The child is unexplained and the path stays; of several ways to be at one place, the best is enough.
         let mut stays: FxHashMap<u32, (u32, usize)> = FxHashMap::default();
         for (index, state) in before.iter().enumerate() {
@@ -314,11 +320,14 @@ impl<'a> Aligner<'a> {
             back,
             rest: UNREACHABLE,
         }));
+        // What is so much worse than the best cannot become part of the best path, nor a rival to it.
+        let best = column.iter().map(|state| state.forward).min().unwrap_or(UNREACHABLE);
+        column.retain(|state| state.forward <= best.saturating_add(HOPELESS));
         column
     }
 
     /// Cost of the silent sites on the way from `from` to `site`, which leaves `key`.
-    fn step(&mut self, from: u32, site: u32, key: KeyId) -> u32 {
+    fn step(&self, from: u32, site: u32, key: KeyId) -> u32 {
         if from == NO_SITE {
             return 0;
         }
@@ -336,6 +345,7 @@ impl<'a> Aligner<'a> {
         // Frames that were open when recording began are mostly open when it ends.
         let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
+            self.find_ways(state.at);
             let way = if state.at == NO_SITE || is_open { 0 } else { self.way(state.at, exit) };
             state.rest = if way >= UNREACHABLE {
                 affinity::NOT_RETURNED
@@ -348,10 +358,11 @@ impl<'a> Aligner<'a> {
             let (before, after) = (&mut before[at - 1], &after[0]);
             let child = sequence.children[at];
             let emissions: FxHashMap<u32, u32> = self.candidates(child).into_iter().collect();
+            let emission = |state: &State| emissions.get(&state.at).copied().unwrap_or(UNREACHABLE);
+            let after: Vec<(State, u32)> = after.iter().map(|it| (*it, emission(it))).collect();
             for state in before.iter_mut() {
-                for next in after {
+                for &(next, emission) in &after {
                     let cost = if next.is_explained {
-                        let emission = emissions.get(&next.at).copied().unwrap_or(UNREACHABLE);
                         self.step(state.at, next.at, child.key).saturating_add(emission)
                     } else if next.at == state.at {
                         UNEXPLAINED
@@ -364,31 +375,38 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Cost of the cheapest way between two nodes.
-    fn way(&mut self, from: u32, to: u32) -> u32 {
-        self.ways_from(from).cost(to).min(UNREACHABLE)
+    /// Cost of the cheapest way between two nodes, once [`Self::find_ways`] has found those from `from`.
+    fn way(&self, from: u32, to: u32) -> u32 {
+        let ways = self.ways.get(from as usize).and_then(Option::as_ref);
+        ways.map_or(UNREACHABLE, |ways| ways.cost(to).min(UNREACHABLE))
     }
 
-    /// The cheapest ways from `node`, worked out once.
-    fn ways_from(&mut self, node: u32) -> &Ways {
-        let (code, silence, learned, code_index) =
-            (self.code, &self.silence, self.learned, self.code_index);
+    fn add_edges(&mut self, from: u32, to: u32, edges: &mut Vec<(u32, u32)>) {
+        self.find_ways(from);
+        if let Some(Some(ways)) = self.ways.get(from as usize) {
+            ways.edges(to, edges);
+        }
+    }
+
+    /// Finds the cheapest ways from `node`, once.
+    fn find_ways(&mut self, node: u32) {
+        let (code, learned, code_index) = (self.code, self.learned, self.code_index);
         let expressions = &self.expressions;
-        self.ways.entry(node).or_insert_with(|| {
-            code.flow.ways(node, silence, |from, to, kind| match kind {
-                EdgeKind::Exception => affinity::RAISED,
-                EdgeKind::Normal => match learned.is_taken(code_index, from, to) {
-                    Some(true) => 0,
-                    Some(false) => NEVER_TAKEN,
-                    None => match expressions.get(from as usize) {
-                        Some(site) if code.flow.next(from).first() == Some(&to) => {
-                            affinity::truth(site)
-                        }
-                        _ => 0,
-                    },
+        let Some(ways @ None) = self.ways.get_mut(node as usize) else { return };
+        let edge_cost = |from: u32, to, kind| match kind {
+            EdgeKind::Exception => affinity::RAISED,
+            EdgeKind::Normal => match learned.is_taken(code_index, from, to) {
+                Some(true) => 0,
+                Some(false) => NEVER_TAKEN,
+                None => match expressions.get(from as usize) {
+                    Some(site) if code.flow.next(from).first() == Some(&to) => {
+                        affinity::truth(site)
+                    }
+                    _ => 0,
                 },
-            })
-        })
+            },
+        };
+        *ways = Some(code.flow.ways(node, &self.silence, edge_cost));
     }
 
     /// The sites that may have left `child`, with the cost of doing so.
