@@ -26,11 +26,10 @@ fn main() {
             _ => traces.push(PathBuf::from(argument)),
         }
     }
-    println!("{:<44} {:>24} {:>24} {:>24}", "recording", "own calls", "library calls", "operators");
     println!(
-        "{:<44} {:>24} {:>24} {:>24}",
-        "", "right / wrong / of", "right / wrong / of", "right / wrong / of"
+        "right line / wrong line / function level / CPU time on the right line, in percent, of events"
     );
+    println!("{:<40} {:>40} {:>40} {:>40}", "recording", "own calls", "library calls", "operators");
     let mut sum = Accuracy::default();
     for trace in &traces {
         let truth = beside(trace, ".truth.json");
@@ -56,7 +55,7 @@ fn print(trace: &Path, accuracy: &Accuracy) {
     let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
     let [own, library, operators] =
         [&accuracy.own, &accuracy.library, &accuracy.operators].map(cell);
-    println!("{name:<44} {own:>24} {library:>24} {operators:>24}");
+    println!("{name:<40} {own:>40} {library:>40} {operators:>40}");
 }
 
 fn cell(score: &Score) -> String {
@@ -64,5 +63,13 @@ fn cell(score: &Score) -> String {
         return "-".to_owned();
     }
     let percent = |n: u64| n as f64 * 100.0 / score.events as f64;
-    format!("{:.2} / {:.2} % {:>7}", percent(score.right), percent(score.wrong), score.events)
+    let untold = score.events - score.right - score.wrong;
+    format!(
+        "{:.2} / {:.2} / {:.2} / {:.2} {:>7}",
+        percent(score.right),
+        percent(score.wrong),
+        percent(untold),
+        score.right_time as f64 * 100.0 / score.time.max(1) as f64,
+        score.events
+    )
 }
