@@ -110,7 +110,7 @@ impl Run {
         let edited = files().filter(|file| file.fit == SourceFit::Edited).map(|file| {
             let path = file.path.as_ref().map_or(String::new(), |it| format!(" ({})", it.display()));
             format!(
-                "{}{path} is not the text that ran: its functions stand on other lines, so its numbers stay on functions",
+                "{}{path} is not the text that ran: its functions stand on other lines; what the recording does not name a line of stays at functions",
                 file.recorded
             )
         });
@@ -120,9 +120,9 @@ impl Run {
         if let Some(first) = missing.next() {
             let (n, them) = (missing.count() + 1, &first.recorded);
             doubts.push(if n == 1 {
-                format!("{them} was not found: its numbers stay on functions; give --root or --site")
+                format!("{them} was not found: what the recording does not name a line of stays at functions (--root, --site)")
             } else {
-                format!("{n} source files were not found, {them} among them: their numbers stay on functions; give --root or --site")
+                format!("{n} source files were not found, {them} among them: what the recording does not name a line of stays at functions (--root, --site)")
             });
         }
         doubts
