@@ -47,7 +47,8 @@ export class Server implements vscode.Disposable {
 
   private client: LanguageClient | undefined;
   private current: ServerState = 'stopped';
-  private isStarting = false;
+  /** Whether the client has started: until then `launch` sees to its end. */
+  private isUp = false;
   private deaths: number[] = [];
   /** Starts and stops are done one after the other. */
   private queue: Promise<void> = Promise.resolve();
@@ -63,11 +64,11 @@ export class Server implements vscode.Disposable {
 
   /** Starts the server, anew if it runs. */
   restart(): Promise<void> {
-    this.queue = this.queue.then(async () => {
+    return this.enqueue(async () => {
+      this.deaths = [];
       await this.stop();
-      await this.start();
+      await this.launch();
     });
-    return this.queue;
   }
 
   /** Runs a command of the server. */
@@ -90,10 +91,14 @@ export class Server implements vscode.Disposable {
   }
 
   async dispose(): Promise<void> {
-    this.queue = this.queue.then(() => this.stop());
-    await this.queue;
+    await this.enqueue(() => this.stop());
     this.stateEmitter.dispose();
     this.statusEmitter.dispose();
+  }
+
+  private enqueue(work: () => Promise<void>): Promise<void> {
+    this.queue = this.queue.then(work);
+    return this.queue;
   }
 
   private become(state: ServerState): void {
@@ -114,10 +119,10 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private async start(): Promise<void> {
+  /** Starts a server with a client of its own: the library's way to start a client again fails where that start fails. */
+  private async launch(): Promise<void> {
     this.become('starting');
-    this.deaths = [];
-    this.isStarting = true;
+    this.isUp = false;
     try {
       const located = this.find();
       const version = await this.versionOf(located);
@@ -125,10 +130,18 @@ export class Server implements vscode.Disposable {
       const client = this.clientOf(located);
       this.client = client;
       await client.start();
+      this.isUp = true;
+      if (!client.isRunning()) {
+        this.died();
+      }
     } catch (error) {
-      this.fail(error instanceof StartFailure ? error.message : notStarted(messageOf(error)));
-    } finally {
-      this.isStarting = false;
+      if (error instanceof StartFailure) {
+        this.fail(error.message);
+      } else if (this.deaths.length === 0) {
+        this.fail(notStarted(messageOf(error)));
+      } else {
+        this.died();
+      }
     }
   }
 
@@ -203,7 +216,12 @@ export class Server implements vscode.Disposable {
       initializationFailedHandler: () => false,
       errorHandler: {
         error: (): ErrorHandlerResult => ({ action: ErrorAction.Continue, handled: true }),
-        closed: () => this.closed(client),
+        closed: (): CloseHandlerResult => {
+          if (client === this.client && this.isUp) {
+            this.died();
+          }
+          return { action: CloseAction.DoNotRestart, handled: true };
+        },
       },
       middleware: this.middleware(() => client),
     });
@@ -235,22 +253,22 @@ export class Server implements vscode.Disposable {
     };
   }
 
-  /** The server is gone without having been asked to. */
-  private closed(client: LanguageClient): CloseHandlerResult {
-    // `start` tells of the first start itself.
-    if (client !== this.client || this.isStarting) {
-      return { action: CloseAction.DoNotRestart, handled: true };
-    }
+  /** The server is gone without having been asked to: it is started again, but not for ever. */
+  private died(): void {
     const now = Date.now();
     this.deaths = [...this.deaths.filter((then) => now - then < DEATHS_WITHIN_MS), now];
     if (this.deaths.length < DEATHS) {
       this.log.warn('the server is gone; it is started again');
-      return { action: CloseAction.Restart, handled: true };
+      this.become('starting');
+      void this.enqueue(async () => {
+        await this.stop();
+        await this.launch();
+      });
+    } else {
+      this.fail(
+        vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS),
+      );
     }
-    this.fail(
-      vscode.l10n.t('The Perfline server stopped {0} times in a few minutes, so it was not started again.', DEATHS),
-    );
-    return { action: CloseAction.DoNotRestart, handled: true };
   }
 
   /** Shows what the server has to say. A message with a button is shown whole, one without is cut after a line. */

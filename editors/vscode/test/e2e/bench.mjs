@@ -229,8 +229,16 @@ export class Window {
   /** Runs a command as from the palette. */
   async command(title) {
     await this.quickInput('F1', `>${title}`);
+    const input = this.page.locator('.quick-input-widget input.input').first();
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
-    await row.waitFor({ timeout: 10_000 });
+    // A palette that is slow to open puts its own text over what was filled in.
+    await until(async () => {
+      await input.fill(`>${title}`);
+      return row.waitFor({ timeout: 2000 }).then(
+        () => true,
+        () => false,
+      );
+    }, `${title} in the palette`);
     await row.click();
   }
 
