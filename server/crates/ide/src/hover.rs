@@ -452,19 +452,19 @@ mod tests {
             "
             **train.py:4** · `SlowModel.forward`
 
-            | per step | self | own | total | share |
-            | :-- | --: | --: | --: | --: |
-            | CPU | 2 ms | 2 ms | 2 ms | 4.88 % |
-            | CUDA |  | 6.3 ms | 6.3 ms | 15.4 % |
-            | CPU, backward of this line |  | 3 ms |  | 7.32 % |
-            | CUDA, backward of this line |  | 11 ms |  | 26.8 % |
-            | allocated |  | 24 MiB |  | 75 % |
+            | per step                    | self |    own |  total |  share |
+            | :-------------------------- | ---: | -----: | -----: | -----: |
+            | CPU                         | 2 ms |   2 ms |   2 ms | 4.88 % |
+            | CUDA                        |      | 6.3 ms | 6.3 ms | 15.4 % |
+            | CPU, backward of this line  |      |   3 ms |        | 7.32 % |
+            | CUDA, backward of this line |      |  11 ms |        | 26.8 % |
+            | allocated                   |      | 24 MiB |        |   75 % |
 
             cuda from step to step: 6.3 ms to 6.3 ms in 2 steps
 
-            | kernel, copy or fill | calls | total | mean | max | grid × block | occupancy |
-            | :-- | --: | --: | --: | --: | --: | --: |
-            | `relu` | 40 | 6.3 ms | 158 µs | 200 µs | 64 × 128 | 62.5 % |
+            | kernel, copy or fill | calls |  total |   mean |    max | grid × block | occupancy |
+            | :------------------- | ----: | -----: | -----: | -----: | -----------: | --------: |
+            | `relu`               |    40 | 6.3 ms | 158 µs | 200 µs |     64 × 128 |    62.5 % |
 
             Called from line 10 (8 ms)
 
@@ -484,11 +484,11 @@ mod tests {
             "
             **train.py:5** · `SlowModel.forward`
 
-            | per step | self | own | total | share |
-            | :-- | --: | --: | --: | --: |
-            | CPU | 5 ms | 5 ms | 5 ms | 12.2 % |
-            | CUDA |  | 20 µs |  | 0.05 % |
-            | wait for the GPU |  | 4.8 ms ×10 |  | 11.7 % |
+            | per step         | self |        own | total |  share |
+            | :--------------- | ---: | ---------: | ----: | -----: |
+            | CPU              | 5 ms |       5 ms |  5 ms | 12.2 % |
+            | CUDA             |      |      20 µs |       | 0.05 % |
+            | wait for the GPU |      | 4.8 ms ×10 |       | 11.7 % |
 
             cuda from step to step: 20 µs to 20 µs in 2 steps
 
@@ -496,9 +496,9 @@ mod tests {
 
             **sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of line 4; the GPU then idles 3.1 ms \\(11.7 % of the step\\)** A number is read from the device \\(.item\\(\\), float\\(\\), bool\\(\\), if, print\\). Keep it a tensor: add up on the device and read it every so many steps, or use torch.where instead of a branch.
 
-            | operator | calls | CPU | CUDA |
-            | :-- | --: | --: | --: |
-            | `aten::item` | 10 | 5 ms |  |
+            | operator     | calls |  CPU | CUDA |
+            | :----------- | ----: | ---: | ---: |
+            | `aten::item` |    10 | 5 ms |      |
 
             The recording names this line.
 
@@ -550,10 +550,10 @@ mod tests {
             "
             **train.py:9** · `step`
 
-            | per step | the whole function | share |
-            | :-- | --: | --: |
-            | CPU | 30 ms | 73.2 % |
-            | CUDA | 8.8 ms | 21.5 % |
+            | per step | the whole function |  share |
+            | :------- | -----------------: | -----: |
+            | CPU      |              30 ms | 73.2 % |
+            | CUDA     |             8.8 ms | 21.5 % |
 
             On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
             ",

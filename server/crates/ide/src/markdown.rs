@@ -45,15 +45,36 @@ pub(crate) fn code(text: &str) -> String {
     format!("`{}`", text.trim().replace('|', "\\|"))
 }
 
-/// A table; `""` for an empty one. The first column is text, the others are numbers.
+/// A table; `""` for an empty one. The first column is text, the others are numbers. Columns are padded: some editors
+/// show Markdown as it is.
 pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let rule: Vec<&str> =
-        (0..head.len()).map(|column| if column == 0 { ":--" } else { "--:" }).collect();
-    let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
-    let mut table = line(head) + &line(&rule);
+    let width_of = |column: usize, name: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).chain([name.chars().count(), 3]).max().unwrap_or(3)
+    };
+    let widths: Vec<usize> =
+        head.iter().enumerate().map(|(column, name)| width_of(column, name)).collect();
+    let line = |cells: &[&str]| {
+        let cells = cells.iter().zip(&widths).enumerate();
+        let cells: Vec<String> = cells
+            .map(|(column, (cell, &width))| {
+                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            })
+            .collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule: Vec<String> = widths
+        .iter()
+        .enumerate()
+        .map(|(column, &width)| {
+            let dashes = "-".repeat(width - 1);
+            if column == 0 { format!(":{dashes}") } else { format!("{dashes}:") }
+        })
+        .collect();
+    let mut table = line(head) + &line(&rule.iter().map(String::as_str).collect::<Vec<_>>());
     for row in rows {
         let cells: Vec<&str> = row.iter().map(String::as_str).collect();
         table += &line(&cells);
@@ -74,8 +95,8 @@ mod tests {
     #[test]
     fn tables() {
         assert_eq!(
-            table(&["a", "b"], &[vec!["x".to_owned(), "1".to_owned()]]),
-            "| a | b |\n| :-- | --: |\n| x | 1 |\n"
+            table(&["line", "µs"], &[vec!["x".to_owned(), "1000".to_owned()]]),
+            "| line |   µs |\n| :--- | ---: |\n| x    | 1000 |\n"
         );
         assert_eq!(table(&["a"], &[]), "");
     }
