@@ -48,7 +48,7 @@ async fn a_recording_with_a_device() {
     let text = hover["contents"]["value"].as_str().unwrap();
     for part in [
         "· `SlowModel.forward`",
-        "| kernel, copy or fill |",
+        "| kernel, copy or fill",
         "The recording names this line.",
         "On lines: ",
     ] {
