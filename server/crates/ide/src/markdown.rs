@@ -59,11 +59,12 @@ pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         head.iter().enumerate().map(|(column, name)| width_of(column, name)).collect();
     let line = |cells: &[&str]| {
         let cells = cells.iter().zip(&widths).enumerate();
-        let cells: Vec<String> = cells
-            .map(|(column, (cell, &width))| {
-                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-            })
-            .collect();
+        let cells: Vec<String> =
+            cells
+                .map(|(column, (cell, &width))| {
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                })
+                .collect();
         format!("| {} |\n", cells.join(" | "))
     };
     let rule: Vec<String> = widths
