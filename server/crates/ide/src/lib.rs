@@ -50,4 +50,4 @@ pub use scale::Unit;
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, Metric, Period, UnknownName, View};
 
-pub use insights::{Finding, Severities, Severity, rules};
+pub use insights::{Finding, Rule, Severities, Severity, Thresholds, rule, rules};

@@ -21,7 +21,7 @@ pub(crate) fn device_name(device: DeviceKey) -> String {
 pub fn memory_message(finding: &Finding) -> Option<String> {
     match &finding.detail {
         Detail::Memory(detail) => Some(message(finding, detail)),
-        Detail::Sync { .. } => None,
+        _ => None,
     }
 }
 

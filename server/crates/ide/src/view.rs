@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use insights::{Finding, Options, Severities};
+use insights::{Finding, Options, Severities, Thresholds};
 use ledger::Ledger;
 
 use crate::Format;
@@ -22,6 +22,8 @@ pub struct View {
     pub format: Format,
     /// What the reader thinks of the rules.
     pub severities: Severities,
+    /// What the reader set of the thresholds of the rules.
+    pub thresholds: Thresholds,
 }
 
 impl Default for View {
@@ -34,6 +36,7 @@ impl Default for View {
             threshold: 0.005,
             format: Format::default(),
             severities: Severities::default(),
+            thresholds: Thresholds::default(),
         }
     }
 }
@@ -53,8 +56,12 @@ impl View {
     /// What there is to find in the books.
     #[must_use]
     pub fn findings(&self, ledger: &Ledger) -> Vec<Finding> {
-        let severities = self.severities.clone();
-        insights::find(ledger, &Options { threshold: self.threshold, severities })
+        let options = Options {
+            threshold: self.threshold,
+            severities: self.severities.clone(),
+            thresholds: self.thresholds.clone(),
+        };
+        insights::find(ledger, &options)
     }
 }
 

@@ -8,16 +8,20 @@
 
 mod memory;
 mod pace;
+mod rule;
 mod severity;
 mod suppression;
 mod sync;
 
 pub use memory::{MemoryDetail, MemoryKind};
 pub use pace::Pace;
+pub use rule::{Area, Rule, Threshold, Thresholds, Unit};
 pub use severity::{Severities, Severity};
 pub use suppression::is_suppressed;
 
 use ledger::{Evidence, Ledger, LineKey, Ns};
+
+use rule::Limits;
 
 /// When something is worth telling.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,12 +30,18 @@ pub struct Options {
     pub threshold: f64,
     /// What the reader thinks of the rules.
     pub severities: Severities,
+    /// What the reader set of the thresholds of the rules.
+    pub thresholds: Thresholds,
 }
 
 impl Default for Options {
     /// 0.5 % of the step.
     fn default() -> Self {
-        Self { threshold: 0.005, severities: Severities::default() }
+        Self {
+            threshold: 0.005,
+            severities: Severities::default(),
+            thresholds: Thresholds::default(),
+        }
     }
 }
 
@@ -91,26 +101,27 @@ pub struct Related {
     pub time: Ns,
 }
 
-/// A rule: looks at the books and tells what it finds, in any order.
-type Rule = fn(&Ledger, &Pace, &Options) -> Vec<Finding>;
+/// The rules of each room. One file for each rule.
+static ALL: [&[&Rule]; 2] = [&[&sync::RULE], &memory::RULES];
 
-/// All rules by their ids. One file for each.
-fn all() -> impl Iterator<Item = (&'static str, Rule)> {
-    [(sync::ID, sync::find as Rule)].into_iter().chain(memory::RULES)
+/// All rules.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    ALL.into_iter().flatten().copied()
 }
 
-/// The ids of all rules.
-pub fn rules() -> impl Iterator<Item = &'static str> {
-    all().map(|(id, _)| id)
+/// The rule of an id.
+#[must_use]
+pub fn rule(id: &str) -> Option<&'static Rule> {
+    rules().find(|it| it.id == id)
 }
 
 /// What all rules that are not turned off find in a ledger, the costliest first; those that cost no time by their share.
 #[must_use]
 pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
     let pace = Pace::new(ledger);
-    let rules = all().filter(|(id, _)| !options.severities.is_off(id));
+    let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
     let mut findings: Vec<Finding> =
-        rules.flat_map(|(_, rule)| rule(ledger, &pace, options)).collect();
+        rules.flat_map(|rule| (rule.find)(ledger, &pace, &Limits::new(rule, options))).collect();
     for finding in &mut findings {
         finding.severity = options.severities.of(finding.rule, finding.severity);
     }

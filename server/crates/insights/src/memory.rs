@@ -12,7 +12,8 @@ mod peak_line;
 
 use ledger::{Bytes, DeviceKey, DeviceMemory, Evidence, Ledger, LineKey, LineMemory};
 
-use crate::{Detail, Finding, Rule, Severity};
+use crate::rule::{Limits, Rule};
+use crate::{Detail, Finding, Severity};
 
 /// What a memory rule found. Bytes are those of the device named.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,21 +90,25 @@ pub enum MemoryKind {
     },
 }
 
-/// The rules by their ids.
-pub(crate) const RULES: [(&str, Rule); 7] = [
-    (leak::LEAK, |ledger, _, _| each(ledger, leak::leaks)),
-    (leak::RETAINED, |ledger, _, _| each(ledger, leak::retained)),
-    (peak_line::ID, |ledger, _, _| each(ledger, peak_line::find)),
-    (churn::ID, |ledger, _, _| each(ledger, churn::find)),
-    (fragmentation::ID, |ledger, _, _| each(ledger, fragmentation::find)),
-    (limit::ID, |ledger, _, _| each(ledger, limit::find)),
-    (checkpoint::ID, |ledger, _, _| each(ledger, checkpoint::find)),
+/// The rules.
+pub(crate) static RULES: [&Rule; 7] = [
+    &leak::LEAK,
+    &leak::RETAINED,
+    &peak_line::RULE,
+    &churn::RULE,
+    &fragmentation::RULE,
+    &limit::RULE,
+    &checkpoint::RULE,
 ];
 
 /// What `rule` finds on each device.
-fn each(ledger: &Ledger, rule: fn(&Device<'_>) -> Vec<Finding>) -> Vec<Finding> {
+fn each(
+    ledger: &Ledger,
+    limits: &Limits<'_>,
+    rule: fn(&Device<'_>, &Limits<'_>) -> Vec<Finding>,
+) -> Vec<Finding> {
     let devices = ledger.memory.iter().map(|(&key, memory)| Device { ledger, key, memory });
-    devices.flat_map(|device| rule(&device)).collect()
+    devices.flat_map(|device| rule(&device, limits)).collect()
 }
 
 /// One device.
@@ -125,14 +130,14 @@ impl Device<'_> {
         bytes as f64 / self.memory.peak.max(1) as f64
     }
 
-    fn finding(&self, rule: &'static str, place: &LineKey, told: Told) -> Finding {
+    fn finding(&self, rule: &'static Rule, place: &LineKey, told: Told) -> Finding {
         let books = self.memory.lines.get(place);
         Finding {
-            rule,
+            rule: rule.id,
             place: place.clone(),
             function: books.map(|it| it.function.clone()).unwrap_or_default(),
             evidence: Evidence::Exact,
-            severity: if told.is_warning { Severity::Warning } else { Severity::Information },
+            severity: told.severity.unwrap_or(rule.severity),
             cost: 0,
             cost_per_step: None,
             count: books.map_or(0, |it| it.allocs),
@@ -150,7 +155,8 @@ struct Told {
     kind: MemoryKind,
     /// Of 1, of the peak.
     share: f64,
-    is_warning: bool,
+    /// Where it is another than the rule's.
+    severity: Option<Severity>,
     remedy: &'static str,
 }
 

@@ -2,19 +2,40 @@
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 
-use crate::{Detail, Finding, Options, Pace, Related, Severity};
+use crate::rule::{Area, Limits, Rule, WARNING};
+use crate::{Detail, Finding, Pace, Related, Severity};
 
-/// Its id.
-pub(crate) const ID: &str = "sync";
-
-/// Share of the step from which a wait is worth a warning.
-const WARNING: f64 = 0.05;
+/// The rule.
+pub(crate) static RULE: Rule = Rule {
+    id: "sync",
+    area: Area::Waits,
+    title: "The CPU waits for the device",
+    summary: "While the CPU waits it launches nothing, so the GPU runs dry as soon as it has caught up.",
+    severity: Severity::Information,
+    trigger: "A line of yours blocks in `cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize` or a copy that \
+              waits, for more than the threshold of the view. Causes are `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, `float(t)`, \
+              `if t:`, `print(t)`, `nonzero`, indexing with a mask, `torch.cuda.synchronize()`, and copies from pageable memory.",
+    measure: "The time that the thread spent in the call, per step; waits outside of the steps are not counted. What was \
+              waited for is the line that launched the kernels that ran longest meanwhile. The idle time that followed is that of the device \
+              from the end of the wait to its next kernel.",
+    thresholds: &[WARNING],
+    remedy: "Wait less often: keep the number a tensor, add up on the device and read it every so many steps. Wait for less: \
+             `non_blocking=True` from pinned memory. Branch on the device: `torch.where` instead of `if`.",
+    before: "for x, y in loader:\n    loss = step(x, y)\n    total += loss.item()",
+    after: "total = torch.zeros((), device=\"cuda\")\nfor x, y in loader:\n    loss = step(x, y)\n    total += loss.detach()\nprint(total.item())",
+    sources: &[
+        "[PyTorch: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)",
+    ],
+    limits: "A wait that is needed (the last one before results are written) looks like any other. A wait of a device that had \
+             nothing left to do costs only the call.",
+    find,
+};
 
 /// Lines that are told as waited for, at most.
 const MOST_RELATED: usize = 3;
 
 /// Lines of your code that wait longer than the threshold.
-pub(crate) fn find(ledger: &Ledger, pace: &Pace, options: &Options) -> Vec<Finding> {
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         // What happens outside of the steps (a warm-up, a checkpoint) does not slow them down.
         let in_unit: Ns = if pace.n_steps == 0 {
@@ -24,23 +45,28 @@ pub(crate) fn find(ledger: &Ledger, pace: &Pace, options: &Options) -> Vec<Findi
         };
         let cost = pace.mean(in_unit as f64);
         let share = cost / pace.unit();
-        (in_unit > 0 && options.threshold <= share)
-            .then(|| finding(place, books, pace, cost, share))
+        (in_unit > 0 && limits.least() <= share)
+            .then(|| finding(place, books, pace, (cost, share, limits.severity(share))))
     });
     findings.collect()
 }
 
-fn finding(place: &LineKey, books: &LineBooks, pace: &Pace, cost: f64, share: f64) -> Finding {
+fn finding(
+    place: &LineKey,
+    books: &LineBooks,
+    pace: &Pace,
+    (cost, share, severity): (f64, f64, Severity),
+) -> Finding {
     let mut waits: Vec<(&LineKey, Ns)> =
         books.waits.iter().map(|(line, &time)| (line, time)).collect();
     waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
     Finding {
-        rule: ID,
+        rule: RULE.id,
         place: place.clone(),
         function: books.function.clone(),
         evidence: books.evidence,
-        severity: if WARNING <= share { Severity::Warning } else { Severity::Information },
+        severity,
         cost: books.sync,
         cost_per_step: (pace.n_steps > 0).then_some(cost.round() as Ns),
         count: books.syncs,
@@ -92,7 +118,7 @@ mod tests {
     use ledger::{Operator, PerStep};
 
     use super::*;
-    use crate::find;
+    use crate::{Options, find};
 
     fn key(line: u32) -> LineKey {
         LineKey { file: "train.py".to_owned(), line }

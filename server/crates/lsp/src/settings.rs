@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ide::{Charge, Format, Metric, Period, Severities, Severity, View};
+use ide::{Charge, Format, Metric, Period, Severities, Severity, Thresholds, View};
 use serde_json::Value;
 
 use crate::globs::Glob;
@@ -21,6 +21,7 @@ use crate::globs::Glob;
 /// | `hints.enabled`, `lenses.enabled`, `diagnostics.enabled` | boolean | true |
 /// | `hints.format` | `auto` or template | `auto` |
 /// | `diagnostics.severity` | name of a severity, by rule | `{}` |
+/// | `rules` | thresholds by name, by rule | `{}` |
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) include: Vec<Glob>,
@@ -33,7 +34,7 @@ pub(crate) struct Settings {
 }
 
 /// Every setting there is.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "recordings.include",
     "recordings.exclude",
     "python.sitePackages",
@@ -46,6 +47,7 @@ const NAMES: [&str; 12] = [
     "lenses.enabled",
     "diagnostics.enabled",
     "diagnostics.severity",
+    "rules",
 ];
 
 impl Settings {
@@ -74,6 +76,7 @@ impl Settings {
                     .get("hints.format", |value| parsed(value, Format::parse))
                     .unwrap_or_default(),
                 severities: reader.get("diagnostics.severity", severities).unwrap_or_default(),
+                thresholds: reader.get("rules", thresholds).unwrap_or_default(),
             },
             hints: reader.get("hints.enabled", boolean).unwrap_or(true),
             lenses: reader.get("lenses.enabled", boolean).unwrap_or(true),
@@ -120,7 +123,7 @@ impl Reader<'_> {
         let Some(section) = self.section.as_object() else { return };
         for (group, value) in section.iter().filter(|(_, value)| !value.is_null()) {
             let keys: Vec<String> = match value.as_object() {
-                Some(inner) if NAMES.iter().any(|name| name.split('.').next() == Some(group)) => {
+                Some(inner) if NAMES.iter().any(|name| name.starts_with(&format!("{group}."))) => {
                     inner.keys().map(|key| format!("{group}.{key}")).collect()
                 }
                 _ => vec![group.clone()],
@@ -161,8 +164,8 @@ fn severities(value: &Value) -> Result<Severities, String> {
         [Severities::OFF].into_iter().chain(Severity::ALL.map(Severity::name)).collect();
     let mut severities = Severities::default();
     for (rule, value) in by_rule.iter().filter(|(_, value)| !value.is_null()) {
-        if !ide::rules().any(|it| it == rule) {
-            let rules: Vec<&str> = ide::rules().collect();
+        if ide::rule(rule).is_none() {
+            let rules: Vec<&str> = ide::rules().map(|it| it.id).collect();
             return Err(format!("{rule:?} is no rule; there are: {}", rules.join(", ")));
         }
         let severity = Severity::ALL.into_iter().find(|it| value == it.name());
@@ -172,6 +175,21 @@ fn severities(value: &Value) -> Result<Severities, String> {
         severities.set(rule, severity);
     }
     Ok(severities)
+}
+
+/// `{"sync": {"warning": 10}}`.
+fn thresholds(value: &Value) -> Result<Thresholds, String> {
+    let by_rule = value.as_object().ok_or_else(|| format!("{value} is no object"))?;
+    let mut thresholds = Thresholds::default();
+    for (rule, value) in by_rule.iter().filter(|(_, value)| !value.is_null()) {
+        let by_name = value.as_object().ok_or_else(|| format!("{rule}: {value} is no object"))?;
+        for (name, value) in by_name.iter().filter(|(_, value)| !value.is_null()) {
+            let number =
+                value.as_f64().ok_or_else(|| format!("{rule}.{name}: {value} is no number"))?;
+            thresholds.set(rule, name, number)?;
+        }
+    }
+    Ok(thresholds)
 }
 
 fn parsed<T, E: ToString>(
@@ -215,6 +233,7 @@ mod tests {
             "lenses": {"enabled": false},
             "diagnostics.enabled": false,
             "diagnostics.severity": {"sync": "error"},
+            "rules": {"sync": {"warning": 10}},
             "trace": {"server": "off"},
         });
         let (settings, faults) = Settings::read(&section);
@@ -235,6 +254,9 @@ mod tests {
         let mut severities = Severities::default();
         severities.set("sync", Some(Severity::Error));
         assert_eq!(view.severities, severities);
+        let mut thresholds = Thresholds::default();
+        thresholds.set("sync", "warning", 10.0).unwrap();
+        assert_eq!(view.thresholds, thresholds);
         assert_eq!((settings.hints, settings.lenses, settings.diagnostics), (false, false, false));
     }
 
@@ -265,5 +287,15 @@ mod tests {
         let (_, faults) = Settings::read(&json!({"diagnostics.severity": {"wait": "off"}}));
         let start = "perfline.diagnostics.severity: \"wait\" is no rule; there are: sync";
         assert!(faults[0].starts_with(start), "{faults:?}");
+        let rows = [
+            (json!({"wait": {"warning": 1}}), "\"wait\" is no rule; there are: sync"),
+            (json!({"sync": 3}), "sync: 3 is no object"),
+            (json!({"sync": {"warning": "5%"}}), "sync.warning: \"5%\" is no number"),
+        ];
+        for (rules, expected) in rows {
+            let (_, faults) = Settings::read(&json!({"rules": rules}));
+            let expected = format!("perfline.rules: {expected}");
+            assert!(faults[0].starts_with(&expected), "{faults:?}");
+        }
     }
 }

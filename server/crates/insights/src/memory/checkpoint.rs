@@ -1,31 +1,54 @@
 //! Rule `checkpoint-candidate`: activations that wait for the backward pass while memory is at its peak.
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Id of the rule.
-pub(super) const ID: &str = "checkpoint-candidate";
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "checkpoint-candidate",
+    area: Area::Memory,
+    title: "Activations wait for the backward pass",
+    summary: "Activations of this line are kept until the backward pass while memory is at its peak.",
+    severity: Severity::Information,
+    trigger: "Of what the line allocated in the forward pass, several allocations are alive at the peak and are released by the \
+              backward pass; without the largest of them they are at least the threshold.",
+    measure: "From a memory snapshot: bytes of blocks alive at the peak whose release came from a backward stack. The largest one is \
+              taken off, because one at a time is needed again while it is computed anew.",
+    thresholds: &[LEAST],
+    remedy: "`torch.utils.checkpoint.checkpoint` around the module computes them again in the backward pass: memory for time.",
+    before: "for block in self.blocks:\n    x = block(x)",
+    after: "for block in self.blocks:\n    x = checkpoint(block, x, use_reentrant=False)",
+    sources: &["[torch.utils.checkpoint](https://docs.pytorch.org/docs/stable/checkpoint.html)"],
+    limits: "What is freed is an upper bound: other tensors may become the peak then. The stacks of releases are needed.",
+    find: |ledger, _, limits| each(ledger, limits, find),
+};
 
-/// Share of the peak from which it is told.
-const LEAST: f64 = 0.1;
+const LEAST: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 10.0,
+    meaning: "share of the peak that recomputing has to free",
+};
 
-pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
+fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    let least = limits.get(&LEAST);
     let peak = device.memory.peak;
     // One allocation at a time is still needed while it is computed again.
     let frees = |it: &ledger::LineMemory| (it.saved_at_peak - it.largest).max(0);
     let lines = device.memory.lines.iter();
     lines
-        .filter(|(_, it)| 1 < it.peak_allocs && LEAST <= device.of_peak(frees(it)))
+        .filter(|(_, it)| 1 < it.peak_allocs && least <= device.of_peak(frees(it)))
         .map(|(place, books)| {
             let frees = frees(books);
             let told = Told {
                 kind: MemoryKind::Checkpoint { frees, peak },
                 share: device.of_peak(frees),
-                is_warning: false,
+                severity: None,
                 remedy: "torch.utils.checkpoint.checkpoint around the module computes them again in the backward pass \
                          instead of keeping them: memory for time.",
             };
-            device.finding(ID, place, told)
+            device.finding(&RULE, place, told)
         })
         .collect()
 }

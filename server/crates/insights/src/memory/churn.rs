@@ -1,21 +1,47 @@
 //! Rule `memory-churn`: a line for which the allocator reserves memory from the device again and again.
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Id of the rule.
-pub(super) const ID: &str = "memory-churn";
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "memory-churn",
+    area: Area::Memory,
+    title: "Memory is reserved and given back over and over",
+    summary: "For this line the allocator asks the device for memory again and again instead of using what it has.",
+    severity: Severity::Warning,
+    trigger: "Memory is reserved from the device for the line at least as often as the threshold says, on a device that gave memory \
+              back as often.",
+    measure: "From a memory snapshot: `segment_alloc` events on the line, `segment_free` events of the device.",
+    thresholds: &[LEAST],
+    remedy: "Keep sizes fixed from step to step (pad to a few lengths), take `torch.cuda.empty_cache()` out of the loop, or set \
+             `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
+    before: "for batch in loader:\n    train(batch)\n    torch.cuda.empty_cache()",
+    after: "for batch in loader:\n    train(batch)",
+    sources: &[
+        "[PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)",
+    ],
+    limits: "A snapshot tells how often, not how long: each time is a `cudaMalloc`, and a `cudaFree` that waits for the device.",
+    find: |ledger, _, limits| each(ledger, limits, find),
+};
 
-/// Times that memory must have been reserved for the line; a first step reserves what it needs.
-const LEAST: u64 = 4;
+/// A first step reserves what it needs.
+const LEAST: Threshold = Threshold {
+    name: "times",
+    unit: Unit::Count,
+    default: 4.0,
+    meaning: "times that memory has to be reserved for the line, and given back by the device",
+};
 
-pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
+fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    let least = limits.get(&LEAST) as u64;
     let returned = device.memory.segments.frees;
     // Without memory given back, reserving is growth and not churn.
-    if returned < LEAST {
+    if returned < least {
         return Vec::new();
     }
-    let lines = device.memory.lines.iter().filter(|(_, it)| LEAST <= it.segments.allocs);
+    let lines = device.memory.lines.iter().filter(|(_, it)| least <= it.segments.allocs);
     lines
         .map(|(place, books)| {
             let told = Told {
@@ -25,12 +51,12 @@ pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
                     returned_times: returned,
                 },
                 share: device.of_peak(books.segments.alloc).min(1.0),
-                is_warning: true,
+                severity: None,
                 remedy: "Each time is a cudaMalloc, and a cudaFree that waits for the device. Sizes that change from \
                          step to step, torch.cuda.empty_cache() in the loop, and memory close to its limit cause it; \
                          fixed sizes, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, avoid it.",
             };
-            device.finding(ID, place, told)
+            device.finding(&RULE, place, told)
         })
         .collect()
 }

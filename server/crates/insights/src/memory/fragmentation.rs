@@ -2,22 +2,50 @@
 
 use ledger::OutOfMemory;
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Id of the rule.
-pub(super) const ID: &str = "fragmentation";
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "fragmentation",
+    area: Area::Memory,
+    title: "Free memory is in pieces",
+    summary: "Memory is reserved and free, but in pieces that are too small for what is asked for.",
+    severity: Severity::Information,
+    trigger: "A request failed that would have fitted into what was reserved and free, but into no piece of it (a warning); or much of \
+              what is reserved is free in segments that are in use, and the largest piece is less than half of that.",
+    measure: "From a memory snapshot: the failed request (`oom` event) and the free blocks at that moment, else those at the end.",
+    thresholds: &[LEAST, LEAST_BYTES],
+    remedy: "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets segments grow instead of leaving gaps. Allocate what lives long \
+             before what lives short.",
+    before: "python train.py",
+    after: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py",
+    sources: &[
+        "[PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)",
+    ],
+    limits: "Without a failed request it stands on the line that holds the most at the peak, which need not be the cause.",
+    find: |ledger, _, limits| each(ledger, limits, find),
+};
 
 const REMEDY: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segments grow instead of leaving gaps; so does \
                       allocating what lives long before what lives short.";
 
-/// Free but reserved, of what is reserved, from which it is told without a failed request.
-const LEAST: f64 = 0.2;
+const LEAST: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 20.0,
+    meaning: "share of the reserved memory that has to be free, where no request failed",
+};
 
-/// And no less than this many bytes.
-const LEAST_BYTES: i64 = 256 << 20;
+const LEAST_BYTES: Threshold = Threshold {
+    name: "bytes",
+    unit: Unit::MiB,
+    default: 256.0,
+    meaning: "how much has to be free, where no request failed",
+};
 
-pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
+fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let failed = device.memory.out_of_memory.iter().rfind(|it| is_fragmented(it));
     if let Some(failed) = failed {
         let heaviest = failed.holders.first().map(|(line, _)| line);
@@ -31,15 +59,17 @@ pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
                 reserved: failed.reserved,
             },
             share: free as f64 / failed.reserved.max(1) as f64,
-            is_warning: true,
+            severity: Some(Severity::Warning),
             remedy: REMEDY,
         };
-        return vec![device.finding(ID, place, told)];
+        return vec![device.finding(&RULE, place, told)];
     }
     let it = device.memory.fragmentation;
     let share = it.held as f64 / device.memory.reserved.max(1) as f64;
     // One large piece is spare, not fragmented.
-    let is_fragmented = LEAST <= share && LEAST_BYTES <= it.held && it.largest_free < it.held / 2;
+    let is_fragmented = limits.get(&LEAST) <= share
+        && limits.get(&LEAST_BYTES) <= it.held as f64
+        && it.largest_free < it.held / 2;
     let Some((place, _)) = device.heaviest().filter(|_| is_fragmented) else { return Vec::new() };
     let told = Told {
         kind: MemoryKind::Fragmentation {
@@ -49,10 +79,10 @@ pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
             reserved: device.memory.reserved,
         },
         share,
-        is_warning: false,
+        severity: None,
         remedy: REMEDY,
     };
-    vec![device.finding(ID, place, told)]
+    vec![device.finding(&RULE, place, told)]
 }
 
 /// Whether a request failed that the free memory would have held in one piece.

@@ -2,26 +2,77 @@
 
 use ledger::{Held, LineMemory};
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Ids of the rules.
-pub(super) const LEAK: &str = "memory-leak";
-pub(super) const RETAINED: &str = "retained-across-steps";
+/// The rule about much.
+pub(super) static LEAK: Rule = Rule {
+    id: "memory-leak",
+    area: Area::Memory,
+    title: "A line holds more after every step",
+    summary: "What the line allocates is not given back: it holds more after every step.",
+    severity: Severity::Warning,
+    trigger: "What the line has in use grows from each step to the next, the first and the last step left aside, and not by small \
+              tensors (those are told by `retained-across-steps`).",
+    measure: "From a memory snapshot: bytes of the line in use at the end of each step. Steps come from `ProfilerStep#N` ranges, else from \
+              the optimizer.",
+    thresholds: &[LEAST_STEPS, LEAST_SHARE, SMALL],
+    remedy: "Look for what keeps it: a list or dict that grows, a tensor that still has its graph (`detach()` it), a hook or closure, a \
+             cache without limit.",
+    before: "outputs.append(model(x))",
+    after: "outputs.append(model(x).detach().cpu())",
+    sources: &[],
+    limits: "Few steps in the snapshot cannot tell a leak from a cache that fills. Without steps nothing is said.",
+    find: |ledger, _, limits| each(ledger, limits, leaks),
+};
 
-/// Steps that must show growth: fewer are a warm-up.
-const LEAST_STEPS: u64 = 3;
+/// The rule about little.
+pub(super) static RETAINED: Rule = Rule {
+    id: "retained-across-steps",
+    area: Area::Memory,
+    title: "A tensor of every step is kept",
+    summary: "Something keeps a small tensor of every step, and with it the graph that made it if it needs gradients.",
+    severity: Severity::Information,
+    trigger: "What the line has in use grows from each step to the next, the first and the last step left aside, by small tensors.",
+    measure: "From a memory snapshot: bytes and blocks of the line in use at the end of each step.",
+    thresholds: &[LEAST_STEPS, SMALL],
+    remedy: "Keep `loss.detach()`, or add up on the device and call `.item()` now and then.",
+    before: "losses.append(loss)",
+    after: "losses.append(loss.detach())",
+    sources: &[],
+    limits: "What is kept on purpose (a curve of losses) is told, too; it is cheap if it is detached.",
+    find: |ledger, _, limits| each(ledger, limits, retained),
+};
 
-/// Growth per step, of the peak, from which it is a leak.
-const LEAST_SHARE: f64 = 0.001;
+/// Fewer steps are a warm-up.
+const LEAST_STEPS: Threshold = Threshold {
+    name: "steps",
+    unit: Unit::Count,
+    default: 3.0,
+    meaning: "times that it has to grow from one step to the next",
+};
 
-/// Bytes of a tensor that is small: a loss, a norm, a counter.
-const SMALL: i64 = 4096;
+const LEAST_SHARE: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 0.1,
+    meaning: "growth per step as a share of the peak from which it is told",
+};
+
+/// A loss, a norm, a counter.
+const SMALL: Threshold = Threshold {
+    name: "small",
+    unit: Unit::MiB,
+    default: 4.0 / 1024.0,
+    meaning: "size up to which a tensor is small",
+};
 
 /// Lines that hold clearly more after every step.
-pub(super) fn leaks(device: &Device<'_>) -> Vec<Finding> {
-    let growing = growing(device).filter(|(_, _, growth)| {
-        !growth.is_of_small_tensors() && LEAST_SHARE <= device.of_peak(growth.per_step())
+fn leaks(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    let (least, small) = (limits.get(&LEAST_SHARE), limits.get(&SMALL));
+    let growing = growing(device, limits).filter(|(_, _, growth)| {
+        !growth.is_of_small_tensors(small) && least <= device.of_peak(growth.per_step())
     });
     growing
         .map(|(place, books, growth)| {
@@ -32,18 +83,20 @@ pub(super) fn leaks(device: &Device<'_>) -> Vec<Finding> {
                     held: books.live,
                 },
                 share: device.of_peak(books.live),
-                is_warning: true,
+                severity: None,
                 remedy: "What is allocated here is not given back. Look for what keeps it: a list or dict that grows, a \
                          tensor that still has its graph (detach() it), a hook or closure, a cache without limit.",
             };
-            device.finding(LEAK, place, told)
+            device.finding(&LEAK, place, told)
         })
         .collect()
 }
 
 /// Lines of which every step keeps a few small tensors.
-pub(super) fn retained(device: &Device<'_>) -> Vec<Finding> {
-    let growing = growing(device).filter(|(_, _, growth)| growth.is_of_small_tensors());
+fn retained(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    let small = limits.get(&SMALL);
+    let growing =
+        growing(device, limits).filter(|(_, _, growth)| growth.is_of_small_tensors(small));
     growing
         .map(|(place, books, growth)| {
             let told = Told {
@@ -53,12 +106,12 @@ pub(super) fn retained(device: &Device<'_>) -> Vec<Finding> {
                     held: books.live,
                 },
                 share: device.of_peak(books.live),
-                is_warning: false,
+                severity: None,
                 remedy: "Something keeps a tensor of every step, such as losses.append(loss), and with it the graph that \
                          made it if it needs gradients. Keep loss.detach(), or add up on the device and call .item() \
                          now and then.",
             };
-            device.finding(RETAINED, place, told)
+            device.finding(&RETAINED, place, told)
         })
         .collect()
 }
@@ -75,25 +128,29 @@ impl Growth {
         self.bytes / self.steps as i64
     }
 
-    fn is_of_small_tensors(&self) -> bool {
-        self.steps <= self.allocs && self.bytes <= SMALL * self.allocs as i64
+    /// Of at most `small` bytes each.
+    fn is_of_small_tensors(&self, small: f64) -> bool {
+        self.steps <= self.allocs && self.bytes as f64 <= small * self.allocs as f64
     }
 }
 
 fn growing<'a>(
     device: &Device<'a>,
+    limits: &Limits<'_>,
 ) -> impl Iterator<Item = (&'a ledger::LineKey, &'a LineMemory, Growth)> {
-    device.memory.lines.iter().filter_map(|(place, books)| Some((place, books, growth(books)?)))
+    let least = limits.get(&LEAST_STEPS) as u64;
+    let lines = device.memory.lines.iter();
+    lines.filter_map(move |(place, books)| Some((place, books, growth(books, least)?)))
 }
 
-/// `None` unless every step adds something. The first step warms up (optimizer state, caches), the last may be
+/// `None` unless each of at least `least` steps adds something. The first step warms up (optimizer state, caches), the last may be
 /// unfinished.
-fn growth(books: &LineMemory) -> Option<Growth> {
+fn growth(books: &LineMemory, least: u64) -> Option<Growth> {
     let [_, held @ .., _] = &books.live_by_step[..] else { return None };
     let (first, last): (&Held, &Held) = (held.first()?, held.last()?);
     let steps = held.len() as u64 - 1;
     let grows = held.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
-    (grows && LEAST_STEPS <= steps).then(|| Growth {
+    (grows && least <= steps).then(|| Growth {
         bytes: last.bytes - first.bytes,
         allocs: last.allocs.saturating_sub(first.allocs),
         steps,

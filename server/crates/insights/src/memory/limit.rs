@@ -1,27 +1,50 @@
 //! Rule `near-limit`: the reserved memory comes close to what the device has. A trace of the same run tells that.
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Id of the rule.
-pub(super) const ID: &str = "near-limit";
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "near-limit",
+    area: Area::Memory,
+    title: "Close to the memory of the device",
+    summary: "The reserved memory comes close to what the device has.",
+    severity: Severity::Warning,
+    trigger: "Most bytes reserved reach the threshold. It stands on the line that holds the most at the peak.",
+    measure: "From a memory snapshot, and a trace of the same run, which names the memory of the device.",
+    thresholds: &[LEAST],
+    remedy: "A slightly larger batch fails, and the allocator has to give memory back before that. Begin with the line that holds the \
+             most at the peak.",
+    before: "logits = model(x)          # 9 GiB of the peak\nloss = F.cross_entropy(logits, y)",
+    after: "loss = sum(F.cross_entropy(model(part), y_part) for part, y_part in parts)",
+    sources: &["TensorBoard PyTorch plugin, `analyze`: peak memory above 90 % of the device"],
+    limits: "Memory of other processes on the device is not in the snapshot.",
+    find: |ledger, _, limits| each(ledger, limits, find),
+};
 
-/// Share of the device's memory from which it is told.
-const LEAST: f64 = 0.9;
+const LEAST: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 90.0,
+    meaning: "share of the device's memory from which it is told",
+};
 
-pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
+fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let capacity = device.ledger.devices.get(&device.key).map_or(0, |it| it.total_memory);
     let reserved = device.memory.reserved_peak;
     let share = reserved as f64 / capacity as f64;
-    let Some((place, _)) = device.heaviest().filter(|_| 0 < capacity && LEAST <= share) else {
+    let Some((place, _)) =
+        device.heaviest().filter(|_| 0 < capacity && limits.get(&LEAST) <= share)
+    else {
         return Vec::new();
     };
     let told = Told {
         kind: MemoryKind::NearLimit { reserved, capacity },
         share,
-        is_warning: true,
+        severity: None,
         remedy: "A slightly larger batch fails, and the allocator has to give memory back before that. This line holds the \
                  most at the peak: begin here.",
     };
-    vec![device.finding(ID, place, told)]
+    vec![device.finding(&RULE, place, told)]
 }

@@ -1,31 +1,57 @@
 //! Rule `memory-peak-line`: a single line that holds much of the peak.
 
-use super::{Device, MemoryKind, Told};
-use crate::Finding;
+use super::{Device, MemoryKind, Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Severity};
 
-/// Id of the rule.
-pub(super) const ID: &str = "memory-peak-line";
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "memory-peak-line",
+    area: Area::Memory,
+    title: "One line holds much of the peak",
+    summary: "A single line holds a large part of the memory in use at the peak.",
+    severity: Severity::Information,
+    trigger: "The blocks that the line allocated and that are alive at the peak reach the threshold.",
+    measure: "From a memory snapshot: every allocation and release is replayed; the peak is the moment with most bytes in use.",
+    thresholds: &[LEAST, WARNING],
+    remedy: "A smaller peak begins here: smaller batches, a narrower dtype, in-place or fused operators, freeing what is no longer \
+             needed before this point.",
+    before: "scores = q @ k.transpose(-1, -2)\nout = scores.softmax(-1) @ v",
+    after: "out = F.scaled_dot_product_attention(q, k, v)",
+    sources: &[],
+    limits: "A line that has to hold it (the weights of the model) is told like any other.",
+    find: |ledger, _, limits| each(ledger, limits, find),
+};
 
-/// Share of the peak from which a line is told.
-const LEAST: f64 = 0.25;
+const LEAST: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 25.0,
+    meaning: "share of the peak from which a line is told",
+};
 
-/// Share from which it is a warning.
-const WARNING: f64 = 0.5;
+const WARNING: Threshold = Threshold {
+    name: "warning",
+    unit: Unit::Percent,
+    default: 50.0,
+    meaning: "share of the peak from which it is a warning",
+};
 
-pub(super) fn find(device: &Device<'_>) -> Vec<Finding> {
+fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    let (least, warning) = (limits.get(&LEAST), limits.get(&WARNING));
     let peak = device.memory.peak;
-    let lines = device.memory.lines.iter().filter(|(_, it)| LEAST <= device.of_peak(it.peak));
+    let lines = device.memory.lines.iter().filter(|(_, it)| least <= device.of_peak(it.peak));
     lines
         .map(|(place, books)| {
             let share = device.of_peak(books.peak);
             let told = Told {
                 kind: MemoryKind::PeakLine { bytes: books.peak, allocs: books.peak_allocs, peak },
                 share,
-                is_warning: WARNING <= share,
+                severity: (warning <= share).then_some(Severity::Warning),
                 remedy: "A smaller peak begins here: smaller batches, a narrower dtype, in-place or fused operators, \
                          freeing what is no longer needed before this point.",
             };
-            device.finding(ID, place, told)
+            device.finding(&RULE, place, told)
         })
         .collect()
 }

@@ -1,0 +1,249 @@
+//! What a rule is: its page, its thresholds, and the function that finds.
+
+use std::collections::BTreeMap;
+
+use ledger::Ledger;
+
+use crate::{Finding, Options, Pace, Severity};
+
+/// A rule, with everything that its page says. One static value each; `docs/rules/` and `perfline explain` are made of it.
+///
+/// Texts are Markdown in whole sentences, without a number that is a threshold: those are listed.
+#[derive(Debug)]
+pub struct Rule {
+    /// Stable id: code of diagnostics, key of settings, word in `# perfline: ignore[…]`.
+    pub id: &'static str,
+    /// What it is about.
+    pub area: Area,
+    /// A few words.
+    pub title: &'static str,
+    /// One sentence: what is wrong with what it finds.
+    pub summary: &'static str,
+    /// How much a finding matters, unless a threshold says more or the reader decides.
+    pub severity: Severity,
+    /// What makes it speak.
+    pub trigger: &'static str,
+    /// How its numbers are measured.
+    pub measure: &'static str,
+    /// What can be set.
+    pub thresholds: &'static [Threshold],
+    /// What to do about it.
+    pub remedy: &'static str,
+    /// Python that it finds.
+    pub before: &'static str,
+    /// The same, done right.
+    pub after: &'static str,
+    /// Where formulas and ideas are from; empty where they are Perfline's own.
+    pub sources: &'static [&'static str],
+    /// What it does not see, or may be wrong about.
+    pub limits: &'static str,
+    /// What it finds in the books, in any order.
+    pub(crate) find: Find,
+}
+
+/// Looks at the books and tells what it finds, in any order.
+pub(crate) type Find = fn(&Ledger, &Pace, &Limits<'_>) -> Vec<Finding>;
+
+/// What a rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Area {
+    /// The host waits for the device.
+    Waits,
+    /// Work of the host.
+    Host,
+    /// Work of the device.
+    Device,
+    /// Several devices.
+    Distributed,
+    /// Device memory.
+    Memory,
+    /// The recording itself.
+    Recording,
+}
+
+impl Area {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 6] =
+        [Self::Waits, Self::Host, Self::Device, Self::Distributed, Self::Memory, Self::Recording];
+
+    /// A heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Waits => "Waiting for the device",
+            Self::Host => "Work of the host",
+            Self::Device => "Work of the device",
+            Self::Distributed => "Several devices",
+            Self::Memory => "Device memory",
+            Self::Recording => "The recording itself",
+        }
+    }
+}
+
+/// A number that decides, and that the reader may set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Threshold {
+    /// Its name in settings.
+    pub name: &'static str,
+    /// What `default` and a setting are given in.
+    pub unit: Unit,
+    /// What it is unless set, in `unit`.
+    pub default: f64,
+    /// What it decides: part of a sentence.
+    pub meaning: &'static str,
+}
+
+/// What a threshold is given in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// 5 is 5 %.
+    Percent,
+    /// A number of things, or a factor.
+    Count,
+    /// Microseconds.
+    Micros,
+    /// 1024² bytes.
+    MiB,
+}
+
+impl Unit {
+    /// What stands behind a number.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Percent => "%",
+            Self::Count => "",
+            Self::Micros => "µs",
+            Self::MiB => "MiB",
+        }
+    }
+
+    /// What one of it is in the units of the ledger: shares of 1, nanoseconds, bytes.
+    fn scale(self) -> f64 {
+        match self {
+            Self::Percent => 0.01,
+            Self::Count => 1.0,
+            Self::Micros => 1e3,
+            Self::MiB => (1 << 20) as f64,
+        }
+    }
+}
+
+/// Share from which a finding is a warning, for the rules that list it.
+pub(crate) const WARNING: Threshold = Threshold {
+    name: "warning",
+    unit: Unit::Percent,
+    default: 5.0,
+    meaning: "share of the step from which it is a warning",
+};
+
+/// What the reader set of the thresholds, by rule and name, in the unit of each.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thresholds(BTreeMap<(String, String), f64>);
+
+impl Thresholds {
+    /// Sets one.
+    ///
+    /// # Errors
+    /// If there is no such rule, no such threshold, or the value is no finite number of 0 or more; the message says what
+    /// may be there.
+    pub fn set(&mut self, rule: &str, name: &str, value: f64) -> Result<(), String> {
+        let Some(found) = crate::rule(rule) else {
+            let rules: Vec<&str> = crate::rules().map(|it| it.id).collect();
+            return Err(format!("{rule:?} is no rule; there are: {}", rules.join(", ")));
+        };
+        if !found.thresholds.iter().any(|it| it.name == name) {
+            let names: Vec<&str> = found.thresholds.iter().map(|it| it.name).collect();
+            return Err(match names.is_empty() {
+                true => format!("{rule} has no thresholds"),
+                false => {
+                    format!("{name:?} is no threshold of {rule}; there are: {}", names.join(", "))
+                }
+            });
+        }
+        if !value.is_finite() || value < 0.0 {
+            return Err(format!("{rule}.{name}: {value} is no number of 0 or more"));
+        }
+        self.0.insert((rule.to_owned(), name.to_owned()), value);
+        Ok(())
+    }
+}
+
+/// What decides for one rule.
+#[derive(Debug)]
+pub(crate) struct Limits<'a> {
+    rule: &'static Rule,
+    options: &'a Options,
+}
+
+impl<'a> Limits<'a> {
+    pub(crate) fn new(rule: &'static Rule, options: &'a Options) -> Self {
+        Self { rule, options }
+    }
+
+    /// A threshold that the rule lists, in the units of the ledger: a share of 1, nanoseconds, bytes, or a number.
+    pub(crate) fn get(&self, threshold: &Threshold) -> f64 {
+        let key = (self.rule.id.to_owned(), threshold.name.to_owned());
+        let set = self.options.thresholds.0.get(&key);
+        set.copied().unwrap_or(threshold.default) * threshold.unit.scale()
+    }
+
+    /// Least share (of 1) of the step that is worth telling, of all rules.
+    pub(crate) fn least(&self) -> f64 {
+        self.options.threshold
+    }
+
+    /// How much a finding with this share (of 1) matters, for rules that list [`WARNING`].
+    pub(crate) fn severity(&self, share: f64) -> Severity {
+        if self.get(&WARNING) <= share { Severity::Warning } else { self.rule.severity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_complete() {
+        let mut ids = std::collections::BTreeSet::new();
+        for rule in crate::rules() {
+            assert!(ids.insert(rule.id), "{} is there twice", rule.id);
+            let sentences = [rule.summary, rule.trigger, rule.measure, rule.remedy, rule.limits];
+            for text in sentences {
+                assert!(text.ends_with('.'), "{}: {text:?}", rule.id);
+            }
+            for text in [rule.title, rule.before, rule.after] {
+                assert!(!text.is_empty() && text.trim_end() == text, "{}: {text:?}", rule.id);
+            }
+            for it in rule.thresholds {
+                assert!(it.default.is_finite() && !it.meaning.ends_with('.'), "{}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn the_reader_goes_before_the_default() {
+        let mut options = Options::default();
+        let rule = crate::rule("sync").unwrap();
+        let share = |options: &Options| Limits::new(rule, options).get(&WARNING);
+        assert_eq!(share(&options), 0.05);
+        options.thresholds.set("sync", "warning", 50.0).unwrap();
+        assert_eq!(share(&options), 0.5);
+        assert_eq!(Limits::new(rule, &options).severity(0.4), Severity::Information);
+    }
+
+    #[test]
+    fn what_cannot_be_set_says_what_can() {
+        let mut thresholds = Thresholds::default();
+        let rows = [
+            ("wait", "warning", 1.0, "\"wait\" is no rule; there are: sync, "),
+            ("sync", "loud", 1.0, "\"loud\" is no threshold of sync; there are: warning"),
+            ("sync", "warning", -1.0, "sync.warning: -1 is no number of 0 or more"),
+        ];
+        for (rule, name, value, expected) in rows {
+            let error = thresholds.set(rule, name, value).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        assert_eq!(thresholds, Thresholds::default());
+    }
+}
