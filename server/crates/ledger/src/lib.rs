@@ -8,18 +8,27 @@
 //! *The tests that say so*: the property tests in `merge.rs`; `tests/tests/tidy.rs` holds the dependency list.
 
 mod books;
+mod launching;
 mod line;
+mod loops;
 mod memory;
 mod merge;
+mod overview;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
+pub use launching::Launching;
 pub use line::{
     Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep,
     SourceFile, SourceFit,
 };
+pub use loops::LoopBooks;
 pub use memory::{
     CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase,
     Sample, SegmentCalls, StackLine, StepMemory,
+};
+pub use overview::{
+    Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
+    KernelClass, Launches, Overlap, Overview, Precision, TensorCores,
 };
 
 use std::collections::BTreeMap;
@@ -43,6 +52,8 @@ pub struct Ledger {
     /// The `ProfilerStep#N` ranges: duration by step number. Merging keeps the longest of each step: ranks run their
     /// steps side by side.
     pub steps: BTreeMap<u32, Ns>,
+    /// The loops of your code that ran, by the line of their `for` or `while`, where the source was found.
+    pub loops: BTreeMap<LineKey, LoopBooks>,
     /// How many recordings were added, so that a mean per step and rank can be given. At least 1 once filled.
     pub ranks: u32,
     /// Device time, idle time and span by device.
@@ -54,6 +65,8 @@ pub struct Ledger {
     pub memory: BTreeMap<DeviceKey, DeviceMemory>,
     /// Memory by category, by rank, likewise.
     pub categories: BTreeMap<u32, CategoryMemory>,
+    /// The run in numbers, by rank.
+    pub overviews: BTreeMap<u32, Overview>,
 }
 
 /// A device of a rank.

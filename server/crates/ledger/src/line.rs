@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::{Bytes, DeviceKey, Metric, Ns, ThreadKey};
+use crate::{
+    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, Metric, Ns, Precision, TensorCores,
+    ThreadKey,
+};
 
 /// A line of a source file: 1-based, in the text as recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,6 +103,8 @@ pub struct LineBooks {
     pub idle_after_sync: Ns,
     /// Device idle time during which the launching thread was here, by the rule of `cpu_own`.
     pub gpu_idle: Ns,
+    /// How its kernels were launched, and why the device was idle.
+    pub launching: Launching,
     /// Bytes allocated, by the rule of `cpu_own`.
     pub alloc: Bytes,
     /// How many allocations.
@@ -116,6 +121,13 @@ pub struct LineBooks {
     pub by_device: BTreeMap<DeviceKey, Ns>,
     /// `cpu_own` by thread.
     pub by_thread: BTreeMap<ThreadKey, Ns>,
+    /// Device time of collectives launched, by the rule of `cuda_own`.
+    pub comm: Ns,
+    /// Of this, the time during which no compute kernel ran on the device. An instant at which several collectives ran counts
+    /// to the one that started first.
+    pub comm_exposed: Ns,
+    /// Operators with known FLOPs, by the rule of `cuda_own`, by precision.
+    pub arithmetic: BTreeMap<Precision, Arithmetic>,
     /// What was launched, by the rule of `cuda_own`.
     pub kernel_table: BTreeMap<KernelKey, Kernel>,
     /// Outermost operators by name, by the rule of `cpu_own`.
@@ -188,6 +200,10 @@ pub struct Kernel {
     pub streams: std::collections::BTreeSet<i64>,
     /// Bytes moved, for copies and fills.
     pub bytes: Bytes,
+    /// What it is for.
+    pub class: KernelClass,
+    /// Whether it runs on tensor cores.
+    pub tensor_cores: TensorCores,
 }
 
 /// An outermost operator on a line.

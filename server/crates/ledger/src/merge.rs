@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Allocation, Call, DeviceBooks, Kernel, Ledger, LineBooks, Operator, PerStep, SourceFile,
+    Allocation, Arithmetic, Call, DeviceBooks, Kernel, Ledger, LineBooks, LoopBooks, Operator,
+    Overview, PerStep, SourceFile,
 };
 
 impl Ledger {
@@ -19,11 +20,13 @@ impl Ledger {
         self.totals.add(&other.totals);
         self.unattributed.add(&other.unattributed);
         merge_map(&mut self.steps, &other.steps, |mine, theirs| *mine = (*mine).max(*theirs));
+        merge_map(&mut self.loops, &other.loops, LoopBooks::merge);
         self.ranks += other.ranks;
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
         merge_map(&mut self.memory, &other.memory, keep_greater);
         merge_map(&mut self.categories, &other.categories, keep_greater);
+        merge_map(&mut self.overviews, &other.overviews, Overview::merge);
     }
 }
 
@@ -34,7 +37,7 @@ fn keep_greater<V: Ord + Clone>(mine: &mut V, theirs: &V) {
 }
 
 /// Adds `theirs` to `mine`, entry by entry. An entry that `mine` lacks is taken over whole.
-fn merge_map<K: Ord + Clone, V: Clone>(
+pub(crate) fn merge_map<K: Ord + Clone, V: Clone>(
     mine: &mut BTreeMap<K, V>,
     theirs: &BTreeMap<K, V>,
     add: impl Fn(&mut V, &V),
@@ -85,6 +88,7 @@ impl LineBooks {
         self.syncs += other.syncs;
         self.idle_after_sync += other.idle_after_sync;
         self.gpu_idle += other.gpu_idle;
+        self.launching.merge(&other.launching);
         self.alloc += other.alloc;
         self.allocs += other.allocs;
         self.freed += other.freed;
@@ -93,6 +97,9 @@ impl LineBooks {
         merge_map(&mut self.steps, &other.steps, PerStep::merge);
         merge_map(&mut self.by_device, &other.by_device, |mine, theirs| *mine += theirs);
         merge_map(&mut self.by_thread, &other.by_thread, |mine, theirs| *mine += theirs);
+        self.comm += other.comm;
+        self.comm_exposed += other.comm_exposed;
+        merge_map(&mut self.arithmetic, &other.arithmetic, Arithmetic::merge);
         merge_map(&mut self.kernel_table, &other.kernel_table, Kernel::merge);
         merge_map(&mut self.operators, &other.operators, Operator::merge);
         merge_map(&mut self.callers, &other.callers, |mine, theirs| *mine += theirs);
@@ -122,6 +129,8 @@ impl Kernel {
         self.occupancy_time += other.occupancy_time;
         self.streams.extend(&other.streams);
         self.bytes += other.bytes;
+        self.class = self.class.max(other.class);
+        self.tensor_cores = self.tensor_cores.max(other.tensor_cores);
     }
 }
 
@@ -166,9 +175,9 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence, Kernel,
-        KernelKey, Ledger, LineBooks, LineKey, Metric, Operator, PerStep, Reason, SourceFile,
-        SourceFit, ThreadKey,
+        Allocation, Arithmetic, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence,
+        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Operator,
+        PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {
@@ -193,6 +202,7 @@ mod tests {
             occupancy_time: i128::from(total) * 3,
             streams: [stream].into(),
             bytes: total,
+            ..Kernel::default()
         })
     }
 
@@ -226,6 +236,7 @@ mod tests {
                 syncs: n(12),
                 idle_after_sync: amounts[13],
                 gpu_idle: amounts[14],
+                launching: Launching { launches: n(10), idle_host: amounts[14], ..Launching::default() },
                 alloc: amounts[15],
                 allocs: n(16),
                 freed: amounts[17],
@@ -241,6 +252,9 @@ mod tests {
                 waits: [(caller, amounts[11])].into(),
                 readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: amounts[15], peak: 2, live: 3 })].into(),
+                comm: amounts[21],
+                comm_exposed: amounts[14],
+                arithmetic: [(Precision::F16, Arithmetic { operators: 1, flops: n(4), time: amounts[5], bytes: amounts[6] })].into(),
             }
         }
     }
@@ -267,6 +281,8 @@ mod tests {
             let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };
             ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
             ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
+            let a_loop = LoopBooks { iterations: 2, time: rest[2], last_line: rank, ..LoopBooks::default() };
+            ledger.loops.insert(LineKey { file: "a.py".to_owned(), line: 1 }, a_loop);
             let memory = DeviceMemory { peak: rest[2], end: rest[3], ..DeviceMemory::default() };
             ledger.memory.insert(DeviceKey { rank, device: 0 }, memory);
             ledger

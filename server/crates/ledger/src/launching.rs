@@ -1,0 +1,28 @@
+//! How lines launched their kernels, and why a device was idle meanwhile.
+
+use crate::Ns;
+
+/// How the kernels of a line were launched, and why a device was idle meanwhile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Launching {
+    /// Kernels that were launched by a runtime call of their own: not those of a graph.
+    pub launches: u64,
+    /// Time of these calls.
+    pub launch_time: Ns,
+    /// Of these kernels, those that ran shorter than the call that launched them.
+    pub short: u64,
+    /// Of [`crate::LineBooks::gpu_idle`], the part in gaps that began before the host launched what ended them.
+    pub idle_host: Ns,
+    /// Of it, the part in short gaps between kernels that were launched in time.
+    pub idle_kernel: Ns,
+}
+
+impl Launching {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.launches += other.launches;
+        self.launch_time += other.launch_time;
+        self.short += other.short;
+        self.idle_host += other.idle_host;
+        self.idle_kernel += other.idle_kernel;
+    }
+}

@@ -1,0 +1,57 @@
+//! What loops cost.
+
+use crate::{Evidence, Ns};
+
+/// What a `for` or `while` statement of your code cost, with everything that was called from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoopBooks {
+    /// The function that the loop is in.
+    pub function: String,
+    /// How its lines are known: the weakest.
+    pub evidence: Evidence,
+    /// First line of the body, as recorded.
+    pub first_line: u32,
+    /// Last line of the body.
+    pub last_line: u32,
+    /// How often the body ran: the most calls, or operators, of a line that runs once in it.
+    pub iterations: u64,
+    /// Thread time in it. Threads of autograd that worked for it meanwhile are left out.
+    pub time: Ns,
+    /// Device time launched from it.
+    pub cuda: Ns,
+    /// Kernels launched from it.
+    pub kernels: u64,
+    /// Kernels launched from it by a runtime call of their own, and the time of these calls.
+    pub launches: u64,
+    /// See [`crate::Launching::launch_time`].
+    pub launch_time: Ns,
+    /// See [`crate::Launching::short`].
+    pub short: u64,
+    /// Time in it blocked waiting for a device.
+    pub sync: Ns,
+    /// Device idle time while it ran.
+    pub gpu_idle: Ns,
+    /// Device idle time that followed its waits.
+    pub idle_after_sync: Ns,
+}
+
+impl LoopBooks {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.function.len() < other.function.len() {
+            self.function.clone_from(&other.function);
+        }
+        self.evidence = self.evidence.max(other.evidence);
+        self.first_line = self.first_line.max(other.first_line);
+        self.last_line = self.last_line.max(other.last_line);
+        self.iterations += other.iterations;
+        self.time += other.time;
+        self.cuda += other.cuda;
+        self.kernels += other.kernels;
+        self.launches += other.launches;
+        self.launch_time += other.launch_time;
+        self.short += other.short;
+        self.sync += other.sync;
+        self.gpu_idle += other.gpu_idle;
+        self.idle_after_sync += other.idle_after_sync;
+    }
+}

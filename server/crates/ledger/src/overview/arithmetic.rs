@@ -1,0 +1,104 @@
+//! Floating-point operations, and what held them back.
+
+use std::collections::BTreeMap;
+
+use super::{DevicePeak, share};
+use crate::{Bytes, Ns};
+
+/// The arithmetic that an operator ran in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Precision {
+    /// float64.
+    F64,
+    /// float32 on vector units.
+    F32,
+    /// float32 inputs on tensor cores.
+    Tf32,
+    /// float16 or bfloat16.
+    F16,
+    /// 8-bit floats.
+    F8,
+}
+
+/// What operators with known FLOPs did, in one precision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// How many operators.
+    pub operators: u64,
+    /// Floating-point operations, a multiply-add as two.
+    pub flops: u64,
+    /// Device time that they launched; in recordings without device events, their host time.
+    pub time: Ns,
+    /// Bytes that they read and write at least: each input and output once, from dims and types.
+    pub bytes: Bytes,
+}
+
+/// What holds arithmetic back on a device: the side of its roofline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// More FLOPs per byte than the device's balance: arithmetic is the limit.
+    Compute,
+    /// Fewer: memory is the limit.
+    Memory,
+}
+
+impl Precision {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F64 => "f64",
+            Self::F32 => "f32",
+            Self::Tf32 => "tf32",
+            Self::F16 => "f16",
+            Self::F8 => "f8",
+        }
+    }
+}
+
+impl Bound {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+impl Arithmetic {
+    /// Achieved FLOP/s.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        share(self.flops, self.time).map(|per_ns| per_ns * 1e9)
+    }
+
+    /// FLOPs per byte of memory traffic at least.
+    #[must_use]
+    pub fn intensity(&self) -> Option<f64> {
+        share(self.flops, self.bytes)
+    }
+
+    /// The share of what `peak` allows in `precision`.
+    #[must_use]
+    pub fn peak_share(&self, precision: Precision, peak: &DevicePeak) -> Option<f64> {
+        Some(self.rate()? / peak.flops(precision)? as f64)
+    }
+
+    /// The side of `peak`'s roofline.
+    #[must_use]
+    pub fn bound(&self, precision: Precision, peak: &DevicePeak) -> Option<Bound> {
+        let balance = peak.flops(precision)? as f64 / peak.bandwidth as f64;
+        let intensity = self.intensity().filter(|_| peak.bandwidth != 0)?;
+        Some(if intensity < balance { Bound::Memory } else { Bound::Compute })
+    }
+
+    /// Everything in all precisions.
+    #[must_use]
+    pub fn sum(arithmetic: &BTreeMap<Precision, Self>) -> Self {
+        let mut sum = Self::default();
+        arithmetic.values().for_each(|it| sum.merge(it));
+        sum
+    }
+}

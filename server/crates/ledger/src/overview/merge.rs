@@ -1,0 +1,167 @@
+//! Adding overviews: sums, but for what names the device.
+
+use super::{
+    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, Launches, Overlap,
+    Overview,
+};
+use crate::merge::merge_map;
+
+impl Overview {
+    /// Adds another recording of the same rank.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.run.merge(&other.run);
+        merge_map(&mut self.steps, &other.steps, Interval::merge);
+        merge_map(&mut self.devices, &other.devices, DeviceOverview::merge);
+    }
+}
+
+impl Interval {
+    /// Adds another stretch of time.
+    pub fn merge(&mut self, other: &Self) {
+        self.time += other.time;
+        self.breakdown.merge(&other.breakdown);
+        self.overlap.merge(&other.overlap);
+    }
+}
+
+impl Breakdown {
+    fn merge(&mut self, other: &Self) {
+        self.kernel += other.kernel;
+        self.memcpy += other.memcpy;
+        self.memset += other.memset;
+        self.communication += other.communication;
+        self.runtime += other.runtime;
+        self.data_loader += other.data_loader;
+        self.cpu += other.cpu;
+        self.other += other.other;
+    }
+}
+
+impl Overlap {
+    fn merge(&mut self, other: &Self) {
+        self.compute += other.compute;
+        self.both += other.both;
+        self.communication += other.communication;
+        self.other += other.other;
+    }
+}
+
+impl DeviceOverview {
+    fn merge(&mut self, other: &Self) {
+        if self.name < other.name {
+            self.name.clone_from(&other.name);
+        }
+        self.capability = self.capability.max(other.capability);
+        self.multiprocessors = self.multiprocessors.max(other.multiprocessors);
+        self.peak = self.peak.max(other.peak);
+        self.steps_span += other.steps_span;
+        self.steps_kernel += other.steps_kernel;
+        self.multiprocessor_time += other.multiprocessor_time;
+        self.multiprocessor_known += other.multiprocessor_known;
+        self.occupancy_time += other.occupancy_time;
+        self.occupancy_known += other.occupancy_known;
+        self.kernels += other.kernels;
+        self.kernel_time += other.kernel_time;
+        self.tensor_core_time += other.tensor_core_time;
+        self.tensor_core_unknown += other.tensor_core_unknown;
+        self.eligible_time += other.eligible_time;
+        self.span += other.span;
+        self.busy += other.busy;
+        self.compute += other.compute;
+        self.communication += other.communication;
+        self.overlapped += other.overlapped;
+        self.exposed_communication += other.exposed_communication;
+        self.exposed_memory += other.exposed_memory;
+        self.idle.merge(&other.idle);
+        self.launches.merge(&other.launches);
+        merge_map(&mut self.copies, &other.copies, Copies::merge);
+        merge_map(&mut self.arithmetic, &other.arithmetic, Arithmetic::merge);
+    }
+}
+
+impl IdleClasses {
+    fn merge(&mut self, other: &Self) {
+        self.host_wait += other.host_wait;
+        self.kernel_wait += other.kernel_wait;
+        self.other += other.other;
+    }
+}
+
+impl Launches {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.delay += other.delay;
+        self.longest_delay = self.longest_delay.max(other.longest_delay);
+        self.long_delays += other.long_delays;
+        self.call += other.call;
+        self.long_calls += other.long_calls;
+        self.shorter_than_call += other.shorter_than_call;
+        self.short += other.short;
+    }
+}
+
+impl Copies {
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.time += other.time;
+    }
+}
+
+impl Arithmetic {
+    /// Adds other arithmetic of the same precision.
+    pub fn merge(&mut self, other: &Self) {
+        self.operators += other.operators;
+        self.flops = self.flops.saturating_add(other.flops);
+        self.time += other.time;
+        self.bytes += other.bytes;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Precision;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        /// Some of everything.
+        fn overview()(
+            amounts in prop::array::uniform16(0..1_000_i64),
+            step in 0..3_u32,
+            device in 0..2_i32,
+            name in prop_oneof![Just(""), Just("G"), Just("H")],
+            precision in prop_oneof![Just(Precision::F16), Just(Precision::F32)],
+        ) -> Overview {
+            let breakdown = Breakdown { kernel: amounts[0], cpu: amounts[1], ..Breakdown::default() };
+            let overlap = Overlap { compute: amounts[0], other: amounts[1], ..Overlap::default() };
+            let interval = Interval { time: amounts[0] + amounts[1], breakdown, overlap };
+            let device_overview = DeviceOverview {
+                name: name.to_owned(),
+                steps_span: amounts[2],
+                occupancy_time: amounts[3].into(),
+                idle: IdleClasses { host_wait: amounts[4], kernel_wait: amounts[5], other: amounts[6] },
+                launches: Launches { count: 1, delay: amounts[7], longest_delay: amounts[8], ..Launches::default() },
+                copies: [(name.to_owned(), Copies { count: 1, bytes: amounts[9], time: amounts[10] })].into(),
+                arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: amounts[11], bytes: amounts[12] })].into(),
+                ..DeviceOverview::default()
+            };
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into() }
+        }
+    }
+
+    fn sum(parts: &[&Overview]) -> Overview {
+        let mut sum = Overview::default();
+        parts.iter().for_each(|part| sum.merge(part));
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_merging_does_not_matter(a in overview(), b in overview(), c in overview()) {
+            prop_assert_eq!(sum(&[&a, &b]), sum(&[&b, &a]));
+            prop_assert_eq!(sum(&[&sum(&[&a, &b]), &c]), sum(&[&a, &sum(&[&b, &c])]));
+            prop_assert_eq!(sum(&[&a]), a);
+        }
+    }
+}
