@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Lines(Lines),
     Memory(Memory),
     Report(Report),
+    Explain(Explain),
     Lsp(Lsp),
 }
 
@@ -182,6 +183,21 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+/// What a rule of the findings says: when it speaks, how it measures, what to do; without RULE, the list
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Explain {
+    /// Id of the rule
+    #[arg(value_name = "RULE", value_parser = rule)]
+    pub(crate) rule: Option<&'static insights::Rule>,
+}
+
+fn rule(id: &str) -> Result<&'static insights::Rule, String> {
+    insights::rule(id).ok_or_else(|| {
+        let ids: Vec<&str> = insights::rules().map(|it| it.id).collect();
+        format!("there are: {}", ids.join(", "))
+    })
 }
 
 /// Exit status 1 if one of them is exceeded. A recording without steps counts as one step.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub(crate) mod annotate;
+pub(crate) mod explain;
 pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod report;

@@ -68,6 +68,15 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
             }
             Ok(if exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
         }),
+        Command::Explain(args) => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            match args.rule {
+                Some(rule) => commands::explain::write_page(&mut out, rule, &terminal)?,
+                None => commands::explain::write_list(&mut out, &terminal)?,
+            }
+            out.flush()?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Lsp(_) => Ok(lsp::run_stdio()),
     }
 }

@@ -210,6 +210,21 @@ pub(crate) fn left(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
+/// `text` in lines of at most `width` columns, where its words allow.
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Terminal columns of `text`.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(|it| it.width().unwrap_or(0)).sum()

@@ -15,6 +15,7 @@ pub mod numbers;
 mod actions;
 mod details;
 mod diagnostics;
+mod explain;
 mod format;
 mod heat;
 mod hints;
@@ -37,6 +38,7 @@ pub use details::{
     AllocationRow, CallRow, Details, KernelRow, LineRow, Number, OperatorRow, StepRow, details,
 };
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics};
+pub use explain::{explanation, rule_list};
 pub use format::{Format, PLACEHOLDERS};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};

@@ -22,10 +22,12 @@ pub(crate) const HEAT: &str = "perfline.heat";
 pub(crate) const DETAILS: &str = "perfline.details";
 /// Tells what is loaded and shown.
 pub(crate) const STATUS: &str = "perfline.status";
+/// Tells what a rule says.
+pub(crate) const EXPLAIN: &str = "perfline.explain";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 9] =
-    [LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS];
+pub(crate) const COMMANDS: [&str; 10] =
+    [LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.
 pub(crate) enum StatusChanged {}

@@ -328,7 +328,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "\"perfline.sing\" is no command; it is one of: perfline.load, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status",
+             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (
@@ -340,6 +340,11 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         ("perfline.details", json!(["nowhere", 1]), "uri: \"nowhere\" is no URI"),
         ("perfline.hotLines", json!([{"ownOnly": 1}]), "ownOnly: 1 is neither true nor false"),
     ];
+    let page = client.command("perfline.explain", json!(["sync"])).await.unwrap();
+    assert!(page["markdown"].as_str().unwrap().starts_with("# `sync`: "), "{page}");
+    let error = client.command("perfline.explain", json!(["wait"])).await.unwrap_err();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("\"wait\" is no rule; it is one of: sync, "), "{message}");
     for (command, arguments, message) in rows {
         let error = client.command(command, arguments).await.unwrap_err();
         assert_eq!(

@@ -15,7 +15,9 @@ use crate::sources::{self, Sources};
 use crate::summary;
 use crate::suppression::Suppression;
 use crate::table::{Align, Table};
-use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, cut_left};
+use crate::terminal::{
+    ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, cut_left, wrapped,
+};
 
 /// Columns that a path may take.
 const PATH: usize = 44;
@@ -375,19 +377,4 @@ fn phase(it: &LineMemory) -> String {
 /// `1 segment`, `2 segments`.
 fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number as f64), if number == 1 { "" } else { "s" })
-}
-
-/// `text` in lines of at most `width` columns.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

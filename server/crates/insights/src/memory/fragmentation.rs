@@ -19,8 +19,8 @@ pub(super) static RULE: Rule = Rule {
     thresholds: &[LEAST, LEAST_BYTES],
     remedy: "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets segments grow instead of leaving gaps. Allocate what lives long \
              before what lives short.",
-    before: "python train.py",
-    after: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python train.py",
+    before: "import torch",
+    after: "import os\nos.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"expandable_segments:True\"\nimport torch",
     sources: &[
         "[PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)",
     ],

@@ -35,6 +35,7 @@ pub(crate) async fn handle(
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
+        ext::EXPLAIN => explain(&arguments)?,
         unknown => {
             let commands = ext::COMMANDS.join(", ");
             return Err(invalid(format!("{unknown:?} is no command; it is one of: {commands}")));
@@ -186,6 +187,16 @@ fn set_metric(session: &Session, arguments: &Arguments) -> Result<Value> {
     }
     session.refresh();
     Ok(view(&session.snapshot()))
+}
+
+/// The page of a rule.
+fn explain(arguments: &Arguments) -> Result<Value> {
+    let ids: Vec<&str> = ide::rules().map(|it| it.id).collect();
+    let name = text(arguments.need("rule", &ids.join(", "))?);
+    let Some(rule) = ide::rule(&name) else {
+        return Err(invalid(format!("{name:?} is no rule; it is one of: {}", ids.join(", "))));
+    };
+    Ok(json!({"rule": rule.id, "title": rule.title, "markdown": ide::explanation(rule)}))
 }
 
 fn metric(value: &Value) -> Result<Option<Metric>> {

@@ -1,0 +1,149 @@
+//! What a rule says and why, for readers: `docs/rules/`, `perfline explain`, the command `perfline.explain`.
+
+use std::fmt::Write;
+
+use insights::{Area, Rule, Threshold, rules};
+
+use crate::numbers::percent;
+
+/// The page of a rule in Markdown: headings, paragraphs, lists and fenced code, one paragraph or item a line.
+#[must_use]
+pub fn explanation(rule: &Rule) -> String {
+    let id = rule.id;
+    let mut page = format!("# `{id}`: {}\n\n{}\n", lower(rule.title), rule.summary);
+    let mut section = |title: &str, text: &str| {
+        let _never_fails = write!(page, "\n## {title}\n\n{text}\n");
+    };
+    section("When it speaks", rule.trigger);
+    section("What its numbers are", rule.measure);
+    section("How much it matters", &how_much(rule));
+    section("What to do", rule.remedy);
+    section("Instead of", &fenced(rule.before));
+    section("Write", &fenced(rule.after));
+    section("What it does not see", rule.limits);
+    let silence = format!(
+        "`# perfline: ignore[{id}]` in a comment on any line of the statement; for all of them the setting \
+         `\"perfline.diagnostics.severity\": {{\"{id}\": \"off\"}}`."
+    );
+    section("To silence it", &silence);
+    if !rule.sources.is_empty() {
+        let items: Vec<String> = rule.sources.iter().map(|it| format!("- {it}")).collect();
+        section("Sources", &items.join("\n"));
+    }
+    page
+}
+
+/// The default severity, and the thresholds with their setting.
+fn how_much(rule: &Rule) -> String {
+    let severity = format!("Severity: {}.", rule.severity.name());
+    let Some(first) = rule.thresholds.first() else { return severity };
+    let items: Vec<String> = rule
+        .thresholds
+        .iter()
+        .map(|it| format!("- `{}`, {} by default: {}", it.name, amount(it), it.meaning))
+        .collect();
+    format!(
+        "{severity} Thresholds:\n\n{}\n\nThey are set, in the unit given here, with `\"perfline.rules\": {{\"{}\": {{\"{}\": {}}}}}`.",
+        items.join("\n"),
+        rule.id,
+        first.name,
+        first.default
+    )
+}
+
+/// A default with its unit.
+fn amount(threshold: &Threshold) -> String {
+    match threshold.unit.symbol() {
+        "" => threshold.default.to_string(),
+        "%" => percent(threshold.default / 100.0),
+        symbol => format!("{} {symbol}", threshold.default),
+    }
+}
+
+fn fenced(code: &str) -> String {
+    format!("```python\n{code}\n```")
+}
+
+/// The list of all rules in Markdown, with links to their pages.
+#[must_use]
+pub fn rule_list() -> String {
+    let mut list = "# Rules\n\nWhat Perfline's diagnostics say. Each rule speaks of a line, tells what it costs by the recording, and what to do \
+                    about it. `perfline explain RULE` prints these pages.\n"
+        .to_owned();
+    for area in Area::ALL {
+        let rules: Vec<&Rule> = rules().filter(|it| it.area == area).collect();
+        if rules.is_empty() {
+            continue;
+        }
+        let _never_fails = write!(list, "\n## {}\n\n| rule | |\n| :--- | :--- |\n", area.title());
+        for it in rules {
+            let _never_fails = writeln!(list, "| [`{0}`]({0}.md) | {1} |", it.id, it.summary);
+        }
+    }
+    list
+}
+
+/// With a small first letter, unless the first word is a name (`CPU`, `F.linear`).
+fn lower(title: &str) -> String {
+    let mut letters = title.chars();
+    match (letters.next(), letters.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(title.chars().skip(1)).collect()
+        }
+        _ => title.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+    use std::{env, fs};
+
+    use super::*;
+
+    /// What `docs/rules` has to hold, by file name.
+    fn pages() -> Vec<(String, String)> {
+        const MADE: &str = "<!-- Made from server/crates/insights: PERFLINE_BLESS=1 cargo test -p ide explain -->\n";
+        let list = ("README.md".to_owned(), format!("{MADE}{}", rule_list()));
+        let pages =
+            rules().map(|it| (format!("{}.md", it.id), format!("{MADE}{}", explanation(it))));
+        pages.chain([list]).collect()
+    }
+
+    #[test]
+    fn the_documentation_is_what_the_rules_say() {
+        let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/rules");
+        let bless = env::var_os("PERFLINE_BLESS").is_some();
+        if bless {
+            fs::create_dir_all(&folder).unwrap();
+        }
+        let mut expected = BTreeSet::new();
+        for (name, text) in pages() {
+            let path = folder.join(&name);
+            if bless {
+                fs::write(&path, &text).unwrap();
+            }
+            assert_eq!(fs::read_to_string(&path).unwrap_or_default(), text, "docs/rules/{name}");
+            expected.insert(name);
+        }
+        for entry in fs::read_dir(&folder).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(expected.contains(&name), "docs/rules/{name} is of no rule");
+        }
+    }
+
+    #[test]
+    fn a_page() {
+        let page = explanation(insights::rule("sync").unwrap());
+        assert!(
+            page.starts_with("# `sync`: the CPU waits for the device\n\nWhile the CPU"),
+            "{page}"
+        );
+        let threshold =
+            "- `warning`, 5 % by default: share of the step from which it is a warning\n";
+        assert!(page.contains(threshold), "{page}");
+        assert!(page.contains("`\"perfline.rules\": {\"sync\": {\"warning\": 5}}`"), "{page}");
+        assert!(page.contains("## Instead of\n\n```python\nfor x, y in loader:\n"), "{page}");
+    }
+}
