@@ -59,6 +59,11 @@ pub struct LineAccount {
     pub syncs: u64,
     pub idle_after_sync: Ns,
     pub gpu_idle: Ns,
+    pub idle_host: Ns,
+    pub idle_kernel: Ns,
+    pub launches: u64,
+    pub launch_time: Ns,
+    pub short: u64,
     pub alloc: i64,
     pub allocs: u64,
     pub freed: i64,
@@ -82,7 +87,8 @@ pub struct StepAccount {
 
 impl fmt::Display for Accounts {
     /// One line for the totals, each reason and each line of source, without what is 0. Times are in microseconds.
-    /// `cpu` and `cuda` are self/own/total, `backward` is cpu/cuda, `step` is cpu/cuda/sync/idle.
+    /// `cpu` and `cuda` are self/own/total, `launch_time` is that of `launches`, `backward` is cpu/cuda, `idle_cause` is
+    /// host/kernel, `step` is cpu/cuda/sync/idle.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let microseconds = |ns: Ns| {
             let text = format!(
@@ -134,10 +140,14 @@ impl fmt::Display for Accounts {
                 times("cpu", &[line.cpu_self, line.cpu_own, line.cpu_total]),
                 times("cuda", &[line.cuda_self, line.cuda_own, line.cuda_total]),
                 plain("kernels", count(line.kernels)),
+                plain("launches", count(line.launches)),
+                times("launch_time", &[line.launch_time]),
+                plain("short", count(line.short)),
                 times("backward", &[line.cpu_backward, line.cuda_backward]),
                 times("sync", &[line.sync]),
                 plain("syncs", count(line.syncs)),
                 times("gpu_idle", &[line.gpu_idle]),
+                times("idle_cause", &[line.idle_host, line.idle_kernel]),
                 times("idle_after_sync", &[line.idle_after_sync]),
                 plain("alloc", line.alloc),
                 plain("allocs", count(line.allocs)),
@@ -926,7 +936,10 @@ impl Accountant<'_> {
             };
             self.line(last).cuda_self += duration;
             self.line(&own).cuda_own += duration;
-            self.line(&own).kernels += u64::from(device.kind == DeviceKind::Kernel);
+            if device.kind == DeviceKind::Kernel {
+                self.line(&own).kernels += 1;
+                self.launching(&own, index);
+            }
             for line in distinct(&stack) {
                 self.line(line).cuda_total += duration;
             }
@@ -941,6 +954,22 @@ impl Accountant<'_> {
             {
                 self.line(&own).steps.entry(step).or_default().cuda += duration;
             }
+        }
+    }
+
+    /// How a kernel was launched that is not of a graph.
+    fn launching(&mut self, own: &Line, index: usize) {
+        let (hosts, device) = (&self.recording.hosts, &self.recording.devices[index]);
+        let is_call = |&it: &usize| hosts[it].kind == Kind::Runtime;
+        let calls = (0..hosts.len()).filter(is_call).filter(|&it| {
+            device.correlation.is_some() && hosts[it].correlation == device.correlation
+        });
+        let call = calls.min_by_key(|&it| hosts[it].position).map(|it| &hosts[it]);
+        if let Some(call) = call.filter(|_| device.graph_id.is_none()) {
+            let line = self.line(own);
+            line.launches += 1;
+            line.launch_time += call.end - call.start;
+            line.short += u64::from(device.end - device.start < call.end - call.start);
         }
     }
 
@@ -1068,6 +1097,11 @@ impl Accountant<'_> {
                 continue;
             };
             self.line(&own).gpu_idle += end - start;
+            if self.recording.hosts[launch].start > gap.0 {
+                self.line(&own).idle_host += end - start;
+            } else if gap.1 - gap.0 < 30_000 {
+                self.line(&own).idle_kernel += end - start;
+            }
             for (step, part) in self.in_steps((start, end)) {
                 self.line(&own).steps.entry(step).or_default().gpu_idle += part;
             }

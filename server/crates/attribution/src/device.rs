@@ -4,6 +4,7 @@ use ledger::{Kernel, Ns};
 use profile::{DeviceEventId, DeviceKind, HostEventId, HostKind, LaunchShapeId, Profile, StrId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::idle::IdleCause;
 use crate::stacks::{LineId, Node};
 use crate::steps::Steps;
 use crate::sweep::{Swept, at};
@@ -59,6 +60,13 @@ impl Launches {
         self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
     }
 
+    /// How long the runtime call took that launched `event`, and nothing else: a graph is launched as a whole.
+    fn call_of(&self, profile: &Profile, event: DeviceEventId) -> Option<Ns> {
+        let is_of_graph = profile.device.graph_id[event.index()] > 0;
+        let call = self.runtime[event.index()].get().filter(|_| !is_of_graph)?;
+        Some(profile.host.duration[call.index()])
+    }
+
     /// Everything that may tell the stack, best first.
     fn candidates(&self, event: DeviceEventId) -> impl Iterator<Item = HostEventId> {
         let [of_call, own] = self.operator[event.index()];
@@ -95,6 +103,7 @@ fn numbered_host_events(
 pub(crate) struct Gap {
     pub(crate) start: Ns,
     pub(crate) end: Ns,
+    pub(crate) cause: IdleCause,
 }
 
 /// What one device did in all.
@@ -150,10 +159,13 @@ impl Gaps {
                 let (start, end) = (device.start[event.index()], device.end(event));
                 books.time += end - start;
                 if let Some(until) = busy_until.filter(|&until| until < start) {
-                    let gap = Gap { start: until, end: start };
+                    let launch = launches.launch(event);
+                    let launched = launch.map(|launch| profile.host.start[launch.index()]);
+                    let cause = IdleCause::of(until, start, launched);
+                    let gap = Gap { start: until, end: start, cause };
                     books.idle += gap.end - gap.start;
                     gaps.all.push(gap);
-                    match launches.launch(event) {
+                    match launch {
                         None => gaps.without_launch += gap.end - gap.start,
                         Some(launch) => {
                             gaps.with_launch += gap.end - gap.start;
@@ -238,6 +250,34 @@ pub(crate) fn stacks(
     DeviceStacks(nodes)
 }
 
+/// Kernels, and how they were launched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KernelWork {
+    pub(crate) kernels: u64,
+    /// Of these, the ones with a runtime call of their own, the time of these calls, and the ones that ran shorter.
+    pub(crate) launches: u64,
+    pub(crate) launch_time: Ns,
+    pub(crate) short: u64,
+}
+
+impl KernelWork {
+    fn add(&mut self, call: Option<Ns>, time: Ns) {
+        self.kernels += 1;
+        if let Some(call) = call {
+            self.launches += 1;
+            self.launch_time += call;
+            self.short += u64::from(time < call);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.kernels += other.kernels;
+        self.launches += other.launches;
+        self.launch_time += other.launch_time;
+        self.short += other.short;
+    }
+}
+
 /// Device time by stack and by own line.
 #[derive(Default)]
 pub(crate) struct DeviceCharges {
@@ -248,8 +288,8 @@ pub(crate) struct DeviceCharges {
     /// Of events whose launch is not in the recording.
     pub(crate) without_launch: Ns,
     pub(crate) total: Ns,
-    /// Kernels by own line.
-    pub(crate) kernels: Vec<u64>,
+    /// By node, the empty stack left out.
+    pub(crate) kernels: Vec<KernelWork>,
     pub(crate) kernel_table: FxHashMap<(LineId, StrId, LaunchShapeId), Kernel>,
     pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
     /// By own line and step of the launch.
@@ -283,7 +323,7 @@ pub(crate) fn charge(
         *at(&mut charges.cuda, node.index()) += time;
         *charges.by_device.entry((own, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
-            *at(&mut charges.kernels, own.index()) += 1;
+            at(&mut charges.kernels, node.index()).add(launches.call_of(profile, event), time);
         }
         let kernel =
             charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();

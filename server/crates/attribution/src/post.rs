@@ -6,7 +6,6 @@ use ledger::{
 };
 use profile::{LaunchShapeId, Profile};
 
-use crate::Sources;
 use crate::backward::Backward;
 use crate::device::{DeviceCharges, Gaps};
 use crate::memory::MemoryCharges;
@@ -14,6 +13,7 @@ use crate::stacks::{File, LineId, Lines, Stacks};
 use crate::steps::Steps;
 use crate::sweep::Swept;
 use crate::waits::Waits;
+use crate::{Sources, loops};
 
 /// Everything that was charged.
 pub(crate) struct Parts<'a> {
@@ -62,6 +62,7 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
         books.readings = parts.swept.readings.get(&line).cloned().unwrap_or_default();
         ledger.lines.insert(line_key(lines, line), books);
     }
+    ledger.loops = loops::loops(parts, &ledger.lines);
     ledger.memory =
         crate::trace_memory::reports(&parts.memory.devices, &ledger.lines, parts.steps, parts.rank);
     ledger
@@ -105,6 +106,7 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
         let own = &mut books[stacks.own(node).index()];
         own.cpu_own += cpu;
         own.cuda_own += cuda;
+        loops::post_work(own, node, parts);
         let line = &mut books[stacks.line(node).index()];
         line.cpu_self += cpu;
         line.cuda_self += cuda;
@@ -122,24 +124,15 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
 /// What is charged to own lines alone.
 fn post_own(books: &mut [LineBooks], parts: &Parts<'_>) {
     let Parts { swept, device, waits, backward, .. } = parts;
-    for (line, &time) in swept.idle.iter().enumerate() {
-        books[line].gpu_idle += time;
-    }
     for (line, &(time, count)) in waits.by_line.iter().enumerate() {
         books[line].sync += time;
         books[line].syncs += count;
-    }
-    for (line, &time) in waits.idle_after.iter().enumerate() {
-        books[line].idle_after_sync += time;
     }
     for (line, &time) in backward.cpu.iter().enumerate() {
         books[line].cpu_backward += time;
     }
     for (line, &time) in backward.cuda.iter().enumerate() {
         books[line].cuda_backward += time;
-    }
-    for (line, &count) in device.kernels.iter().enumerate() {
-        books[line].kernels += count;
     }
     for (line, &count) in swept.ops.iter().enumerate() {
         books[line].ops += count;

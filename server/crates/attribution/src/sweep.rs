@@ -7,6 +7,7 @@ use profile::{HostEventId, HostKind, Profile, StrId};
 use rustc_hash::FxHashMap;
 
 use crate::device::Gaps;
+use crate::idle::Idle;
 use crate::infer::{Inferred, infer};
 use crate::names::{CallStacks, Frame, Names, PythonName};
 use crate::stacks::{LineId, Lines, Node, Stacks};
@@ -52,8 +53,10 @@ pub(crate) struct Swept<'a> {
     pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
     /// The syncs in order.
     pub(crate) syncs: Vec<HostEventId>,
-    /// Device idle time by own line.
-    pub(crate) idle: Vec<Ns>,
+    /// Device idle time by node, the empty stack left out.
+    pub(crate) idle: Vec<Idle>,
+    /// Of the thread time by node, that of autograd threads.
+    pub(crate) autograd: Vec<Ns>,
     /// Device idle time during which the launching thread had no line.
     pub(crate) idle_without_line: Ns,
     /// Device idle time during which the launching thread recorded something.
@@ -107,6 +110,7 @@ pub(crate) fn sweep<'a>(
         operators: FxHashMap::default(),
         syncs: Vec::new(),
         idle: Vec::new(),
+        autograd: Vec::new(),
         idle_without_line: 0,
         idle_covered: 0,
         memory: Vec::with_capacity(memory_events.len()),
@@ -461,12 +465,15 @@ impl Sweep<'_, '_> {
 
     /// Charges the time `start..end` of `thread`, all of it with the line stack `node`.
     fn charge(&mut self, thread: usize, start: Ns, end: Ns, node: Node) {
-        let Self { swept, threads, steps, gaps, .. } = self;
+        let Self { swept, threads, steps, gaps, is_autograd, .. } = self;
         let time = end - start;
         swept.threads[thread] += time;
         *at(&mut swept.cpu, node.index()) += time;
         *at(&mut swept.is_charged, node.index()) = true;
         let own = swept.stacks.own(node).get();
+        if is_autograd[thread] {
+            *at(&mut swept.autograd, node.index()) += time;
+        }
         let state = &mut threads[thread];
         if let Some(own) = own {
             *at(&mut swept.by_thread[thread], own.index()) += time;
@@ -487,7 +494,7 @@ impl Sweep<'_, '_> {
                 match own {
                     None => swept.idle_without_line += to - from,
                     Some(own) => {
-                        *at(&mut swept.idle, own.index()) += to - from;
+                        at(&mut swept.idle, node.index()).add(to - from, gap.cause);
                         let mut step_cursor = 0;
                         let per_step = &mut swept.steps;
                         steps.split(from, to, &mut step_cursor, |step, time| {

@@ -17,8 +17,8 @@ pub(crate) struct Waits {
     pub(crate) without_line: Ns,
     /// Device time that ran during the waits of one line, by the line that launched it.
     pub(crate) waited_for: FxHashMap<(LineId, LineId), Ns>,
-    /// Idle time that followed.
-    pub(crate) idle_after: Vec<Ns>,
+    /// By node: blocked time, and idle time that followed.
+    pub(crate) by_node: Vec<(Ns, Ns)>,
 }
 
 /// Whether the runtime call `name` returns only when the device is done.
@@ -58,7 +58,8 @@ pub(crate) fn waits(
         let is_part_of_next = is_copy
             && operator.is_some()
             && next.is_some_and(|next| swept.operator_around(next) == operator);
-        let Some(line) = swept.stacks.own(swept.inside[sync.index()]).get() else {
+        let node = swept.inside[sync.index()];
+        let Some(line) = swept.stacks.own(node).get() else {
             waits.without_line += end - start;
             continue;
         };
@@ -73,7 +74,9 @@ pub(crate) fn waits(
                 *waits.waited_for.entry((line, cause)).or_default() += shared;
             }
         }
-        *at(&mut waits.idle_after, line.index()) += gaps.beginning_within(start, end);
+        let (blocked, idle_after) = at(&mut waits.by_node, node.index());
+        *blocked += end - start;
+        *idle_after += gaps.beginning_within(start, end);
     }
     waits
 }

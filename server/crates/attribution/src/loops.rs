@@ -1,0 +1,210 @@
+//! What loops cost, and how lines launched what they launched.
+
+use std::collections::BTreeMap;
+
+use ledger::{LineBooks, LineKey, LoopBooks, Ns};
+use pysource::{Loop, LoopKind, Module};
+
+use crate::device::KernelWork;
+use crate::post::{Parts, line_key};
+use crate::stacks::{LineId, Node};
+
+/// Adds what device work and idle time the stack `node` has to the books of its own line.
+pub(crate) fn post_work(own: &mut LineBooks, node: Node, parts: &Parts<'_>) {
+    let amounts = Amounts::of(node, parts);
+    let idle = parts.swept.idle.get(node.index()).copied().unwrap_or_default();
+    own.kernels += amounts.kernels.kernels;
+    own.launching.launches += amounts.kernels.launches;
+    own.launching.launch_time += amounts.kernels.launch_time;
+    own.launching.short += amounts.kernels.short;
+    own.gpu_idle += idle.time;
+    own.launching.idle_host += idle.host;
+    own.launching.idle_kernel += idle.kernel;
+    own.idle_after_sync += amounts.idle_after_sync;
+}
+
+/// The loops of your code that ran, with everything that was called from them.
+pub(crate) fn loops(
+    parts: &Parts<'_>,
+    lines: &BTreeMap<LineKey, LineBooks>,
+) -> BTreeMap<LineKey, LoopBooks> {
+    let mut loops = BTreeMap::new();
+    let places = Places::new(parts);
+    if places.of_line.iter().all(Vec::is_empty) {
+        return loops;
+    }
+    let stacks = &parts.swept.stacks;
+    let mut below = vec![Amounts::default(); stacks.len()];
+    for node in stacks.nodes().rev() {
+        below[node.index()].add(&Amounts::of(node, parts));
+        let amounts = below[node.index()];
+        below[stacks.parent(node).index()].add(&amounts);
+    }
+    // The nearest stack at or below each in which one of the loops is.
+    let mut nearest = vec![Node::EMPTY; stacks.len()];
+    for node in stacks.nodes() {
+        let of_line = &places.of_line[stacks.line(node).index()];
+        let outer = nearest[stacks.parent(node).index()];
+        nearest[node.index()] = if of_line.is_empty() { outer } else { node };
+        for place in of_line {
+            let found = places.entry(&mut loops, place, stacks.line(node), parts);
+            found.evidence = found.evidence.max(stacks.evidence(node));
+            let mut around = outer;
+            // Once, however deep the recursion.
+            while !around.is_empty() && !places.of_line[stacks.line(around).index()].contains(place)
+            {
+                around = nearest[stacks.parent(around).index()];
+            }
+            if around.is_empty() {
+                below[node.index()].post(found);
+            }
+        }
+    }
+    for (key, found) in &mut loops {
+        found.iterations = iterations(key, found, &places, lines);
+    }
+    loops.retain(|_, found| 0 < found.iterations);
+    loops
+}
+
+/// How often the body of a loop ran: each name that is called on a line of it is called at least once whenever the line
+/// runs, so that the rarest tells how often the line did; the line that ran most ran every time. Lines of loops in it
+/// run more often, and are left out.
+fn iterations(
+    key: &LineKey,
+    found: &LoopBooks,
+    places: &Places<'_>,
+    lines: &BTreeMap<LineKey, LineBooks>,
+) -> u64 {
+    let of_line = |line| LineKey { file: key.file.clone(), line };
+    let body = lines.range(of_line(found.first_line)..=of_line(found.last_line));
+    let counts = body.filter(|(line, _)| places.is_directly_in(line, key)).filter_map(|(_, it)| {
+        let calls = it.callees.values().map(|it| it.calls).min();
+        calls.or_else(|| it.operators.values().map(|it| it.calls).min())
+    });
+    counts.max().unwrap_or(0)
+}
+
+/// What is added up over stacks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amounts {
+    time: Ns,
+    cuda: Ns,
+    kernels: KernelWork,
+    sync: Ns,
+    gpu_idle: Ns,
+    idle_after_sync: Ns,
+}
+
+impl Amounts {
+    fn of(node: Node, parts: &Parts<'_>) -> Self {
+        fn get<T: Copy + Default>(values: &[T], node: Node) -> T {
+            values.get(node.index()).copied().unwrap_or_default()
+        }
+        let (sync, idle_after_sync) = get(&parts.waits.by_node, node);
+        Self {
+            time: get(&parts.swept.cpu, node) - get(&parts.swept.autograd, node),
+            cuda: get(&parts.device.cuda, node),
+            kernels: get(&parts.device.kernels, node),
+            sync,
+            gpu_idle: get(&parts.swept.idle, node).time,
+            idle_after_sync,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.time += other.time;
+        self.cuda += other.cuda;
+        self.kernels.merge(other.kernels);
+        self.sync += other.sync;
+        self.gpu_idle += other.gpu_idle;
+        self.idle_after_sync += other.idle_after_sync;
+    }
+
+    fn post(&self, found: &mut LoopBooks) {
+        found.time += self.time;
+        found.cuda += self.cuda;
+        found.kernels += self.kernels.kernels;
+        found.launches += self.kernels.launches;
+        found.launch_time += self.kernels.launch_time;
+        found.short += self.kernels.short;
+        found.sync += self.sync;
+        found.gpu_idle += self.gpu_idle;
+        found.idle_after_sync += self.idle_after_sync;
+    }
+}
+
+/// A loop: its file, by the number of the file in the recording, and its place in the module.
+type Place = (u32, usize);
+
+/// Which lines are in which loops.
+struct Places<'a> {
+    /// By file of the recording; `None` where it is not yours or was not found.
+    modules: Vec<Option<(&'a str, &'a Module)>>,
+    /// By [`LineId`]: the loops that run the line, outer ones first.
+    of_line: Vec<Vec<Place>>,
+}
+
+impl<'a> Places<'a> {
+    fn new(parts: &Parts<'a>) -> Self {
+        let lines = &parts.swept.stacks.lines;
+        let module = |file: &'a crate::stacks::File| {
+            let source = parts.sources.get(&file.recorded).filter(|_| file.is_own)?;
+            Some((file.key.as_str(), source.module.as_deref()?))
+        };
+        let modules: Vec<_> = lines.files.iter().map(module).collect();
+        let of_line = lines.ids().map(|line| {
+            let file = lines.file_of(line).0;
+            let Some((_, module)) = modules[file as usize] else { return Vec::new() };
+            let of_module = around(module, lines.number(line));
+            of_module.map(|(place, _)| (file, place)).collect()
+        });
+        let of_line = of_line.collect();
+        Self { modules, of_line }
+    }
+
+    fn entry<'b>(
+        &self,
+        loops: &'b mut BTreeMap<LineKey, LoopBooks>,
+        &(file, place): &Place,
+        line: LineId,
+        parts: &Parts<'_>,
+    ) -> &'b mut LoopBooks {
+        let mut key = line_key(&parts.swept.stacks.lines, line);
+        let module = self.modules[file as usize].map(|(_, module)| module);
+        let Some((module, it)) = module.and_then(|it| Some((it, it.loops().get(place)?))) else {
+            return loops.entry(key).or_default();
+        };
+        key.line = it.header_line;
+        let function = module.functions().get(it.function);
+        loops.entry(key).or_insert_with(|| LoopBooks {
+            function: function.map(|it| it.qualified_name.clone()).unwrap_or_default(),
+            first_line: it.first_line,
+            last_line: it.last_line,
+            ..LoopBooks::default()
+        })
+    }
+
+    /// Whether the innermost loop around a line is the one whose header is at `header`, and runs nothing else before it.
+    fn is_directly_in(&self, line: &LineKey, header: &LineKey) -> bool {
+        let module = self.modules.iter().flatten().find(|(key, _)| *key == line.file);
+        let Some((_, module)) = module else { return false };
+        let of_header = |it: &Loop| it.header_line == header.line;
+        let inner = module.loops().iter().any(|it| {
+            !of_header(it)
+                && header.line <= it.header_line
+                && (it.header_line..=it.last_line).contains(&line.line)
+        });
+        !inner && around(module, line.line).last().is_some_and(|(_, it)| of_header(it))
+    }
+}
+
+/// The `for` and `while` statements that run `line`, outer ones first: those of the innermost function there.
+fn around(module: &Module, line: u32) -> impl Iterator<Item = (usize, &Loop)> {
+    let function = module.enclosing(line).map(|it| std::ptr::from_ref(it));
+    module.loops().iter().enumerate().filter(move |(_, it)| {
+        it.kind != LoopKind::Comprehension
+            && (it.header_line..=it.last_line).contains(&line)
+            && module.functions().get(it.function).map(|it| std::ptr::from_ref(it)) == function
+    })
+}
