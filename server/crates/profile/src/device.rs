@@ -74,7 +74,8 @@ impl DeviceEvents {
     }
 }
 
-/// How a kernel was launched. Missing values are 0; `occupancy_permille` is -1 when absent.
+/// How a kernel was launched. Missing values are 0; `occupancy_permille` and `blocks_per_multiprocessor` are -1 when
+/// absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct LaunchShape {
     /// Blocks in x, y, z.
@@ -87,6 +88,8 @@ pub struct LaunchShape {
     pub shared_memory: u32,
     /// `est. achieved occupancy %` in tenths of a percent.
     pub occupancy_permille: i32,
+    /// `blocks per SM` in millionths.
+    pub blocks_per_multiprocessor: i64,
 }
 
 /// A row of [`LaunchShapes`].

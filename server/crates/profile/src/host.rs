@@ -129,6 +129,8 @@ pub struct Operators {
     pub input_dims: Vec<StrId>,
     /// `Input type` as the JSON text of the file, or [`StrId::NONE`].
     pub input_types: Vec<StrId>,
+    /// `Concrete Inputs` (the values of scalars and lists) as the JSON text of the file, or [`StrId::NONE`].
+    pub concrete_inputs: Vec<StrId>,
 }
 
 /// Details of runtime and driver calls.

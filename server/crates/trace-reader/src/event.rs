@@ -43,6 +43,8 @@ pub(crate) enum Number {
     SharedMemory,
     /// In tenths of a percent.
     Occupancy,
+    /// In millionths.
+    BlocksPerSm,
     /// Of a `[memory]` instant, like the following.
     Bytes,
     DeviceType,
@@ -76,6 +78,7 @@ pub(crate) enum Label {
 pub(crate) enum Json {
     InputDims,
     InputTypes,
+    ConcreteInputs,
     Stack,
 }
 
@@ -110,6 +113,7 @@ impl Number {
         match self {
             Self::Start | Self::Duration => 3,
             Self::Occupancy => 1,
+            Self::BlocksPerSm => 6,
             _ => 0,
         }
     }
@@ -156,6 +160,7 @@ impl Key {
             b"Fwd thread id" => Self::Number(Number::ForwardThread),
             b"Input Dims" | b"Input dims" => Self::Json(Json::InputDims),
             b"Input type" => Self::Json(Json::InputTypes),
+            b"Concrete Inputs" => Self::Json(Json::ConcreteInputs),
             b"stack" => Self::Json(Json::Stack),
             b"name" => Self::Label(Label::ThreadName),
             b"device" => Self::Label(Label::Device),
@@ -168,6 +173,7 @@ impl Key {
             b"registers per thread" => Self::Number(Number::Registers),
             b"shared memory" => Self::Number(Number::SharedMemory),
             b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
+            b"blocks per SM" => Self::Number(Number::BlocksPerSm),
             b"Addr" => Self::Label(Label::Address),
             b"Bytes" => Self::Number(Number::Bytes),
             b"Device Type" => Self::Number(Number::DeviceType),

@@ -206,6 +206,7 @@ impl Tables {
                 let call_stack = self.text_or_none(&event.label(Label::CallStack), offset);
                 let input_dims = self.json_or_none(event.json(Json::InputDims));
                 let input_types = self.json_or_none(event.json(Json::InputTypes));
+                let concrete_inputs = self.json_or_none(event.json(Json::ConcreteInputs));
                 let forward_thread = self.narrow_or(0, event.number(Number::ForwardThread), offset);
                 let operators = &mut self.profile.host.operators;
                 operators.external_id.push(event.id(Number::ExternalId));
@@ -214,6 +215,7 @@ impl Tables {
                 operators.call_stack.push(call_stack);
                 operators.input_dims.push(input_dims);
                 operators.input_types.push(input_types);
+                operators.concrete_inputs.push(concrete_inputs);
             }
             HostKind::Runtime => {
                 let runtime = &mut self.profile.host.runtime;
@@ -266,7 +268,8 @@ impl Tables {
         let (registers, shared_memory) =
             (event.number(Number::Registers), event.number(Number::SharedMemory));
         let occupancy = event.number(Number::Occupancy);
-        let numbers = [registers, shared_memory, occupancy];
+        let blocks = event.number(Number::BlocksPerSm);
+        let numbers = [registers, shared_memory, occupancy, blocks];
         if grid == [0; 3] && block == [0; 3] && numbers.iter().all(Option::is_none) {
             return LaunchShapeId::NONE;
         }
@@ -276,6 +279,7 @@ impl Tables {
             registers: self.narrow_or(0, registers, offset),
             shared_memory: self.narrow_or(0, shared_memory, offset),
             occupancy_permille: self.narrow_or(-1, occupancy, offset),
+            blocks_per_multiprocessor: blocks.unwrap_or(-1),
         };
         match self.last_shape {
             Some((last, id)) if last == shape => id,

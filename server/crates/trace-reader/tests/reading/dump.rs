@@ -113,6 +113,7 @@ fn dump_host(out: &mut String, profile: &Profile) {
                 text(out, profile, "stack", operators.call_stack[row]);
                 text(out, profile, "dims", operators.input_dims[row]);
                 text(out, profile, "types", operators.input_types[row]);
+                text(out, profile, "concrete", operators.concrete_inputs[row]);
             }
             HostKind::Runtime => {
                 number(out, "correlation", host.runtime.correlation[row]);
@@ -144,6 +145,7 @@ fn dump_device(out: &mut String, profile: &Profile) {
             write!(out, " grid={:?} block={:?}", it.grid, it.block).unwrap();
             write!(out, " registers={} shared={}", it.registers, it.shared_memory).unwrap();
             number(out, "occupancy", it.occupancy_permille.into());
+            number(out, "blocks", it.blocks_per_multiprocessor);
         }
         text(out, profile, "stack", device.stack[index]);
         out.push('\n');

@@ -83,7 +83,7 @@ fn operators() {
         base 1790857026000000000
         thread 30982/30982
         thread 30982/30983
-        Operator "aten::unbind" 4388527165812356+47801 on 0 external=6 sequence=1620 dims="[[4], []]" types="[\"long int\", \"Scalar\"]"
+        Operator "aten::unbind" 4388527165812356+47801 on 0 external=6 sequence=1620 dims="[[4], []]" types="[\"long int\", \"Scalar\"]" concrete="[\"\", \"0\"]"
         Operator "autograd::engine::evaluate_function: SumBackward1" 4388527165912000+43365 on 1 external=33281 sequence=561 forward_thread=1
         2 events, complete
         "#,
@@ -138,7 +138,7 @@ fn device_events() {
   {"ph":"X","cat":"Kernel","name":"wgrad","pid":0,"tid":"stream 7","ts":5,"dur":379,"args":{"queued":0,"device":0,"context":1,"stream":7,"correlation":60032,"external id":862,"registers per thread":80,"shared memory":6400,"warps per SM":102.4,"grid":[4,8,32],"block":[128,1,1]}},
   {"ph":"X","cat":"Memset","name":"Memset (Device)","pid":1,"tid":"stream 20","ts":6,"dur":1,"args":{"bytes":1048576}},
   {"ph":"X","cat":"cuda_driver","name":"cuLaunchKernelEx","pid":7,"tid":7,"ts":7,"dur":2,"args":{"correlation":162}},
-  {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":8.5,"dur":1.25,"args":{"External id":12,"device":3,"stream":9,"correlation":162,"registers per thread":80,"shared memory":6400,"grid":[4,8,32],"block":[128,1,1],"est. achieved occupancy %":37.5}},
+  {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":8.5,"dur":1.25,"args":{"External id":12,"device":3,"stream":9,"correlation":162,"registers per thread":80,"shared memory":6400,"blocks per SM":7.757576,"grid":[4,8,32],"block":[128,1,1],"est. achieved occupancy %":37.5}},
   {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":9.5,"dur":1.25,"args":{"device":3,"stream":9,"correlation":0,"graph id":4,"graph node id":4294967300,"grid":[4,8,32],"block":[128,1,1],"est. achieved occupancy %":0}},
   {"ph":"X","cat":"cuda_runtime","name":"hipMemcpyWithStream","pid":416,"tid":416,"ts":1,"dur":48.081,"args":{"External id":26,"cid":153,"correlation":60909,"src":"0x7dc6ea80","bytes":"616","kind":"1"}},
   {"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD","pid":2,"tid":0,"ts":3,"dur":1,"args":{"External id":26,"device":2,"stream":0,"correlation":60909,"bytes":"616"}},
@@ -152,7 +152,7 @@ fn device_events() {
         Runtime "hipMemcpyWithStream" 1000+48081 on 1 correlation=60909 external=26
         Kernel "wgrad" 5000+379000 on 0:7 correlation=60032 external=862 grid=[4, 8, 32] block=[128, 1, 1] registers=80 shared=6400
         Memset "Memset (Device)" 6000+1000 on 1:20 bytes=1048576
-        Kernel "gemm" 8500+1250 on 3:9 correlation=162 external=12 grid=[4, 8, 32] block=[128, 1, 1] registers=80 shared=6400 occupancy=375
+        Kernel "gemm" 8500+1250 on 3:9 correlation=162 external=12 grid=[4, 8, 32] block=[128, 1, 1] registers=80 shared=6400 occupancy=375 blocks=7757576
         Kernel "gemm" 9500+1250 on 3:9 correlation=0 graph=4 node=4294967300 grid=[4, 8, 32] block=[128, 1, 1] registers=0 shared=0 occupancy=0
         Memcpy "Memcpy HtoD" 3000+1000 on 2:0 correlation=60909 external=26 bytes=616
         Kernel "dma_request" 4000+8136 on 9:801
