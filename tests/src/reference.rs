@@ -61,6 +61,7 @@ pub struct LineAccount {
     pub gpu_idle: Ns,
     pub idle_host: Ns,
     pub idle_kernel: Ns,
+    pub idle_after_wait: Ns,
     pub launches: u64,
     pub launch_time: Ns,
     pub short: u64,
@@ -88,7 +89,7 @@ pub struct StepAccount {
 impl fmt::Display for Accounts {
     /// One line for the totals, each reason and each line of source, without what is 0. Times are in microseconds.
     /// `cpu` and `cuda` are self/own/total, `launch_time` is that of `launches`, `backward` is cpu/cuda, `idle_cause` is
-    /// host/kernel, `step` is cpu/cuda/sync/idle.
+    /// host/kernel/after a wait, `step` is cpu/cuda/sync/idle.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let microseconds = |ns: Ns| {
             let text = format!(
@@ -147,7 +148,7 @@ impl fmt::Display for Accounts {
                 times("sync", &[line.sync]),
                 plain("syncs", count(line.syncs)),
                 times("gpu_idle", &[line.gpu_idle]),
-                times("idle_cause", &[line.idle_host, line.idle_kernel]),
+                times("idle_cause", &[line.idle_host, line.idle_kernel, line.idle_after_wait]),
                 times("idle_after_sync", &[line.idle_after_sync]),
                 plain("alloc", line.alloc),
                 plain("allocs", count(line.allocs)),
@@ -1052,7 +1053,7 @@ impl Accountant<'_> {
         let devices: BTreeSet<i64> = self.recording.devices.iter().map(|it| it.device).collect();
         for device in devices {
             for gap in self.gaps(device) {
-                self.charge_gap(device, gap);
+                self.charge_gap(device, gap, waits);
                 self.after_sync(gap, waits);
             }
         }
@@ -1075,7 +1076,7 @@ impl Accountant<'_> {
         gaps
     }
 
-    fn charge_gap(&mut self, device: i64, gap: (Ns, Ns)) {
+    fn charge_gap(&mut self, device: i64, gap: (Ns, Ns), waits: &[Wait]) {
         self.accounts.totals.gpu_idle += gap.1 - gap.0;
         let mut devices = self.recording.devices.iter();
         let ending = devices.position(|it| it.device == device && it.start == gap.1);
@@ -1085,6 +1086,11 @@ impl Accountant<'_> {
         };
         let mut idle = gap.1 - gap.0;
         let thread = self.recording.hosts[launch].thread;
+        let is_after_wait = waits
+            .iter()
+            .flatten()
+            .map(|&it| &self.recording.hosts[it])
+            .any(|it| it.thread == thread && it.start <= gap.0 && gap.0 <= it.end);
         let doing: Vec<(Ns, Ns, usize)> = around(&self.threads[thread], gap)
             .iter()
             .map(|it| (it.start.max(gap.0), it.end.min(gap.1), it.innermost))
@@ -1101,6 +1107,9 @@ impl Accountant<'_> {
                 self.line(&own).idle_host += end - start;
             } else if gap.1 - gap.0 < 30_000 {
                 self.line(&own).idle_kernel += end - start;
+            }
+            if is_after_wait {
+                self.line(&own).idle_after_wait += end - start;
             }
             for (step, part) in self.in_steps((start, end)) {
                 self.line(&own).steps.entry(step).or_default().gpu_idle += part;

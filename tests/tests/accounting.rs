@@ -379,6 +379,7 @@ fn accounts(ledger: &Ledger) -> Accounts {
             gpu_idle: line.gpu_idle,
             idle_host: line.launching.idle_host,
             idle_kernel: line.launching.idle_kernel,
+            idle_after_wait: line.launching.idle_after_wait,
             launches: line.launching.launches,
             launch_time: line.launching.launch_time,
             short: line.launching.short,

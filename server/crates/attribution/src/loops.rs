@@ -6,21 +6,27 @@ use ledger::{LineBooks, LineKey, LoopBooks, Ns};
 use pysource::{Loop, LoopKind, Module};
 
 use crate::device::KernelWork;
-use crate::post::{Parts, line_key};
-use crate::stacks::{LineId, Node};
+use crate::idle::Idle;
+use crate::post::Parts;
+use crate::stacks::Node;
 
 /// Adds what device work and idle time the stack `node` has to the books of its own line.
 pub(crate) fn post_work(own: &mut LineBooks, node: Node, parts: &Parts<'_>) {
-    let amounts = Amounts::of(node, parts);
-    let idle = parts.swept.idle.get(node.index()).copied().unwrap_or_default();
-    own.kernels += amounts.kernels.kernels;
-    own.launching.launches += amounts.kernels.launches;
-    own.launching.launch_time += amounts.kernels.launch_time;
-    own.launching.short += amounts.kernels.short;
+    let (kernels, idle) = (get(&parts.device.kernels, node), get(&parts.swept.idle, node));
+    own.kernels += kernels.kernels;
+    own.launching.launches += kernels.launches;
+    own.launching.launch_time += kernels.launch_time;
+    own.launching.short += kernels.short;
     own.gpu_idle += idle.time;
     own.launching.idle_host += idle.host;
     own.launching.idle_kernel += idle.kernel;
-    own.idle_after_sync += amounts.idle_after_sync;
+    own.launching.idle_after_wait += idle.after_wait;
+    own.idle_after_sync += get(&parts.waits.by_node, node).1;
+}
+
+/// The amount of a stack; vectors by node may be shorter than the table.
+fn get<T: Copy + Default>(values: &[T], node: Node) -> T {
+    values.get(node.index()).copied().unwrap_or_default()
 }
 
 /// The loops of your code that ran, with everything that was called from them.
@@ -47,15 +53,22 @@ pub(crate) fn loops(
         let outer = nearest[stacks.parent(node).index()];
         nearest[node.index()] = if of_line.is_empty() { outer } else { node };
         for place in of_line {
-            let found = places.entry(&mut loops, place, stacks.line(node), parts);
+            let Some(found) = places.entry(&mut loops, place) else { continue };
             found.evidence = found.evidence.max(stacks.evidence(node));
             let mut around = outer;
-            // Once, however deep the recursion.
-            while !around.is_empty() && !places.of_line[stacks.line(around).index()].contains(place)
-            {
+            let mut is_outermost = true;
+            while !around.is_empty() {
+                for other in &places.of_line[stacks.line(around).index()] {
+                    is_outermost &= other != place;
+                    found.within.extend(places.key(other).filter(|_| other != place));
+                }
                 around = nearest[stacks.parent(around).index()];
             }
-            if around.is_empty() {
+            for other in of_line.iter().take_while(|other| *other != place) {
+                found.within.extend(places.key(other));
+            }
+            // Once, however deep the recursion.
+            if is_outermost {
                 below[node.index()].post(found);
             }
         }
@@ -92,23 +105,17 @@ struct Amounts {
     cuda: Ns,
     kernels: KernelWork,
     sync: Ns,
-    gpu_idle: Ns,
-    idle_after_sync: Ns,
+    idle: Idle,
 }
 
 impl Amounts {
     fn of(node: Node, parts: &Parts<'_>) -> Self {
-        fn get<T: Copy + Default>(values: &[T], node: Node) -> T {
-            values.get(node.index()).copied().unwrap_or_default()
-        }
-        let (sync, idle_after_sync) = get(&parts.waits.by_node, node);
         Self {
             time: get(&parts.swept.cpu, node) - get(&parts.swept.autograd, node),
             cuda: get(&parts.device.cuda, node),
             kernels: get(&parts.device.kernels, node),
-            sync,
-            gpu_idle: get(&parts.swept.idle, node).time,
-            idle_after_sync,
+            sync: get(&parts.waits.by_node, node).0,
+            idle: get(&parts.swept.idle, node),
         }
     }
 
@@ -117,8 +124,8 @@ impl Amounts {
         self.cuda += other.cuda;
         self.kernels.merge(other.kernels);
         self.sync += other.sync;
-        self.gpu_idle += other.gpu_idle;
-        self.idle_after_sync += other.idle_after_sync;
+        self.idle.time += other.idle.time;
+        self.idle.after_wait += other.idle.after_wait;
     }
 
     fn post(&self, found: &mut LoopBooks) {
@@ -129,8 +136,8 @@ impl Amounts {
         found.launch_time += self.kernels.launch_time;
         found.short += self.kernels.short;
         found.sync += self.sync;
-        found.gpu_idle += self.gpu_idle;
-        found.idle_after_sync += self.idle_after_sync;
+        found.gpu_idle += self.idle.time;
+        found.idle_after_wait += self.idle.after_wait;
     }
 }
 
@@ -141,7 +148,7 @@ type Place = (u32, usize);
 struct Places<'a> {
     /// By file of the recording; `None` where it is not yours or was not found.
     modules: Vec<Option<(&'a str, &'a Module)>>,
-    /// By [`LineId`]: the loops that run the line, outer ones first.
+    /// By line: the loops that run the line, outer ones first.
     of_line: Vec<Vec<Place>>,
 }
 
@@ -166,23 +173,28 @@ impl<'a> Places<'a> {
     fn entry<'b>(
         &self,
         loops: &'b mut BTreeMap<LineKey, LoopBooks>,
-        &(file, place): &Place,
-        line: LineId,
-        parts: &Parts<'_>,
-    ) -> &'b mut LoopBooks {
-        let mut key = line_key(&parts.swept.stacks.lines, line);
-        let module = self.modules[file as usize].map(|(_, module)| module);
-        let Some((module, it)) = module.and_then(|it| Some((it, it.loops().get(place)?))) else {
-            return loops.entry(key).or_default();
-        };
-        key.line = it.header_line;
+        place: &Place,
+    ) -> Option<&'b mut LoopBooks> {
+        let (module, it) = self.get(place)?;
         let function = module.functions().get(it.function);
-        loops.entry(key).or_insert_with(|| LoopBooks {
+        let found = loops.entry(self.key(place)?).or_insert_with(|| LoopBooks {
             function: function.map(|it| it.qualified_name.clone()).unwrap_or_default(),
             first_line: it.first_line,
             last_line: it.last_line,
             ..LoopBooks::default()
-        })
+        });
+        Some(found)
+    }
+
+    fn get(&self, &(file, row): &Place) -> Option<(&'a Module, &'a Loop)> {
+        let (_, module) = self.modules[file as usize]?;
+        Some((module, module.loops().get(row)?))
+    }
+
+    /// The line of the `for` or `while`.
+    fn key(&self, place: &Place) -> Option<LineKey> {
+        let (file, _) = self.modules[place.0 as usize]?;
+        Some(LineKey { file: file.to_owned(), line: self.get(place)?.1.header_line })
     }
 
     /// Whether the innermost loop around a line is the one whose header is at `header`, and runs nothing else before it.
@@ -201,10 +213,10 @@ impl<'a> Places<'a> {
 
 /// The `for` and `while` statements that run `line`, outer ones first: those of the innermost function there.
 fn around(module: &Module, line: u32) -> impl Iterator<Item = (usize, &Loop)> {
-    let function = module.enclosing(line).map(|it| std::ptr::from_ref(it));
+    let function = module.enclosing(line).map(std::ptr::from_ref);
     module.loops().iter().enumerate().filter(move |(_, it)| {
         it.kind != LoopKind::Comprehension
             && (it.header_line..=it.last_line).contains(&line)
-            && module.functions().get(it.function).map(|it| std::ptr::from_ref(it)) == function
+            && module.functions().get(it.function).map(std::ptr::from_ref) == function
     })
 }

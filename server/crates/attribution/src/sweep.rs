@@ -227,6 +227,8 @@ struct Thread {
     stack: Vec<Open>,
     step_cursor: usize,
     gap_cursors: Vec<usize>,
+    /// Start and end of its syncs, in order.
+    syncs: Vec<(Ns, Ns)>,
     /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
     backward_end: Ns,
     backward_node: u32,
@@ -392,6 +394,7 @@ impl Sweep<'_, '_> {
         if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start)
         {
             self.swept.syncs.push(open.id);
+            self.threads[thread].syncs.push((start, open.end));
             let own = self.swept.stacks.own(open.inside);
             if let Some(own) = own.get() {
                 *at(&mut self.swept.is_charged, open.inside.index()) = true;
@@ -494,7 +497,8 @@ impl Sweep<'_, '_> {
                 match own {
                     None => swept.idle_without_line += to - from,
                     Some(own) => {
-                        at(&mut swept.idle, node.index()).add(to - from, gap.cause);
+                        let is_after_wait = is_within(&state.syncs, gap.start);
+                        at(&mut swept.idle, node.index()).add(to - from, gap.cause, is_after_wait);
                         let mut step_cursor = 0;
                         let per_step = &mut swept.steps;
                         steps.split(from, to, &mut step_cursor, |step, time| {
@@ -531,6 +535,12 @@ impl Waiters {
 /// The innermost Python event that is open at `at`.
 fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
     stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
+}
+
+/// Whether `at` is in one of `spans`, which are in order and do not overlap; their ends count.
+fn is_within(spans: &[(Ns, Ns)], at: Ns) -> bool {
+    let begun = spans.partition_point(|&(start, _)| start <= at);
+    spans[..begun].last().is_some_and(|&(_, end)| at <= end)
 }
 
 /// The entry at `index`, the vector filled up with zeros so far.

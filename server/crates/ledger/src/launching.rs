@@ -15,6 +15,9 @@ pub struct Launching {
     pub idle_host: Ns,
     /// Of it, the part in short gaps between kernels that were launched in time.
     pub idle_kernel: Ns,
+    /// Of it, the part in gaps that began while the thread that launched what ended them was waiting for the device:
+    /// what a wait costs beyond itself, also on the lines after it.
+    pub idle_after_wait: Ns,
 }
 
 impl Launching {
@@ -24,5 +27,6 @@ impl Launching {
         self.short += other.short;
         self.idle_host += other.idle_host;
         self.idle_kernel += other.idle_kernel;
+        self.idle_after_wait += other.idle_after_wait;
     }
 }

@@ -1,6 +1,8 @@
 //! What loops cost.
 
-use crate::{Evidence, Ns};
+use std::collections::BTreeSet;
+
+use crate::{Evidence, LineKey, Ns};
 
 /// What a `for` or `while` statement of your code cost, with everything that was called from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +33,10 @@ pub struct LoopBooks {
     pub sync: Ns,
     /// Device idle time while it ran.
     pub gpu_idle: Ns,
-    /// Device idle time that followed its waits.
-    pub idle_after_sync: Ns,
+    /// Of it, the part that followed waits: see [`crate::Launching::idle_after_wait`].
+    pub idle_after_wait: Ns,
+    /// The loops that it ran in, directly or through calls.
+    pub within: BTreeSet<LineKey>,
 }
 
 impl LoopBooks {
@@ -52,6 +56,7 @@ impl LoopBooks {
         self.short += other.short;
         self.sync += other.sync;
         self.gpu_idle += other.gpu_idle;
-        self.idle_after_sync += other.idle_after_sync;
+        self.idle_after_wait += other.idle_after_wait;
+        self.within.extend(other.within.iter().cloned());
     }
 }
