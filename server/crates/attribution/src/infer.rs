@@ -27,6 +27,8 @@ use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{LineId, Lines};
 
+pub(crate) use compiled::is_range;
+
 /// Rounds of aligning and learning. Later rounds change nothing in the recordings at hand.
 const ROUNDS: usize = 3;
 

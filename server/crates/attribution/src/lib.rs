@@ -23,6 +23,7 @@ mod loops;
 mod memory;
 mod names;
 mod post;
+mod same_run;
 mod snapshot;
 mod sources;
 mod stacks;
@@ -35,6 +36,7 @@ mod waits;
 pub use callers::join_callers;
 pub use categories::attribute_timeline;
 pub use names::{RecordedFile, recorded_files, recorded_snapshot_files};
+pub use same_run::join_snapshot;
 pub use snapshot::attribute_snapshot;
 pub use sources::{Source, Sources};
 

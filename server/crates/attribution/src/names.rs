@@ -117,10 +117,15 @@ impl<'a> Frame<'a> {
         // A path may hold parentheses and a function name may not, so the last match is the right one.
         let (head, function) = name.rsplit_once("): ")?;
         let (file, line) = head.rsplit_once('(')?;
-        let resumed = function.strip_prefix("torch_dynamo_resume_in_");
-        let function = resumed.and_then(|it| it.rsplit_once("_at_")).map_or(function, |it| it.0);
+        let function = function_of(function);
         (!file.is_empty()).then_some(Self { file, line: line.parse().ok()?, function })
     }
+}
+
+/// The function that a recorded one is, or goes on.
+pub(crate) fn function_of(recorded: &str) -> &str {
+    let resumed = recorded.strip_prefix("torch_dynamo_resume_in_");
+    resumed.and_then(|it| it.rsplit_once("_at_")).map_or(recorded, |it| it.0)
 }
 
 /// An exact caller: `file:line`.

@@ -359,8 +359,11 @@ impl Sweep<'_, '_> {
         let mut inner = stack.iter().rev().filter(|it| it.end > start);
         let first = inner.find(|it| matches!(it.kind, HostKind::Operator | HostKind::Python));
         let is_outermost = first.is_none_or(|it| it.kind == HostKind::Python);
+        let Swept { names, stacks, .. } = &mut self.swept;
+        let exact = names.caller(host.operators.line(row), &mut stacks.lines);
+        let line = exact.map(|line| (line, Evidence::Exact));
         if let (Some(frame), Some((line, evidence))) =
-            (first.filter(|_| is_outermost), self.inferred.line(open.id))
+            (first.filter(|_| is_outermost), line.or_else(|| self.inferred.line(open.id)))
         {
             open.inside = self.swept.stacks.at(open.inside, frame.is_frame, line, evidence);
         }

@@ -131,6 +131,17 @@ pub struct Operators {
     pub input_types: Vec<StrId>,
     /// `Concrete Inputs` (the values of scalars and lists) as the JSON text of the file, or [`StrId::NONE`].
     pub concrete_inputs: Vec<StrId>,
+    /// Where the operator was run, as `file:line`, or [`StrId::NONE`]: what a memory snapshot of the same run tells.
+    /// Empty without one.
+    pub line: Vec<StrId>,
+}
+
+impl Operators {
+    /// Where the operator of `row` was run, as `file:line`, or [`StrId::NONE`].
+    #[must_use]
+    pub fn line(&self, row: usize) -> StrId {
+        self.line.get(row).copied().unwrap_or(StrId::NONE)
+    }
 }
 
 /// Details of runtime and driver calls.

@@ -27,6 +27,8 @@ pub enum WarningKind {
     BrokenCompression,
     /// The exact callers of a side-car do not match the trace.
     SideCarMismatch,
+    /// The memory snapshot of the same rank does not fit the trace, or not all of it.
+    SnapshotMismatch,
     /// Something else that the message explains.
     Other,
 }

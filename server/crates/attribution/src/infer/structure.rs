@@ -111,16 +111,16 @@ impl Structure {
                 within.sort_unstable();
                 within.dedup();
                 let key = structure.keys.key(profile, &mut definitions, kind, name, within);
-                let exact = match kind {
-                    HostKind::Python => {
-                        if definitions.of(name).is_some_and(|it| it.is_resumed()) {
-                            resumed.insert(key);
-                        }
-                        let caller = host.python.caller[host.detail[event.index()] as usize];
-                        names.caller(caller, lines).map_or(0, |line| lines.number(line))
+                let detail = host.detail[event.index()] as usize;
+                let exact = if kind == HostKind::Python {
+                    if definitions.of(name).is_some_and(|it| it.is_resumed()) {
+                        resumed.insert(key);
                     }
-                    _ => 0,
+                    host.python.caller[detail]
+                } else {
+                    host.operators.line(detail)
                 };
+                let exact = names.caller(exact, lines).map_or(0, |line| lines.number(line));
                 if let Some(&Child { key: before, .. }) = row.last()
                     && structure.keys.goes_on(before, key)
                 {
