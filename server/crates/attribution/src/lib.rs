@@ -22,6 +22,7 @@ mod infer;
 mod loops;
 mod memory;
 mod names;
+mod patterns;
 mod post;
 mod same_run;
 mod snapshot;
@@ -93,6 +94,7 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
     let backward = backward::backward(profile, &launches, &swept);
     let memory = memory::charge(profile, &memory_events, &swept);
+    let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
     post::post(&post::Parts {
         profile,
         sources,
@@ -104,5 +106,6 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
         waits: &waits,
         backward: &backward,
         memory: &memory,
+        patterns: &patterns,
     })
 }

@@ -9,6 +9,7 @@ use profile::{LaunchShapeId, Profile};
 use crate::backward::Backward;
 use crate::device::{DeviceCharges, Gaps};
 use crate::memory::MemoryCharges;
+use crate::patterns::Found;
 use crate::stacks::{File, LineId, Lines, Stacks};
 use crate::steps::Steps;
 use crate::sweep::Swept;
@@ -27,6 +28,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) waits: &'a Waits,
     pub(crate) backward: &'a Backward,
     pub(crate) memory: &'a MemoryCharges,
+    pub(crate) patterns: &'a Found,
 }
 
 /// Builds the ledger of one recording.
@@ -37,6 +39,9 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
     post_own(&mut books, parts);
     post_tables(&mut books, parts);
     post_memory(&mut books, parts.memory);
+    for (&(line, pattern), found) in &parts.patterns.books {
+        books[line.index()].patterns.insert(pattern, found.clone());
+    }
 
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     post_totals(&mut ledger, parts);
@@ -81,6 +86,7 @@ fn is_blank(books: &LineBooks) -> bool {
     amounts.iter().all(|&amount| amount == 0)
         && [books.calls, books.ops, books.syncs, books.kernels].iter().all(|&count| count == 0)
         && books.gpu_idle == 0
+        && books.patterns.is_empty()
 }
 
 pub(crate) fn line_key(lines: &Lines, line: LineId) -> LineKey {

@@ -14,6 +14,7 @@ mod loops;
 mod memory;
 mod merge;
 mod overview;
+mod patterns;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use launching::Launching;
@@ -30,6 +31,7 @@ pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
     KernelClass, Launches, Overlap, Overview, Precision, TensorCores,
 };
+pub use patterns::{Pattern, PatternBooks};
 
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::{
-    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, Metric, Ns, Precision, TensorCores,
-    ThreadKey,
+    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, Metric, Ns, Pattern, PatternBooks,
+    Precision, TensorCores, ThreadKey,
 };
 
 /// A line of a source file: 1-based, in the text as recorded.
@@ -143,6 +143,8 @@ pub struct LineBooks {
     pub readings: BTreeMap<Vec<u32>, u64>,
     /// Allocations by device kind and ordinal, as text (`cpu`, `cuda:0`).
     pub allocations: BTreeMap<String, Allocation>,
+    /// Habits that cost time, by the rule of `cpu_own`.
+    pub patterns: BTreeMap<Pattern, PatternBooks>,
 }
 
 impl LineBooks {

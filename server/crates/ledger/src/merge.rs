@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Allocation, Arithmetic, Call, DeviceBooks, Kernel, Ledger, LineBooks, LoopBooks, Operator,
-    Overview, PerStep, SourceFile,
+    Overview, PatternBooks, PerStep, SourceFile,
 };
 
 impl Ledger {
@@ -107,6 +107,7 @@ impl LineBooks {
         merge_map(&mut self.waits, &other.waits, |mine, theirs| *mine += theirs);
         merge_map(&mut self.readings, &other.readings, |mine, theirs| *mine += theirs);
         merge_map(&mut self.allocations, &other.allocations, Allocation::merge);
+        merge_map(&mut self.patterns, &other.patterns, PatternBooks::add);
     }
 }
 
@@ -177,7 +178,7 @@ mod tests {
     use crate::{
         Allocation, Arithmetic, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Operator,
-        PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
+        Pattern, PatternBooks, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {
@@ -252,6 +253,7 @@ mod tests {
                 waits: [(caller, amounts[11])].into(),
                 readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: amounts[15], peak: 2, live: 3 })].into(),
+                patterns: [(Pattern::ZeroGrad, PatternBooks { count: n(3), cpu: amounts[3], most: n(1), ..PatternBooks::default() })].into(),
                 comm: amounts[21],
                 comm_exposed: amounts[14],
                 arithmetic: [(Precision::F16, Arithmetic { operators: 1, flops: n(4), time: amounts[5], bytes: amounts[6] })].into(),
