@@ -5,6 +5,7 @@ use profile::{DeviceEventId, DeviceKind, HostEventId, HostKind, LaunchShapeId, P
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::idle::IdleCause;
+use crate::overview::Classes;
 use crate::stacks::{LineId, Node};
 use crate::steps::Steps;
 use crate::sweep::{Swept, at};
@@ -58,6 +59,17 @@ impl Launches {
     pub(crate) fn launch(&self, event: DeviceEventId) -> Option<HostEventId> {
         let [_, own] = self.operator[event.index()];
         self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
+    }
+
+    /// The runtime call that launched `event`.
+    pub(crate) fn call(&self, event: DeviceEventId) -> Option<HostEventId> {
+        self.runtime[event.index()].get()
+    }
+
+    /// The innermost operator around the launch, as far as `External id`s tell.
+    pub(crate) fn operator(&self, event: DeviceEventId) -> Option<HostEventId> {
+        let [of_call, own] = self.operator[event.index()];
+        of_call.get().or(own.get())
     }
 
     /// How long the runtime call took that launched `event`, and nothing else: a graph is launched as a whole.
@@ -304,6 +316,7 @@ pub(crate) fn charge(
     launches: &Launches,
     stacks: &DeviceStacks,
     steps: &Steps,
+    classes: &Classes,
     swept: &Swept<'_>,
 ) -> DeviceCharges {
     let (host, device) = (&profile.host, &profile.device);
@@ -327,6 +340,8 @@ pub(crate) fn charge(
         }
         let kernel =
             charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
+        kernel.class = classes.class(event);
+        kernel.tensor_cores = classes.tensor_cores(event);
         add_run(kernel, profile, event);
         if let Some(launch) = launch {
             if let Some(step) = steps.at(host.start[launch.index()]) {

@@ -22,6 +22,7 @@ mod infer;
 mod loops;
 mod memory;
 mod names;
+mod overview;
 mod patterns;
 mod post;
 mod same_run;
@@ -90,12 +91,13 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let memory_events = memory::order(profile, options);
     let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
     let device_stacks = device::stacks(profile, &launches, &mut swept);
-    let charges = device::charge(profile, &launches, &device_stacks, &steps, &swept);
+    let classes = overview::Classes::new(profile);
+    let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
     let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
     let backward = backward::backward(profile, &launches, &swept);
     let memory = memory::charge(profile, &memory_events, &swept);
     let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
-    post::post(&post::Parts {
+    let mut ledger = post::post(&post::Parts {
         profile,
         sources,
         rank,
@@ -107,5 +109,8 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
         backward: &backward,
         memory: &memory,
         patterns: &patterns,
-    })
+    });
+    let overview = overview::overview(profile, &steps, &launches, &classes);
+    ledger.overviews.insert(rank, overview);
+    ledger
 }

@@ -17,6 +17,8 @@ pub struct DeviceOverview {
     pub multiprocessors: u32,
     /// What the device can do at most, where it is in the table.
     pub peak: Option<DevicePeak>,
+    /// Where that stands; empty without a peak.
+    pub peak_source: &'static str,
 
     /// From the begin of the first step to the end of the last.
     pub steps_span: Ns,

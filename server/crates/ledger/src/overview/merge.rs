@@ -54,6 +54,7 @@ impl DeviceOverview {
         self.capability = self.capability.max(other.capability);
         self.multiprocessors = self.multiprocessors.max(other.multiprocessors);
         self.peak = self.peak.max(other.peak);
+        self.peak_source = self.peak_source.max(other.peak_source);
         self.steps_span += other.steps_span;
         self.steps_kernel += other.steps_kernel;
         self.multiprocessor_time += other.multiprocessor_time;

@@ -1,0 +1,112 @@
+//! Sets of instants: half-open intervals in order, without overlap or contact.
+
+use ledger::Ns;
+
+/// A set of instants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Intervals(Vec<(Ns, Ns)>);
+
+impl Intervals {
+    /// The instants at which any of `parts` is on. Parts that are empty or turned round hold none.
+    pub(crate) fn new(mut parts: Vec<(Ns, Ns)>) -> Self {
+        parts.sort_unstable();
+        let mut merged: Vec<(Ns, Ns)> = Vec::new();
+        for (start, end) in parts.into_iter().filter(|(start, end)| start < end) {
+            match merged.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        Self(merged)
+    }
+
+    /// How many instants.
+    pub(crate) fn measure(&self) -> Ns {
+        self.0.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// The intervals, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Ns, Ns)> {
+        self.0.iter().copied()
+    }
+
+    /// The instants of both.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        let (mut mine, mut theirs) = (self.iter().peekable(), other.iter().peekable());
+        while let (Some(&a), Some(&b)) = (mine.peek(), theirs.peek()) {
+            let (start, end) = (a.0.max(b.0), a.1.min(b.1));
+            if start < end {
+                both.push((start, end));
+            }
+            if a.1 <= b.1 {
+                mine.next()
+            } else {
+                theirs.next()
+            };
+        }
+        Self(both)
+    }
+
+    /// The instants of this that `other` lacks.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut rest = Vec::new();
+        let mut first = 0;
+        for (mut start, end) in self.iter() {
+            while other.0.get(first).is_some_and(|it| it.1 <= start) {
+                first += 1;
+            }
+            for &(from, to) in other.0[first..].iter().take_while(|it| it.0 < end) {
+                if start < from {
+                    rest.push((start, from));
+                }
+                start = start.max(to);
+            }
+            if start < end {
+                rest.push((start, end));
+            }
+        }
+        Self(rest)
+    }
+
+    /// How many of the instants from `start` to `end`.
+    pub(crate) fn within(&self, start: Ns, end: Ns) -> Ns {
+        let first = self.0.partition_point(|it| it.1 <= start);
+        let inside = self.0[first..].iter().take_while(|it| it.0 < end);
+        inside.map(|it| it.1.min(end) - it.0.max(start)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(set: &Intervals) -> u32 {
+        set.iter().flat_map(|(start, end)| start..end).fold(0, |bits, at| bits | 1 << at)
+    }
+
+    /// The set of the bits that are on.
+    fn set(bits: u32) -> Intervals {
+        Intervals::new((0..10).filter(|at| bits >> at & 1 != 0).map(|at| (at, at + 1)).collect())
+    }
+
+    #[test]
+    fn sets_are_as_sets_of_bits() {
+        for a in (0..1024).step_by(7) {
+            for b in (0..1024).step_by(5) {
+                let (mine, theirs) = (set(a), set(b));
+                assert_eq!(bits(&mine.and(&theirs)), a & b);
+                assert_eq!(bits(&mine.without(&theirs)), a & !b);
+                assert_eq!(mine.measure(), i64::from(a.count_ones()));
+                let part = a >> 2 & 0b1_1111;
+                assert_eq!(mine.within(2, 7), i64::from(part.count_ones()));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_joined() {
+        let parts = vec![(5, 7), (0, 2), (2, 3), (1, 2), (9, 9), (8, 7)];
+        assert_eq!(Intervals::new(parts), Intervals(vec![(0, 3), (5, 7)]));
+    }
+}
