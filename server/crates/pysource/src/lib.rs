@@ -16,6 +16,7 @@
 
 mod collect;
 mod directives;
+pub mod edits;
 pub mod flow;
 #[cfg(test)]
 mod hostile;
@@ -23,6 +24,7 @@ mod line_index;
 mod line_map;
 mod module;
 mod moves;
+mod names;
 mod repair;
 mod values;
 

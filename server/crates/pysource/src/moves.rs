@@ -17,8 +17,6 @@
 //!
 //! A read that fails would fail later, or not at all where the `if` does not come to it.
 
-mod names;
-
 use std::ops::Range;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
@@ -28,8 +26,8 @@ use ruff_python_ast::{
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::collect::{deeper, with_tree};
+use crate::names::{Found, Kind, Names};
 use crate::{LineIndex, Module};
-use names::{Found, Kind, Names};
 
 /// A statement that may stand in an `if` instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +106,7 @@ impl Module {
         }
         let found = with_tree(text, |parsed| {
             let names = Names::of(parsed.syntax(), &lines, line);
-            let found = names.found.and_then(|found| self.possible(text, &lines, &names, found));
+            let found = names.found().and_then(|found| self.possible(text, &lines, &names, found));
             (found, names.deepest)
         })??;
         (!Self::parse(&found.apply(text)).has_errors).then_some(found)
@@ -262,7 +260,7 @@ fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
 }
 
 fn is_fresh_call(names: &Names<'_>, call: &ExprCall) -> bool {
-    if let Some(path) = path(names, &call.func) {
+    if let Some(path) = names.imported_path(&call.func) {
         return FRESH_FUNCTIONS.contains(&path.as_str());
     }
     match &*call.func {
@@ -273,28 +271,12 @@ fn is_fresh_call(names: &Names<'_>, call: &ExprCall) -> bool {
         }
         // `criterion = nn.CrossEntropyLoss()`, and nothing else by that name.
         Expr::Name(it) => {
-            let made = names.assigned.get(it.id.as_str()).and_then(|it| it.as_call_expr());
-            let path = made.and_then(|made| path(names, &made.func)).unwrap_or_default();
+            let made = names.only_value(it.id.as_str()).and_then(|it| it.as_call_expr());
+            let path = made.and_then(|made| names.imported_path(&made.func)).unwrap_or_default();
             let class = path.strip_prefix("torch.nn.").unwrap_or_default();
-            let is_loss = class.ends_with("Loss") && !class.contains('.');
-            is_loss && names.n_bindings(it.id.as_str()) == 1 && !names.has_star
+            class.ends_with("Loss") && !class.contains('.')
         }
         _ => false,
-    }
-}
-
-/// What a name with attributes stands for, if its first part was imported and is not bound otherwise.
-fn path(names: &Names<'_>, expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Name(it) => {
-            let is_import = |it: &names::Occurrence| matches!(it.kind, Kind::Load | Kind::Import);
-            let is_plain = names.of_name(it.id.as_str()).iter().all(is_import) && !names.has_star;
-            names.imports.get(it.id.as_str()).filter(|_| is_plain).cloned()
-        }
-        Expr::Attribute(it) => {
-            deeper(|| path(names, &it.value)).map(|path| format!("{path}.{}", it.attr))
-        }
-        _ => None,
     }
 }
 

@@ -1,0 +1,164 @@
+//! Workers for a `DataLoader` that has none.
+//!
+//! With workers, a data set is copied into processes. It has to be one that is indexed (of an iterable one each process
+//! would read everything), may not use the device, and must not be local to a function, where a process that is spawned
+//! could not find it. What a loader does on import is run again by processes that are spawned, so the loop has to be in
+//! a function or behind `if __name__ == "__main__"`.
+
+use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, StmtFor};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::arguments::{are_plain, keyword};
+use super::{Change, Place, What};
+use crate::collect::deeper;
+
+/// What is suggested. More is for whoever measures.
+const WORKERS: u32 = 4;
+
+/// Arguments that may be given by position without being `num_workers`.
+pub(super) const MOST_POSITIONAL: usize = 5;
+
+const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"];
+
+/// Data sets of torch that hold others, or hold tensors.
+const WRAPPERS: [&str; 3] = ["Subset", "ConcatDataset", "TensorDataset"];
+
+pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
+    let is_here = |it: &&&StmtFor| place.statement.contains(&place.line_of(it.start().to_usize()));
+    let found = place.names.loops.iter().find(is_here)?;
+    let call = loader_of(place, &found.iter)?;
+    let arguments = &call.arguments;
+    let is_none = keyword(arguments, "num_workers").is_none_or(|it| is_zero(&it.value));
+    let data = keyword(arguments, "dataset").map(|it| &it.value).or(arguments.args.first())?;
+    let functions = ["collate_fn", "worker_init_fn"].map(|name| keyword(arguments, name));
+    let may_be = is_none
+        && are_plain(arguments, MOST_POSITIONAL)
+        && is_guarded(place, found.range)
+        && is_guarded(place, call.range())
+        && functions.iter().flatten().all(|it| is_of_module(place, &it.value))
+        && is_indexed(place, data);
+    let replacements = may_be.then(|| place.set(call, "num_workers", &WORKERS.to_string()))?;
+    place.change(What::Workers(WORKERS), call, replacements)
+}
+
+/// The constructor of the loader that a loop goes over: `loader`, `enumerate(loader)`, `tqdm(loader)`.
+pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option<&'a ExprCall> {
+    let (call, path) = match iterable {
+        Expr::Call(it) if matches!(&*it.func, Expr::Name(it) if is_wrapper(place, it.id.as_str())) =>
+        {
+            return deeper(|| loader_of(place, it.arguments.args.first()?));
+        }
+        _ => place.names.made_by(iterable)?,
+    };
+    LOADER.contains(&path.as_str()).then_some(call)
+}
+
+/// Whether a name is of something that gives what it is given.
+pub(super) fn is_wrapper(place: &Place<'_, '_>, name: &str) -> bool {
+    let imported = place.names.imports.get(name).map_or("", String::as_str);
+    match name {
+        "enumerate" => place.names.n_bindings(name) == 0 && !place.names.has_star,
+        "tqdm" => matches!(imported, "tqdm.tqdm" | "tqdm.auto.tqdm"),
+        _ => false,
+    }
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    matches!(expr, Expr::NumberLiteral(it) if matches!(&it.value, Number::Int(it) if it.as_u8() == Some(0)))
+}
+
+/// Whether something is run by nobody who only imports the file.
+fn is_guarded(place: &Place<'_, '_>, range: TextRange) -> bool {
+    let is_function = |it: &&crate::names::Scope| it.is_def && it.range.contains_range(range);
+    let is_main = |it: &&TextRange| it.contains_range(range);
+    place.names.scopes.iter().any(|it| is_function(&it))
+        || place.names.mains.iter().any(|it| is_main(&it))
+}
+
+/// Whether a function is found by its name in the module.
+fn is_of_module(place: &Place<'_, '_>, expr: &Expr) -> bool {
+    if place.names.imported_path(expr).is_some() {
+        return true;
+    }
+    let Expr::Name(name) = expr else { return false };
+    let is_global = |range: TextRange| {
+        !place
+            .names
+            .scopes
+            .iter()
+            .skip(1)
+            .any(|it| it.range.contains_range(range) && it.range.start() != range.start())
+    };
+    let function = place.names.binding(name).and_then(|it| place.names.functions.get(&it.range));
+    function.is_some_and(|it| is_global(it.range))
+}
+
+/// Whether a data set is one that is indexed, can be handed to processes, and has nothing on a device.
+fn is_indexed<'a>(place: &Place<'_, 'a>, data: &'a Expr) -> bool {
+    let Some(Expr::Call(call)) = place.names.origin(data) else { return false };
+    let path = place.names.imported_path(&call.func);
+    if let Some(path) = path {
+        let class = path.strip_prefix("torch.utils.data.").unwrap_or_default();
+        let class = class.strip_prefix("dataset.").unwrap_or(class);
+        let all = || call.arguments.args.iter().all(|it| deeper(|| is_on_host(place, it)));
+        return match class {
+            "Subset" => {
+                call.arguments.args.first().is_some_and(|it| deeper(|| is_indexed(place, it)))
+            }
+            _ if WRAPPERS.contains(&class) => all(),
+            _ => path.starts_with("torchvision.datasets.") && all_on_host(place, call),
+        };
+    }
+    let Expr::Name(name) = &*call.func else { return false };
+    let class = place.names.binding(name).and_then(|it| place.names.classes.get(&it.range));
+    class.is_some_and(|it| is_plain_class(place, it)) && all_on_host(place, call)
+}
+
+/// Whether a class of the module is a data set with `__getitem__` that knows no device.
+fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
+    let is_local = place
+        .names
+        .scopes
+        .iter()
+        .skip(1)
+        .any(|it| it.range != class.range && it.range.contains_range(class.range));
+    let is_data_set = class.arguments.as_ref().is_some_and(|it| {
+        let paths = it.args.iter().filter_map(|it| match it {
+            // `Dataset[Tensor]`
+            Expr::Subscript(it) => place.names.imported_path(&it.value),
+            _ => place.names.imported_path(it),
+        });
+        let is_it = |it: &String| {
+            matches!(it.as_str(), "torch.utils.data.Dataset" | "torch.utils.data.dataset.Dataset")
+        };
+        it.args.len() == 1 && paths.filter(is_it).count() == 1
+    });
+    let is_getitem =
+        |it: &Stmt| matches!(it, Stmt::FunctionDef(it) if it.name.as_str() == "__getitem__");
+    !is_local
+        && is_data_set
+        && class.body.iter().any(is_getitem)
+        && is_text_on_host(place, class.range)
+}
+
+fn all_on_host<'a>(place: &Place<'_, 'a>, call: &'a ExprCall) -> bool {
+    let mut values =
+        call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|it| &it.value));
+    values.all(|it| deeper(|| is_on_host(place, it)))
+}
+
+/// Whether nothing in an expression, and in what its names were assigned, is about a device, or cannot be pickled.
+fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr) -> bool {
+    let is_name = matches!(expr, Expr::Name(_) | Expr::Attribute(_));
+    let origin = if is_name && place.names.imported_path(expr).is_none() {
+        place.names.origin(expr)
+    } else {
+        Some(expr)
+    };
+    origin.is_some_and(|it| is_text_on_host(place, it.range()))
+}
+
+fn is_text_on_host(place: &Place<'_, '_>, range: TextRange) -> bool {
+    let text = &place.text[range.start().to_usize()..range.end().to_usize()];
+    !["cuda", "device", "DEVICE", ".to(", "lambda", "open("].iter().any(|it| text.contains(it))
+}
