@@ -3,9 +3,9 @@
 use insights::{Detail, Finding, Severity};
 use ledger::{Evidence, LineKey};
 
-use crate::memory;
 use crate::numbers::{count, duration, percent};
 use crate::place::{Placed, Source};
+use crate::{device, memory};
 
 /// A finding on a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
     let start = first.start + (text.len() - text.trim_start().len());
     let related = finding.related.iter().filter_map(|related| {
         let time = duration(per(finding, related.time as f64));
-        let message = format!("{} ({time} of device time meanwhile)", related.text);
+        let message = related.text.replace("{time}", &time);
         let line = current_line(source, &related.place)?;
         Some(RelatedLine { file: related.place.file.clone(), line, message })
     });
@@ -105,6 +105,7 @@ pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
         Detail::Sync { waited_for, idle_after } => {
             wait_message(source, finding, waited_for.as_ref(), *idle_after)
         }
+        Detail::Device(detail) => device::message(finding, detail),
         Detail::Memory(detail) => memory::message(finding, detail),
     }
 }

@@ -14,6 +14,7 @@ pub mod numbers;
 
 mod actions;
 mod details;
+mod device;
 mod diagnostics;
 mod explain;
 mod format;

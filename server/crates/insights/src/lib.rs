@@ -6,6 +6,7 @@
 //!
 //! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
 
+mod device;
 mod memory;
 mod pace;
 mod rule;
@@ -13,6 +14,7 @@ mod severity;
 mod suppression;
 mod sync;
 
+pub use device::{DeviceDetail, Product};
 pub use memory::{MemoryDetail, MemoryKind};
 pub use pace::Pace;
 pub use rule::{Area, Rule, Threshold, Thresholds, Unit};
@@ -86,6 +88,8 @@ pub enum Detail {
         /// Device idle time that followed the waits, over the whole recording.
         idle_after: Ns,
     },
+    /// The rules about what the device does.
+    Device(DeviceDetail),
     /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
     Memory(MemoryDetail),
 }
@@ -95,14 +99,14 @@ pub enum Detail {
 pub struct Related {
     /// Which line.
     pub place: LineKey,
-    /// What it has to do with it: part of a sentence, without numbers.
+    /// What it has to do with it: part of a sentence, with `{time}` where `time` is to be told.
     pub text: &'static str,
     /// How much, over the whole recording.
     pub time: Ns,
 }
 
 /// The rules of each room. One file for each rule.
-static ALL: [&[&Rule]; 2] = [&[&sync::RULE], &memory::RULES];
+static ALL: [&[&Rule]; 3] = [&[&sync::RULE], &device::RULES, &memory::RULES];
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -122,6 +126,8 @@ pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
     let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
     let mut findings: Vec<Finding> =
         rules.flat_map(|rule| (rule.find)(ledger, &pace, &Limits::new(rule, options))).collect();
+    let all = findings.clone();
+    findings.retain(|finding| !device::is_explained(finding, &all, ledger));
     for finding in &mut findings {
         finding.severity = options.severities.of(finding.rule, finding.severity);
     }

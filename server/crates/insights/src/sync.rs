@@ -79,7 +79,7 @@ fn finding(
         related: related
             .map(|&(line, time)| Related {
                 place: line.clone(),
-                text: "launched what was waited for",
+                text: "launched what was waited for ({time} of device time meanwhile)",
                 time,
             })
             .collect(),

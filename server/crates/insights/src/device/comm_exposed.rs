@@ -1,0 +1,44 @@
+//! Rule `comm-exposed`: collectives that no computation hides.
+
+use ledger::Ledger;
+
+use super::{DeviceDetail, LEAST, Told, WARNING, devices_per_rank, finding};
+use crate::rule::{Area, Limits, Rule};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "comm-exposed",
+    area: Area::Distributed,
+    title: "Communication is not hidden by computation",
+    summary: "The device transfers or waits for other ranks, and computes nothing meanwhile.",
+    severity: Severity::Information,
+    trigger: "Collectives launched from the line run for a large share of the step while no other kernel runs on the device.",
+    measure: "Device time of communication kernels (NCCL, RCCL) without the time during which a compute kernel ran on the same device, on the line \
+              that launched them; a mean over the devices of a rank. Waiting for slower ranks is part of it.",
+    thresholds: &[LEAST, WARNING],
+    remedy: "Start collectives earlier and wait for them later (`async_op=True`; `DistributedDataParallel` and FSDP do it for gradients). \
+             Communicate less: gradient accumulation under `no_sync()`, larger buckets, lower precision. If one rank is late, look for \
+             what it waits for.",
+    before: "loss.backward()\nfor p in model.parameters():\n    dist.all_reduce(p.grad)",
+    after: "model = DistributedDataParallel(model)\nloss.backward()        # reduces while it computes",
+    sources: &[
+        "[HTA: overlap of communication and computation](https://hta.readthedocs.io/en/latest/source/features/communication_computation_overlap.html)",
+    ],
+    limits: "A single rank does not show whether a collective transferred or waited for another rank. gloo communicates on the host and \
+             is not seen here.",
+    find,
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let devices = devices_per_rank(ledger);
+    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+        let detail = DeviceDetail::CommExposed { comm: books.comm / devices };
+        let told = Told::line(place, books, books.comm_exposed / devices, detail).remedy(
+            "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
+             or communicate less: no_sync() while gradients accumulate, larger buckets, lower precision.",
+        );
+        finding(&RULE, pace, limits, told)
+    });
+    findings.collect()
+}

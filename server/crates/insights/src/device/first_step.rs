@@ -1,0 +1,86 @@
+//! Rule `first-step`: a step that warms up is among the measured ones.
+
+use ledger::{Evidence, Ledger, LineBooks, LineKey, Ns};
+
+use super::{DeviceDetail, LEAST, Told, WARNING, finding};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "first-step",
+    area: Area::Recording,
+    title: "The first recorded step warms up",
+    summary: "The first step took much longer than the others, so that means over the steps show what happens only once.",
+    severity: Severity::Information,
+    trigger: "The recording has several steps, and the first one took longer than a multiple of the median of the others.",
+    measure: "Durations of the `ProfilerStep#N` ranges; the longest rank of each step. The cost is what the first step took beyond the median of the others. \
+              It is told on the line whose thread time in the first step exceeds its median in the others most.",
+    thresholds: &[LEAST, WARNING, FACTOR, STEPS],
+    remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`. They load kernels, tune convolutions, compile, fill caches and \
+             allocate memory.",
+    before: "with profile(...) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
+    after: "with profile(..., schedule=schedule(wait=1, warmup=2, active=3)) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
+    sources: &[
+        "[torch.profiler.schedule](https://docs.pytorch.org/docs/stable/profiler.html#torch.profiler.schedule)",
+    ],
+    limits: "A first step that really is different, such as one that evaluates, looks the same.",
+    find,
+};
+
+const FACTOR: Threshold = Threshold {
+    name: "factor",
+    unit: Unit::Count,
+    default: 1.5,
+    meaning: "how many times the median of the others the first step takes, from which it is told",
+};
+
+const STEPS: Threshold = Threshold {
+    name: "steps",
+    unit: Unit::Count,
+    default: 3.0,
+    meaning: "steps that the recording needs to have",
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let mut steps = ledger.steps.iter();
+    let Some((&number, &first)) = steps.next() else { return Vec::new() };
+    let others: Vec<u32> = steps.map(|(&number, _)| number).collect();
+    let median_step = median(others.iter().filter_map(|it| ledger.steps.get(it)).copied());
+    if (others.len() as f64) + 1.0 < limits.get(&STEPS)
+        || (first as f64) < limits.get(&FACTOR) * median_step as f64
+    {
+        return Vec::new();
+    }
+    let excess = |books: &LineBooks| {
+        let of = |step: &u32| books.steps.get(step).map_or(0, |it| it.cpu);
+        of(&number) - median(others.iter().map(of))
+    };
+    let ranks = Ns::from(ledger.ranks.max(1));
+    let worst: Option<(&LineKey, &LineBooks, Ns)> = ledger
+        .lines
+        .iter()
+        .map(|(place, books)| (place, books, excess(books)))
+        .max_by_key(|&(place, _, excess)| (excess, std::cmp::Reverse(place)));
+    let Some((place, books, here)) = worst.filter(|&(_, _, excess)| excess > 0) else {
+        return Vec::new();
+    };
+    let detail = DeviceDetail::FirstStep { number, first, median: median_step, here: here / ranks };
+    let told = Told {
+        place,
+        function: &books.function,
+        evidence: books.evidence.max(Evidence::Exact),
+        cost: (first - median_step) * ranks,
+        count: 1,
+        detail,
+        remedy: "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).",
+    };
+    finding(&RULE, pace, limits, told).into_iter().collect()
+}
+
+/// The middle one, the lower of two; 0 of none.
+fn median(values: impl Iterator<Item = Ns>) -> Ns {
+    let mut values: Vec<Ns> = values.collect();
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+}

@@ -1,0 +1,54 @@
+//! Rule `gpu-idle`: a line during which the device has nothing to do.
+
+use ledger::Ledger;
+
+use super::{DeviceDetail, LEAST, Told, WARNING, devices_per_rank, finding, in_steps};
+use crate::rule::{Area, Limits, Rule};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "gpu-idle",
+    area: Area::Device,
+    title: "The device idles while the host is here",
+    summary: "The host does something else on the line while the device has nothing left to do.",
+    severity: Severity::Information,
+    trigger: "The device is idle for a large share of the step while the thread that launches its next work is on the line, and no rule that knows \
+              the reason better (`hot-loop`, `launch-bound`, `dataloader`) has told so. Idle time after a wait is told by `sync`, on the line \
+              that waits.",
+    measure: "Each gap between two events of a device, on all streams, is charged instant by instant to what the thread that launched the event \
+              at its end was doing. Its class is HTA's, over all streams: *host wait* if that event was launched after the gap had begun, \
+              *kernel wait* if it had been launched and the gap is shorter than 30 µs, else *other*. The cost is a mean over the devices of a rank.",
+    thresholds: &[LEAST, WARNING],
+    remedy: "For host wait, move the work of the line away from the thread that launches (workers of a `DataLoader`, another thread), or do it \
+             while the device is busy. For other, look for streams that wait for each other, copies, and collectives.",
+    before: "for batch in loader:\n    batch = tokenize(batch)          # the device waits\n    train_step(batch)",
+    after: "loader = DataLoader(dataset, collate_fn=tokenize, num_workers=4)\nfor batch in loader:\n    train_step(batch)",
+    sources: &[
+        "[HTA: idle time breakdown](https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html)",
+    ],
+    limits: "Time before the first and after the last event of a device is no gap. What the thread was doing is not always why the device had \
+             nothing to do.",
+    find,
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let devices = devices_per_rank(ledger);
+    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+        let launching = books.launching;
+        let idle = (books.gpu_idle - launching.idle_after_wait).max(0);
+        let cost = in_steps(pace, idle, books, |step| step.gpu_idle) / devices;
+        let host = (launching.idle_host - launching.idle_after_wait).max(0) / devices;
+        let kernel = launching.idle_kernel / devices;
+        let other = idle / devices - host - kernel;
+        let told = Told::line(place, books, cost, DeviceDetail::GpuIdle { host, kernel, other });
+        let remedy = if kernel.max(other) <= host {
+            "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
+             another thread), or do it while the device is busy."
+        } else {
+            "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
+        };
+        finding(&RULE, pace, limits, told.remedy(remedy))
+    });
+    findings.collect()
+}

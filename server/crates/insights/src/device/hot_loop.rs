@@ -1,0 +1,123 @@
+//! Rule `hot-loop`: a Python loop that feeds the device too slowly.
+
+use ledger::{Ledger, LineKey, LoopBooks, Ns};
+
+use super::{DeviceDetail, LEAST, Related, Told, WARNING, devices_per_rank, finding};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "hot-loop",
+    area: Area::Device,
+    title: "A Python loop feeds the device too slowly",
+    summary: "The loop launches its kernels one by one, and the device waits for it most of the time.",
+    severity: Severity::Information,
+    trigger: "A `for` or `while` statement of yours runs its body several times in a step and launches kernels in each iteration, \
+              and the device is idle for a large part of the time that the loop takes. Idle time after waits counts to \
+              `sync` instead. Of loops inside of each other the one is told that holds most of the idle time.",
+    measure: "Iterations are the calls of a line that runs once in the body. Time, kernels and idle time are those of everything \
+              called from the loop; the time for one kernel is the time in the loop, waits left out, by its kernels. The cost is the idle \
+              time of the device, a mean over the devices of a rank.",
+    thresholds: &[LEAST, WARNING, ITERATIONS, IDLE],
+    remedy: "Do the iterations at once: stack what they work on and use batched operators, `torch._foreach_*` or `torch.vmap`. Where \
+             they depend on each other, let `torch.compile` fuse the body, or replay it as a CUDA graph.",
+    before: "for w, x in zip(weights, xs):\n    out.append(torch.relu(x @ w))",
+    after: "out = torch.relu(torch.bmm(torch.stack(xs), torch.stack(weights)))",
+    sources: &[
+        "[PyTorch: accelerating with CUDA graphs](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/)",
+    ],
+    limits: "Needs the source, to know where loops are; comprehensions are left out. Where a loop only prepares work on the host while \
+             the device would have nothing to do anyway, it is told all the same.",
+    find,
+};
+
+const ITERATIONS: Threshold = Threshold {
+    name: "iterations",
+    unit: Unit::Count,
+    default: 8.0,
+    meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is told",
+};
+
+const IDLE: Threshold = Threshold {
+    name: "idle",
+    unit: Unit::Percent,
+    default: 30.0,
+    meaning: "share of the loop's time during which the device is idle, from which a loop is told",
+};
+
+/// Lines of the body that are told, at most.
+const MOST_RELATED: usize = 3;
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let devices = devices_per_rank(ledger);
+    let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(0);
+    let is_hot = |(place, it): &(&LineKey, &LoopBooks)| {
+        let iterations = pace.mean(it.iterations as f64);
+        let is_idle = limits.get(&IDLE) * it.time as f64 <= cost(it) as f64;
+        limits.get(&ITERATIONS) <= iterations
+            && it.iterations <= it.kernels
+            && is_idle
+            && (pace.n_steps == 0 || is_in_steps(ledger, place, it))
+    };
+    let hot: Vec<_> = ledger.loops.iter().filter(is_hot).collect();
+    let holds_most = |&(place, it): &(&LineKey, &LoopBooks)| {
+        let mut inner = hot.iter().filter(|(_, inner)| inner.within.contains(place));
+        !inner.any(|(_, inner)| cost(it) <= 2 * cost(inner))
+    };
+    let findings = hot.iter().copied().filter(holds_most).filter_map(|(place, it)| {
+        let detail = DeviceDetail::HotLoop {
+            iterations: it.iterations,
+            time: it.time,
+            sync: it.sync,
+            kernels: it.kernels,
+            cuda: it.cuda,
+            launch_time: it.launch_time,
+            launches: it.launches,
+            idle: it.gpu_idle / devices,
+        };
+        let told = Told {
+            place,
+            function: &it.function,
+            evidence: it.evidence,
+            cost: cost(it),
+            count: it.iterations,
+            detail,
+            remedy: "Do the iterations at once: stacked inputs and batched operators, torch._foreach_*, torch.vmap. Where they \
+                     depend on each other, torch.compile fuses the body, and a CUDA graph launches it in one call.",
+        };
+        let mut found = finding(&RULE, pace, limits, told)?;
+        found.related = worst_lines(ledger, place, it);
+        Some(found)
+    });
+    findings.collect()
+}
+
+/// Whether the loop runs in the steps: a loop outside of them does not slow them down.
+fn is_in_steps(ledger: &Ledger, place: &LineKey, it: &LoopBooks) -> bool {
+    body(ledger, place, it).any(|(_, books)| !books.steps.is_empty())
+        || ledger.lines.get(place).is_some_and(|books| !books.steps.is_empty())
+}
+
+fn body<'a>(
+    ledger: &'a Ledger,
+    place: &LineKey,
+    it: &LoopBooks,
+) -> impl Iterator<Item = (&'a LineKey, &'a ledger::LineBooks)> {
+    let line = |line| LineKey { file: place.file.clone(), line };
+    ledger.lines.range(line(it.first_line)..=line(it.last_line))
+}
+
+/// The lines of the body that take most of its time.
+fn worst_lines(ledger: &Ledger, place: &LineKey, it: &LoopBooks) -> Vec<Related> {
+    let lines =
+        body(ledger, place, it).filter(|(line, books)| *line != place && books.cpu_total > 0);
+    let mut lines: Vec<(&LineKey, Ns)> = lines.map(|(line, it)| (line, it.cpu_total)).collect();
+    lines.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    let related = lines.into_iter().take(MOST_RELATED).map(|(line, time)| Related {
+        place: line.clone(),
+        text: "takes {time} of the loop",
+        time,
+    });
+    related.collect()
+}

@@ -1,0 +1,103 @@
+//! Rule `low-occupancy`: kernels that leave most of the device empty.
+
+use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
+
+use super::{DeviceDetail, LEAST, Told, WARNING, finding, least_capable};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "low-occupancy",
+    area: Area::Device,
+    title: "Kernels leave most of the device empty",
+    summary: "The kernels have fewer blocks than the device has multiprocessors, or so few warps that it cannot hide its latencies.",
+    severity: Severity::Information,
+    trigger: "Kernels of the line run long enough to matter with fewer blocks than the device has multiprocessors, or with an estimated \
+              occupancy below the threshold. Matrix products and convolutions have a low occupancy by design and count only for their \
+              blocks; collectives do not count.",
+    measure: "Blocks and estimated achieved occupancy as PyTorch records them with each kernel; multiprocessors from the device properties of \
+              the recording. The cost is the device time of these kernels.",
+    thresholds: &[LEAST, WARNING, OCCUPANCY, KERNEL],
+    remedy: "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
+             than one dimension at once. Work that is independent can run beside it on another stream.",
+    before: "for row in x:\n    out.append(row.cumsum(0))",
+    after: "out = x.cumsum(1)",
+    sources: &[
+        "[Kineto: how occupancy is estimated](https://github.com/pytorch/kineto/blob/main/libkineto/src/DeviceProperties.cpp)",
+    ],
+    limits: "The estimate knows the launch, not what the kernel does: some kernels are at their best with few warps. Kernels that run beside \
+             others on another stream are told all the same.",
+    find,
+};
+
+const OCCUPANCY: Threshold = Threshold {
+    name: "occupancy",
+    unit: Unit::Percent,
+    default: 10.0,
+    meaning: "estimated occupancy below which a kernel is told",
+};
+
+const KERNEL: Threshold = Threshold {
+    name: "kernel",
+    unit: Unit::Micros,
+    default: 20.0,
+    meaning: "mean time of a kernel from which it counts: shorter ones are a matter of `launch-bound`",
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let multiprocessors = least_capable(ledger).map_or(0, |(multiprocessors, _)| multiprocessors);
+    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+        let kernels: Vec<_> = low_kernels(books, multiprocessors, limits).collect();
+        let (worst, kernel) = kernels.iter().max_by_key(|(_, it)| it.total)?;
+        let detail = DeviceDetail::LowOccupancy {
+            kernel: worst.name.clone(),
+            blocks: blocks(worst),
+            multiprocessors,
+            occupancy: u32::try_from(occupancy(kernel)).unwrap_or(0),
+        };
+        let cost: Ns = kernels.iter().map(|(_, it)| it.total).sum();
+        let mut told = Told::line(place, books, cost, detail).remedy(
+            "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
+             than one dimension at once.",
+        );
+        told.count = kernels.iter().map(|(_, it)| it.calls).sum();
+        finding(&RULE, pace, limits, told)
+    });
+    findings.collect()
+}
+
+/// Kernels of a line that do not fill a device with so many multiprocessors.
+fn low_kernels<'a>(
+    books: &'a LineBooks,
+    multiprocessors: u32,
+    limits: &Limits<'_>,
+) -> impl Iterator<Item = (&'a KernelKey, &'a Kernel)> {
+    let (least, shortest) = (limits.get(&OCCUPANCY), limits.get(&KERNEL));
+    books.kernel_table.iter().filter(move |(key, kernel)| {
+        let blocks = blocks(key);
+        let is_product = kernel.tensor_cores != TensorCores::No || is_product(&key.name);
+        let is_empty =
+            !is_product && 0 < kernel.occupancy_time && (occupancy(kernel) as f64) < least * 1000.0;
+        kernel.class == KernelClass::Compute
+            && 0 < blocks
+            && shortest * kernel.calls as f64 <= kernel.total as f64
+            && (blocks < u64::from(multiprocessors) || is_empty)
+    })
+}
+
+/// Whether a kernel that uses no tensor cores is a matrix product or convolution all the same.
+fn is_product(name: &str) -> bool {
+    ["gemm", "gemv", "conv", "winograd", "fft", "flash", "fmha", "attention"]
+        .iter()
+        .any(|part| name.contains(part))
+}
+
+fn blocks(key: &KernelKey) -> u64 {
+    key.grid.iter().map(|&it| u64::from(it)).product()
+}
+
+/// Mean occupancy in tenths of a percent.
+fn occupancy(kernel: &Kernel) -> i128 {
+    kernel.occupancy_time / i128::from(kernel.total.max(1))
+}

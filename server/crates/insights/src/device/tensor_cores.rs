@@ -1,0 +1,135 @@
+//! Rule `tensor-cores-unused`: matrix products beside the tensor cores, or on them with the wrong sizes.
+
+use ledger::{Kernel, KernelClass, KernelKey, Ledger, Ns, TensorCores};
+
+use super::{DeviceDetail, LEAST, Told, WARNING, finding, least_capable};
+use crate::rule::{Area, Limits, Rule};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "tensor-cores-unused",
+    area: Area::Device,
+    title: "Matrix products do not use the tensor cores",
+    summary: "The device has units for matrix products that are many times faster than those that ran them.",
+    severity: Severity::Information,
+    trigger: "On devices with compute capability 8.0 and later, matrix products and convolutions in float32 that ran without TF32; \
+              from 7.0 on, those in half precision that ran without tensor cores, or on them with operands that are not aligned because \
+              a size is no multiple of 8.",
+    measure: "By the names of the kernels of the line: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one, and \
+              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. The cost is the device time of these kernels; what tensor \
+              cores would save of it depends on the sizes.",
+    thresholds: &[LEAST, WARNING],
+    remedy: "In float32: `torch.set_float32_matmul_precision(\"high\")`, or `torch.autocast` with bfloat16. In half precision: make \
+             every size a multiple of 8 (pad the vocabulary, the hidden size, the batch).",
+    before: "model = Net(vocab=50257).cuda()\nloss = model(x)",
+    after: "torch.set_float32_matmul_precision(\"high\")\nmodel = Net(vocab=50304).cuda()\nwith torch.autocast(\"cuda\", dtype=torch.bfloat16):\n    loss = model(x)",
+    sources: &[
+        "[PyTorch: TensorFloat-32](https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices)",
+        "[NVIDIA: matrix multiplication and alignment](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
+    ],
+    limits: "Products whose kernels do not tell their precision are not told, nor is anything on devices that the recording does not \
+             describe, or that are not NVIDIA's. Whether float32 is needed is for you to say.",
+    find,
+};
+
+/// Why a product is not where it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// In float32, without TF32.
+    Float32,
+    /// In half precision, without tensor cores.
+    Half,
+    /// In half precision on tensor cores, but with operands that are not aligned.
+    Misaligned,
+}
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {
+        return Vec::new();
+    };
+    let findings = ledger.lines.iter().filter_map(|(place, books)| {
+        let products = books.kernel_table.iter().filter_map(|(key, kernel)| {
+            let product = product(key, kernel)?;
+            (product != Product::Float32 || (8, 0) <= capability).then_some((product, key, kernel))
+        });
+        let products: Vec<(Product, &KernelKey, &Kernel)> = products.collect();
+        let &(product, key, _) = products.iter().max_by_key(|(.., kernel)| kernel.total)?;
+        let cost: Ns = products.iter().map(|(.., kernel)| kernel.total).sum();
+        let detail = DeviceDetail::TensorCores { kernel: key.name.clone(), product };
+        let mut told = Told::line(place, books, cost, detail).remedy(match product {
+            Product::Float32 => {
+                "torch.set_float32_matmul_precision(\"high\") lets float32 use TF32 on tensor cores; torch.autocast with bfloat16 \
+                 uses them in half precision."
+            }
+            Product::Half | Product::Misaligned => {
+                "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch."
+            }
+        });
+        told.count = products.iter().map(|(.., kernel)| kernel.calls).sum();
+        finding(&RULE, pace, limits, told)
+    });
+    findings.collect()
+}
+
+/// What is wrong with a kernel, as far as its name tells.
+fn product(key: &KernelKey, kernel: &Kernel) -> Option<Product> {
+    let name = key.name.as_str();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    if kernel.class != KernelClass::Compute || has(&["gemv", "splitKreduce", "dgemm", "f64"]) {
+        return None;
+    }
+    match kernel.tensor_cores {
+        TensorCores::No if has(&["hgemm", "f16f16_f16"]) => Some(Product::Half),
+        TensorCores::No if has(&["sgemm", "f32f32_f32f32"]) => Some(Product::Float32),
+        TensorCores::Yes if has(&["f16"]) && has(&["_align1", "_align2", "_align4"]) => {
+            Some(Product::Misaligned)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        use TensorCores::{No, Unknown, Yes};
+        let rows = [
+            ("ampere_sgemm_128x64_tn", No, Some(Product::Float32)),
+            ("cutlass_80_simt_sgemm_256x128_8x4_nn_align1", No, Some(Product::Float32)),
+            (
+                "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma_kernel",
+                No,
+                Some(Product::Float32),
+            ),
+            ("cutlass_80_tensorop_s1688gemm_128x256_16x3_nn_align4", Yes, None),
+            (
+                "cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64_sliced1x2_ldg8_f2f_nn_align8",
+                Yes,
+                None,
+            ),
+            (
+                "cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align2",
+                Yes,
+                Some(Product::Misaligned),
+            ),
+            ("volta_hgemm_128x64_nn", No, Some(Product::Half)),
+            ("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNN", Yes, None),
+            ("ampere_dgemm_64x64_nn", No, None),
+            (
+                "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>",
+                No,
+                None,
+            ),
+            ("void at::native::vectorized_elementwise_kernel<4>", No, None),
+            ("Cijk_Ailk_Bljk_SB_MT64x64x16", Unknown, None),
+        ];
+        for (name, tensor_cores, expected) in rows {
+            let key = KernelKey { name: name.to_owned(), grid: [1; 3], block: [1; 3] };
+            let kernel = Kernel { tensor_cores, ..Kernel::default() };
+            assert_eq!(product(&key, &kernel), expected, "{name}");
+        }
+    }
+}
