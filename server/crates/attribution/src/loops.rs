@@ -111,7 +111,7 @@ struct Amounts {
 impl Amounts {
     fn of(node: Node, parts: &Parts<'_>) -> Self {
         Self {
-            time: get(&parts.swept.cpu, node) - get(&parts.swept.autograd, node),
+            time: get(&parts.swept.cpu, node) - get(&parts.swept.adopted, node),
             cuda: get(&parts.device.cuda, node),
             kernels: get(&parts.device.kernels, node),
             sync: get(&parts.waits.by_node, node).0,

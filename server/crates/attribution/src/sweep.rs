@@ -55,8 +55,8 @@ pub(crate) struct Swept<'a> {
     pub(crate) syncs: Vec<HostEventId>,
     /// Device idle time by node, the empty stack left out.
     pub(crate) idle: Vec<Idle>,
-    /// Of the thread time by node, that of autograd threads.
-    pub(crate) autograd: Vec<Ns>,
+    /// Of the thread time by node, that of threads that adopted the stack of another.
+    pub(crate) adopted: Vec<Ns>,
     /// Device idle time during which the launching thread had no line.
     pub(crate) idle_without_line: Ns,
     /// Device idle time during which the launching thread recorded something.
@@ -110,7 +110,7 @@ pub(crate) fn sweep<'a>(
         operators: FxHashMap::default(),
         syncs: Vec::new(),
         idle: Vec::new(),
-        autograd: Vec::new(),
+        adopted: Vec::new(),
         idle_without_line: 0,
         idle_covered: 0,
         memory: Vec::with_capacity(memory_events.len()),
@@ -227,6 +227,8 @@ struct Thread {
     stack: Vec<Open>,
     step_cursor: usize,
     gap_cursors: Vec<usize>,
+    /// Whether what is on the stack goes on the stack of another thread.
+    has_adopted: bool,
     /// Start and end of its syncs, in order.
     syncs: Vec<(Ns, Ns)>,
     /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
@@ -267,7 +269,11 @@ impl Sweep<'_, '_> {
         let below = self.threads[thread].stack.last().copied();
         let base = match below {
             Some(below) => below.inside,
-            None => self.adopted(id, kind, thread, start),
+            None => {
+                let adopted = self.adopted(id, kind, thread, start);
+                self.threads[thread].has_adopted = !adopted.is_empty();
+                adopted
+            }
         };
         let mut open = Open {
             end: host.end(id),
@@ -471,16 +477,16 @@ impl Sweep<'_, '_> {
 
     /// Charges the time `start..end` of `thread`, all of it with the line stack `node`.
     fn charge(&mut self, thread: usize, start: Ns, end: Ns, node: Node) {
-        let Self { swept, threads, steps, gaps, is_autograd, .. } = self;
+        let Self { swept, threads, steps, gaps, .. } = self;
         let time = end - start;
         swept.threads[thread] += time;
         *at(&mut swept.cpu, node.index()) += time;
         *at(&mut swept.is_charged, node.index()) = true;
         let own = swept.stacks.own(node).get();
-        if is_autograd[thread] {
-            *at(&mut swept.autograd, node.index()) += time;
-        }
         let state = &mut threads[thread];
+        if state.has_adopted {
+            *at(&mut swept.adopted, node.index()) += time;
+        }
         if let Some(own) = own {
             *at(&mut swept.by_thread[thread], own.index()) += time;
             let per_step = &mut swept.steps;

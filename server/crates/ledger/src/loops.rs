@@ -17,7 +17,7 @@ pub struct LoopBooks {
     pub last_line: u32,
     /// How often the body ran: the most calls, or operators, of a line that runs once in it.
     pub iterations: u64,
-    /// Thread time in it. Threads of autograd that worked for it meanwhile are left out.
+    /// Thread time in it. Threads that worked for it while its own one waited, as those of autograd do, are left out.
     pub time: Ns,
     /// Device time launched from it.
     pub cuda: Ns,

@@ -35,7 +35,7 @@ pub(super) static RULE: Rule = Rule {
 const ITERATIONS: Threshold = Threshold {
     name: "iterations",
     unit: Unit::Count,
-    default: 8.0,
+    default: 4.0,
     meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is told",
 };
 

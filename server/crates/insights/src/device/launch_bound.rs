@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     measure: "The host's time for a kernel is the thread time of the line by its kernels, waits left out; where several threads work for \
               the line, that of the busiest. The cost is the idle time of the device while the line ran, in gaps that were ended by something \
               launched after they had begun, without those that follow a wait; a mean over the devices of a rank.",
-    thresholds: &[LEAST, WARNING, KERNELS],
+    thresholds: &[LEAST, WARNING, KERNELS, HOST],
     remedy: "Launch fewer and larger kernels: `torch.compile` fuses them, a CUDA graph launches all in one call \
              (`mode=\"reduce-overhead\"`), larger batches give each more to do; optimizers take `fused=True` or `foreach=True`.",
     before: "def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))",
@@ -38,6 +38,13 @@ const KERNELS: Threshold = Threshold {
     meaning: "kernels in a step (in the recording, where it has no steps) from which a line is told",
 };
 
+const HOST: Threshold = Threshold {
+    name: "host",
+    unit: Unit::Micros,
+    default: 500.0,
+    meaning: "time of the host for a kernel up to which it is launching that takes it",
+};
+
 fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
@@ -48,7 +55,8 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         let cuda = cuda.map(|it| it.total).sum();
         let idle = (launching.idle_host - launching.idle_after_wait).max(0);
         let cost = in_steps(pace, idle, books, |step| step.gpu_idle) / devices;
-        if !is_many || host <= cuda {
+        let is_launching = host as f64 <= limits.get(&HOST) * launching.launches as f64;
+        if !is_many || !is_launching || host <= cuda {
             return None;
         }
         let (kernels, short) = (books.kernels, launching.short);
