@@ -78,9 +78,9 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     finding(&RULE, pace, limits, told).into_iter().collect()
 }
 
-/// The middle one, the lower of two; 0 of none.
+/// The middle one, the longer of two; 0 of none.
 fn median(values: impl Iterator<Item = Ns>) -> Ns {
     let mut values: Vec<Ns> = values.collect();
     values.sort_unstable();
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0)
+    values.get(values.len() / 2).copied().unwrap_or(0)
 }

@@ -1,1 +1,291 @@
+//! From a ledger built by hand to findings, rule by rule.
 
+use ledger::{
+    DeviceBooks, DeviceKey, DeviceOverview, Kernel, KernelClass, KernelKey, Launching, Ledger,
+    LineBooks, LineKey, LoopBooks, Overview, PerStep, TensorCores, ThreadKey,
+};
+
+use super::{DeviceDetail, Product};
+use crate::{Detail, Finding, Options, Severity, find};
+
+/// Two steps of 1 ms on a device with 100 multiprocessors.
+fn ledger() -> Ledger {
+    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+    ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
+    ledger.devices.insert(DeviceKey { rank: 0, device: 0 }, DeviceBooks::default());
+    let device =
+        DeviceOverview { multiprocessors: 100, capability: (8, 0), ..DeviceOverview::default() };
+    ledger.overviews.insert(0, Overview { devices: [(0, device)].into(), ..Overview::default() });
+    ledger
+}
+
+fn key(line: u32) -> LineKey {
+    LineKey { file: "train.py".to_owned(), line }
+}
+
+/// A line with the same in both steps.
+fn add(ledger: &mut Ledger, line: u32, books: LineBooks) {
+    let step =
+        PerStep { cpu: books.cpu_own / 2, gpu_idle: books.gpu_idle / 2, ..PerStep::default() };
+    let thread = ThreadKey { rank: 0, thread: "1".to_owned() };
+    let by_thread = [(thread, books.cpu_own)].into();
+    let books = LineBooks { steps: [(1, step), (2, step)].into(), by_thread, ..books };
+    ledger.lines.insert(key(line), books);
+}
+
+fn kernel(name: &str, blocks: u32, calls: u64, total: i64) -> (KernelKey, Kernel) {
+    let key = KernelKey { name: name.to_owned(), grid: [blocks, 1, 1], block: [128, 1, 1] };
+    (key, Kernel { calls, total, occupancy_time: i128::from(total) * 500, ..Kernel::default() })
+}
+
+/// Rule and line of what is found.
+fn found(ledger: &Ledger) -> Vec<(&'static str, u32)> {
+    find(ledger, &Options::default()).iter().map(|it| (it.rule, it.place.line)).collect()
+}
+
+fn only(ledger: &Ledger) -> Finding {
+    let mut findings = find(ledger, &Options::default());
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    findings.remove(0)
+}
+
+/// 40 kernels of 3 µs each, for which the host takes 10 µs each; the device is idle for 200 µs meanwhile.
+fn launch_bound() -> LineBooks {
+    LineBooks {
+        cpu_own: 400_000,
+        cuda_own: 120_000,
+        kernels: 40,
+        gpu_idle: 200_000,
+        launching: Launching {
+            launches: 40,
+            launch_time: 160_000,
+            short: 36,
+            idle_host: 200_000,
+            ..Launching::default()
+        },
+        kernel_table: [kernel("mul", 1000, 40, 120_000)].into(),
+        ..LineBooks::default()
+    }
+}
+
+#[test]
+fn kernels_that_are_over_before_the_next_is_launched() {
+    let mut ledger = ledger();
+    add(&mut ledger, 3, launch_bound());
+    let finding = only(&ledger);
+    assert_eq!((finding.rule, finding.place.line, finding.share), ("launch-bound", 3, 0.1));
+    assert_eq!(finding.cost_per_step, Some(100_000));
+    let detail = DeviceDetail::LaunchBound { kernels: 40, cuda: 120_000, host: 400_000, short: 36 };
+    assert_eq!(finding.detail, Detail::Device(detail));
+}
+
+#[test]
+fn what_is_not_the_launching() {
+    let rows: [(&str, fn(&mut LineBooks)); 4] = [
+        ("gpu-idle", |it| it.launching.launches = 19),
+        ("gpu-idle", |it| it.kernel_table = [kernel("mul", 1000, 40, 400_000)].into()),
+        ("gpu-idle", |it| it.cpu_own = 40 * 500_001),
+        ("", |it| it.launching.idle_after_wait = 150_000),
+    ];
+    for (rule, change) in rows {
+        let mut books = launch_bound();
+        change(&mut books);
+        let mut ledger = ledger();
+        add(&mut ledger, 3, books);
+        let rules: Vec<_> = found(&ledger).into_iter().map(|it| it.0).collect();
+        assert_eq!(rules, [rule].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn an_idle_device_by_cause() {
+    let mut ledger = ledger();
+    let launching = Launching { idle_host: 300_000, idle_kernel: 20_000, ..Launching::default() };
+    let books = LineBooks { gpu_idle: 400_000, launching, ..LineBooks::default() };
+    add(&mut ledger, 3, books);
+    let finding = only(&ledger);
+    assert_eq!((finding.rule, finding.severity), ("gpu-idle", Severity::Warning));
+    let detail = DeviceDetail::GpuIdle { host: 300_000, kernel: 20_000, other: 80_000 };
+    assert_eq!(finding.detail, Detail::Device(detail));
+    // With a second device nothing more can be saved.
+    ledger.devices.insert(DeviceKey { rank: 0, device: 1 }, DeviceBooks::default());
+    assert_eq!(only(&ledger).cost_per_step, Some(100_000));
+    // What lies outside of the steps does not slow them down.
+    ledger.lines.get_mut(&key(3)).unwrap().steps.clear();
+    assert_eq!(found(&ledger), []);
+}
+
+/// A loop of lines 2 to 4 that runs 10 times in a step.
+fn hot_loop() -> LoopBooks {
+    LoopBooks {
+        first_line: 3,
+        last_line: 4,
+        iterations: 20,
+        time: 800_000,
+        cuda: 300_000,
+        kernels: 80,
+        launches: 80,
+        launch_time: 320_000,
+        gpu_idle: 400_000,
+        ..LoopBooks::default()
+    }
+}
+
+#[test]
+fn a_loop_explains_its_lines() {
+    let mut ledger = ledger();
+    add(&mut ledger, 3, launch_bound());
+    add(&mut ledger, 4, LineBooks { cpu_total: 500_000, ..launch_bound() });
+    add(&mut ledger, 5, launch_bound());
+    ledger.loops.insert(key(2), hot_loop());
+    assert_eq!(found(&ledger), [("hot-loop", 2), ("launch-bound", 5)]);
+    let findings = find(&ledger, &Options::default());
+    assert_eq!((findings[0].cost_per_step, findings[0].count), (Some(200_000), 20));
+    let related: Vec<_> = findings[0].related.iter().map(|it| (it.place.line, it.time)).collect();
+    assert_eq!(related, [(4, 500_000)]);
+    // A loop that is not told explains nothing.
+    let mut options = Options::default();
+    options.severities.set("hot-loop", None);
+    let rules: Vec<_> = find(&ledger, &options).iter().map(|it| it.place.line).collect();
+    assert_eq!(rules, [3, 4, 5]);
+}
+
+#[test]
+fn loops_that_are_not_hot() {
+    let rows: [fn(&mut LoopBooks); 4] = [
+        |it| it.iterations = 7,
+        |it| it.kernels = 19,
+        |it| it.gpu_idle = 230_000,
+        |it| it.idle_after_wait = 200_000,
+    ];
+    for change in rows {
+        let mut ledger = ledger();
+        add(&mut ledger, 3, LineBooks::default());
+        let mut it = hot_loop();
+        change(&mut it);
+        ledger.loops.insert(key(2), it);
+        assert_eq!(found(&ledger), []);
+    }
+}
+
+#[test]
+fn of_loops_inside_of_each_other_the_one_that_holds_most_is_told() {
+    for (idle_of_inner, expected) in [(200_000, 3), (150_000, 2)] {
+        let mut ledger = ledger();
+        add(&mut ledger, 3, LineBooks::default());
+        ledger.loops.insert(key(2), hot_loop());
+        let inner = LoopBooks {
+            first_line: 4,
+            time: 400_000,
+            gpu_idle: idle_of_inner,
+            within: [key(2)].into(),
+            ..hot_loop()
+        };
+        ledger.loops.insert(key(3), inner);
+        assert_eq!(found(&ledger).first(), Some(&("hot-loop", expected)));
+    }
+}
+
+#[test]
+fn kernels_that_do_not_fill_the_device() {
+    let with = |(key, kernel): (KernelKey, Kernel)| {
+        let mut ledger = ledger();
+        add(
+            &mut ledger,
+            3,
+            LineBooks { kernel_table: [(key, kernel)].into(), ..LineBooks::default() },
+        );
+        found(&ledger)
+    };
+    let told = [("low-occupancy", 3)];
+    assert_eq!(with(kernel("sum", 99, 4, 200_000)), told, "fewer blocks than multiprocessors");
+    assert_eq!(with(kernel("sum", 100, 4, 200_000)), []);
+    assert_eq!(with(kernel("sum", 1, 11, 200_000)), [], "too short to gain from");
+    let slight = |name| {
+        let (key, it) = kernel(name, 100, 4, 200_000);
+        (key, Kernel { occupancy_time: 99 * 200_000, ..it })
+    };
+    assert_eq!(with(slight("sum")), told, "few warps");
+    assert_eq!(
+        with(slight("ampere_sgemm_128x64_nn_gemm")),
+        [("tensor-cores-unused", 3)],
+        "by design"
+    );
+    let (key, it) = kernel("ncclDevKernel_AllReduce", 8, 4, 200_000);
+    assert_eq!(with((key, Kernel { class: KernelClass::Communication, ..it })), []);
+}
+
+#[test]
+fn products_beside_the_tensor_cores() {
+    let mut ledger = ledger();
+    let table = [kernel("ampere_sgemm_128x64_nn", 200, 4, 200_000)].into();
+    add(&mut ledger, 3, LineBooks { kernel_table: table, kernels: 9, ..LineBooks::default() });
+    let finding = only(&ledger);
+    assert_eq!(
+        (finding.rule, finding.cost_per_step, finding.count),
+        ("tensor-cores-unused", Some(100_000), 4)
+    );
+    let kernel = "ampere_sgemm_128x64_nn".to_owned();
+    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32 };
+    assert_eq!(finding.detail, Detail::Device(detail));
+    let device = |ledger: &mut Ledger, capability| {
+        ledger.overviews.get_mut(&0).unwrap().devices.get_mut(&0).unwrap().capability = capability;
+    };
+    device(&mut ledger, (7, 5));
+    assert_eq!(found(&ledger), [], "TF32 is younger");
+    device(&mut ledger, (0, 0));
+    assert_eq!(found(&ledger), [], "nobody knows what the device can do");
+    ledger.overviews.clear();
+    assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn half_precision_with_sizes_that_do_not_fit() {
+    let mut ledger = ledger();
+    let (key, it) = kernel(
+        "cutlass_80_wmma_tensorop_f16_s161616gemm_f16_16x16_128x2_tn_align2",
+        200,
+        4,
+        200_000,
+    );
+    let table = [(key, Kernel { tensor_cores: TensorCores::Yes, ..it })].into();
+    add(&mut ledger, 3, LineBooks { kernel_table: table, ..LineBooks::default() });
+    let Detail::Device(DeviceDetail::TensorCores { product, .. }) = only(&ledger).detail else {
+        panic!()
+    };
+    assert_eq!(product, Product::Misaligned);
+}
+
+#[test]
+fn collectives_that_nothing_hides() {
+    let mut ledger = ledger();
+    add(&mut ledger, 3, LineBooks { comm: 500_000, comm_exposed: 120_000, ..LineBooks::default() });
+    add(&mut ledger, 4, LineBooks { comm: 500_000, comm_exposed: 90_000, ..LineBooks::default() });
+    let finding = only(&ledger);
+    assert_eq!((finding.rule, finding.place.line, finding.share), ("comm-exposed", 3, 0.06));
+    assert_eq!(finding.detail, Detail::Device(DeviceDetail::CommExposed { comm: 500_000 }));
+}
+
+#[test]
+fn a_first_step_that_warms_up() {
+    let mut ledger = ledger();
+    ledger.steps = [(4, 1_500_000), (5, 900_000), (6, 1_000_000)].into();
+    let steps = |times: [i64; 3]| {
+        let step = |(number, cpu)| (number, PerStep { cpu, ..PerStep::default() });
+        LineBooks {
+            steps: [4, 5, 6].into_iter().zip(times).map(step).collect(),
+            ..LineBooks::default()
+        }
+    };
+    ledger.lines.insert(key(3), steps([400_000, 390_000, 380_000]));
+    ledger.lines.insert(key(4), steps([700_000, 300_000, 310_000]));
+    let finding = only(&ledger);
+    assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, 500_000));
+    let detail =
+        DeviceDetail::FirstStep { number: 4, first: 1_500_000, median: 1_000_000, here: 390_000 };
+    assert_eq!(finding.detail, Detail::Device(detail));
+    ledger.steps.insert(4, 1_499_999);
+    assert_eq!(found(&ledger), []);
+    ledger.steps = [(4, 1_500_000), (5, 900_000)].into();
+    assert_eq!(found(&ledger), [], "one other step tells nothing");
+}
