@@ -3,9 +3,9 @@
 use insights::{Detail, Finding, Severity};
 use ledger::{Evidence, LineKey};
 
+use crate::memory;
 use crate::numbers::{count, duration, percent};
 use crate::place::{Placed, Source};
-use crate::{device, memory};
 
 /// A finding on a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,10 +102,10 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
 /// What the finding says, as one line of text.
 pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
     match &finding.detail {
+        Detail::Device(detail) => crate::device::message(finding, detail),
         Detail::Sync { waited_for, idle_after } => {
             wait_message(source, finding, waited_for.as_ref(), *idle_after)
         }
-        Detail::Device(detail) => device::message(finding, detail),
         Detail::Memory(detail) => memory::message(finding, detail),
     }
 }

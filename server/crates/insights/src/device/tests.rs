@@ -81,7 +81,8 @@ fn kernels_that_are_over_before_the_next_is_launched() {
 
 #[test]
 fn what_is_not_the_launching() {
-    let rows: [(&str, fn(&mut LineBooks)); 4] = [
+    type Change = fn(&mut LineBooks);
+    let rows: [(&str, Change); 4] = [
         ("gpu-idle", |it| it.launching.launches = 19),
         ("gpu-idle", |it| it.kernel_table = [kernel("mul", 1000, 40, 400_000)].into()),
         ("gpu-idle", |it| it.cpu_own = 40 * 500_001),
