@@ -54,6 +54,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
         );
         warnings.add(WarningKind::SideCarMismatch, 0, message);
     }
+    profile.meta.torch = callers.torch.or(profile.meta.torch);
     for (event, file, line) in found {
         let row = profile.host.detail[event.index()] as usize;
         if line > 0 && file.get().is_some() {

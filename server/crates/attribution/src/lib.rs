@@ -112,5 +112,6 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     });
     let overview = overview::overview(profile, &steps, &launches, &classes);
     ledger.overviews.insert(rank, overview);
+    ledger.torch.extend(profile.meta.torch);
     ledger
 }

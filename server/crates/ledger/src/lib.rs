@@ -33,7 +33,7 @@ pub use overview::{
 };
 pub use patterns::{Pattern, PatternBooks};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A duration in integer nanoseconds.
 pub type Ns = i64;
@@ -45,6 +45,9 @@ pub type Bytes = i64;
 pub struct Ledger {
     /// Every source file that has a line here, by its key in [`LineKey::file`].
     pub files: BTreeMap<String, SourceFile>,
+    /// The versions of torch that recorded, as `(major, minor)`, as far as the recordings say; `(2, 14)` may be a later
+    /// one.
+    pub torch: BTreeSet<(u32, u32)>,
     /// What each line was charged with.
     pub lines: BTreeMap<LineKey, LineBooks>,
     /// What the recording holds in all.

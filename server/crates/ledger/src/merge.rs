@@ -22,6 +22,7 @@ impl Ledger {
         merge_map(&mut self.steps, &other.steps, |mine, theirs| *mine = (*mine).max(*theirs));
         merge_map(&mut self.loops, &other.loops, LoopBooks::merge);
         self.ranks += other.ranks;
+        self.torch.extend(&other.torch);
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
         merge_map(&mut self.memory, &other.memory, keep_greater);
@@ -272,7 +273,7 @@ mod tests {
             steps in prop::collection::btree_map(0..4_u32, amount(), 0..3),
             rank in 0..2_u32,
         ) -> Ledger {
-            let mut ledger = Ledger { lines, steps, ranks: 1, ..Ledger::default() };
+            let mut ledger = Ledger { lines, steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
             let path = path.map(std::path::PathBuf::from);
             ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_own, fit });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {

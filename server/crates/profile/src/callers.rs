@@ -7,6 +7,8 @@ use crate::{Interner, Ns, StrId};
 pub struct Callers {
     /// The text of every name and path.
     pub strings: Interner,
+    /// The version of torch that recorded, as `(major, minor)`, where the side-car says.
+    pub torch: Option<(u32, u32)>,
     /// The calls of each thread.
     pub threads: Vec<ThreadCallers>,
 }

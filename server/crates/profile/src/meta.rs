@@ -20,6 +20,9 @@ pub struct Meta {
     pub record_shapes: Option<bool>,
     /// `profile_memory`, likewise.
     pub profile_memory: Option<bool>,
+    /// The version of torch that recorded, as `(major, minor)`. A side-car says it, no trace does; `(2, 14)` where the
+    /// trace holds what that and later versions write.
+    pub torch: Option<(u32, u32)>,
     /// `deviceProperties`, in file order.
     pub devices: Vec<DeviceProperties>,
 }

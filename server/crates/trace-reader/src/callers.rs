@@ -79,6 +79,7 @@ pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
 #[derive(Default)]
 struct File {
     schema: String,
+    torch: String,
     strings: Interner,
     /// Handle of each entry of `strings`.
     ids: Vec<StrId>,
@@ -104,6 +105,10 @@ impl File {
                 self.schema = decoded(values)?;
                 Ok(())
             }
+            b"torch" => {
+                self.torch = decoded(values)?;
+                Ok(())
+            }
             b"strings" => each_element(values, |values| {
                 let id = self.strings.intern(&decoded(values)?);
                 self.ids.push(id);
@@ -118,10 +123,16 @@ impl File {
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, .. } = self;
+        let Self { strings, ids, threads, torch, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
-        Callers { strings, threads }
+        Callers { strings, threads, torch: version(&torch) }
     }
+}
+
+/// `(2, 11)` of `2.11.0+cu130`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 impl FileThread {

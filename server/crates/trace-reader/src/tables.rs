@@ -12,6 +12,9 @@ use crate::number::{self, Parsed};
 use crate::scan::Text;
 use crate::text;
 
+/// The first version of torch that writes `CallFrom`.
+const FIRST_WITH_CALLERS: (u32, u32) = (2, 14);
+
 /// Rows that a table holds at most: its handles have 32 bits, and the last one means "none".
 const MOST_ROWS: usize = u32::MAX as usize;
 
@@ -110,6 +113,9 @@ impl Tables {
             if let Some(&name) = self.thread_names.get(&(thread.pid, thread.tid)) {
                 thread.name = name;
             }
+        }
+        if self.profile.host.python.caller.iter().any(|it| it.get().is_some()) {
+            self.profile.meta.torch = Some(FIRST_WITH_CALLERS);
         }
     }
 

@@ -10,6 +10,9 @@ fn dump(text: &str) -> String {
         Err(error) => return format!("error: {error}\n"),
     };
     let mut out = String::new();
+    if let Some((major, minor)) = callers.torch {
+        out += &format!("torch {major}.{minor}\n");
+    }
     for thread in &callers.threads {
         out += &format!("thread {}\n", thread.tid);
         for row in 0..thread.name.len() {
@@ -38,7 +41,8 @@ fn side_cars_and_what_is_wrong_with_them() {
                 "threads": [{"tid": 4711, "name": [0, 2, 2], "start_ns": [1795248241741670325, 1053, 0],
                              "file": [1, 1, -1], "line": [9, 862, -1]},
                             {"tid": "-1", "name": [], "start_ns": [], "file": [], "line": []}]}"#,
-            "thread 4711\n\
+            "torch 2.11\n\
+             thread 4711\n\
              slow_model.py(91): train_step at 1795248241741670325 from run.py:9\n\
              <built-in \"méthode\"> at 1795248241741671378 from run.py:862\n\
              <built-in \"méthode\"> at 1795248241741671378 from nowhere:0\n\
