@@ -36,6 +36,7 @@ pub(crate) fn convert(
         converted: vec![UNSEEN; values.len()],
         frames: Vec::new(),
         frame_index: FxHashMap::default(),
+        shared: FxHashMap::default(),
         scratch: Vec::new(),
         stack_index: HashTable::new(),
         messages: FxHashMap::default(),
@@ -161,6 +162,8 @@ struct Converter<'a> {
     /// Distinct frames.
     frames: Vec<SnapshotFrame>,
     frame_index: FxHashMap<SnapshotFrame, u32>,
+    /// The stack of items that lists share, where all of them are frames.
+    shared: FxHashMap<u32, StackId>,
     /// Buffer of [`Converter::stack`].
     scratch: Vec<u32>,
     /// Distinct stacks, by content.
@@ -533,19 +536,37 @@ impl Converter<'_> {
             return StackId(self.converted[row]);
         }
         let values = self.values;
+        let shared = values.shared(chain);
+        if let Some(&stack) = shared.and_then(|shared| self.shared.get(&shared))
+            && self.spend(self.n_frames(stack))
+        {
+            self.converted[row] = stack.0;
+            return stack;
+        }
         let mut frames = std::mem::take(&mut self.scratch);
         frames.clear();
+        let mut is_whole = true;
         for run in values.runs(chain) {
             if !self.spend(run.len()) {
+                is_whole = false;
                 break;
             }
             frames.extend(run.iter().filter_map(|&item| self.frame(item, chain)));
+            is_whole &= frames.len() == run.len();
         }
         let stack = self.intern_stack(&frames);
+        // Where something is not a frame, each list has its warning.
+        if let Some(shared) = shared.filter(|_| is_whole) {
+            self.shared.insert(shared, stack);
+        }
         self.scratch = frames;
         // An empty stack stays unseen: it is NONE, and as quick to find again.
         self.converted[row] = stack.0;
         stack
+    }
+
+    fn n_frames(&self, stack: StackId) -> usize {
+        self.snapshot.frames(stack).len()
     }
 
     fn intern_stack(&mut self, frames: &[u32]) -> StackId {

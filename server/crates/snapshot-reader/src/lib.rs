@@ -21,39 +21,73 @@ mod values;
 pub use error::Error;
 pub use timeline::{looks_like_timeline, read_timeline};
 
+use machine::Machine;
 use profile::{Snapshot, WarningKind, Warnings};
 
-/// Reads a snapshot from the bytes of its pickle (already decompressed).
-///
-/// A pickle that is cut off or damaged gives the segments and events before the damage, with a warning
-/// ([`WarningKind::Truncated`] or [`WarningKind::Malformed`]) at the offset of the damage.
+/// Reads a snapshot whose pickle is fed in pieces (already decompressed).
+#[derive(Debug, Default)]
+pub struct SnapshotReader {
+    machine: Machine,
+    warnings: Warnings,
+    bytes: u64,
+}
+
+impl SnapshotReader {
+    /// A reader to which nothing was fed.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads on. How the pickle is cut into pieces makes no difference to the result.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.machine.feed(bytes, &mut self.warnings);
+    }
+
+    /// The snapshot.
+    ///
+    /// A pickle that is cut off or damaged gives the segments and events before the damage, with a warning
+    /// ([`WarningKind::Truncated`] or [`WarningKind::Malformed`]) at the offset of the damage.
+    ///
+    /// # Errors
+    /// If the pickle asks to run code, holds something else than a snapshot, or is damaged before the first whole
+    /// segment or event. The error names the opcode and its offset.
+    pub fn finish(self) -> Result<(Snapshot, Warnings), Error> {
+        let Self { machine, mut warnings, bytes } = self;
+        let loaded = machine.finish(&mut warnings)?;
+        let budget = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let snapshot = convert::convert(&loaded.values, loaded.root, budget, &mut warnings);
+        let Some(damage) = loaded.damage else {
+            let snapshot = snapshot?;
+            if loaded.end < bytes {
+                let message = "there are bytes behind the end of the pickle; they were ignored";
+                warnings.add(WarningKind::Other, loaded.end, message);
+            }
+            return Ok((snapshot, warnings));
+        };
+        match snapshot {
+            Ok(snapshot) if has_data(&snapshot) => {
+                let kind = match damage {
+                    Error::Truncated { .. } => WarningKind::Truncated,
+                    _ => WarningKind::Malformed,
+                };
+                warnings.add(kind, damage.offset(), damage_message(&damage, bytes));
+                Ok((snapshot, warnings))
+            }
+            _ => Err(damage),
+        }
+    }
+}
+
+/// Reads a snapshot from all bytes of its pickle. See [`SnapshotReader::finish`].
 ///
 /// # Errors
-/// If the pickle asks to run code, holds something else than a snapshot, or is damaged before the first whole segment
-/// or event. The error names the opcode and its offset.
+/// As [`SnapshotReader::finish`].
 pub fn read_snapshot(bytes: &[u8]) -> Result<(Snapshot, Warnings), Error> {
-    let mut warnings = Warnings::default();
-    let loaded = machine::load(bytes, &mut warnings)?;
-    let snapshot = convert::convert(&loaded.values, loaded.root, bytes.len(), &mut warnings);
-    let Some(damage) = loaded.damage else {
-        let snapshot = snapshot?;
-        if loaded.end < bytes.len() {
-            let message = "there are bytes behind the end of the pickle; they were ignored";
-            warnings.add(WarningKind::Other, loaded.end as u64, message);
-        }
-        return Ok((snapshot, warnings));
-    };
-    match snapshot {
-        Ok(snapshot) if has_data(&snapshot) => {
-            let kind = match damage {
-                Error::Truncated { .. } => WarningKind::Truncated,
-                _ => WarningKind::Malformed,
-            };
-            warnings.add(kind, damage.offset(), damage_message(&damage, bytes.len()));
-            Ok((snapshot, warnings))
-        }
-        _ => Err(damage),
-    }
+    let mut reader = SnapshotReader::new();
+    reader.feed(bytes);
+    reader.finish()
 }
 
 /// Whether a file that begins with `prefix` may be a snapshot: a pickle of protocol 2 to 5 whose first value is a
@@ -72,10 +106,10 @@ fn has_data(snapshot: &Snapshot) -> bool {
     !snapshot.segments.is_empty() || snapshot.devices.iter().any(|device| !device.events.is_empty())
 }
 
-fn damage_message(damage: &Error, len: usize) -> String {
-    let lost = (len as u64).saturating_sub(damage.offset());
+fn damage_message(damage: &Error, len: u64) -> String {
+    let lost = len.saturating_sub(damage.offset());
     // Rounded up: what was lost is never shown as nothing.
-    let percent = (lost * 100).div_ceil((len as u64).max(1));
+    let percent = (lost * 100).div_ceil(len.max(1));
     match damage {
         Error::Truncated { .. } => {
             "the pickle ends early; the segments and events before were read".to_owned()

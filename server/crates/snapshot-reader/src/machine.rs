@@ -13,35 +13,18 @@ pub(crate) struct Loaded {
     pub(crate) values: Values,
     /// The top-level value.
     pub(crate) root: Handle,
-    /// Bytes read.
-    pub(crate) end: usize,
+    /// Bytes up to the end of the pickle, or to the damage.
+    pub(crate) end: u64,
     /// What ended the reading before `STOP`.
     pub(crate) damage: Option<Error>,
 }
 
-/// Reads one pickle of protocol 0 to 5. After damage the top-level dict or list holds what was read before.
-///
-/// # Errors
-/// If the pickle asks to run code, or is damaged before there is a top-level dict or list.
+/// Reads one pickle of protocol 0 to 5 from all of its bytes. See [`Machine::finish`].
+#[cfg(test)]
 pub(crate) fn load(bytes: &[u8], warnings: &mut Warnings) -> Result<Loaded, Error> {
-    let mut machine = Machine::new(bytes);
-    let damage = match machine.run(warnings) {
-        Ok(root) => {
-            let (values, end) = (machine.values, machine.at);
-            return Ok(Loaded { values, root, end, damage: None });
-        }
-        Err(damage) => damage,
-    };
-    if matches!(damage, Error::Code { .. }) {
-        return Err(damage);
-    }
-    match machine.salvage() {
-        Some(root) => {
-            let end = usize::try_from(damage.offset()).unwrap_or(bytes.len());
-            Ok(Loaded { values: machine.values, root, end, damage: Some(damage) })
-        }
-        None => Err(damage),
-    }
+    let mut machine = Machine::default();
+    machine.feed(bytes, warnings);
+    machine.finish(warnings)
 }
 
 /// Why an opcode could not be obeyed.
@@ -61,131 +44,211 @@ impl From<Full> for Fault {
 const UNDERFLOW: Fault = Fault::Problem("it needs more values than there are");
 const NO_MARK: Fault = Fault::Problem("there is no MARK before it");
 
-struct Machine<'a> {
-    bytes: &'a [u8],
-    at: usize,
+/// Bytes that are added at least before an opcode that was cut off is tried again.
+const LEAST_ADDED: usize = 64;
+
+/// Obeys the opcodes of one pickle of protocol 0 to 5, fed in pieces of any size.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
     values: Values,
     stack: Vec<Handle>,
     /// Heights of the stack at each open MARK.
     marks: Vec<usize>,
     memo: Memo,
+    /// The beginning of an opcode whose end was not fed yet.
+    carry: Vec<u8>,
+    /// Length of `carry` at which it is tried again: it doubles, so that a long text in small pieces takes linear time.
+    retry_at: usize,
+    /// Offset in the pickle of the first byte that was not obeyed.
+    offset: u64,
+    /// The top-level value, or what nothing can be read behind.
+    end: Option<Result<Handle, Error>>,
 }
 
-impl<'a> Machine<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            values: Values::new(),
-            stack: Vec::new(),
-            marks: Vec::new(),
-            memo: Memo::default(),
+/// Bytes at hand.
+struct Input<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Machine {
+    /// Reads on. How the pickle is cut into pieces makes no difference to the result. What follows its end is ignored.
+    pub(crate) fn feed(&mut self, mut bytes: &[u8], warnings: &mut Warnings) {
+        while !self.carry.is_empty() {
+            let n_old = self.carry.len();
+            let n_added = (self.retry_at - n_old).min(bytes.len());
+            self.carry.extend_from_slice(&bytes[..n_added]);
+            if self.carry.len() < self.retry_at {
+                return;
+            }
+            let carry = std::mem::take(&mut self.carry);
+            let used = self.run(&carry, n_old, warnings);
+            if used >= n_old {
+                // The rest is read from where it lies.
+                bytes = &bytes[used - n_old..];
+            } else {
+                bytes = &bytes[n_added..];
+                self.carry_over(&carry[used..]);
+            }
+        }
+        let used = self.run(bytes, bytes.len(), warnings);
+        self.carry_over(&bytes[used..]);
+    }
+
+    /// What was read. After damage the top-level dict or list holds what was read before.
+    ///
+    /// # Errors
+    /// If the pickle asks to run code, or is damaged before there is a top-level dict or list.
+    pub(crate) fn finish(mut self, warnings: &mut Warnings) -> Result<Loaded, Error> {
+        let carry = std::mem::take(&mut self.carry);
+        let used = self.run(&carry, carry.len(), warnings);
+        let damage = match self.end.take() {
+            Some(Ok(root)) => {
+                return Ok(Loaded { values: self.values, root, end: self.offset, damage: None });
+            }
+            Some(Err(damage)) => damage,
+            None => match carry.get(used) {
+                Some(&opcode) => name(&Fault::Cut, opcode, self.offset),
+                None => Error::Truncated { opcode: "STOP", offset: self.offset },
+            },
+        };
+        if matches!(damage, Error::Code { .. }) {
+            return Err(damage);
+        }
+        match self.salvage() {
+            Some(root) => {
+                let end = damage.offset();
+                Ok(Loaded { values: self.values, root, end, damage: Some(damage) })
+            }
+            None => Err(damage),
         }
     }
 
-    fn run(&mut self, warnings: &mut Warnings) -> Result<Handle, Error> {
-        loop {
-            let offset = self.at;
-            let Some(&opcode) = self.bytes.get(offset) else {
-                return Err(Error::Truncated { opcode: "STOP", offset: offset as u64 });
-            };
-            self.at += 1;
-            match self.step(opcode, offset, warnings) {
-                Ok(None) => {}
-                Ok(Some(root)) => return Ok(root),
-                Err(fault) => return Err(name(fault, opcode, offset as u64)),
-            }
+    fn carry_over(&mut self, rest: &[u8]) {
+        if self.end.is_none() {
+            self.carry = rest.to_vec();
+            self.retry_at = rest.len() + rest.len().max(LEAST_ADDED);
         }
+    }
+
+    /// Obeys opcodes until at least `enough` of `bytes` are used or the next opcode is not whole: how many were used.
+    /// At the end of the pickle all are.
+    fn run(&mut self, bytes: &[u8], enough: usize, warnings: &mut Warnings) -> usize {
+        if self.end.is_some() {
+            return bytes.len();
+        }
+        let mut input = Input { bytes, at: 0 };
+        while input.at < enough {
+            let start = input.at;
+            let offset = self.offset + start as u64;
+            let opcode = bytes[start];
+            input.at += 1;
+            let end = match self.step(&mut input, opcode, offset, warnings) {
+                Ok(None) => continue,
+                Ok(Some(root)) => Ok(root),
+                Err(Fault::Cut) => {
+                    input.at = start;
+                    break;
+                }
+                Err(fault) => Err(name(&fault, opcode, offset)),
+            };
+            self.end = Some(end);
+            self.offset += input.at as u64;
+            return bytes.len();
+        }
+        self.offset += input.at as u64;
+        input.at
     }
 
     /// Obeys one opcode. Gives the top-level value at `STOP`.
     #[inline]
     fn step(
         &mut self,
+        input: &mut Input<'_>,
         opcode: u8,
-        offset: usize,
+        offset: u64,
         warnings: &mut Warnings,
     ) -> Result<Option<Handle>, Fault> {
         match opcode {
             // Most of a snapshot is references to frames and keys.
             b'h' => {
-                let [index] = self.array()?;
+                let [index] = input.array()?;
                 self.recall(u32::from(index))?;
             }
             b'j' => {
-                let index = u32::from_le_bytes(self.array()?);
+                let index = u32::from_le_bytes(input.array()?);
                 self.recall(index)?;
             }
             b'K' => {
-                let [int] = self.array()?;
+                let [int] = input.array()?;
                 self.push_int(i64::from(int))?;
             }
             b'M' => {
-                let int = u16::from_le_bytes(self.array()?);
+                let int = u16::from_le_bytes(input.array()?);
                 self.push_int(i64::from(int))?;
             }
             b'J' => {
-                let int = i32::from_le_bytes(self.array()?);
+                let int = i32::from_le_bytes(input.array()?);
                 self.push_int(i64::from(int))?;
             }
             0x8a => {
-                let [len] = self.array()?;
-                self.push_long(usize::from(len))?;
+                let [len] = input.array()?;
+                self.push_long(input, usize::from(len))?;
             }
             0x8b => {
-                let len = i32::from_le_bytes(self.array()?);
+                let len = i32::from_le_bytes(input.array()?);
                 let len =
                     usize::try_from(len).map_err(|_| Fault::Problem("its length is negative"))?;
-                self.push_long(len)?;
+                self.push_long(input, len)?;
             }
             b'(' => self.marks.push(self.stack.len()),
             b'.' => return self.pop().map(Some),
 
             0x8c | b'U' => {
-                let [len] = self.array()?;
-                self.push_text(u64::from(len), offset, warnings)?;
+                let [len] = input.array()?;
+                self.push_text(input, u64::from(len), offset, warnings)?;
             }
             b'X' | b'T' => {
-                let len = u32::from_le_bytes(self.array()?);
-                self.push_text(u64::from(len), offset, warnings)?;
+                let len = u32::from_le_bytes(input.array()?);
+                self.push_text(input, u64::from(len), offset, warnings)?;
             }
             0x8d => {
-                let len = u64::from_le_bytes(self.array()?);
-                self.push_text(len, offset, warnings)?;
+                let len = u64::from_le_bytes(input.array()?);
+                self.push_text(input, len, offset, warnings)?;
             }
             b'V' => {
-                let line = self.line()?;
+                let line = input.line()?;
                 self.push_escaped(line, offset, warnings)?;
             }
 
             b'C' => {
-                let [len] = self.array()?;
-                self.push_scalar(u64::from(len))?;
+                let [len] = input.array()?;
+                self.push_scalar(input, u64::from(len))?;
             }
             b'B' => {
-                let len = u32::from_le_bytes(self.array()?);
-                self.push_scalar(u64::from(len))?;
+                let len = u32::from_le_bytes(input.array()?);
+                self.push_scalar(input, u64::from(len))?;
             }
             0x8e | 0x96 => {
-                let len = u64::from_le_bytes(self.array()?);
-                self.push_scalar(len)?;
+                let len = u64::from_le_bytes(input.array()?);
+                self.push_scalar(input, len)?;
             }
-            b'G' => self.push_scalar(8)?,
+            b'G' => self.push_scalar(input, 8)?,
             b'F' => {
-                self.line()?;
-                self.push_scalar(0)?;
+                input.line()?;
+                self.push_scalar(input, 0)?;
             }
 
             b'N' => self.stack.push(Handle::NONE),
             0x88 => self.stack.push(Handle::TRUE),
             0x89 => self.stack.push(Handle::FALSE),
-            b'I' => match self.line()? {
+            b'I' => match input.line()? {
                 b"00" => self.stack.push(Handle::FALSE),
                 b"01" => self.stack.push(Handle::TRUE),
                 line => self.push_decimal(line)?,
             },
             b'L' => {
-                let line = self.line()?;
+                let line = input.line()?;
                 self.push_decimal(line.strip_suffix(b"L").unwrap_or(line))?;
             }
 
@@ -249,19 +312,19 @@ impl<'a> Machine<'a> {
                 self.memo.push(top)?;
             }
             b'q' => {
-                let [index] = self.array()?;
+                let [index] = input.array()?;
                 self.remember(u32::from(index))?;
             }
             b'r' => {
-                let index = u32::from_le_bytes(self.array()?);
+                let index = u32::from_le_bytes(input.array()?);
                 self.remember(index)?;
             }
             b'p' => {
-                let index = self.decimal_index()?;
+                let index = input.decimal_index()?;
                 self.remember(index)?;
             }
             b'g' => {
-                let index = self.decimal_index()?;
+                let index = input.decimal_index()?;
                 self.recall(index)?;
             }
 
@@ -283,42 +346,18 @@ impl<'a> Machine<'a> {
             }
 
             0x80 => {
-                let [version] = self.array()?;
+                let [version] = input.array()?;
                 if version > 5 {
                     return Err(Fault::Problem("the protocol is newer than 5"));
                 }
             }
             // Frames only tell how to buffer.
             0x95 => {
-                self.array::<8>()?;
+                input.array::<8>()?;
             }
             _ => return Err(Fault::Code),
         }
         Ok(None)
-    }
-
-    // Bytes.
-
-    fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
-        let rest = &self.bytes[self.at..];
-        let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len)).ok_or(Fault::Cut)?;
-        self.at += taken.len();
-        Ok(taken)
-    }
-
-    #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        let array = self.bytes[self.at..].first_chunk::<N>().ok_or(Fault::Cut)?;
-        self.at += N;
-        Ok(*array)
-    }
-
-    /// The argument of a text opcode, without its line feed.
-    fn line(&mut self) -> Result<&'a [u8], Fault> {
-        let rest = &self.bytes[self.at..];
-        let len = memchr::memchr(b'\n', rest).ok_or(Fault::Cut)?;
-        self.at += len + 1;
-        Ok(&rest[..len])
     }
 
     // Scalars.
@@ -331,8 +370,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Two's complement, little-endian, any length.
-    fn push_long(&mut self, len: usize) -> Result<(), Fault> {
-        let bytes = self.take(len as u64)?;
+    fn push_long(&mut self, input: &mut Input<'_>, len: usize) -> Result<(), Fault> {
+        let bytes = input.take(len as u64)?;
         let negative = bytes.last().is_some_and(|&last| last >= 0x80);
         let sign = if negative { 0xff } else { 0 };
         let (low, high) = bytes.split_at(bytes.len().min(8));
@@ -365,13 +404,19 @@ impl<'a> Machine<'a> {
         self.push_new(Value::Scalar)
     }
 
-    fn push_scalar(&mut self, len: u64) -> Result<(), Fault> {
-        self.take(len)?;
+    fn push_scalar(&mut self, input: &mut Input<'_>, len: u64) -> Result<(), Fault> {
+        input.take(len)?;
         self.push_new(Value::Scalar)
     }
 
-    fn push_text(&mut self, len: u64, offset: usize, warnings: &mut Warnings) -> Result<(), Fault> {
-        let bytes = self.take(len)?;
+    fn push_text(
+        &mut self,
+        input: &mut Input<'_>,
+        len: u64,
+        offset: u64,
+        warnings: &mut Warnings,
+    ) -> Result<(), Fault> {
+        let bytes = input.take(len)?;
         let handle = match std::str::from_utf8(bytes) {
             Ok(text) => self.values.add_text(text)?,
             Err(_) => {
@@ -387,7 +432,7 @@ impl<'a> Machine<'a> {
     fn push_escaped(
         &mut self,
         line: &[u8],
-        offset: usize,
+        offset: u64,
         warnings: &mut Warnings,
     ) -> Result<(), Fault> {
         let mut text = String::new();
@@ -460,7 +505,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Takes the values from height `from` off the stack, as the items of a new container.
-    fn gather(&mut self, offset: usize, from: usize) -> Result<Chain, Fault> {
+    fn gather(&mut self, offset: u64, from: usize) -> Result<Chain, Fault> {
         let chain = self.values.extend(Chain::new(offset), &self.stack[from..])?;
         self.stack.truncate(from);
         Ok(chain)
@@ -473,7 +518,7 @@ impl<'a> Machine<'a> {
         let below = from.checked_sub(1).filter(|&below| below >= floor).ok_or(NO_LIST)?;
         let list = self.stack[below];
         let Value::List(chain) = self.values.get(list) else { return Err(NO_LIST) };
-        let chain = self.values.extend(chain, &self.stack[from..])?;
+        let chain = self.values.extend_list(chain, &self.stack[from..])?;
         self.values.set(list, Value::List(chain));
         self.stack.truncate(from);
         Ok(())
@@ -506,14 +551,6 @@ impl<'a> Machine<'a> {
             self.memo.get(index).ok_or(Fault::Problem("nothing was memoized under its number"))?;
         self.stack.push(handle);
         Ok(())
-    }
-
-    fn decimal_index(&mut self) -> Result<u32, Fault> {
-        let line = self.line()?;
-        std::str::from_utf8(line)
-            .ok()
-            .and_then(|text| text.trim().parse().ok())
-            .ok_or(Fault::Problem("it has no number of a memo entry"))
     }
 
     // Damage.
@@ -576,15 +613,44 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn warn_not_utf8(offset: usize, warnings: &mut Warnings) {
-    warnings.add(
-        WarningKind::InvalidUtf8,
-        offset as u64,
-        "text that is not UTF-8 was replaced by U+FFFD",
-    );
+impl<'a> Input<'a> {
+    fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
+        let rest = &self.bytes[self.at..];
+        let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len)).ok_or(Fault::Cut)?;
+        self.at += taken.len();
+        Ok(taken)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let array = self.bytes[self.at..].first_chunk::<N>().ok_or(Fault::Cut)?;
+        self.at += N;
+        Ok(*array)
+    }
+
+    /// The argument of a text opcode, without its line feed.
+    fn line(&mut self) -> Result<&'a [u8], Fault> {
+        let rest = &self.bytes[self.at..];
+        let len = memchr::memchr(b'\n', rest).ok_or(Fault::Cut)?;
+        self.at += len + 1;
+        Ok(&rest[..len])
+    }
+
+    /// The argument of a text opcode that is the number of a memo entry.
+    fn decimal_index(&mut self) -> Result<u32, Fault> {
+        let line = self.line()?;
+        std::str::from_utf8(line)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .ok_or(Fault::Problem("it has no number of a memo entry"))
+    }
 }
 
-fn name(fault: Fault, opcode: u8, offset: u64) -> Error {
+fn warn_not_utf8(offset: u64, warnings: &mut Warnings) {
+    warnings.add(WarningKind::InvalidUtf8, offset, "text that is not UTF-8 was replaced by U+FFFD");
+}
+
+fn name(fault: &Fault, opcode: u8, offset: u64) -> Error {
     let Some((name, usage)) = describe(opcode) else {
         return Error::UnknownOpcode { byte: opcode, offset };
     };

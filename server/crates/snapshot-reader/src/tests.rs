@@ -338,6 +338,30 @@ fn text_that_is_not_utf8_is_told_once_per_text() {
     assert_eq!(told, [(WarningKind::InvalidUtf8, 13, 1), (WarningKind::Other, 0, 1)]);
 }
 
+// Pieces.
+
+#[test]
+fn how_a_pickle_is_cut_into_pieces_makes_no_difference() {
+    let long = concat(&[b"}(\x8c\x08segments]X", &5000_u32.to_le_bytes(), &[b'x'; 5000], b"Nu."]);
+    let behind = concat(&[LIST, b"more"]);
+    let cut_off = &LIST[..LIST.len() / 2];
+    let all =
+        [LIST, TORCH_2_0, TORCH_2_2, &long, &behind, cut_off, b"}\xff", b"cos\nsystem\n", b""];
+    for pickle in all.into_iter().chain(TORCH_2_11) {
+        let whole = told(read_snapshot(pickle));
+        for len in [1, 2, 3, 7, 64, 65, 1000] {
+            let mut reader = SnapshotReader::new();
+            pickle.chunks(len).for_each(|piece| reader.feed(piece));
+            assert_eq!(told(reader.finish()), whole, "pieces of {len} bytes");
+        }
+    }
+}
+
+/// Rows and warnings, or the error.
+fn told(read: Result<(Snapshot, Warnings), Error>) -> Result<(Vec<String>, Warnings), Error> {
+    read.map(|(snapshot, warnings)| (lines(&snapshot), warnings))
+}
+
 // Damage.
 
 #[test]

@@ -1,7 +1,11 @@
 //! What a pickle holds, as an arena: values refer to each other by handle, so that a frame that thousands of stacks
 //! share is stored once, and neither depth nor cycles matter to anything that drops or walks it.
 
+use std::hash::{BuildHasher, BuildHasherDefault};
+
+use hashbrown::HashTable;
 use profile::{Interner, StrId};
+use rustc_hash::FxHasher;
 
 /// A value of the arena. Integers of 31 bits (most lines, many sizes) are the handle itself and take no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +54,7 @@ pub(crate) struct Chain {
 const NO_RUN: u32 = u32::MAX;
 
 impl Chain {
-    pub(crate) fn new(offset: usize) -> Self {
+    pub(crate) fn new(offset: u64) -> Self {
         Self { first: NO_RUN, last: NO_RUN, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
     }
 
@@ -68,6 +72,8 @@ struct Run {
     start: u32,
     len: u32,
     next: u32,
+    /// Whether it may be in several lists, so that nothing can be put behind it.
+    is_shared: bool,
 }
 
 /// The arena is full: handles have 31 bits.
@@ -80,9 +86,17 @@ pub(crate) struct Values {
     rows: Vec<Value>,
     items: Vec<Handle>,
     runs: Vec<Run>,
+    /// Runs that are shared, by content: a snapshot writes out the frames of a stack every time that the stack occurs.
+    shared: HashTable<u32>,
     texts: Interner,
     /// The one value of each distinct text.
     text_values: Vec<Handle>,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Values {
@@ -91,6 +105,7 @@ impl Values {
             rows: vec![Value::None, Value::Bool(false), Value::Bool(true)],
             items: Vec::new(),
             runs: Vec::new(),
+            shared: HashTable::new(),
             texts: Interner::default(),
             text_values: Vec::new(),
         }
@@ -121,6 +136,11 @@ impl Values {
             next = run.next;
             Some(&self.items[run.start as usize..(run.start + run.len) as usize])
         })
+    }
+
+    /// What lists that share their items have in common.
+    pub(crate) fn shared(&self, list: Chain) -> Option<u32> {
+        self.runs.get(list.first as usize).filter(|run| run.is_shared).map(|_| list.first)
     }
 
     /// The keys and values of a dict.
@@ -167,15 +187,24 @@ impl Values {
         if more.is_empty() {
             return Ok(chain);
         }
-        let start = u32::try_from(self.items.len()).map_err(|_| Full)?;
-        u32::try_from(self.items.len() + more.len()).map_err(|_| Full)?;
-        let len = u32::try_from(more.len()).map_err(|_| Full)?;
+        if let Some(last) = self.runs.get(chain.last as usize)
+            && last.is_shared
+        {
+            // It is the only one of its chain, which goes on with a copy of its own.
+            let own = last.start as usize..(last.start + last.len) as usize;
+            let start = self.room_for(own.len())?;
+            self.items.extend_from_within(own.clone());
+            chain.first = self.add_run(start, own.len(), false)?;
+            chain.last = chain.first;
+        }
+        let start = self.room_for(more.len())?;
         self.items.extend_from_slice(more);
         match self.runs.get_mut(chain.last as usize) {
-            Some(last) if last.start + last.len == start => last.len += len,
+            Some(last) if last.start + last.len == start => {
+                last.len += u32::try_from(more.len()).map_err(|_| Full)?;
+            }
             _ => {
-                let run = u32::try_from(self.runs.len()).map_err(|_| Full)?;
-                self.runs.push(Run { start, len, next: NO_RUN });
+                let run = self.add_run(start, more.len(), false)?;
                 match self.runs.get_mut(chain.last as usize) {
                     Some(last) => last.next = run,
                     None => chain.first = run,
@@ -185,6 +214,52 @@ impl Values {
         }
         Ok(chain)
     }
+
+    /// Like [`Self::extend`]; an empty list shares its items with others that have the same.
+    pub(crate) fn extend_list(&mut self, mut chain: Chain, more: &[Handle]) -> Result<Chain, Full> {
+        if !chain.is_empty() || more.len() < 2 {
+            return self.extend(chain, more);
+        }
+        let Self { shared, runs, items, .. } = self;
+        let of = |run: &u32| {
+            let run = &runs[*run as usize];
+            &items[run.start as usize..(run.start + run.len) as usize]
+        };
+        let hash = hash(more);
+        let run = match shared.find(hash, |run| of(run) == more) {
+            Some(&run) => run,
+            None => {
+                let start = self.room_for(more.len())?;
+                self.items.extend_from_slice(more);
+                let run = self.add_run(start, more.len(), true)?;
+                let Self { shared, runs, items, .. } = self;
+                shared.insert_unique(hash, run, |&run| {
+                    let run = &runs[run as usize];
+                    self::hash(&items[run.start as usize..(run.start + run.len) as usize])
+                });
+                run
+            }
+        };
+        (chain.first, chain.last) = (run, run);
+        Ok(chain)
+    }
+
+    /// Where the next `len` items will be.
+    fn room_for(&self, len: usize) -> Result<u32, Full> {
+        u32::try_from(self.items.len() + len).map_err(|_| Full)?;
+        u32::try_from(self.items.len()).map_err(|_| Full)
+    }
+
+    fn add_run(&mut self, start: u32, len: usize, is_shared: bool) -> Result<u32, Full> {
+        let run = u32::try_from(self.runs.len()).map_err(|_| Full)?;
+        let len = u32::try_from(len).map_err(|_| Full)?;
+        self.runs.push(Run { start, len, next: NO_RUN, is_shared });
+        Ok(run)
+    }
+}
+
+fn hash(items: &[Handle]) -> u64 {
+    BuildHasherDefault::<FxHasher>::default().hash_one(items)
 }
 
 #[cfg(test)]
@@ -220,5 +295,22 @@ mod tests {
         assert_eq!(all(a), [one, two, three, one]);
         assert_eq!(all(b), [three]);
         assert_eq!(values.runs.len(), 3, "a run that ends the buffer is extended in place");
+    }
+
+    #[test]
+    fn lists_of_the_same_items_share_them_until_one_grows() {
+        let mut values = Values::new();
+        let items: Vec<Handle> = (0..3).map(|it| values.add_int(it).unwrap()).collect();
+        let empty = Chain::new(0);
+        let a = values.extend_list(empty, &items).unwrap();
+        let b = values.extend_list(empty, &items).unwrap();
+        assert_eq!(values.items.len(), 3);
+        assert!(values.shared(a).is_some());
+        assert_eq!(values.shared(a), values.shared(b));
+        let longer = values.extend_list(b, &items[..1]).unwrap();
+        let all = |chain| values.runs(chain).flatten().copied().collect::<Vec<_>>();
+        assert_eq!(all(a), items);
+        assert_eq!(all(longer), [items[0], items[1], items[2], items[0]]);
+        assert_eq!(values.shared(longer), None);
     }
 }
