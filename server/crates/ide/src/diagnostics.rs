@@ -1,11 +1,12 @@
 //! Findings as diagnostics.
 
 use insights::{Detail, Finding, Severity};
-use ledger::{Evidence, LineKey};
+use ledger::LineKey;
 
-use crate::memory;
-use crate::numbers::{count, duration, percent};
+use crate::numbers::{count, duration};
 use crate::place::{Placed, Source};
+use crate::rules::per;
+use crate::{memory, rules};
 
 /// A finding on a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +107,7 @@ pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
         Detail::Sync { waited_for, idle_after } => {
             wait_message(source, finding, waited_for.as_ref(), *idle_after)
         }
+        Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books),
         Detail::Memory(detail) => memory::message(finding, detail),
     }
 }
@@ -117,15 +119,9 @@ fn wait_message(
     idle_after: i64,
 ) -> String {
     let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
-    let (per_step, times) = match finding.cost_per_step {
-        Some(_) => (" per step", per(finding, finding.count as f64)),
-        None => ("", finding.count as f64),
-    };
-    let place = match finding.evidence {
-        Evidence::Exact => "here",
-        Evidence::Inferred => "here (as far as the order of events tells)",
-        Evidence::Function => "somewhere in this function",
-    };
+    let per_step = if finding.cost_per_step.is_some() { " per step" } else { "" };
+    let times = per(finding, finding.count as f64);
+    let place = rules::place(finding);
     let mut message = format!("{}: the CPU waits {cost}{per_step} {place}", finding.rule);
     if times > 1.5 {
         message += &format!(", {} times,", count(times));
@@ -146,16 +142,7 @@ fn wait_message(
     if idle_after > 0 {
         message += &format!("; the GPU then idles {}", duration(per(finding, idle_after as f64)));
     }
-    let of = if finding.cost_per_step.is_some() { "of the step" } else { "of the recording" };
-    message + &format!(" ({} {of})", percent(finding.share))
-}
-
-/// The mean per step of a sum that belongs to a finding; the sum where the recording has no steps.
-fn per(finding: &Finding, sum: f64) -> f64 {
-    match finding.steps {
-        0 => sum,
-        steps => sum / steps as f64,
-    }
+    message + &rules::share(finding)
 }
 
 fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {

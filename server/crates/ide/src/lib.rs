@@ -27,6 +27,7 @@ mod lenses;
 mod markdown;
 mod memory;
 mod place;
+mod rules;
 mod scale;
 mod status;
 mod view;

@@ -7,6 +7,7 @@
 //! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
 
 mod device;
+mod host;
 mod memory;
 mod pace;
 mod rule;
@@ -21,7 +22,7 @@ pub use rule::{Area, Rule, Threshold, Thresholds, Unit};
 pub use severity::{Severities, Severity};
 pub use suppression::is_suppressed;
 
-use ledger::{Evidence, Ledger, LineKey, Ns};
+use ledger::{Evidence, Ledger, LineKey, Ns, Pattern, PatternBooks};
 
 use rule::Limits;
 
@@ -88,6 +89,8 @@ pub enum Detail {
         /// Device idle time that followed the waits, over the whole recording.
         idle_after: Ns,
     },
+    /// The rules over habits of the host: the pattern, and what it cost on the line.
+    Pattern(Pattern, PatternBooks),
     /// The rules about what the device does.
     Device(DeviceDetail),
     /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
@@ -106,7 +109,7 @@ pub struct Related {
 }
 
 /// The rules of each room. One file for each rule.
-static ALL: [&[&Rule]; 3] = [&[&sync::RULE], &device::RULES, &memory::RULES];
+static ALL: [&[&Rule]; 4] = [&[&sync::RULE], &host::RULES, &device::RULES, &memory::RULES];
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

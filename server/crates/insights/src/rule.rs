@@ -193,6 +193,11 @@ impl<'a> Limits<'a> {
         self.options.threshold
     }
 
+    /// Whether the findings of another rule are not told.
+    pub(crate) fn is_off(&self, rule: &str) -> bool {
+        self.options.severities.is_off(rule)
+    }
+
     /// How much a finding with this share (of 1) matters, for rules that list [`WARNING`].
     pub(crate) fn severity(&self, share: f64) -> Severity {
         if self.get(&WARNING) <= share { Severity::Warning } else { self.rule.severity }

@@ -2,6 +2,7 @@
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 
+use crate::host::covers_waits;
 use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Detail, Finding, Pace, Related, Severity};
 
@@ -45,7 +46,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         };
         let cost = pace.mean(in_unit as f64);
         let share = cost / pace.unit();
-        (in_unit > 0 && limits.least() <= share)
+        (in_unit > 0 && limits.least() <= share && !covers_waits(books, limits))
             .then(|| finding(place, books, pace, (cost, share, limits.severity(share))))
     });
     findings.collect()

@@ -1,0 +1,202 @@
+//! Habits of the host, in words.
+
+use insights::Finding;
+use ledger::{Pattern, PatternBooks};
+
+use super::{per, place, share, time};
+use crate::numbers::{bytes, count};
+
+/// What the finding says, as one line of text.
+pub(crate) fn message(finding: &Finding, pattern: Pattern, books: &PatternBooks) -> String {
+    let at = place(finding);
+    let cost = time(finding, finding.cost);
+    let text = match pattern {
+        Pattern::ForLoopIndexing => format!(
+            "{}, one row at a time {at}: {}, {cost}",
+            number(finding, books.count, "round"),
+            plural(books.ops as f64 / books.count.max(1) as f64, "operator") + " each"
+        ),
+        Pattern::OptimizerSingleTensor => format!(
+            "the optimizer takes one parameter after the other {at}: {}, {cost}",
+            number(finding, books.ops, "operator")
+        ),
+        Pattern::ZeroGrad => format!(
+            "gradients are filled with zeros {at}: {}, {cost}",
+            number(finding, books.ops, "operator")
+        ),
+        Pattern::DataLoaderWorkers => {
+            format!("the loop waits {cost} {at} for batches that workers make")
+        }
+        Pattern::DataLoaderAlone => {
+            format!("the loop makes its batches itself {at} (num_workers=0): {cost}")
+        }
+        Pattern::ConvBias => {
+            let whole = time(finding, books.around.max(books.around_cuda));
+            let bias = match finding.cost {
+                0 => "a part of".to_owned(),
+                _ => format!("{cost} of"),
+            };
+            format!("batch normalization takes the bias away that is added {at}: {bias} {whole}")
+        }
+        Pattern::PageableCopy => {
+            let rate = match books.cuda {
+                0 => String::new(),
+                time => format!(" at {}/s", bytes(books.bytes as f64 * 1e9 / time as f64)),
+            };
+            let what = if books.wait > 0 { "the CPU waits" } else { "the device copies for" };
+            format!(
+                "{what} {cost} {at} for {} from pageable memory: {}{rate}",
+                plural_copies(finding, books),
+                bytes(per(finding, books.bytes as f64)),
+            )
+        }
+        Pattern::ExtraCopy => format!(
+            "made on the host and then copied {at}: {}, {cost}",
+            bytes(per(finding, books.bytes as f64))
+        ),
+        Pattern::CpuFallback => {
+            format!("{} on the CPU instead {at}: {cost}", runs(finding, books.count))
+        }
+        Pattern::GraphBreak => format!(
+            "torch.compile breaks the graph {at}, {}: {cost} to look for the rest, which takes {}",
+            number(finding, books.count, "time"),
+            time(finding, books.around.max(books.around_cuda))
+        ),
+        Pattern::Compilation => {
+            let versions = match books.most {
+                0 | 1 => String::new(),
+                most => format!("; that makes {most} versions"),
+            };
+            let steps = match finding.steps {
+                0 => String::new(),
+                steps => format!(" in {} of {steps} steps", books.steps),
+            };
+            format!("torch.compile compiles {at}{steps}: {cost}{versions}")
+        }
+        Pattern::DataParallel => format!(
+            "DataParallel hands out parameters and inputs {at} and collects results: {cost} of {}",
+            time(finding, books.around)
+        ),
+    };
+    format!("{}: {text}{}", finding.rule, share(finding))
+}
+
+/// `24 operators`, by the mean step.
+fn number(finding: &Finding, sum: u64, noun: &str) -> String {
+    plural(per(finding, sum as f64), noun)
+}
+
+fn plural(number: f64, noun: &str) -> String {
+    let number = count(number);
+    let s = if number == "1" { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+fn plural_copies(finding: &Finding, books: &PatternBooks) -> String {
+    match count(per(finding, books.count as f64)).as_str() {
+        "1" => "1 copy".to_owned(),
+        number => format!("{number} copies"),
+    }
+}
+
+fn runs(finding: &Finding, number: u64) -> String {
+    match count(per(finding, number as f64)).as_str() {
+        "1" => "an operator runs".to_owned(),
+        number => format!("{number} operators run"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use insights::{Detail, Severity};
+    use ledger::{Evidence, LineKey};
+
+    use super::*;
+
+    /// Two steps; 8 ms in all.
+    fn message_of(pattern: Pattern, evidence: Evidence, cost: i64, books: PatternBooks) -> String {
+        let finding = Finding {
+            rule: "rule",
+            place: LineKey { file: "train.py".to_owned(), line: 7 },
+            function: String::new(),
+            evidence,
+            severity: Severity::Hint,
+            cost,
+            cost_per_step: Some(cost / 2),
+            count: books.count,
+            steps: 2,
+            share: 0.25,
+            detail: Detail::Pattern(pattern, books.clone()),
+            related: Vec::new(),
+            remedy: "",
+        };
+        message(&finding, pattern, &books)
+    }
+
+    #[test]
+    fn findings_in_words() {
+        let books = PatternBooks {
+            count: 4,
+            ops: 48,
+            cpu: 8_000_000,
+            wait: 8_000_000,
+            cuda: 4_000_000,
+            around: 20_000_000,
+            bytes: 8 << 20,
+            most: 3,
+            steps: 1,
+            ..PatternBooks::default()
+        };
+        let rows = [
+            (
+                Pattern::ForLoopIndexing,
+                "2 rounds, one row at a time here: 12 operators each, 4 ms per step",
+            ),
+            (
+                Pattern::OptimizerSingleTensor,
+                "the optimizer takes one parameter after the other here: 24 operators, 4 ms per step",
+            ),
+            (
+                Pattern::ZeroGrad,
+                "gradients are filled with zeros here: 24 operators, 4 ms per step",
+            ),
+            (
+                Pattern::DataLoaderWorkers,
+                "the loop waits 4 ms per step here for batches that workers make",
+            ),
+            (
+                Pattern::DataLoaderAlone,
+                "the loop makes its batches itself here (num_workers=0): 4 ms per step",
+            ),
+            (
+                Pattern::ConvBias,
+                "batch normalization takes the bias away that is added here: 4 ms per step of 10 ms per step",
+            ),
+            (
+                Pattern::PageableCopy,
+                "the CPU waits 4 ms per step here for 2 copies from pageable memory: 4 MiB at 1.95 GiB/s",
+            ),
+            (Pattern::ExtraCopy, "made on the host and then copied here: 4 MiB, 4 ms per step"),
+            (Pattern::CpuFallback, "2 operators run on the CPU instead here: 4 ms per step"),
+            (
+                Pattern::GraphBreak,
+                "torch.compile breaks the graph here, 2 times: 4 ms per step to look for the rest, which takes 10 ms per step",
+            ),
+            (
+                Pattern::Compilation,
+                "torch.compile compiles here in 1 of 2 steps: 4 ms per step; that makes 3 versions",
+            ),
+            (
+                Pattern::DataParallel,
+                "DataParallel hands out parameters and inputs here and collects results: 4 ms per step of 10 ms per step",
+            ),
+        ];
+        for (pattern, expected) in rows {
+            let text = message_of(pattern, Evidence::Exact, 8_000_000, books.clone());
+            assert_eq!(text, format!("rule: {expected} (25 % of the step)"));
+        }
+        let text = message_of(Pattern::ConvBias, Evidence::Function, 0, books);
+        let expected = "rule: batch normalization takes the bias away that is added somewhere in this function: a part of 10 ms per step (25 % of the step)";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,61 @@
+//! Rule `dataloader`: waiting for data.
+
+use ledger::{Ledger, Pattern};
+
+use super::{Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "dataloader",
+    area: Area::Host,
+    title: "The step waits for data",
+    summary: "The training loop stands still while the next batch is made.",
+    severity: Severity::Warning,
+    trigger: "A line waits in the iterator of a `DataLoader` for a share of the step that reaches the threshold.",
+    measure: "The time in `enumerate(DataLoader)#….__next__`, per step. With `num_workers=0` (`_SingleProcessDataLoaderIter`) it is the time of making the batch itself.",
+    thresholds: &[SHARE],
+    remedy: "Without workers: `num_workers` of 2 or more, so that batches are made meanwhile. With workers: more of them, `persistent_workers=True`, a larger `prefetch_factor`, or less work for each item. `pin_memory=True` where batches go to a GPU.",
+    before: "loader = DataLoader(data, batch_size=64)",
+    after: "loader = DataLoader(data, batch_size=64, num_workers=4, pin_memory=True, persistent_workers=True)",
+    sources: &[
+        "TensorBoard PyTorch plugin, `analyze`: data loader above 5 % of the step",
+        "TorchTidy (`torch/profiler/_pattern_matcher.py`, up to torch 2.13), `SynchronizedDataLoaderPattern`",
+    ],
+    limits: "Loaders of your own leave no such range, and count as your code.",
+    find,
+};
+
+const SHARE: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 5.0,
+    meaning: "share of the step from which it is told",
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let find = |pattern: Pattern, remedy: &'static str| {
+        each(&RULE, (ledger, pace, limits), pattern, |books| {
+            let share = pace.mean(books.cpu as f64) / pace.unit();
+            let severity = Some(RULE.severity);
+            (limits.get(&SHARE) <= share).then_some(Told {
+                cost: books.cpu,
+                of: books.cpu,
+                severity,
+                remedy,
+            })
+        })
+    };
+    let alone = find(
+        Pattern::DataLoaderAlone,
+        "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile; \
+         pin_memory=True speeds up their way to a GPU.",
+    );
+    let workers = find(
+        Pattern::DataLoaderWorkers,
+        "The workers are slower than the loop: more of them, persistent_workers=True, a larger prefetch_factor, or less \
+         work for each item.",
+    );
+    [alone, workers].concat()
+}

@@ -1,0 +1,39 @@
+//! Rule `data-parallel`: DataParallel on several devices.
+
+use ledger::{Ledger, Pattern};
+
+use super::{Told, each};
+use crate::rule::{Area, Limits, Rule};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "data-parallel",
+    area: Area::Distributed,
+    title: "nn.DataParallel on several devices",
+    summary: "`nn.DataParallel` copies the model to every device in each step and runs all of them from one process, one after the other.",
+    severity: Severity::Warning,
+    trigger: "`torch/nn/parallel/data_parallel.py: forward` hands out parameters and inputs (`replicate`, `scatter`) and collects results (`gather`): with one device it does not.",
+    measure: "The host's time of handing out and collecting, per step.",
+    thresholds: &[],
+    remedy: "`DistributedDataParallel`, with one process for each device.",
+    before: "model = nn.DataParallel(model)",
+    after: "model = DistributedDataParallel(model, device_ids=[local_rank])",
+    sources: &[
+        "TensorBoard PyTorch plugin, `analyze`: DataParallel on more than one device",
+        "[PyTorch: DataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html)",
+    ],
+    limits: "That the devices wait for the one process which serves them all comes on top, and is not in the number. Python frames are needed.",
+    find,
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, pace, limits), Pattern::DataParallel, |books| {
+        Some(Told {
+            cost: books.cpu,
+            of: books.cpu,
+            severity: Some(RULE.severity),
+            remedy: "DistributedDataParallel, with one process for each device.",
+        })
+    })
+}

@@ -1,0 +1,49 @@
+//! Rule `h2d-copy`: copies from pageable memory.
+
+use ledger::{Ledger, LineBooks, Pattern};
+
+use super::{Told, each};
+use crate::rule::{Area, Limits, Rule, WARNING};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "h2d-copy",
+    area: Area::Host,
+    title: "Copies from pageable host memory",
+    summary: "A copy from pageable memory goes through a staging buffer, is slower, and makes the host wait even with `non_blocking=True`.",
+    severity: Severity::Information,
+    trigger: "Copies from the host are recorded as `Memcpy HtoD (Pageable -> Device)`.",
+    measure: "The time that the host waits in these copies (the device's time for them, where it does not wait), their bytes, and bytes by device time as the rate, per step.",
+    thresholds: &[WARNING],
+    remedy: "`pin_memory=True` in the `DataLoader` (or `tensor.pin_memory()`), and `non_blocking=True` in `.to()`. Many small copies (numbers, lists) are better made once, or on the device.",
+    before: "for x, y in DataLoader(data, batch_size=64):\n    x = x.to(\"cuda\")",
+    after: "for x, y in DataLoader(data, batch_size=64, pin_memory=True):\n    x = x.to(\"cuda\", non_blocking=True)",
+    sources: &[
+        "[PyTorch: pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)",
+    ],
+    limits: "Pinning a tensor right before its only copy is no faster than the copy itself.",
+    find,
+};
+
+/// Share of a line's waits from which they are all said to be these copies.
+const MOST_WAITS: f64 = 0.9;
+
+/// Whether what a line waits for is these copies, so that this rule tells it better than `sync`.
+pub(crate) fn covers_waits(books: &LineBooks, limits: &Limits<'_>) -> bool {
+    let copies = books.patterns.get(&Pattern::PageableCopy).map_or(0, |it| it.wait);
+    0 < copies && MOST_WAITS * books.sync as f64 <= copies as f64 && !limits.is_off(RULE.id)
+}
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
+        let cost = if books.wait > 0 { books.wait } else { books.cuda };
+        Some(Told {
+            cost,
+            of: cost,
+            severity: None,
+            remedy: "Copy from pinned memory: pin_memory=True in the DataLoader, and non_blocking=True in .to(). Make numbers \
+                     and small tensors once, or on the device.",
+        })
+    })
+}

@@ -1,0 +1,52 @@
+//! Rule `optimizer-single-tensor`: an optimizer that takes one parameter after the other.
+
+use ledger::{Ledger, Pattern};
+
+use super::{Told, each};
+use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "optimizer-single-tensor",
+    area: Area::Host,
+    title: "The optimizer takes one parameter after the other",
+    summary: "For each parameter the optimizer runs a handful of operators of its own, which costs more to launch than to compute.",
+    severity: Severity::Information,
+    trigger: "A frame `_single_tensor_…` of `torch.optim` runs below the line. In recordings without Python frames: an optimizer of PyTorch runs many operators in a step, and none over a list (`_foreach_…`, `_fused_…`).",
+    measure: "The time of that frame, or of the range `Optimizer.step#…`, per step.",
+    thresholds: &[OPERATORS, WARNING],
+    remedy: "`foreach=True` works on lists of parameters, `fused=True` in one kernel for each list. Without either, PyTorch chooses lists where all parameters are on a GPU, and single tensors on a CPU, where `fused=True` is offered by Adam, AdamW, SGD and Adagrad since 2.4.",
+    before: "optimizer = torch.optim.Adam(model.parameters(), foreach=False)",
+    after: "optimizer = torch.optim.Adam(model.parameters(), fused=True)",
+    sources: &[
+        "TorchTidy (`torch/profiler/_pattern_matcher.py`, up to torch 2.13), `OptimizerSingleTensorPattern`",
+        "[torch.optim: choosing an implementation](https://docs.pytorch.org/docs/stable/optim.html)",
+    ],
+    limits: "How much time is left with lists is not known before it is tried. On a CPU it is a hint only: there the single-tensor way is the default.",
+    find,
+};
+
+const OPERATORS: Threshold = Threshold {
+    name: "operators",
+    unit: Unit::Count,
+    default: 20.0,
+    meaning: "operators in one step of the optimizer from which it is told",
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    let is_on_host = ledger.devices.is_empty();
+    each(&RULE, (ledger, pace, limits), Pattern::OptimizerSingleTensor, |books| {
+        let each_time = books.ops as f64 / books.count.max(1) as f64;
+        (limits.get(&OPERATORS) <= each_time).then_some(Told {
+            cost: books.cpu,
+            of: books.cpu,
+            severity: is_on_host.then_some(Severity::Hint),
+            remedy: if is_on_host {
+                "fused=True updates all parameters in one pass (Adam, AdamW, SGD, Adagrad; on a CPU since torch 2.4)."
+            } else {
+                "fused=True updates lists of parameters in one kernel each, foreach=True in a few."
+            },
+        })
+    })
+}

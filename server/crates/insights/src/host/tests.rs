@@ -1,0 +1,125 @@
+//! Patterns on a line, by hand, to what the rules find.
+
+use ledger::{DeviceBooks, DeviceKey};
+
+use super::*;
+use crate::{Options, Severities, find};
+
+fn key() -> LineKey {
+    LineKey { file: "train.py".to_owned(), line: 7 }
+}
+
+/// Two steps of 1 ms, and a line with one pattern.
+fn ledger(pattern: Pattern, books: PatternBooks) -> Ledger {
+    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+    ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
+    let mut line = LineBooks::default();
+    line.patterns.insert(pattern, books);
+    ledger.lines.insert(key(), line);
+    ledger
+}
+
+/// Rule, cost per step, share in permille and severity of what is found.
+fn found(ledger: &Ledger) -> Vec<(&'static str, Ns, u32, Severity)> {
+    let findings = find(ledger, &Options::default()).into_iter();
+    findings
+        .map(|it| {
+            assert_eq!(it.place, key());
+            (it.rule, it.cost_per_step.unwrap(), (it.share * 1000.0).round() as u32, it.severity)
+        })
+        .collect()
+}
+
+fn with_device(mut ledger: Ledger) -> Ledger {
+    ledger.devices.insert(DeviceKey { rank: 0, device: 0 }, DeviceBooks::default());
+    ledger
+}
+
+const NONE: [(&str, Ns, u32, Severity); 0] = [];
+
+#[test]
+fn loops_over_rows() {
+    let books = |most, ops| PatternBooks {
+        count: most,
+        most,
+        ops,
+        cpu: 200_000,
+        ..PatternBooks::default()
+    };
+    let of = |it| found(&ledger(Pattern::ForLoopIndexing, it));
+    assert_eq!(of(books(10, 30)), [("for-loop-indexing", 100_000, 100, Severity::Warning)]);
+    assert_eq!(of(books(9, 30)), NONE, "too few");
+    assert_eq!(of(books(10, 1)), NONE, "operators that take long");
+}
+
+#[test]
+fn optimizers() {
+    let books = |ops| PatternBooks { count: 2, ops, cpu: 200_000, ..PatternBooks::default() };
+    let of = |ops| ledger(Pattern::OptimizerSingleTensor, books(ops));
+    let id = "optimizer-single-tensor";
+    assert_eq!(found(&with_device(of(40))), [(id, 100_000, 100, Severity::Warning)]);
+    assert_eq!(found(&of(40)), [(id, 100_000, 100, Severity::Hint)], "the default on a CPU");
+    assert_eq!(found(&of(39)), NONE);
+}
+
+#[test]
+fn data() {
+    let of = |pattern, cpu| {
+        found(&ledger(pattern, PatternBooks { count: 2, cpu, ..PatternBooks::default() }))
+    };
+    for pattern in [Pattern::DataLoaderAlone, Pattern::DataLoaderWorkers] {
+        assert_eq!(of(pattern, 100_000), [("dataloader", 50_000, 50, Severity::Warning)]);
+        assert_eq!(of(pattern, 99_000), NONE);
+    }
+}
+
+#[test]
+fn what_costs_too_little_is_not_told() {
+    let rows = [
+        (Pattern::ZeroGrad, "zero-grad"),
+        (Pattern::ExtraCopy, "extra-copy"),
+        (Pattern::CpuFallback, "cpu-fallback"),
+        (Pattern::Compilation, "recompile"),
+        (Pattern::PageableCopy, "h2d-copy"),
+    ];
+    for (pattern, rule) in rows {
+        let books =
+            |time| PatternBooks { count: 1, cpu: time, wait: time, ..PatternBooks::default() };
+        let of = |time| found(&ledger(pattern, books(time)));
+        assert_eq!(of(10_000), [(rule, 5_000, 5, Severity::Information)]);
+        assert_eq!(of(100_000), [(rule, 50_000, 50, Severity::Warning)]);
+        assert_eq!(of(9_900), NONE, "{rule}");
+    }
+}
+
+#[test]
+fn what_is_a_part_of_something_larger() {
+    let books = PatternBooks { count: 2, cpu: 2_000, around: 40_000, ..PatternBooks::default() };
+    let of = |pattern| found(&ledger(pattern, books.clone()));
+    assert_eq!(of(Pattern::ConvBias), [("conv-bias-before-batchnorm", 1_000, 20, Severity::Hint)]);
+    assert_eq!(of(Pattern::GraphBreak), [("graph-break", 1_000, 21, Severity::Information)]);
+    let parallel = PatternBooks { cpu: 40_000, ..books.clone() };
+    assert_eq!(
+        found(&ledger(Pattern::DataParallel, parallel)),
+        [("data-parallel", 20_000, 20, Severity::Warning)]
+    );
+    let one_device = PatternBooks { cpu: 0, ..books };
+    assert_eq!(found(&ledger(Pattern::DataParallel, one_device)), NONE);
+}
+
+#[test]
+fn a_wait_for_a_copy_is_told_once() {
+    let books = PatternBooks { count: 2, wait: 90_000, cpu: 90_000, ..PatternBooks::default() };
+    let mut ledger = ledger(Pattern::PageableCopy, books);
+    let line = ledger.lines.get_mut(&key()).unwrap();
+    line.sync = 100_000;
+    let step = ledger::PerStep { sync: 50_000, ..ledger::PerStep::default() };
+    line.steps.extend([(1, step), (2, step)]);
+    assert_eq!(found(&ledger), [("h2d-copy", 45_000, 45, Severity::Information)]);
+    let mut severities = Severities::default();
+    severities.set("h2d-copy", None);
+    let findings = find(&ledger, &Options { severities, ..Options::default() });
+    assert_eq!(findings.iter().map(|it| it.rule).collect::<Vec<_>>(), ["sync"]);
+    ledger.lines.get_mut(&key()).unwrap().sync = 200_000;
+    assert_eq!(found(&ledger).len(), 2, "it waits for more than copies");
+}

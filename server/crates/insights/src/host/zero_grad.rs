@@ -1,0 +1,38 @@
+//! Rule `zero-grad`: gradients that are set to zero.
+
+use ledger::{Ledger, Pattern};
+
+use super::{Told, each};
+use crate::rule::{Area, Limits, Rule, WARNING};
+use crate::{Finding, Pace, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "zero-grad",
+    area: Area::Host,
+    title: "Gradients are set to zero rather than to None",
+    summary: "Filling every gradient with zeros costs a write, and the backward pass then has to read and add instead of writing.",
+    severity: Severity::Information,
+    trigger: "`aten::zero_` or `aten::_foreach_zero_` runs in `zero_grad` of an optimizer or a module.",
+    measure: "The time of these operators, per step. What the backward pass spends on adding to zeros comes on top, and is not in the number.",
+    thresholds: &[WARNING],
+    remedy: "`optimizer.zero_grad(set_to_none=True)`, the default since torch 2.0.",
+    before: "optimizer.zero_grad(set_to_none=False)",
+    after: "optimizer.zero_grad()",
+    sources: &[
+        "TorchTidy (`torch/profiler/_pattern_matcher.py`, up to torch 2.13), `GradNotSetToNonePattern`",
+    ],
+    limits: "Code that reads `p.grad` after `zero_grad` has to expect `None` then.",
+    find,
+};
+
+fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, pace, limits), Pattern::ZeroGrad, |books| {
+        Some(Told {
+            cost: books.cpu.max(books.cuda),
+            of: books.cpu.max(books.cuda),
+            severity: None,
+            remedy: "set_to_none=True, the default since torch 2.0, frees the gradients instead of filling them.",
+        })
+    })
+}
