@@ -25,7 +25,18 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ),
     ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
     ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "profile", "pysource"]),
-    ("tests", &["attribution", "ledger", "loader", "profile", "pysource", "trace-reader"]),
+    (
+        "tests",
+        &[
+            "attribution",
+            "ledger",
+            "loader",
+            "profile",
+            "pysource",
+            "snapshot-reader",
+            "trace-reader",
+        ],
+    ),
 ];
 
 /// Crates of others that only one of ours may use. A name that ends in `*` stands for all that begin so.

@@ -9,6 +9,7 @@
 //! *The tests that say so*: `tests/` of this crate, on the recordings in `fixtures/`.
 
 mod discover;
+mod hand_over;
 mod load;
 mod names;
 mod open;

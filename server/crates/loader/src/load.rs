@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
 
 use attribution::{
-    attribute, attribute_snapshot, attribute_timeline, join_callers, recorded_files,
+    attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot, recorded_files,
     recorded_snapshot_files,
 };
-use ledger::Ledger;
+use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
-use snapshot_reader::{read_snapshot, read_timeline};
+use snapshot_reader::{SnapshotReader, read_timeline};
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 
+use crate::hand_over::HandOver;
 use crate::open::{self, Block};
 use crate::sources::Finder;
 use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names};
@@ -31,9 +32,12 @@ pub(crate) fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> 
         total: plan.jobs.iter().map(|job| job.size).sum(),
     };
     let loaded = in_parallel(&plan.jobs, |one| job.load(one, &plan));
+    let mut loaded: Vec<(&One, _)> = plan.jobs.iter().zip(loaded).collect();
+    loaded.sort_by_key(|(one, _)| one.order);
+    let is_only_pair = plan.is_only_pair;
     let mut failed = plan.failed;
     let mut results = Vec::new();
-    for result in loaded {
+    for (_, result) in loaded {
         match result {
             Ok(result) => results.push(result),
             Err(Error::Cancelled) => return Err(Error::Cancelled),
@@ -46,16 +50,39 @@ pub(crate) fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> 
     {
         return Err(error);
     }
+    if is_only_pair {
+        give_one_rank(&mut results);
+    }
     Ok(merge(results, &failed))
+}
+
+/// A snapshot tells no rank: where it goes with the only trace, it has that one's.
+fn give_one_rank(results: &mut [Loaded]) {
+    let is = |loaded: &Loaded, kind| loaded.inputs.iter().any(|input| input.kind == kind);
+    let Some(rank) = results.iter().find(|it| is(it, Kind::Kineto)).map(|it| it.rank) else {
+        return;
+    };
+    for loaded in results.iter_mut().filter(|it| is(it, Kind::Snapshot)) {
+        loaded.rank = rank;
+        loaded.inputs.iter_mut().for_each(|input| input.rank = rank);
+        let memory = std::mem::take(&mut loaded.ledger.memory);
+        let of_rank = memory.into_iter().map(|(key, memory)| (DeviceKey { rank, ..key }, memory));
+        loaded.ledger.memory = of_rank.collect();
+    }
 }
 
 /// What to read.
 struct Plan {
+    /// Snapshots first: a trace waits for the one of its rank.
     jobs: Vec<One>,
     /// Side-cars that were named as inputs.
     callers: Vec<PathBuf>,
-    /// Ranks that have both a trace and a snapshot: there the snapshot tells device memory.
-    ranks_with_snapshot: Vec<u32>,
+    /// The ranks of the snapshots.
+    snapshots: BTreeMap<u32, HandOver>,
+    /// Whether there is one trace and one snapshot whose name tells no rank: they belong together.
+    is_only_pair: bool,
+    /// Whether there is any trace.
+    has_traces: bool,
     /// Inputs that cannot even be looked at.
     failed: Vec<Error>,
 }
@@ -63,6 +90,8 @@ struct Plan {
 /// One trace or snapshot.
 struct One {
     path: PathBuf,
+    /// Place among the inputs.
+    order: usize,
     kind: Kind,
     size: u64,
     rank_by_name: Option<u32>,
@@ -76,7 +105,9 @@ impl Plan {
         let mut plan = Self {
             jobs: Vec::new(),
             callers: Vec::new(),
-            ranks_with_snapshot: Vec::new(),
+            snapshots: BTreeMap::new(),
+            is_only_pair: false,
+            has_traces: false,
             failed: Vec::new(),
         };
         let mut places: BTreeMap<Kind, u32> = BTreeMap::new();
@@ -90,6 +121,7 @@ impl Plan {
                     let path = path.clone();
                     plan.jobs.push(One {
                         path,
+                        order: plan.jobs.len(),
                         kind,
                         size,
                         rank_by_name,
@@ -111,10 +143,21 @@ impl Plan {
         for one in &mut plan.jobs {
             one.is_only_trace = n_traces <= 1;
         }
-        let snapshots = plan.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
-        plan.ranks_with_snapshot =
-            snapshots.map(|one| one.rank_by_name.unwrap_or(one.place)).collect();
+        plan.has_traces = n_traces > 0;
+        let snapshots = || plan.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
+        let n_snapshots = snapshots().count();
+        plan.is_only_pair =
+            n_traces == 1 && n_snapshots == 1 && snapshots().all(|one| one.rank_by_name.is_none());
+        plan.snapshots =
+            snapshots().map(|one| (one.rank_or_place(), HandOver::default())).collect();
+        plan.jobs.sort_by_key(|one| one.kind != Kind::Snapshot);
         plan
+    }
+
+    /// The snapshot of the same rank as a trace of `rank`; it tells device memory.
+    fn snapshot_of(&self, rank: u32) -> Option<&HandOver> {
+        let only = self.snapshots.values().next().filter(|_| self.is_only_pair);
+        only.or_else(|| self.snapshots.get(&rank))
     }
 
     /// The side-car of a trace: named as an input, or lying beside it.
@@ -129,6 +172,13 @@ impl Plan {
             beside.into_iter().find(|path| path.is_file())
         };
         named.or(only).cloned().or_else(beside)
+    }
+}
+
+impl One {
+    /// The rank that its name tells, or its place stands for.
+    fn rank_or_place(&self) -> u32 {
+        self.rank_by_name.unwrap_or(self.place)
     }
 }
 
@@ -192,11 +242,17 @@ impl Job<'_> {
         if let Some(callers) = plan.callers_of(one).filter(|_| !self.options.ignore_exact) {
             inputs.push(self.join(&callers, &mut trace.profile, rank));
         }
+        let snapshot = plan.snapshot_of(rank);
+        if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
+            && let Some(snapshot) = snapshot.wait()
+        {
+            warnings.extend(join_snapshot(&mut trace.profile, &snapshot));
+        }
         self.report(&one.path, Stage::Attributing)?;
         let sources = self.finder.find(&recorded_files(&trace.profile));
         let options = attribution::Options {
             ignore_exact: self.options.ignore_exact,
-            ignore_device_memory: plan.ranks_with_snapshot.contains(&rank),
+            ignore_device_memory: snapshot.is_some(),
         };
         let ledger = attribute(&trace.profile, &sources, options, rank);
         let complete = trace.complete && !is_broken;
@@ -252,20 +308,24 @@ impl Job<'_> {
     }
 
     fn load_snapshot(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
-        let mut bytes = Vec::new();
-        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?;
-        let (snapshot, mut warnings) = read_snapshot(&bytes)
-            .map_err(|error| unreadable(&one.path, &error.to_string(), bytes.len() as u64))?;
+        let rank = one.rank_or_place();
+        let giver = plan.snapshots.get(&rank).map(HandOver::giver);
+        let mut reader = SnapshotReader::new();
+        let mut bytes = 0;
+        let broken = self.each_block(&one.path, |block| {
+            bytes += block.len() as u64;
+            reader.feed(block);
+        })?;
+        let (snapshot, mut warnings) =
+            reader.finish().map_err(|error| unreadable(&one.path, &error.to_string(), bytes))?;
         let is_broken = broken.is_some();
         if let Some(error) = broken {
-            warnings.add(
-                WarningKind::BrokenCompression,
-                bytes.len() as u64,
-                broken_message(&error),
-            );
+            warnings.add(WarningKind::BrokenCompression, bytes, broken_message(&error));
         }
-        let rank = one.rank_by_name.unwrap_or(one.place);
-        debug_assert!(plan.ranks_with_snapshot.contains(&rank));
+        let snapshot = Arc::new(snapshot);
+        if let Some(giver) = giver {
+            giver.give(plan.has_traces.then(|| Arc::clone(&snapshot)));
+        }
         self.report(&one.path, Stage::Attributing)?;
         let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
         let ledger = attribute_snapshot(&snapshot, &sources, rank);
@@ -274,7 +334,7 @@ impl Job<'_> {
             kind: Kind::Snapshot,
             rank,
             events: snapshot.devices.iter().map(|device| device.events.len() as u64).sum(),
-            bytes: bytes.len() as u64,
+            bytes,
             complete: !is_broken
                 && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
             warnings: warnings.iter().cloned().collect(),
@@ -294,7 +354,7 @@ impl Job<'_> {
             let message = broken_message(&error);
             warnings.add(WarningKind::BrokenCompression, bytes.len() as u64, message);
         }
-        let rank = one.rank_by_name.unwrap_or(one.place);
+        let rank = one.rank_or_place();
         let input = Input {
             path: one.path.clone(),
             kind: Kind::Timeline,

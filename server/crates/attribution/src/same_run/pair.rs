@@ -239,7 +239,7 @@ fn align(
     let (Some(first), Some(last)) = (snapshot.first(), snapshot.last()) else {
         return Err(Refused::TooFew(0));
     };
-    let during = first.at + difference..=last.at + difference + BETWEEN;
+    let during = first.at + difference - BETWEEN..=last.at + difference + BETWEEN;
     let (mut now, mut after) = (difference, 0);
     let (mut pairs, mut n_during, mut residuals) = (Vec::new(), 0, Vec::new());
     for (index, event) in trace.iter().enumerate().filter(|(_, it)| during.contains(&it.at)) {

@@ -1,0 +1,77 @@
+//! A snapshot on its way from the job that reads it to the one that reads the trace of the same run.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use profile::Snapshot;
+
+/// Where the one puts it and the other waits for it.
+#[derive(Debug, Default)]
+pub(crate) struct HandOver {
+    given: Mutex<Given>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+enum Given {
+    #[default]
+    NotYet,
+    /// `None` where it cannot be read, or nobody is to have it.
+    Done(Option<Arc<Snapshot>>),
+}
+
+impl HandOver {
+    /// The snapshot, or `None` where there is none after all. The job that puts it must have begun before.
+    pub(crate) fn wait(&self) -> Option<Arc<Snapshot>> {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Given::Done(snapshot) = &*given {
+                return snapshot.clone();
+            }
+            given = self.changed.wait(given).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Something to put the snapshot with. Whatever becomes of it, nobody waits for ever.
+    pub(crate) fn giver(&self) -> Giver<'_> {
+        Giver(self)
+    }
+}
+
+/// Puts a snapshot where it is waited for, or nothing when it goes away.
+pub(crate) struct Giver<'a>(&'a HandOver);
+
+impl Giver<'_> {
+    pub(crate) fn give(&self, snapshot: Option<Arc<Snapshot>>) {
+        let mut given = self.0.given.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*given, Given::NotYet) {
+            *given = Given::Done(snapshot);
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Giver<'_> {
+    fn drop(&mut self) {
+        self.give(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_gets_what_is_given_or_nothing() {
+        let (one, other) = (HandOver::default(), HandOver::default());
+        std::thread::scope(|scope| {
+            let waits =
+                [scope.spawn(|| one.wait().is_some()), scope.spawn(|| other.wait().is_some())];
+            let giver = one.giver();
+            giver.give(Some(Arc::default()));
+            drop(giver);
+            drop(other.giver());
+            assert_eq!(waits.map(|it| it.join().is_ok_and(|it| it)), [true, false]);
+        });
+        assert!(one.wait().is_some(), "the next one gets it too");
+    }
+}
