@@ -118,7 +118,7 @@ pub(crate) fn code_action(
         kind: Some(CodeActionKind::QUICKFIX),
         diagnostics: Some(vec![told]),
         edit: Some(edit),
-        is_preferred: Some(action.is_fix),
+        is_preferred: Some(action.is_preferred),
         ..CodeAction::default()
     })
 }

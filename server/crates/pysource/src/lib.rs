@@ -32,5 +32,5 @@ pub use directives::Directive;
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
-pub use moves::Move;
+pub use moves::{Destination, Move};
 pub use values::Value;

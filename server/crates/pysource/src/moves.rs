@@ -1,4 +1,4 @@
-//! Moving a read of the device into the `if` that alone uses what is read.
+//! Moving a read of the device to where alone what is read is used: into an `if`, or after a loop.
 //!
 //! ```python
 //! loss = F.cross_entropy(model(x), y)
@@ -15,7 +15,9 @@
 //!   either nothing in between can change an object, or nobody else can have hold of it: it is the result of an
 //!   operator, a loss or a reduction of torch, and was not handed to anything since.
 //!
-//! A read that fails would fail later, or not at all where the `if` does not come to it.
+//! A read that fails would fail later, or not at all where the `if` does not come to it. `after_loop.rs` is about loops.
+
+pub(crate) mod after_loop;
 
 use std::ops::Range;
 
@@ -29,19 +31,28 @@ use crate::collect::{deeper, with_tree};
 use crate::names::{Found, Kind, Names};
 use crate::{LineIndex, Module};
 
-/// A statement that may stand in an `if` instead.
+/// A statement that may stand elsewhere instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
     /// What reads: `.item()` or `float()`.
     pub read: &'static str,
-    /// `if step % 100 == 0`, as it is written.
-    pub condition: String,
+    /// Where it may stand.
+    pub to: Destination,
     /// The bytes to be taken out: whole lines.
     pub delete: Range<usize>,
     /// Where to put `insert`: the start of a line after `delete`.
     pub insert_at: usize,
     /// Whole lines.
     pub insert: String,
+}
+
+/// Where a statement may stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// In the body of this: `if step % 100 == 0`, as it is written.
+    If(String),
+    /// After the loop that it stands in.
+    AfterLoop,
 }
 
 impl Move {
@@ -90,11 +101,11 @@ const FRESH_METHODS: [&str; 6] = ["mean", "norm", "prod", "std", "sum", "var"];
 const WATCHERS: [&str; 6] = ["locals", "vars", "eval", "exec", "dir", "globals"];
 
 impl Module {
-    /// How the statement on `line` of `text`, which this is the module of, can be moved into the `if` that alone uses
-    /// what it reads: `name = other.item()` or `name = float(other)`. `None` where the program might do something else
+    /// How the statement on `line` of `text`, which this is the module of, can be moved to where alone what it reads is
+    /// used: `name = other.item()` or `name = float(other)`. `None` where the program might do something else
     /// afterwards.
     #[must_use]
-    pub fn move_into_if(&self, text: &str, line: u32) -> Option<Move> {
+    pub fn move_read(&self, text: &str, line: u32) -> Option<Move> {
         if self.has_errors {
             return None;
         }
@@ -119,36 +130,26 @@ impl Module {
         names: &Names<'_>,
         found: Found<'_>,
     ) -> Option<Move> {
-        let function = names.scopes[found.scope];
         let assign = found.suite[found.row].as_assign_stmt()?;
         let (name, read, other) = read(assign)?;
-        let (after, target) = target(names, found, name)?;
-        let between = &found.suite[found.row + 1..after];
-        let is_watched = |watcher: &&str| {
-            names.of_name(watcher).iter().any(|it| function.range.contains_range(it.range))
-        };
-        let is_possible = function.is_def
-            && !WATCHERS.iter().any(is_watched)
-            && (read != "float()" || names.n_bindings("float") == 0 && !names.has_star)
-            && keeps_its_object(names, found, other, assign.range, target)
-            && (between.iter().all(is_inert) && is_inert_expr(&target.test)
-                || keeps_its_value(names, found, other, after, target));
+        let is_possible =
+            is_private(names, found) && (read != "float()" || names.is_builtin("float"));
         is_possible.then_some(())?;
+        let (before, to) = into_if(text, names, found, (name, other))
+            .or_else(|| Some((after_loop::target(names, name, other)?, Destination::AfterLoop)))?;
 
         let line = self.own_line(text, lines, assign.range)?;
         let statement = text[assign.start().to_usize()..lines.line_range(line)?.end].trim_end();
         let rest = &statement[assign.range.len().to_usize()..];
         (rest.is_empty() || rest.trim_start().starts_with('#')).then_some(())?;
-        let body = target.body.first()?;
-        let first = lines.line(body.start().to_usize());
-        let head = text.get(lines.line_range(first)?.start..body.start().to_usize())?;
+        let first = lines.line(before.start().to_usize());
+        let head = text.get(lines.line_range(first)?.start..before.start().to_usize())?;
         let is_own = head.trim().is_empty() && *self.statement_lines(first).start() == first;
         is_own.then_some(())?;
         let (delete, ends) = (lines.full_line_range(line)?, lines.line_range(line)?.end);
-        let condition = &text[target.start().to_usize()..target.test.end().to_usize()];
         Some(Move {
             read,
-            condition: condition.split_whitespace().collect::<Vec<_>>().join(" "),
+            to,
             insert_at: lines.line_range(first)?.start,
             insert: format!("{head}{statement}{}", &text[ends..delete.end]),
             delete,
@@ -161,6 +162,34 @@ impl Module {
         let before = text.get(lines.line_range(line)?.start..range.start().to_usize())?;
         (before.trim().is_empty() && self.statement_lines(line) == (line..=line)).then_some(line)
     }
+}
+
+/// Whether a statement is one of a function, whose names nothing sees from outside of its text.
+pub(crate) fn is_private(names: &Names<'_>, found: Found<'_>) -> bool {
+    let function = names.scopes[found.scope];
+    let is_watched = |watcher: &&str| {
+        names.of_name(watcher).iter().any(|it| function.range.contains_range(it.range))
+    };
+    function.is_def && !WATCHERS.iter().any(is_watched)
+}
+
+/// The first statement of the `if` that alone uses `name`, where reading `other` does the same.
+fn into_if<'a>(
+    text: &str,
+    names: &Names<'_>,
+    found: Found<'a>,
+    (name, other): (&ExprName, &ExprName),
+) -> Option<(&'a Stmt, Destination)> {
+    let (after, target) = target(names, found, name)?;
+    let between = &found.suite[found.row + 1..after];
+    let read = found.suite[found.row].range();
+    let is_same = keeps_its_object(names, found, other, read, target)
+        && (between.iter().all(is_inert) && is_inert_expr(&target.test)
+            || keeps_its_value(names, found, other, after, target));
+    is_same.then_some(())?;
+    let condition = &text[target.start().to_usize()..target.test.end().to_usize()];
+    let condition = condition.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some((target.body.first()?, Destination::If(condition)))
 }
 
 /// `name = other.item()` or `name = float(other)`.
@@ -250,7 +279,7 @@ fn keeps_its_value(
 }
 
 /// Whether the result of an expression is an object that nobody else has hold of.
-fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
+pub(crate) fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
     match expr {
         Expr::BinOp(it) => is_arithmetic(it.op),
         Expr::UnaryOp(it) => it.op == UnaryOp::USub,

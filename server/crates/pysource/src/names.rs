@@ -124,6 +124,11 @@ impl<'a> Names<'a> {
         self.of_name(name).iter().filter(|it| it.kind != Kind::Load).count()
     }
 
+    /// Whether a name is the one that Python comes with.
+    pub(crate) fn is_builtin(&self, name: &str) -> bool {
+        self.n_bindings(name) == 0 && !self.has_star
+    }
+
     /// What a name is assigned, if that is its only binding in the file.
     pub(crate) fn only_value(&self, name: &str) -> Option<&'a Expr> {
         let mut bound = self.of_name(name).iter().filter(|it| it.kind != Kind::Load);

@@ -57,7 +57,7 @@ pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option
 pub(super) fn is_wrapper(place: &Place<'_, '_>, name: &str) -> bool {
     let imported = place.names.imports.get(name).map_or("", String::as_str);
     match name {
-        "enumerate" => place.names.n_bindings(name) == 0 && !place.names.has_star,
+        "enumerate" => place.names.is_builtin(name),
         "tqdm" => matches!(imported, "tqdm.tqdm" | "tqdm.auto.tqdm"),
         _ => false,
     }

@@ -1,3 +1,5 @@
+mod after_loop;
+
 use super::*;
 
 const HEAD: &str = "\
@@ -11,7 +13,7 @@ fn moved(text: &str) -> Option<String> {
     let line = text.lines().position(|line| line.contains("# here")).unwrap() as u32 + 1;
     let module = Module::parse(text);
     assert!(!module.has_errors(), "{text}");
-    let found = module.move_into_if(text, line)?;
+    let found = module.move_read(text, line)?;
     let after = found.apply(text);
     assert!(!Module::parse(&after).has_errors(), "{after}");
     Some(after)
@@ -45,8 +47,9 @@ def train(model, batches, optimizer):
 ";
     assert_eq!(moved(&format!("{HEAD}{text}")), Some(format!("{HEAD}{expected}")));
     let module = Module::parse(&format!("{HEAD}{text}"));
-    let found = module.move_into_if(&format!("{HEAD}{text}"), 7).unwrap();
-    assert_eq!((found.read, found.condition.as_str()), (".item()", "if step % 100 == 0"));
+    let found = module.move_read(&format!("{HEAD}{text}"), 7).unwrap();
+    let to = Destination::If("if step % 100 == 0".to_owned());
+    assert_eq!((found.read, found.to), (".item()", to));
     let windows = format!("{HEAD}{text}").replace('\n', "\r\n");
     assert_eq!(moved(&windows), Some(format!("{HEAD}{expected}").replace('\n', "\r\n")));
 }
@@ -201,6 +204,6 @@ fn other_places() {
         assert_eq!(moved(&format!("{HEAD}{text}")), None, "{why}:\n{text}");
     }
     let broken = "def f(x):\n    value = x.item()\n    if x:\n        log(value)\n    (\n";
-    assert_eq!(Module::parse(broken).move_into_if(broken, 2), None);
-    assert_eq!(Module::parse("").move_into_if("", 7), None);
+    assert_eq!(Module::parse(broken).move_read(broken, 2), None);
+    assert_eq!(Module::parse("").move_read("", 7), None);
 }

@@ -1,0 +1,85 @@
+//! Arguments that make a call faster, where the text proves them.
+
+use insights::Finding;
+use pysource::edits::{Change, Goal, Recorded, What};
+
+use super::{Action, Edit};
+use crate::diagnostics::Diagnostic;
+use crate::place::Source;
+
+/// What can be changed for a finding, each with the line of the call that is changed.
+pub(super) fn changed(
+    source: &Source<'_>,
+    finding: &Finding,
+    diagnostic: &Diagnostic,
+    saving: &str,
+) -> Vec<(u32, Action)> {
+    let Some(goal) = goal(finding.rule) else { return Vec::new() };
+    let recorded = recorded(source, finding);
+    let changes = source.module.changes(source.text, diagnostic.line, goal, recorded);
+    let action = |change: Change| {
+        let title = title(change.what, change.line, diagnostic.line, saving);
+        let edits = change.replacements.into_iter().map(|it| Edit {
+            start: it.range.start,
+            end: it.range.end,
+            text: it.text,
+        });
+        let action = Action {
+            title,
+            is_fix: true,
+            is_preferred: is_safe(change.what),
+            edits: edits.collect(),
+            diagnostic: diagnostic.clone(),
+        };
+        (change.line, action)
+    };
+    changes.into_iter().map(action).collect()
+}
+
+fn goal(rule: &str) -> Option<Goal> {
+    match rule {
+        "optimizer-single-tensor" => Some(Goal::Optimizer),
+        "zero-grad" => Some(Goal::ZeroGrad),
+        // A copy that is waited for is a wait, too.
+        "h2d-copy" | "sync" => Some(Goal::HostToDevice),
+        "dataloader" => Some(Goal::DataLoader),
+        _ => None,
+    }
+}
+
+fn recorded(source: &Source<'_>, finding: &Finding) -> Recorded {
+    // Of several versions, what holds for the earliest and for the latest is not told apart.
+    let mut versions = source.ledger.torch.iter();
+    let torch = versions.next().copied().filter(|_| versions.next().is_none());
+    let books = source.ledger.lines.get(&finding.place);
+    Recorded { torch, is_on_device: books.is_some_and(|it| it.cuda_own > 0) }
+}
+
+/// What a change does, what it saves, and what the text cannot tell that it relies on.
+fn title(what: What, line: u32, of: u32, saving: &str) -> String {
+    let place = if line == of { String::new() } else { format!(" on line {line}") };
+    match what {
+        What::Foreach => format!("Set `foreach=True`{place}: {saving}"),
+        What::Fused => format!(
+            "Set `fused=True`{place}: {saving} (all parameters have to be floating point on the GPU)"
+        ),
+        What::SetToNone => format!(
+            "Set `set_to_none=True`{place}: {saving} (parameters without a gradient are then skipped)"
+        ),
+        What::NonBlocking => format!("Copy with `non_blocking=True`: {saving}"),
+        What::PinMemory => {
+            format!("Set `pin_memory=True`{place} and copy with `non_blocking=True`: {saving}")
+        }
+        What::Workers(n) => format!(
+            "Try `num_workers={n}`{place}: {saving} (the data set is pickled where processes are spawned)"
+        ),
+    }
+}
+
+/// Whether a change relies on nothing that the text does not tell.
+fn is_safe(what: What) -> bool {
+    match what {
+        What::Foreach | What::NonBlocking => true,
+        What::Fused | What::SetToNone | What::PinMemory | What::Workers(_) => false,
+    }
+}
