@@ -25,6 +25,7 @@ mod names;
 mod overview;
 mod patterns;
 mod post;
+mod reserve;
 mod same_run;
 mod snapshot;
 mod sources;

@@ -39,6 +39,9 @@ pub(crate) fn post(parts: &Parts<'_>) -> Ledger {
     post_own(&mut books, parts);
     post_tables(&mut books, parts);
     post_memory(&mut books, parts.memory);
+    for (line, time) in crate::reserve::charge(parts.profile, parts.swept) {
+        books[line.index()].segments = time;
+    }
     for (&(line, pattern), found) in &parts.patterns.books {
         books[line.index()].patterns.insert(pattern, found.clone());
     }

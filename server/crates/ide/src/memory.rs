@@ -50,12 +50,22 @@ pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
             size(*bytes),
             if *allocs == 0 { String::new() } else { format!(" in {}", tensors(*allocs)) }
         ),
-        MemoryKind::Churn { reserved_times, reserved, returned_times } => format!(
-            "memory is reserved from the device {} times here ({}), and given back {} times in all",
-            count(*reserved_times as f64),
-            size(*reserved),
-            count(*returned_times as f64)
-        ),
+        MemoryKind::Churn { reserved_times, reserved, returned_times, time, is_per_step } => {
+            format!(
+                "memory is reserved from the device {} times here ({}), and given back {} times in all{}",
+                count(*reserved_times as f64),
+                size(*reserved),
+                count(*returned_times as f64),
+                match time {
+                    Some(time) => format!(
+                        "; cudaMalloc and cudaFree take {}{} here",
+                        duration(*time as f64),
+                        if *is_per_step { " per step" } else { "" }
+                    ),
+                    None => String::new(),
+                }
+            )
+        }
         MemoryKind::Fragmentation { failed: Some(failed), free, largest, .. } => format!(
             "a request of {} failed with {} reserved and free, in pieces of at most {}",
             size(*failed),
@@ -205,8 +215,25 @@ mod tests {
                 "25 % of the peak of 20 MiB (5 MiB) in 3 tensors",
             ),
             (
-                MemoryKind::Churn { reserved_times: 9, reserved: mib(90), returned_times: 8 },
+                MemoryKind::Churn {
+                    reserved_times: 9,
+                    reserved: mib(90),
+                    returned_times: 8,
+                    time: None,
+                    is_per_step: false,
+                },
                 "memory is reserved from the device 9 times here (90 MiB), and given back 8 times in all",
+            ),
+            (
+                MemoryKind::Churn {
+                    reserved_times: 9,
+                    reserved: mib(90),
+                    returned_times: 8,
+                    time: Some(1_500_000),
+                    is_per_step: true,
+                },
+                "memory is reserved from the device 9 times here (90 MiB), and given back 8 times in all; \
+                 cudaMalloc and cudaFree take 1.5 ms per step here",
             ),
             (
                 MemoryKind::Fragmentation {

@@ -10,7 +10,7 @@ mod leak;
 mod limit;
 mod peak_line;
 
-use ledger::{Bytes, DeviceKey, DeviceMemory, Evidence, Ledger, LineKey, LineMemory};
+use ledger::{Bytes, DeviceKey, DeviceMemory, Evidence, Ledger, LineKey, LineMemory, Ns};
 
 use crate::rule::{Limits, Rule};
 use crate::{Detail, Finding, Severity};
@@ -62,6 +62,10 @@ pub enum MemoryKind {
         reserved: Bytes,
         /// How often the device's memory was given back.
         returned_times: u64,
+        /// Host time of the line's `cudaMalloc`s and `cudaFree`s, where a trace tells it.
+        time: Option<Ns>,
+        /// Whether that is the time in the mean step of a rank; else it is over the whole recording.
+        is_per_step: bool,
     },
     /// `fragmentation`: reserved memory that is free, but in pieces.
     Fragmentation {

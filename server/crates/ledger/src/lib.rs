@@ -25,7 +25,7 @@ pub use line::{
 pub use loops::LoopBooks;
 pub use memory::{
     CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase,
-    Sample, SegmentCalls, StackLine, StepMemory,
+    Sample, SegmentCalls, SegmentTime, StackLine, StepMemory,
 };
 pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,

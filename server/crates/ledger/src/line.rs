@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::{
     Arithmetic, Bytes, DeviceKey, KernelClass, Launching, Metric, Ns, Pattern, PatternBooks,
-    Precision, TensorCores, ThreadKey,
+    Precision, SegmentTime, TensorCores, ThreadKey,
 };
 
 /// A line of a source file: 1-based, in the text as recorded.
@@ -143,6 +143,8 @@ pub struct LineBooks {
     pub readings: BTreeMap<Vec<u32>, u64>,
     /// Allocations by device kind and ordinal, as text (`cpu`, `cuda:0`).
     pub allocations: BTreeMap<String, Allocation>,
+    /// Calls that reserved memory from a device or gave it back, by the rule of `cpu_own`.
+    pub segments: SegmentTime,
     /// Habits that cost time, by the rule of `cpu_own`.
     pub patterns: BTreeMap<Pattern, PatternBooks>,
 }

@@ -182,6 +182,15 @@ pub struct SegmentCalls {
     pub freed: Bytes,
 }
 
+/// Host time of the calls behind [`SegmentCalls`], as a trace has them: `cudaMalloc`, `cudaFree`, `cuMemMap`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SegmentTime {
+    /// How many.
+    pub calls: u64,
+    /// Time from their starts to their ends.
+    pub time: Ns,
+}
+
 /// How the reserved memory is cut up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fragmentation {

@@ -92,6 +92,8 @@ impl LineBooks {
         self.launching.merge(&other.launching);
         self.alloc += other.alloc;
         self.allocs += other.allocs;
+        self.segments.calls += other.segments.calls;
+        self.segments.time += other.segments.time;
         self.freed += other.freed;
         self.peak += other.peak;
         self.live += other.live;
@@ -179,7 +181,8 @@ mod tests {
     use crate::{
         Allocation, Arithmetic, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Operator,
-        Pattern, PatternBooks, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
+        Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime, SourceFile, SourceFit,
+        ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {
@@ -241,6 +244,7 @@ mod tests {
                 launching: Launching { launches: n(10), idle_host: amounts[14], ..Launching::default() },
                 alloc: amounts[15],
                 allocs: n(16),
+                segments: SegmentTime { calls: n(16), time: amounts[15] },
                 freed: amounts[17],
                 peak: amounts[18],
                 live: amounts[19],

@@ -1,6 +1,9 @@
 //! Rule `memory-churn`: a line for which the allocator reserves memory from the device again and again.
 
+use ledger::{LineKey, Ns};
+
 use super::{Device, MemoryKind, Told, each};
+use crate::pace::Pace;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -13,7 +16,8 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     trigger: "Memory is reserved from the device for the line at least as often as the threshold says, on a device that gave memory \
               back as often.",
-    measure: "From a memory snapshot: `segment_alloc` events on the line, `segment_free` events of the device.",
+    measure: "From a memory snapshot: `segment_alloc` events on the line, `segment_free` events of the device. From a trace of the \
+              same run, where one is loaded: the host time of `cudaMalloc`, `cudaFree` and their like on the line.",
     thresholds: &[LEAST],
     remedy: "Keep sizes fixed from step to step (pad to a few lengths), take `torch.cuda.empty_cache()` out of the loop, or set \
              `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
@@ -22,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
     sources: &[
         "[PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)",
     ],
-    limits: "A snapshot tells how often, not how long: each time is a `cudaMalloc`, and a `cudaFree` that waits for the device.",
+    limits: "Without a trace it tells how often, not how long: each time is a `cudaMalloc`, and a `cudaFree` that waits for the device.",
     find: |ledger, _, limits| each(ledger, limits, find),
 };
 
@@ -41,6 +45,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     if returned < least {
         return Vec::new();
     }
+    let pace = Pace::new(device.ledger);
     let lines = device.memory.lines.iter().filter(|(_, it)| least <= it.segments.allocs);
     lines
         .map(|(place, books)| {
@@ -49,6 +54,8 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                     reserved_times: books.segments.allocs,
                     reserved: books.segments.alloc,
                     returned_times: returned,
+                    time: time(device, place, pace),
+                    is_per_step: 0 < pace.n_steps,
                 },
                 share: device.of_peak(books.segments.alloc).min(1.0),
                 severity: None,
@@ -59,4 +66,11 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
             device.finding(&RULE, place, told)
         })
         .collect()
+}
+
+/// Host time of what the line reserves and gives back; `None` where no trace tells it.
+fn time(device: &Device<'_>, place: &LineKey, pace: Pace) -> Option<Ns> {
+    let segments = device.ledger.lines.get(place)?.segments;
+    let time = pace.mean(segments.time as f64).round() as Ns;
+    (0 < segments.calls).then_some(time)
 }

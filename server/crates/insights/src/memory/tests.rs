@@ -1,6 +1,9 @@
 //! Memory of a device, built by hand, to what the rules find.
 
-use ledger::{DeviceBooks, Fragmentation, Held, LineMemory, OutOfMemory, SegmentCalls, StepMemory};
+use ledger::{
+    DeviceBooks, Fragmentation, Held, LineBooks, LineMemory, OutOfMemory, SegmentCalls,
+    SegmentTime, StepMemory,
+};
 
 use super::*;
 use crate::{Options, find};
@@ -83,8 +86,20 @@ fn churn_needs_memory_that_is_given_back() {
     let line = LineMemory { segments, ..LineMemory::default() };
     assert_eq!(found(&ledger(line.clone(), |_| ())), []);
     let churning = ledger(line, |memory| memory.segments.frees = 4);
-    let expected = MemoryKind::Churn { reserved_times: 5, reserved: 50 * MIB, returned_times: 4 };
-    assert_eq!(found(&churning), [("memory-churn", expected)]);
+    let expected = |time: Option<i64>| MemoryKind::Churn {
+        reserved_times: 5,
+        reserved: 50 * MIB,
+        returned_times: 4,
+        time,
+        is_per_step: time.is_some(),
+    };
+    assert_eq!(found(&churning), [("memory-churn", expected(None))]);
+    // A trace of two steps tells how long it takes.
+    let mut traced = churning;
+    traced.steps = [(0, 9_000_000), (1, 11_000_000)].into();
+    let segments = SegmentTime { calls: 9, time: 3_000_000 };
+    traced.lines.insert(key(7), LineBooks { segments, ..LineBooks::default() });
+    assert_eq!(found(&traced), [("memory-churn", expected(Some(1_500_000)))]);
 }
 
 #[test]
