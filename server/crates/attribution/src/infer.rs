@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use ledger::Evidence;
 use profile::{HostEventId, Profile};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::Sources;
 use crate::names::Names;
@@ -32,12 +32,46 @@ pub(crate) use compiled::is_range;
 /// Rounds of aligning and learning. Later rounds change nothing in the recordings at hand.
 const ROUNDS: usize = 3;
 
-/// Inferred lines by host event; [`LineId::NONE`] where the recording says, or nothing can be said.
+/// What is told of an event: the line that it came from, and whether that is only its function's definition, because no
+/// stack shows that function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Told(u32);
+
+impl Told {
+    /// The recording says, or nothing can be said.
+    const NOTHING: Self = Self(u32::MAX);
+    /// Set in lines that are only those of a definition.
+    const FUNCTION: u32 = 1 << 31;
+
+    fn inferred(line: LineId) -> Self {
+        Self(line.0)
+    }
+
+    fn function(line: LineId) -> Self {
+        Self(line.0 | Self::FUNCTION)
+    }
+
+    fn line(self) -> Option<(LineId, Evidence)> {
+        let is_function = self.0 & Self::FUNCTION != 0;
+        (self != Self::NOTHING).then_some((
+            LineId(self.0 & !Self::FUNCTION),
+            if is_function { Evidence::Function } else { Evidence::Inferred },
+        ))
+    }
+
+    /// The same about another line.
+    fn of_line(self, line: LineId) -> Self {
+        match self.line() {
+            Some((_, Evidence::Function)) => Self::function(line),
+            _ => Self::inferred(line),
+        }
+    }
+}
+
+/// Inferred lines by host event.
 #[derive(Debug, Default)]
 pub(crate) struct Inferred {
-    line: Vec<LineId>,
-    /// The events whose line is only that of the function's definition, because no stack shows that function.
-    function: FxHashSet<HostEventId>,
+    told: Vec<Told>,
     /// By the line of a function's definition: how many events several of its lines explain equally well, by those.
     pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
 }
@@ -45,9 +79,7 @@ pub(crate) struct Inferred {
 impl Inferred {
     /// The line that made the call, or ran the operator, `event`, and how it is known.
     pub(crate) fn line(&self, event: HostEventId) -> Option<(LineId, Evidence)> {
-        let line = self.line.get(event.index()).and_then(|line| line.get())?;
-        let is_function = self.function.contains(&event);
-        Some((line, if is_function { Evidence::Function } else { Evidence::Inferred }))
+        self.told.get(event.index())?.line()
     }
 }
 
@@ -63,8 +95,8 @@ pub(crate) fn infer(
     if structure.codes.is_empty() {
         return Inferred::default();
     }
-    let line = vec![LineId::NONE; profile.host.len()];
-    let mut inferred = Inferred { line, ..Inferred::default() };
+    let told = vec![Told::NOTHING; profile.host.len()];
+    let mut inferred = Inferred { told, ..Inferred::default() };
     let classes = facts::Classes::new(sources);
     let mut learned = learn::Learned::default();
     for round in 0..ROUNDS {

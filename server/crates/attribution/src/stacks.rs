@@ -12,6 +12,12 @@ pub(crate) struct FileId(pub(crate) u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LineId(pub(crate) u32);
 
+impl Default for LineId {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl LineId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 

@@ -6,7 +6,7 @@ use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use profile::{HostEventId, HostKind, Profile, StrId};
 use rustc_hash::FxHashMap;
 
-use crate::device::Gaps;
+use crate::device::{Gap, Gaps};
 use crate::idle::Idle;
 use crate::infer::{Inferred, infer};
 use crate::names::{CallStacks, Frame, Names, PythonName};
@@ -84,7 +84,10 @@ pub(crate) fn sweep<'a>(
     let host = &profile.host;
     let mut order: Vec<HostEventId> = host.ids().collect();
     // A file is a few long runs in time order, which the stable sort merges in linear time.
-    order.sort_by_key(|&id| order_key(profile, id));
+    order.sort_by(|&one, &other| {
+        let by_start = host.start[one.index()].cmp(&host.start[other.index()]);
+        by_start.then_with(|| order_key(profile, one).cmp(&order_key(profile, other)))
+    });
     let mut lines = Lines::default();
     let inferred = infer(profile, sources, &mut names, &mut lines, &order);
     let has_device = !profile.device.is_empty();
@@ -139,8 +142,11 @@ pub(crate) fn sweep<'a>(
         sweep.open(id);
     }
     memory.for_each(|row| sweep.memory_event(row));
-    (0..n_threads).for_each(|thread| sweep.advance(thread, Ns::MAX));
+    (0..n_threads).for_each(|thread| sweep.end(thread));
     let mut swept = sweep.swept;
+    for (node, _) in swept.cpu.iter().enumerate().filter(|(_, time)| **time != 0) {
+        *at(&mut swept.is_charged, node) = true;
+    }
     swept.readings = sweep.inferred.readings;
     swept.order = order;
     swept
@@ -224,6 +230,10 @@ struct Open {
 #[derive(Debug, Default)]
 struct Thread {
     clock: Ns,
+    /// The own line since `own_since`: that time, up to `own_until`, is charged when the line changes.
+    own: LineId,
+    own_since: Ns,
+    own_until: Ns,
     stack: Vec<Open>,
     step_cursor: usize,
     gap_cursors: Vec<usize>,
@@ -259,7 +269,7 @@ struct Sweep<'a, 'b> {
     python_ids: Option<FxHashMap<i64, HostEventId>>,
 }
 
-impl Sweep<'_, '_> {
+impl<'a> Sweep<'a, '_> {
     /// Puts an event on its thread's stack.
     fn open(&mut self, id: HostEventId) {
         let host = &self.profile.host;
@@ -457,44 +467,80 @@ impl Sweep<'_, '_> {
 
     /// Charges the time of `thread` up to `until` and takes ended events off its stack.
     fn advance(&mut self, thread: usize, until: Ns) {
-        loop {
-            let state = &mut self.threads[thread];
-            let Some(&top) = state.stack.last() else {
-                state.clock = until;
-                return;
-            };
-            let (start, end) = (state.clock, top.end.min(until));
+        let (state, mut charge) = self.charge(thread);
+        while let Some(top) = state.stack.last() {
+            let (start, end, top_end) = (state.clock, top.end.min(until), top.end);
             if start < end {
                 state.clock = end;
-                self.charge(thread, start, end, top.inside);
+                let node = top.inside;
+                charge.add(state, start, end, node);
             }
-            if top.end > until {
+            if top_end > until {
                 return;
             }
-            self.threads[thread].stack.pop();
+            state.stack.pop();
+        }
+        state.clock = until;
+    }
+
+    /// Charges what is left of the time of `thread`.
+    fn end(&mut self, thread: usize) {
+        self.advance(thread, Ns::MAX);
+        let (state, mut charge) = self.charge(thread);
+        charge.settle(state);
+    }
+
+    fn charge(&mut self, thread: usize) -> (&mut Thread, Charge<'_, 'a>) {
+        let Self { swept, steps, gaps, threads, .. } = self;
+        (&mut threads[thread], Charge { swept, steps, gaps: gaps.of_thread(thread), thread })
+    }
+}
+
+/// Charges the time of one thread.
+struct Charge<'a, 'b> {
+    swept: &'a mut Swept<'b>,
+    steps: &'a Steps,
+    gaps: &'a [Vec<Gap>],
+    thread: usize,
+}
+
+impl Charge<'_, '_> {
+    /// Charges the time `start..end`, all of it with the line stack `node`.
+    fn add(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
+        *at(&mut self.swept.cpu, node.index()) += end - start;
+        if state.has_adopted {
+            *at(&mut self.swept.adopted, node.index()) += end - start;
+        }
+        let own = self.swept.stacks.own(node);
+        if own == state.own && start == state.own_until {
+            state.own_until = end;
+        } else {
+            self.settle(state);
+            (state.own, state.own_since, state.own_until) = (own, start, end);
+        }
+        if !self.gaps.is_empty() {
+            self.add_gaps(state, start, end, node);
         }
     }
 
-    /// Charges the time `start..end` of `thread`, all of it with the line stack `node`.
-    fn charge(&mut self, thread: usize, start: Ns, end: Ns, node: Node) {
-        let Self { swept, threads, steps, gaps, .. } = self;
-        let time = end - start;
-        swept.threads[thread] += time;
-        *at(&mut swept.cpu, node.index()) += time;
-        *at(&mut swept.is_charged, node.index()) = true;
-        let own = swept.stacks.own(node).get();
-        let state = &mut threads[thread];
-        if state.has_adopted {
-            *at(&mut swept.adopted, node.index()) += time;
-        }
-        if let Some(own) = own {
-            *at(&mut swept.by_thread[thread], own.index()) += time;
-            let per_step = &mut swept.steps;
+    /// Charges the time that the thread has spent on its own line.
+    fn settle(&mut self, state: &mut Thread) {
+        let Self { swept, steps, thread, .. } = self;
+        let (own, start, end) = (state.own, state.own_since, state.own_until);
+        state.own_since = end;
+        swept.threads[*thread] += end - start;
+        if let Some(own) = own.get() {
+            *at(&mut swept.by_thread[*thread], own.index()) += end - start;
             steps.split(start, end, &mut state.step_cursor, |step, time| {
-                per_step.entry((own, step)).or_default().cpu += time;
+                swept.steps.entry((own, step)).or_default().cpu += time;
             });
         }
-        let gaps = gaps.of_thread(thread);
+    }
+
+    /// Charges what of `start..end` devices were idle.
+    fn add_gaps(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
+        let Self { swept, steps, gaps, .. } = self;
+        let own = swept.stacks.own(node).get();
         state.gap_cursors.resize(gaps.len(), 0);
         for (gaps, cursor) in gaps.iter().zip(&mut state.gap_cursors) {
             while gaps.get(*cursor).is_some_and(|gap| gap.end <= start) {
@@ -508,7 +554,7 @@ impl Sweep<'_, '_> {
                     Some(own) => {
                         let is_after_wait = is_within(&state.syncs, gap.start);
                         at(&mut swept.idle, node.index()).add(to - from, gap.cause, is_after_wait);
-                        let mut step_cursor = 0;
+                        let mut step_cursor = state.step_cursor;
                         let per_step = &mut swept.steps;
                         steps.split(from, to, &mut step_cursor, |step, time| {
                             per_step.entry((own, step)).or_default().gpu_idle += time;

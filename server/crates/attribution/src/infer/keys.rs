@@ -1,6 +1,6 @@
 //! What a child of a frame is, as far as it matters for where it came from.
 
-use profile::{HostKind, Profile, StrId};
+use profile::{Profile, StrId};
 use pysource::{Function, FunctionKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -117,7 +117,11 @@ const MOST_CALLS: usize = 32;
 pub(crate) struct Keys {
     rows: Vec<Key>,
     index: FxHashMap<Key, KeyId>,
-    by_name: FxHashMap<(HostKind, StrId, Vec<StrId>), KeyId>,
+    /// By name alone: of operators, and of calls for which this is enough.
+    operators: FxHashMap<StrId, KeyId>,
+    calls: FxHashMap<StrId, KeyId>,
+    /// Of other calls by name, then by the names of what they run.
+    calls_within: FxHashMap<StrId, FxHashMap<Vec<StrId>, KeyId>>,
 }
 
 impl Keys {
@@ -128,6 +132,9 @@ impl Keys {
     /// Whether `next`, right after `before` in one frame, is the same function going on from a later line: a generator,
     /// recognised where its source is not at hand.
     pub(crate) fn goes_on(&self, before: KeyId, next: KeyId) -> bool {
+        if before == next {
+            return false;
+        }
         match (self.get(before), self.get(next)) {
             (Key::Function(it), Key::Function(next)) => {
                 it.source.is_none()
@@ -149,50 +156,64 @@ impl Keys {
         }
     }
 
-    /// Whether what an event called `name` runs says something about where it was called.
-    pub(crate) fn looks_within(
-        profile: &Profile,
-        definitions: &mut Definitions<'_>,
-        kind: HostKind,
-        name: StrId,
-    ) -> bool {
-        let text = profile.strings.get(name);
-        kind == HostKind::Python
-            && match Frame::parse(text) {
-                Some(frame) => match definitions.of(name) {
-                    Some(definition) => is_nested(definition),
-                    None => WRAPPERS.contains(&frame.function),
-                },
-                None => text.starts_with("<built-in"),
-            }
+    /// The key of an operator called `name`.
+    pub(crate) fn operator(&mut self, profile: &Profile, name: StrId) -> KeyId {
+        if let Some(&id) = self.operators.get(&name) {
+            return id;
+        }
+        let id = self.add(operator(profile.strings.get(name)));
+        self.operators.insert(name, id);
+        id
     }
 
-    /// The key of an event called `name`; `within` are the names of the Python events right below it, if
-    /// [`Self::looks_within`].
-    pub(crate) fn key(
+    /// The key of a call of `name`, of which [`looks_within`] does not hold.
+    pub(crate) fn call(
         &mut self,
         profile: &Profile,
         definitions: &mut Definitions<'_>,
-        kind: HostKind,
         name: StrId,
-        within: Vec<StrId>,
     ) -> KeyId {
-        let by_name = (kind, name, within);
-        if let Some(&id) = self.by_name.get(&by_name) {
+        if let Some(&id) = self.calls.get(&name) {
             return id;
         }
-        let text = profile.strings.get(name);
-        let key = match kind {
-            HostKind::Operator => operator(text),
-            _ => python(profile, definitions, name, &by_name.2),
-        };
+        let id = self.add(python(profile, definitions, name, &[]));
+        self.calls.insert(name, id);
+        id
+    }
+
+    /// The key of a call of `name`; `within` are the names of the Python events right below it.
+    pub(crate) fn call_within(
+        &mut self,
+        profile: &Profile,
+        definitions: &mut Definitions<'_>,
+        name: StrId,
+        within: &[StrId],
+    ) -> KeyId {
+        if let Some(&id) = self.calls_within.get(&name).and_then(|known| known.get(within)) {
+            return id;
+        }
+        let id = self.add(python(profile, definitions, name, within));
+        self.calls_within.entry(name).or_default().insert(within.to_owned(), id);
+        id
+    }
+
+    fn add(&mut self, key: Key) -> KeyId {
         let rows = &mut self.rows;
-        let id = *self.index.entry(key).or_insert_with_key(|key| {
+        *self.index.entry(key).or_insert_with_key(|key| {
             rows.push(key.clone());
             KeyId(u32::try_from(rows.len() - 1).unwrap_or(u32::MAX))
-        });
-        self.by_name.insert(by_name, id);
-        id
+        })
+    }
+}
+
+/// Whether what a Python event called `name` (`text`) runs says something about where it was called.
+pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definitions<'_>) -> bool {
+    match Frame::parse(text) {
+        Some(frame) => match definitions.of(name) {
+            Some(definition) => is_nested(definition),
+            None => WRAPPERS.contains(&frame.function),
+        },
+        None => text.starts_with("<built-in"),
     }
 }
 

@@ -52,7 +52,7 @@ impl Learned {
         sequence: &Sequence,
         aligned: &Aligned,
     ) {
-        let weight = sequence.weight;
+        let weight = sequence.weight();
         let placed = sequence.children.iter().zip(&aligned.sites).zip(&aligned.is_clear);
         for ((child, &site), &is_clear) in placed {
             if is_clear && site != NO_SITE {

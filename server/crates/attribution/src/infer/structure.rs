@@ -7,15 +7,15 @@ use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Inferred;
 use super::align::Aligned;
 use super::coarse::Coarse;
 use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
-use super::keys::{KeyId, Keys};
+use super::keys::{self, KeyId, Keys};
+use super::{Inferred, Told};
 use crate::Sources;
 use crate::names::{Frame, Names};
-use crate::stacks::{FileId, LineId, Lines};
+use crate::stacks::{FileId, Lines};
 
 /// How many functions that wrap one another are looked through.
 const DEEPEST_WRAPPER: u32 = 3;
@@ -33,7 +33,8 @@ pub(crate) struct Code {
     /// Whether its frames are recorded without file and line: those of `Module.__call__`.
     is_unnamed: bool,
     pub(crate) sequences: Vec<Sequence>,
-    index: FxHashMap<(Start, Vec<Child>), usize>,
+    /// Rows of `sequences` by where they start and their children.
+    index: FxHashMap<Start, FxHashMap<Vec<Child>, usize>>,
 }
 
 /// A child as the aligner sees it.
@@ -48,10 +49,15 @@ pub(crate) struct Child {
 pub(crate) struct Sequence {
     pub(crate) start: Start,
     pub(crate) children: Vec<Child>,
-    /// The events of each such frame, one after the other.
-    pub(crate) events: Vec<HostEventId>,
+    /// The frames that had it, as runs of [`Children`].
+    frames: Vec<u32>,
+}
+
+impl Sequence {
     /// How many frames had it.
-    pub(crate) weight: u32,
+    pub(crate) fn weight(&self) -> u32 {
+        u32::try_from(self.frames.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// All frames of a recording by function, and what their children are.
@@ -59,12 +65,9 @@ pub(crate) struct Structure {
     pub(crate) codes: Vec<Code>,
     pub(crate) keys: Keys,
     pub(crate) python: Python,
-    /// Operators that have the line of a call, with that call.
-    run_by: Vec<(HostEventId, HostEventId)>,
+    children: Children,
     /// The children of frames that `torch.compile` wrote, with the code of the frame and their line.
     compiled: Vec<(HostEventId, usize, u32)>,
-    /// Whether times are too coarse to tell what a call holds.
-    is_coarse: bool,
 }
 
 impl Structure {
@@ -78,18 +81,14 @@ impl Structure {
         let children = Children::new(profile, order);
         let mut definitions = Definitions::new(profile, sources);
         let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
-        let (keys, python) = (Keys::default(), Python::of(profile, sources));
-        let mut structure = Self {
-            codes,
-            keys,
-            python,
-            run_by: Vec::new(),
-            compiled: Vec::new(),
-            is_coarse: children.is_coarse,
-        };
+        let python = Python::of(profile, sources);
+        let mut structure =
+            Self { codes, keys: Keys::default(), python, children, compiled: Vec::new() };
         let host = &profile.host;
+        let mut kinds = Kinds::new(profile);
         let mut resumed = FxHashSet::default();
-        for (parent, events) in children.of_frames() {
+        let (mut row, mut within) = (Vec::new(), Vec::new());
+        for (frame, parent, events) in structure.children.of_frames() {
             let name = host.name[parent.index()];
             let Some(&(code, start)) = code_of.get(&name) else { continue };
             let texts = || events.iter().map(|it| profile.strings.get(host.name[it.index()]));
@@ -103,17 +102,31 @@ impl Structure {
                 }
                 continue;
             }
-            let mut row = Vec::with_capacity(events.len());
+            row.clear();
             for &event in events {
                 let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
-                let mut within = Vec::new();
-                children.add_within(profile, &mut definitions, event, DEEPEST_WRAPPER, &mut within);
-                within.sort_unstable();
-                within.dedup();
-                let key = structure.keys.key(profile, &mut definitions, kind, name, within);
+                let keys = &mut structure.keys;
+                let key = if kind == HostKind::Operator {
+                    keys.operator(profile, name)
+                } else if kinds.of(name, &mut definitions).looks_within {
+                    within.clear();
+                    structure.children.add_within(
+                        profile,
+                        &mut definitions,
+                        &mut kinds,
+                        event,
+                        DEEPEST_WRAPPER,
+                        &mut within,
+                    );
+                    within.sort_unstable();
+                    within.dedup();
+                    keys.call_within(profile, &mut definitions, name, &within)
+                } else {
+                    keys.call(profile, &mut definitions, name)
+                };
                 let detail = host.detail[event.index()] as usize;
                 let exact = if kind == HostKind::Python {
-                    if definitions.of(name).is_some_and(|it| it.is_resumed()) {
+                    if kinds.of(name, &mut definitions).is_resumed {
                         resumed.insert(key);
                     }
                     host.python.caller[detail]
@@ -128,10 +141,9 @@ impl Structure {
                 }
                 row.push(Child { key, exact });
             }
-            structure.codes[code].add(start, row, events);
+            structure.codes[code].add(start, &row, frame);
         }
         structure.keys.mark_generators(&resumed);
-        structure.run_by = children.run_by;
         structure
     }
 
@@ -149,16 +161,22 @@ impl Structure {
         for (readings, _) in untold.filter(|(readings, _)| readings.len() > 1) {
             let line = lines.line(code.file, definition);
             let of_line = inferred.readings.entry(line).or_default();
-            *of_line.entry(readings.clone()).or_default() += u64::from(sequence.weight);
+            *of_line.entry(readings.clone()).or_default() += u64::from(sequence.weight());
         }
-        for events in sequence.events.chunks(sequence.children.len().max(1)) {
-            for (&event, &line) in events.iter().zip(&aligned.lines) {
-                if line > 0 {
-                    inferred.line[event.index()] = lines.line(code.file, line);
-                } else if code.is_unnamed || self.is_coarse {
-                    inferred.line[event.index()] = lines.line(code.file, definition);
-                    inferred.function.insert(event);
+        let told: Vec<Told> = aligned
+            .lines
+            .iter()
+            .map(|&line| match line {
+                0 if code.is_unnamed || self.children.is_coarse => {
+                    Told::function(lines.line(code.file, definition))
                 }
+                0 => Told::NOTHING,
+                _ => Told::inferred(lines.line(code.file, line)),
+            })
+            .collect();
+        for &frame in &sequence.frames {
+            for (&event, &told) in self.children.of_run(frame as usize).iter().zip(&told) {
+                inferred.told[event.index()] = told;
             }
         }
     }
@@ -176,30 +194,31 @@ impl Structure {
     ) {
         let host = &profile.host;
         for &(event, code, line) in &self.compiled {
-            inferred.line[event.index()] = lines.line(self.codes[code].file, line);
+            let line = lines.line(self.codes[code].file, line);
+            inferred.told[event.index()] = Told::inferred(line);
         }
-        for &(operator, call) in &self.run_by {
+        for &(operator, call) in &self.children.run_by {
             let caller = host.python.caller[host.detail[call.index()] as usize];
-            let line = names.caller(caller, lines).or(inferred.line[call.index()].get());
-            inferred.line[operator.index()] = line.unwrap_or(LineId::NONE);
-            if inferred.function.contains(&call) {
-                inferred.function.insert(operator);
-            }
+            let told = inferred.told[call.index()];
+            inferred.told[operator.index()] = match names.caller(caller, lines) {
+                Some(line) => told.of_line(line),
+                None => told,
+            };
         }
     }
 }
 
 impl Code {
-    fn add(&mut self, start: Start, children: Vec<Child>, events: &[HostEventId]) {
-        let sequences = &mut self.sequences;
-        let row = *self.index.entry((start, children)).or_insert_with_key(|(start, children)| {
-            let children = children.clone();
-            sequences.push(Sequence { start: *start, children, events: Vec::new(), weight: 0 });
-            sequences.len() - 1
+    fn add(&mut self, start: Start, children: &[Child], frame: u32) {
+        let index = self.index.entry(start).or_default();
+        let row = index.get(children).copied().unwrap_or_else(|| {
+            let row = self.sequences.len();
+            index.insert(children.to_owned(), row);
+            let children = children.to_owned();
+            self.sequences.push(Sequence { start, children, frames: Vec::new() });
+            row
         });
-        let sequence = &mut self.sequences[row];
-        sequence.weight += 1;
-        sequence.events.extend(events);
+        self.sequences[row].frames.push(frame);
     }
 }
 
@@ -249,7 +268,7 @@ fn codes<'a>(
     let mut of_function: FxHashMap<(&str, usize), usize> = FxHashMap::default();
     let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
     let mut wanted: Vec<Definition<'_>> = Vec::new();
-    for (parent, _) in children.of_frames() {
+    for (_, parent, _) in children.of_frames() {
         let name = profile.host.name[parent.index()];
         if of_name.contains_key(&name) {
             continue;
@@ -300,7 +319,7 @@ struct Children {
     /// Events sorted by parent, then in order.
     events: Vec<HostEventId>,
     /// The parent of each run of `events`, with the end of the run.
-    runs: Vec<(HostEventId, usize)>,
+    runs: Vec<(HostEventId, u32)>,
 }
 
 impl Children {
@@ -310,8 +329,9 @@ impl Children {
             vec![Vec::new(); profile.threads.len()];
         let mut pairs: Vec<(u32, HostEventId)> = Vec::new();
         let mut coarse = Coarse::new(profile);
-        let mut rank_of_parent = vec![u32::MAX; host.len()];
-        let mut n_parents = 0;
+        let mut run_of = vec![u32::MAX; host.len()];
+        let mut parents = Vec::new();
+        let mut ranges: Vec<Option<bool>> = vec![None; profile.strings.len()];
         for &id in order {
             let kind = host.kind[id.index()];
             if !matches!(kind, HostKind::Python | HostKind::Operator) {
@@ -331,44 +351,62 @@ impl Children {
             let is_range = kind == HostKind::Operator
                 && coarse.is_none()
                 && below.is_some_and(|below| host.end(below) < end);
-            if kind == HostKind::Operator
-                && compiled::is_range(profile.strings.get(host.name[id.index()]))
-            {
-                continue;
+            if kind == HostKind::Operator {
+                let name = host.name[id.index()];
+                let is_range = ranges.get_mut(name.index()).is_some_and(|known| {
+                    *known.get_or_insert_with(|| compiled::is_range(profile.strings.get(name)))
+                });
+                if is_range {
+                    continue;
+                }
             }
             if let Some(coarse) = &mut coarse {
                 below = coarse.parent(profile, id, below);
             }
             if let Some(below) = below {
-                let rank = &mut rank_of_parent[below.index()];
-                if *rank == u32::MAX {
-                    *rank = n_parents;
-                    n_parents += 1;
+                let run = &mut run_of[below.index()];
+                if *run == u32::MAX {
+                    *run = u32::try_from(parents.len()).unwrap_or(u32::MAX);
+                    parents.push(below);
                 }
-                pairs.push((*rank, id));
+                pairs.push((*run, id));
             }
             if !is_range {
                 stack.push((end, id, kind));
             }
         }
-        // Stable: children stay in order.
-        pairs.sort_by_key(|&(rank, _)| rank);
-        let is_coarse = coarse.is_some();
-        let run_by = coarse.map_or_else(Vec::new, |coarse| coarse.settle(profile, &mut pairs));
-        let mut parents = vec![HostEventId::NONE; n_parents as usize];
-        for id in host.ids() {
-            if let Some(parent) = parents.get_mut(rank_of_parent[id.index()] as usize) {
-                *parent = id;
-            }
+        let mut children =
+            Self { run_of, run_by: Vec::new(), is_coarse: false, events: Vec::new(), runs: vec![] };
+        children.sort(&parents, &pairs);
+        if let Some(coarse) = coarse {
+            let sorted = children
+                .of_frames()
+                .flat_map(|(run, _, events)| events.iter().map(move |&event| (run, event)));
+            pairs = sorted.collect();
+            children.is_coarse = true;
+            children.run_by = coarse.settle(profile, &mut pairs);
+            children.sort(&parents, &pairs);
         }
-        let mut runs: Vec<(HostEventId, usize)> = Vec::with_capacity(parents.len());
+        children
+    }
+
+    /// Takes over events, each with the number of its parent: by parent, otherwise in the order that they have.
+    fn sort(&mut self, parents: &[HostEventId], pairs: &[(u32, HostEventId)]) {
+        let mut next = vec![0; parents.len()];
+        for &(run, _) in pairs {
+            next[run as usize] += 1;
+        }
         let mut end = 0;
-        for (rank, parent) in (0..).zip(parents) {
-            end += pairs[end..].partition_point(|&(it, _)| it == rank);
-            runs.push((parent, end));
+        for next in &mut next {
+            (*next, end) = (end, end + *next);
         }
-        let events = pairs.into_iter().map(|(_, id)| id).collect();
-        Self { run_of: rank_of_parent, events, runs, run_by, is_coarse }
+        self.events = vec![HostEventId::NONE; pairs.len()];
+        for &(run, event) in pairs {
+            let next = &mut next[run as usize];
+            self.events[*next as usize] = event;
+            *next += 1;
+        }
+        self.runs = parents.iter().copied().zip(next).collect();
     }
 
     /// Adds the names of the calls that `event` makes by itself, if they tell where it was called; of what may wrap
@@ -377,41 +415,74 @@ impl Children {
         &self,
         profile: &Profile,
         definitions: &mut Definitions<'_>,
+        kinds: &mut Kinds<'_>,
         event: HostEventId,
         depth: u32,
         within: &mut Vec<StrId>,
     ) {
         let host = &profile.host;
-        let (kind, name) = (host.kind[event.index()], host.name[event.index()]);
-        if depth == 0 || !Keys::looks_within(profile, definitions, kind, name) {
+        if depth == 0 || !kinds.of(host.name[event.index()], definitions).looks_within {
             return;
         }
         for &child in self.of(event) {
             if host.kind[child.index()] == HostKind::Python {
                 within.push(host.name[child.index()]);
-                self.add_within(profile, definitions, child, depth - 1, within);
+                self.add_within(profile, definitions, kinds, child, depth - 1, within);
             }
         }
     }
 
     /// The children of an event.
     fn of(&self, event: HostEventId) -> &[HostEventId] {
-        let Some(&(_, end)) = self.runs.get(self.run_of[event.index()] as usize) else {
-            return &[];
-        };
-        let from = match self.run_of[event.index()] as usize {
-            0 => 0,
-            run => self.runs[run - 1].1,
-        };
-        &self.events[from..end]
+        self.of_run(self.run_of[event.index()] as usize)
     }
 
-    fn of_frames(&self) -> impl Iterator<Item = (HostEventId, &[HostEventId])> {
+    fn of_run(&self, run: usize) -> &[HostEventId] {
+        let Some(&(_, end)) = self.runs.get(run) else { return &[] };
+        let from = run.checked_sub(1).map_or(0, |before| self.runs[before].1);
+        &self.events[from as usize..end as usize]
+    }
+
+    /// All events with children: the run, the event, the children.
+    fn of_frames(&self) -> impl Iterator<Item = (u32, HostEventId, &[HostEventId])> {
         let mut from = 0;
-        self.runs.iter().map(move |&(parent, end)| {
-            let events = &self.events[from..end];
+        (0..).zip(&self.runs).map(move |(run, &(parent, end))| {
+            let events = &self.events[from as usize..end as usize];
             from = end;
-            (parent, events)
+            (run, parent, events)
         })
+    }
+}
+
+/// What the names of Python events tell, each looked at once.
+struct Kinds<'a> {
+    profile: &'a Profile,
+    known: Vec<Option<NameKind>>,
+}
+
+/// What the name of a Python event tells.
+#[derive(Debug, Clone, Copy)]
+struct NameKind {
+    /// Whether what it runs says something about where it was called.
+    looks_within: bool,
+    /// Whether it is a frame that begins elsewhere than its function.
+    is_resumed: bool,
+}
+
+impl<'a> Kinds<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        Self { profile, known: vec![None; profile.strings.len()] }
+    }
+
+    fn of(&mut self, name: StrId, definitions: &mut Definitions<'_>) -> NameKind {
+        let text = self.profile.strings.get(name);
+        let mut find = || NameKind {
+            looks_within: keys::looks_within(text, name, definitions),
+            is_resumed: definitions.of(name).is_some_and(|it| it.is_resumed()),
+        };
+        match self.known.get_mut(name.index()) {
+            Some(known) => *known.get_or_insert_with(find),
+            None => find(),
+        }
     }
 }
