@@ -4,8 +4,8 @@
 
 Two of PyTorch's own computations are run, on the unchanged file:
 
-- `torch.cuda._memory_viz.segsum` (the Python module): it asserts that the state at the end adds up; `calc_active` and
-  the segments' sizes give `active_bytes` and `reserved_bytes`.
+- `torch.cuda._memory_viz` (the Python module): `segsum` asserts that the state at the end adds up; `calc_active` and
+  the segments' sizes give `active_bytes` and `reserved_bytes`, and the stacks of `memory` add up to the same.
 - `process_alloc_data` of torch/utils/viz/MemoryViz.js, which draws the Active Memory Timeline that `trace_plot` embeds.
   The wheels do not hold that file (pages load it from a network): name a copy from PyTorch's repository. It runs in
   `node`, without its imports. `peak_bytes` is the highest point of the curve that it draws.
@@ -61,6 +61,9 @@ def expected(viz, path):
     with gzip.open(path) as file:
         snapshot = pickle.load(file)
     _memory_viz.segsum(snapshot)
+    stacks = _memory_viz.memory(snapshot, format_flamegraph=lambda text: text)
+    in_stacks = sum(int(line.rsplit(" ", 1)[1]) for line in stacks.strip().splitlines())
+    assert in_stacks == sum(it["total_size"] for it in snapshot["segments"]), path
     peaks = timeline_peaks(viz, snapshot)
     devices = []
     for ordinal, peak in enumerate(peaks):
