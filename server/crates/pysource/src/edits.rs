@@ -40,8 +40,20 @@ pub enum Goal {
     ZeroGrad,
     /// A copy to the device that the host waits for: the line of `.to()` or `.cuda()`.
     HostToDevice,
-    /// Batches that are waited for: the line of the loop.
+    /// Batches that are waited for: the line of the loop, or of `next()`.
     DataLoader,
+}
+
+impl Goal {
+    /// One of these is in the statement.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Optimizer => &["step"],
+            Self::ZeroGrad => &["zero_grad"],
+            Self::HostToDevice => &["to", "cuda"],
+            Self::DataLoader => &["for", "next"],
+        }
+    }
 }
 
 /// What a change does.
@@ -49,7 +61,7 @@ pub enum Goal {
 pub enum What {
     /// `foreach=True` for an optimizer: rounding may differ, and intermediate values take memory.
     Foreach,
-    /// `fused=True` for an optimizer. Relies on all parameters being floating point numbers on the device.
+    /// `fused=True` for an optimizer. Relies on all parameters being floating point numbers.
     Fused,
     /// `set_to_none=True`. Optimizers skip parameters without a gradient, where they used the zeros.
     SetToNone,
@@ -142,6 +154,13 @@ impl Module {
         }
         let lines = LineIndex::new(text);
         let statement = self.statement_lines(line);
+        let ends = [statement.start(), statement.end()].map(|&it| lines.line_range(it));
+        let [Some(first), Some(last)] = ends else { return Vec::new() };
+        // Most lines need no look at the tree.
+        let written = text.get(first.start..last.end).unwrap_or_default();
+        if !goal.words().iter().any(|it| written.contains(it)) {
+            return Vec::new();
+        }
         let found = with_tree(text, |parsed| {
             let names = Names::of(parsed.syntax(), &lines, *statement.start());
             let place = Place {

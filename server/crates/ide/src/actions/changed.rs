@@ -60,9 +60,9 @@ fn title(what: What, line: u32, of: u32, saving: &str) -> String {
     let place = if line == of { String::new() } else { format!(" on line {line}") };
     match what {
         What::Foreach => format!("Set `foreach=True`{place}: {saving}"),
-        What::Fused => format!(
-            "Set `fused=True`{place}: {saving} (all parameters have to be floating point on the GPU)"
-        ),
+        What::Fused => {
+            format!("Set `fused=True`{place}: {saving} (all parameters have to be floating point)")
+        }
         What::SetToNone => format!(
             "Set `set_to_none=True`{place}: {saving} (parameters without a gradient are then skipped)"
         ),

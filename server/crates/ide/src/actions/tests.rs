@@ -119,7 +119,7 @@ for x in y:
     opt.step()
 ";
     let foreach = "* Set `foreach=True` on line 3: saves up to 4.8 ms per step";
-    let fused = "Set `fused=True` on line 3: saves up to 4.8 ms per step (all parameters have to be floating point on the GPU)";
+    let fused = "Set `fused=True` on line 3: saves up to 4.8 ms per step (all parameters have to be floating point)";
     let of = "optimizer-single-tensor";
     for line in [9, 3, 5, 6] {
         assert_eq!(titles(optimizer, of, Some((2, 11)), 9, line), [foreach, fused], "{line}");

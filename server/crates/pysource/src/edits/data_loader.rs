@@ -5,7 +5,7 @@
 //! could not find it. What a loader does on import is run again by processes that are spawned, so the loop has to be in
 //! a function or behind `if __name__ == "__main__"`.
 
-use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef, StmtFor};
+use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{are_plain, keyword};
@@ -24,21 +24,33 @@ const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.data
 const WRAPPERS: [&str; 3] = ["Subset", "ConcatDataset", "TensorDataset"];
 
 pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
-    let is_here = |it: &&&StmtFor| place.statement.contains(&place.line_of(it.start().to_usize()));
-    let found = place.names.loops.iter().find(is_here)?;
-    let call = loader_of(place, &found.iter)?;
+    let is_here =
+        |range: TextRange| place.statement.contains(&place.line_of(range.start().to_usize()));
+    let looped = place.names.loops.iter().find(|it| is_here(it.range)).map(|it| &*it.iter);
+    let iterable = looped.or_else(|| iterator(place, is_here))?;
+    let call = loader_of(place, iterable)?;
     let arguments = &call.arguments;
     let is_none = keyword(arguments, "num_workers").is_none_or(|it| is_zero(&it.value));
     let data = keyword(arguments, "dataset").map(|it| &it.value).or(arguments.args.first())?;
     let functions = ["collate_fn", "worker_init_fn"].map(|name| keyword(arguments, name));
     let may_be = is_none
         && are_plain(arguments, MOST_POSITIONAL)
-        && is_guarded(place, found.range)
+        && is_guarded(place, iterable.range())
         && is_guarded(place, call.range())
         && functions.iter().flatten().all(|it| is_of_module(place, &it.value))
         && is_indexed(place, data);
     let replacements = may_be.then(|| place.set(call, "num_workers", &WORKERS.to_string()))?;
     place.change(What::Workers(WORKERS), call, replacements)
+}
+
+/// `loader` of `next(batches)` with `batches = iter(loader)`.
+fn iterator<'a>(place: &Place<'_, 'a>, is_here: impl Fn(TextRange) -> bool) -> Option<&'a Expr> {
+    let is_of = |call: &ExprCall, name: &str| {
+        matches!(&*call.func, Expr::Name(it) if it.id == name) && place.names.is_builtin(name)
+    };
+    let next = place.names.calls.iter().find(|it| is_here(it.range()) && is_of(it, "next"))?;
+    let made = place.names.origin(next.arguments.args.first()?)?.as_call_expr()?;
+    if is_of(made, "iter") { made.arguments.args.first() } else { None }
 }
 
 /// The constructor of the loader that a loop goes over: `loader`, `enumerate(loader)`, `tqdm(loader)`.

@@ -1,11 +1,11 @@
 //! Optimizers that update all parameters at once.
 //!
-//! - `foreach=True`: default for parameters on CUDA since 2.0 unless `foreach=False` or `fused=False` is given, so a
-//!   recording that shows single tensors there needs one of these in the text, or a torch before that. Not with
+//! - `foreach=True`, on a device: default since 2.0 unless `foreach=False` or `fused=False` is given, so a recording
+//!   that shows single tensors there needs one of these in the text, or a torch before that. Not with
 //!   `differentiable=True`, nor with a learning rate that may be a tensor.
-//! - `fused=True`: of `Adam` and `AdamW` since 2.0. (That of `SGD` and `Adagrad` refuses sparse gradients, which the
-//!   text does not tell.) All parameters have to be floating point numbers on the device: the text has to move the
-//!   whole model, and the recording to show its work there.
+//! - `fused=True`: of `Adam` and `AdamW` on a device since 2.0, where the text moves the whole model there; on the host
+//!   since 2.4, where single tensors are the default. (That of `SGD` and `Adagrad` refuses sparse gradients, which the
+//!   text does not tell.) All parameters have to be floating point numbers, which nothing tells.
 
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::Ranged;
@@ -22,8 +22,8 @@ const FOREACH: [&str; 11] = [
 /// Versions in which they take it, and single tensors are the default.
 const FOREACH_OFF: std::ops::Range<(u32, u32)> = (1, 13)..(2, 0);
 
-/// Since when `Adam` and `AdamW` take `fused`.
-const FUSED_SINCE: (u32, u32) = (2, 0);
+/// Since when `Adam` and `AdamW` take `fused` on a device, and on the host.
+const FUSED_SINCE: [(u32, u32); 2] = [(2, 0), (2, 4)];
 
 /// Arguments that may be given by position, in all versions, without being `foreach`.
 const MOST_POSITIONAL: usize = 4;
@@ -81,7 +81,8 @@ fn foreach(place: &Place<'_, '_>, call: &ExprCall) -> Option<Change> {
         (Given::Absent, Given::Absent) if is_off => place.set(call, "foreach", "True"),
         _ => None,
     };
-    let may_be = are_plain(arguments, MOST_POSITIONAL)
+    let may_be = place.recorded.is_on_device
+        && are_plain(arguments, MOST_POSITIONAL)
         && given(arguments, "differentiable") != Given::True
         && given(arguments, "differentiable") != Given::Other
         && has_plain_rate(place, call);
@@ -91,16 +92,20 @@ fn foreach(place: &Place<'_, '_>, call: &ExprCall) -> Option<Change> {
 fn fused(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> {
     let arguments = &call.arguments;
     let is_absent = |name| matches!(given(arguments, name), Given::Absent | Given::False);
-    let is_known = place.recorded.torch.is_some_and(|it| FUSED_SINCE <= it);
+    let is_since = |since| place.recorded.torch.is_some_and(|it| since <= it);
+    let [on_device, on_host] = FUSED_SINCE.map(is_since);
+    let is_default =
+        (given(arguments, "foreach"), given(arguments, "fused")) == (Given::Absent, Given::Absent);
+    let is_supported = match place.recorded.is_on_device {
+        // With the defaults nothing in the text says why it is not done by itself.
+        true => on_device && !is_default && is_moved(place, arguments.args.first()?),
+        false => on_host,
+    };
     let may_be = matches!(class, "Adam" | "AdamW")
-        && is_known
-        && place.recorded.is_on_device
+        && is_supported
         && are_plain(arguments, MOST_POSITIONAL)
         && ["foreach", "fused", "differentiable"].into_iter().all(is_absent)
-        // Else nothing in the text says why it is not done by itself.
-        && (given(arguments, "foreach"), given(arguments, "fused")) != (Given::Absent, Given::Absent)
-        && has_plain_rate(place, call)
-        && is_moved(place, arguments.args.first()?);
+        && has_plain_rate(place, call);
     if !may_be {
         return None;
     }

@@ -4,6 +4,7 @@ mod data_loader;
 mod formatting;
 mod optimizer;
 mod pinned;
+mod property;
 mod zero_grad;
 
 use super::*;

@@ -67,6 +67,10 @@ fn a_loader_that_works_alone() {
         "{HEAD}def train(loader):\n    for b in loader:  # here\n        pass\ndef main():\n    train(DataLoader(Numbers(3), batch_size=8))\n"
     );
     check(&given, Goal::DataLoader, UNKNOWN, What::Workers(4), none);
+    let next = function(
+        "batches = iter(DataLoader(Numbers(3), batch_size=8))\nwhile x:\n    batch = next(batches)  # here\n",
+    );
+    check(&next, Goal::DataLoader, UNKNOWN, What::Workers(4), none);
 }
 
 #[test]
@@ -137,6 +141,8 @@ fn nothing() {
     assert_eq!(offered(&module, Goal::DataLoader, UNKNOWN), [], "run by whoever imports it");
     let inside = function("loader = DataLoader(Numbers(3))\nfor b in loader:\n    f(b)  # here\n");
     assert_eq!(offered(&inside, Goal::DataLoader, UNKNOWN), [], "not the loop itself");
+    let next = function("batches = DataLoader(Numbers(3))\nbatch = next(batches)  # here\n");
+    assert_eq!(offered(&next, Goal::DataLoader, UNKNOWN), [], "no iterator");
     let other = function("loader = DataLoader(Numbers(3))\nfor b in [loader]:  # here\n    f(b)\n");
     assert_eq!(offered(&other, Goal::DataLoader, UNKNOWN), [], "another loop");
 }

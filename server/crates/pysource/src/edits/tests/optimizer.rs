@@ -99,13 +99,30 @@ fn fused_where_the_text_moves_the_model() {
 }
 
 #[test]
+fn fused_on_the_host() {
+    let host = Recorded { is_on_device: false, ..recorded(2, 4) };
+    let opt = "opt = Adam(p, lr=1e-3)\nopt.step()  # here\n";
+    fused(opt, host, &[("lr=1e-3)", "lr=1e-3, fused=True)")]);
+    fused(
+        "opt = AdamW(p, foreach=False)\nopt.step()  # here\n",
+        host,
+        &[("foreach=False", "fused=True")],
+    );
+    let earlier = Recorded { is_on_device: false, ..recorded(2, 3) };
+    let unknown = Recorded { is_on_device: false, ..UNKNOWN };
+    let off = "opt = optim.SGD(p, foreach=False)\nopt.step()  # here\n";
+    for (text, recorded) in [(opt, earlier), (opt, unknown), (off, host)] {
+        assert_eq!(offered(&format!("{HEAD}{text}"), Goal::Optimizer, recorded), [], "{text}");
+    }
+}
+
+#[test]
 fn fused_relies_on_more_than_foreach() {
     let off = "opt = Adam(model.parameters(), foreach=False)\nopt.step()  # here\n";
     let moved = format!("model = Net().cuda()\n{off}");
     let rows = [
         ("before it was there", moved.clone(), recorded(1, 13)),
         ("of a version that is not known", moved.clone(), UNKNOWN),
-        ("not on a device", moved.clone(), Recorded { is_on_device: false, ..recorded(2, 4) }),
         ("not moved", format!("model = Net()\n{off}"), recorded(2, 4)),
         ("moved to the host", format!("model = Net().to('cpu')\n{off}"), recorded(2, 4)),
         ("of another type", format!("model = Net().to(torch.half)\n{off}"), recorded(2, 4)),
