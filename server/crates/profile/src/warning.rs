@@ -81,6 +81,25 @@ impl Warnings {
         self.0.is_empty()
     }
 
+    /// Takes over the warnings about a later part of the same input, whose offsets lack `shift`, as if they had been
+    /// added here one by one; unless they are too many for that: then nothing is taken over.
+    pub fn append(&mut self, later: &Self, shift: u64) -> bool {
+        if self.0.len() + later.0.len() > Self::MOST {
+            return later.0.is_empty();
+        }
+        for warning in &later.0 {
+            let same = |it: &&mut Warning| it.kind == warning.kind && it.message == warning.message;
+            match self.0.iter_mut().find(same) {
+                Some(known) => known.count += warning.count,
+                None => {
+                    let offset = warning.offset.wrapping_add(shift);
+                    self.0.push(Warning { offset, ..warning.clone() });
+                }
+            }
+        }
+        true
+    }
+
     /// Takes over the warnings of another stage.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);

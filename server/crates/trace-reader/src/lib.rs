@@ -20,8 +20,10 @@ mod number;
 mod reader;
 mod scan;
 mod sniff;
+mod stretch;
 mod tables;
 mod text;
 
 pub use reader::{Trace, TraceReader};
 pub use sniff::looks_like_trace;
+pub use stretch::{Stretch, StretchReader};

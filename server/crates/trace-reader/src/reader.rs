@@ -8,6 +8,7 @@ use crate::envelope;
 use crate::event::{Event, Oddity};
 use crate::gap::Gaps;
 use crate::scan::{self, Scan, Stop};
+use crate::stretch::Stretch;
 use crate::tables::Tables;
 
 /// Bytes of one unfinished value that are kept at most.
@@ -135,6 +136,22 @@ impl TraceReader {
         self.carry_over(carry);
     }
 
+    /// Like [`Self::feed`], with what was read of `bytes` ahead ([`StretchReader::read`](crate::StretchReader::read)). It
+    /// makes no difference to the result.
+    pub fn feed_stretch(&mut self, bytes: &[u8], stretch: Option<&Stretch>) {
+        let Some(stretch) = stretch else { return self.feed(bytes) };
+        self.feed(&bytes[..stretch.start]);
+        self.retry();
+        let is_there = self.place == Place::Events && self.carry.is_empty();
+        let shift = self.offset.wrapping_sub(stretch.start as u64);
+        if is_there && self.tables.append(&stretch.tables, shift) {
+            self.offset += (stretch.end - stretch.start) as u64;
+            self.feed(&bytes[stretch.end..]);
+        } else {
+            self.feed(&bytes[stretch.start..]);
+        }
+    }
+
     /// Elements of `traceEvents` that were read so far.
     #[must_use]
     pub fn events(&self) -> u64 {
@@ -158,6 +175,35 @@ impl TraceReader {
             complete: self.is_closed && self.lost_bytes == 0,
             looks_like_trace: self.has_structure || phased > 0,
         }
+    }
+
+    /// Tries an unfinished value again, although little was added to it.
+    fn retry(&mut self) {
+        let mut carry = std::mem::take(&mut self.carry);
+        let used = self.advance(&carry, carry.len());
+        carry.drain(..used);
+        self.carry_over(carry);
+    }
+
+    /// A reader between two events of a trace.
+    pub(crate) fn among_events(gaps: Gaps) -> Self {
+        Self { place: Place::Events, gaps, ..Self::new() }
+    }
+
+    /// Reads the event that follows `at`, if it is one and whole: the position after it.
+    #[inline]
+    pub(crate) fn next_event<'a>(
+        &mut self,
+        buf: &'a [u8],
+        at: usize,
+        event: &mut Event<'a>,
+    ) -> Option<usize> {
+        let next = self.element(buf, at, event).ok();
+        next.filter(|_| self.place == Place::Events)
+    }
+
+    pub(crate) fn into_tables(self) -> (Tables, Gaps) {
+        (self.tables, self.gaps)
     }
 
     fn carry_over(&mut self, mut carry: Vec<u8>) {

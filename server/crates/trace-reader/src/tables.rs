@@ -16,7 +16,7 @@ use crate::text;
 const FIRST_WITH_CALLERS: (u32, u32) = (2, 14);
 
 /// Rows that a table holds at most: its handles have 32 bits, and the last one means "none".
-const MOST_ROWS: usize = u32::MAX as usize;
+pub(crate) const MOST_ROWS: usize = u32::MAX as usize;
 
 /// The profile under construction.
 #[derive(Debug, Default)]
@@ -29,10 +29,10 @@ pub(crate) struct Tables {
     pub(crate) phased: u64,
     threads: FxHashMap<(StrId, StrId), ThreadId>,
     recent_threads: Vec<RecentThread>,
-    thread_names: FxHashMap<(StrId, StrId), StrId>,
+    pub(crate) thread_names: FxHashMap<(StrId, StrId), StrId>,
     last_shape: Option<(LaunchShape, LaunchShapeId)>,
     /// Ranges that were begun (`ph` is `B`) and not yet ended, by thread.
-    open: FxHashMap<ThreadId, Vec<Open>>,
+    pub(crate) open: FxHashMap<ThreadId, Vec<Open>>,
 }
 
 /// Threads alternate between a few.
@@ -45,7 +45,7 @@ struct RecentThread {
 
 /// The row of a range that waits for its end.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+pub(crate) struct Open {
     row: Row,
     start: Ns,
     /// Offset of its begin.
@@ -426,11 +426,7 @@ impl Tables {
             self.text(&event.label(Label::Pid), offset),
             self.text(&event.label(Label::Tid), offset),
         );
-        let next = ThreadId::from_index(self.profile.threads.len());
-        let id = *self.threads.entry((pid, tid)).or_insert(next);
-        if id == next {
-            self.profile.threads.push(Thread { pid, tid, name: StrId::NONE });
-        }
+        let id = self.thread_of(pid, tid);
         self.recent_threads.truncate(MOST_RECENT - 1);
         self.recent_threads.insert(
             0,
@@ -440,6 +436,15 @@ impl Tables {
                 id,
             },
         );
+        id
+    }
+
+    pub(crate) fn thread_of(&mut self, pid: StrId, tid: StrId) -> ThreadId {
+        let next = ThreadId::from_index(self.profile.threads.len());
+        let id = *self.threads.entry((pid, tid)).or_insert(next);
+        if id == next {
+            self.profile.threads.push(Thread { pid, tid, name: StrId::NONE });
+        }
         id
     }
 

@@ -1,6 +1,8 @@
 //! What comes out of traces and side-cars: small texts and the tables that they become.
 
 #[cfg(test)]
+mod ahead;
+#[cfg(test)]
 mod callers;
 #[cfg(test)]
 mod damage;
