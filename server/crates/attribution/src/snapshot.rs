@@ -57,7 +57,8 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
             post_line(mine, &device, books);
         }
         let recorded = replay.allocations.iter().filter(|it| !it.is_before());
-        let total: i64 = recorded.map(|it| it.bytes).sum();
+        let former: i64 = replay.former.iter().map(|&(_, bytes)| bytes).sum();
+        let total: i64 = recorded.map(|it| it.bytes).sum::<i64>() + former;
         let on_lines: i64 = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
         ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, total - on_lines);

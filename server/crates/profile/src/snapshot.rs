@@ -98,6 +98,9 @@ pub struct SnapshotBlock {
     pub is_pending_free: bool,
     /// Who allocated it; for a free block, if known, who did so last (torch 2.0 and earlier).
     pub stack: StackId,
+    /// What was allocated in it before and given back, the last first: who did so, and the bytes asked for (torch 2.0 and
+    /// earlier, as far as the allocator remembers).
+    pub former: Vec<(StackId, Bytes)>,
 }
 
 /// What the allocator of one device did, in order.

@@ -357,26 +357,40 @@ impl Converter<'_> {
         Some(block)
     }
 
-    /// Torch 2.0 and earlier: who allocated parts of the block, the last one first. An allocated block has one entry.
+    /// Torch 2.0 and earlier: who allocated parts of the block, the last one first. The first entry of a block in use is
+    /// the one that it serves.
     fn history(&mut self, list: Handle, block: &mut SnapshotBlock) {
         const PLACE: Place = "the history of a block";
         let Some(chain) = self.list(list, PLACE) else { return };
-        let first = self.values.runs(chain).flatten().next();
-        let Some(dict) = first.and_then(|&item| self.dict(item, PLACE, chain)) else { return };
-        for (key, value) in self.values.pairs(dict) {
+        let is_used = block.is_allocated || block.is_pending_free;
+        let mut is_first = true;
+        for &item in self.values.runs(chain).flatten() {
             if !self.spend(1) {
                 return;
             }
-            match self.key(key) {
-                Key::Frames => block.stack = self.stack(value),
-                Key::RealSize => {
-                    if block.requested_size < 0 {
-                        block.requested_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
-                    }
+            let Some(dict) = self.dict(item, PLACE, chain) else { continue };
+            let (mut stack, mut size) = (StackId::NONE, None);
+            for (key, value) in self.values.pairs(dict) {
+                if !self.spend(1) {
+                    return;
                 }
-                Key::Addr | Key::Unused => {}
-                _ => self.unknown_key(PLACE, key, dict),
+                match self.key(key) {
+                    Key::Frames => stack = self.stack(value),
+                    Key::RealSize => size = self.size(value, PLACE, key, dict),
+                    Key::Addr | Key::Unused => {}
+                    _ => self.unknown_key(PLACE, key, dict),
+                }
             }
+            if is_first {
+                block.stack = stack;
+                if block.requested_size < 0 {
+                    block.requested_size = size.unwrap_or(-1);
+                }
+            }
+            if !(is_first && is_used) {
+                block.former.extend(size.map(|size| (stack, size)));
+            }
+            is_first = false;
         }
     }
 

@@ -613,6 +613,8 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
             line += if block.is_allocated { " allocated" } else { "" };
             line += if block.is_pending_free { " pending" } else { "" };
             lines.push(line + &by(block.stack));
+            let former = block.former.iter();
+            lines.extend(former.map(|&(it, size)| format!("    former {size}{}", by(it))));
         }
     }
     for device in &snapshot.devices {

@@ -9,6 +9,8 @@ pub(super) struct Replay<'a> {
     pub(super) events: Vec<&'a SnapshotEvent>,
     /// Every allocation that is known of.
     pub(super) allocations: Vec<Allocation>,
+    /// What was given back, where the file has no events for it (torch 2.0): who allocated it, and the bytes asked for.
+    pub(super) former: Vec<(StackId, Bytes)>,
     /// Bytes in use before the first event.
     pub(super) active_at_start: Bytes,
     /// Bytes in use after each event.
@@ -64,9 +66,11 @@ impl<'a> Replay<'a> {
         let devices = snapshot.devices.iter().filter(|device| device.device == ordinal);
         let events: Vec<&SnapshotEvent> = devices.flat_map(|device| &device.events).collect();
         let allocations = allocations(snapshot, ordinal, &events, limit);
+        let former = former(snapshot, ordinal, limit);
         let mut replay = Self {
             events,
             allocations,
+            former,
             active_at_start: 0,
             active: Vec::new(),
             reserved_at_start: 0,
@@ -238,6 +242,12 @@ fn allocations(
         }
     }
     allocations
+}
+
+fn former(snapshot: &Snapshot, ordinal: i32, limit: &mut Limit) -> Vec<(StackId, Bytes)> {
+    let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
+    let entries = segments.flat_map(|segment| &segment.blocks).flat_map(|block| &block.former);
+    entries.map(|&(stack, bytes)| (stack, limit.admit(bytes))).collect()
 }
 
 fn requested(block: &SnapshotBlock) -> Bytes {

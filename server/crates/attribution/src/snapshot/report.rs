@@ -198,6 +198,17 @@ impl Context<'_> {
             by_stack.0 += at_peak;
             by_stack.1 += it.bytes;
         }
+        for &(stack, bytes) in &self.replay.former {
+            let Some(line) = self.frames.own(stack).get() else { continue };
+            let books = lines.entry(line).or_default();
+            books.alloc += bytes;
+            books.allocs += 1;
+            books.freed += bytes;
+            books.frees += 1;
+            books.largest = books.largest.max(bytes);
+            *books.alloc_by_phase.entry(self.frames.phase(stack)).or_default() += bytes;
+            stacks.entry(line).or_default().entry(stack).or_default().1 += bytes;
+        }
         self.charge_steps(&mut lines);
         for (line, mut books) in lines {
             let by_stack = stacks.get(&line).into_iter().flatten();

@@ -50,6 +50,7 @@ impl Made {
                 is_allocated,
                 is_pending_free: false,
                 stack,
+                former: Vec::new(),
             };
             at = at.wrapping_add(size.cast_unsigned());
             block
@@ -206,6 +207,24 @@ fn a_state_without_history_is_the_peak() {
     assert!(!memory.is_history_cut, "there was no history to cut");
     assert_eq!(memory.timeline.len(), 1);
     assert_eq!(memory.lines[&line(3)].peak, 512);
+}
+
+#[test]
+fn what_was_given_back_before_is_on_its_line() {
+    let mut made = Made::default();
+    let (old, other) =
+        (made.stack(&[("train.py", 3, "load")]), made.stack(&[("train.py", 5, "step")]));
+    made.segment(0x1000, 2048, &[(512, 500, true, old), (1536, 0, false, StackId::NONE)]);
+    made.0.segments[0].blocks[1].former = vec![(other, 1000), (old, 400), (StackId::NONE, 30)];
+    let memory = made.memory();
+    assert_eq!((memory.peak, memory.end), (512, 512));
+    let books = |number| {
+        let it = &memory.lines[&line(number)];
+        (it.alloc, it.allocs, it.freed, it.peak, it.live)
+    };
+    assert_eq!((books(3), books(5)), ((912, 2, 400, 512, 512), (1000, 1, 1000, 0, 0)));
+    let ledger = attribute_snapshot(&made.0, &Sources::default(), 0);
+    assert_eq!(ledger.totals.alloc, 512 + 1430);
 }
 
 #[test]
