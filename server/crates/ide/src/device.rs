@@ -94,13 +94,17 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
                 shorten(kernel)
             )
         }
-        DeviceDetail::TensorCores { ref kernel, product } => {
+        DeviceDetail::TensorCores { ref kernel, product, here } => {
             let what = match product {
                 Product::Float32 => "matrix products in float32 without tensor cores",
                 Product::Half => "matrix products in half precision without tensor cores",
                 Product::Misaligned => "matrix products with sizes that are no multiples of 8",
             };
-            format!("{what} run {}{} here, {} most", per.cost(), per.step(), shorten(kernel))
+            let mut text = format!("{what} run {}{}", per.cost(), per.step());
+            if here < finding.cost {
+                text += &format!(", {} of it here", duration(per.amount(here)));
+            }
+            text + &format!(", as {}", shorten(kernel))
         }
         DeviceDetail::CommExposed { comm } => format!(
             "collectives run {}{} here, {} of it while nothing is computed",

@@ -74,6 +74,8 @@ pub enum DeviceDetail {
         kernel: String,
         /// What is wrong with it.
         product: Product,
+        /// What of the cost is of this line.
+        here: Ns,
     },
     /// `comm-exposed`: collectives that nothing hides.
     CommExposed {

@@ -11,14 +11,14 @@ pub(super) static RULE: Rule = Rule {
     id: "low-occupancy",
     area: Area::Device,
     title: "Kernels leave most of the device empty",
-    summary: "The kernels have fewer blocks than the device has multiprocessors, or so few warps that it cannot hide its latencies.",
+    summary: "The kernels have blocks for a part of the multiprocessors only, or so few warps that it cannot hide its latencies.",
     severity: Severity::Information,
-    trigger: "Kernels of the line run long enough to matter with fewer blocks than the device has multiprocessors, or with an estimated \
+    trigger: "Kernels of the line run long enough to matter with blocks for a part of the multiprocessors only, or with an estimated \
               occupancy below the threshold. Matrix products and convolutions have a low occupancy by design and count only for their \
               blocks; collectives do not count.",
     measure: "Blocks and estimated achieved occupancy as PyTorch records them with each kernel; multiprocessors from the device properties of \
               the recording. The cost is the device time of these kernels.",
-    thresholds: &[LEAST, WARNING, OCCUPANCY, KERNEL],
+    thresholds: &[LEAST, WARNING, BLOCKS, OCCUPANCY, KERNEL],
     remedy: "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
              than one dimension at once. Work that is independent can run beside it on another stream.",
     before: "for row in x:\n    out.append(row.cumsum(0))",
@@ -29,6 +29,13 @@ pub(super) static RULE: Rule = Rule {
     limits: "The estimate knows the launch, not what the kernel does: some kernels are at their best with few warps. Kernels that run beside \
              others on another stream are told all the same.",
     find,
+};
+
+const BLOCKS: Threshold = Threshold {
+    name: "blocks",
+    unit: Unit::Percent,
+    default: 50.0,
+    meaning: "share of the multiprocessors for which a kernel has blocks, below which it is told",
 };
 
 const OCCUPANCY: Threshold = Threshold {
@@ -74,6 +81,7 @@ fn low_kernels<'a>(
     limits: &Limits<'_>,
 ) -> impl Iterator<Item = (&'a KernelKey, &'a Kernel)> {
     let (least, shortest) = (limits.get(&OCCUPANCY), limits.get(&KERNEL));
+    let fewest = limits.get(&BLOCKS) * f64::from(multiprocessors);
     books.kernel_table.iter().filter(move |(key, kernel)| {
         let blocks = blocks(key);
         let is_product = kernel.tensor_cores != TensorCores::No || is_product(&key.name);
@@ -82,7 +90,7 @@ fn low_kernels<'a>(
         kernel.class == KernelClass::Compute
             && 0 < blocks
             && shortest * kernel.calls as f64 <= kernel.total as f64
-            && (blocks < u64::from(multiprocessors) || is_empty)
+            && ((blocks as f64) < fewest || is_empty)
     })
 }
 

@@ -1,8 +1,8 @@
 //! Rule `tensor-cores-unused`: matrix products beside the tensor cores, or on them with the wrong sizes.
 
-use ledger::{Kernel, KernelClass, KernelKey, Ledger, Ns, TensorCores};
+use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
 
-use super::{DeviceDetail, LEAST, Told, WARNING, finding, least_capable};
+use super::{DeviceDetail, LEAST, Related, Told, WARNING, finding, least_capable};
 use crate::rule::{Area, Limits, Rule};
 use crate::{Finding, Pace, Severity};
 
@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
     trigger: "On devices with compute capability 8.0 and later, matrix products and convolutions in float32 that ran without TF32; \
               from 7.0 on, those in half precision that ran without tensor cores, or on them with operands that are not aligned because \
               a size is no multiple of 8.",
-    measure: "By the names of the kernels of the line: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one, and \
-              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. The cost is the device time of these kernels; what tensor \
+    measure: "By the names of kernels: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one, and \
+              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. It is told once for all lines, on the forward line with most. The cost is the device time of all these kernels; what tensor \
               cores would save of it depends on the sizes.",
     thresholds: &[LEAST, WARNING],
     remedy: "In float32: `torch.set_float32_matmul_precision(\"high\")`, or `torch.autocast` with bfloat16. In half precision: make \
@@ -48,28 +48,69 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {
         return Vec::new();
     };
-    let findings = ledger.lines.iter().filter_map(|(place, books)| {
-        let products = books.kernel_table.iter().filter_map(|(key, kernel)| {
-            let product = product(key, kernel)?;
-            (product != Product::Float32 || (8, 0) <= capability).then_some((product, key, kernel))
-        });
-        let products: Vec<(Product, &KernelKey, &Kernel)> = products.collect();
-        let &(product, key, _) = products.iter().max_by_key(|(.., kernel)| kernel.total)?;
-        let cost: Ns = products.iter().map(|(.., kernel)| kernel.total).sum();
-        let detail = DeviceDetail::TensorCores { kernel: key.name.clone(), product };
-        let mut told = Told::line(place, books, cost, detail).remedy(match product {
-            Product::Float32 => {
-                "torch.set_float32_matmul_precision(\"high\") lets float32 use TF32 on tensor cores; torch.autocast with bfloat16 \
-                 uses them in half precision."
-            }
-            Product::Half | Product::Misaligned => {
-                "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch."
-            }
-        });
-        told.count = products.iter().map(|(.., kernel)| kernel.calls).sum();
-        finding(&RULE, pace, limits, told)
+    let products = [Product::Float32, Product::Half, Product::Misaligned];
+    let possible = products.iter().filter(|it| **it != Product::Float32 || (8, 0) <= capability);
+    possible.filter_map(|product| of_product(ledger, pace, limits, *product)).collect()
+}
+
+/// All lines with a kind of product together: what helps one of them helps them all.
+fn of_product(
+    ledger: &Ledger,
+    pace: &Pace,
+    limits: &Limits<'_>,
+    product: Product,
+) -> Option<Finding> {
+    let mut lines: Vec<Line<'_>> =
+        ledger.lines.iter().filter_map(|(place, books)| Line::of(place, books, product)).collect();
+    // Of the forward and the backward pass, the forward one is where sizes and types come from.
+    lines.sort_by_key(|it| (it.books.cuda_backward == 0, std::cmp::Reverse(it.time), it.place));
+    let (first, others) = lines.split_first()?;
+    let cost: Ns = lines.iter().map(|it| it.time).sum();
+    let detail =
+        DeviceDetail::TensorCores { kernel: first.kernel.name.clone(), product, here: first.time };
+    let mut told = Told::line(first.place, first.books, cost, detail).remedy(match product {
+        Product::Float32 => {
+            "torch.set_float32_matmul_precision(\"high\") lets float32 use TF32 on tensor cores; torch.autocast with bfloat16 \
+             uses them in half precision."
+        }
+        Product::Half | Product::Misaligned => {
+            "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch."
+        }
     });
-    findings.collect()
+    told.count = lines.iter().map(|it| it.calls).sum();
+    let mut found = finding(&RULE, pace, limits, told)?;
+    let mut others: Vec<_> = others.iter().collect();
+    others.sort_by_key(|it| (std::cmp::Reverse(it.time), it.place));
+    let related = others.into_iter().take(MOST_RELATED).map(|it| Related {
+        place: it.place.clone(),
+        text: "runs {time} of them",
+        time: it.time,
+    });
+    found.related = related.collect();
+    Some(found)
+}
+
+/// Lines that are told beside the first, at most.
+const MOST_RELATED: usize = 3;
+
+/// A line with products of one kind.
+struct Line<'a> {
+    place: &'a LineKey,
+    books: &'a LineBooks,
+    time: Ns,
+    calls: u64,
+    /// The kernel with most time.
+    kernel: &'a KernelKey,
+}
+
+impl<'a> Line<'a> {
+    fn of(place: &'a LineKey, books: &'a LineBooks, kind: Product) -> Option<Self> {
+        let kernels =
+            || books.kernel_table.iter().filter(|(key, it)| product(key, it) == Some(kind));
+        let (kernel, _) = kernels().max_by_key(|(key, it)| (it.total, std::cmp::Reverse(*key)))?;
+        let time = kernels().map(|(_, it)| it.total).sum();
+        Some(Self { place, books, time, calls: kernels().map(|(_, it)| it.calls).sum(), kernel })
+    }
 }
 
 /// What is wrong with a kernel, as far as its name tells.

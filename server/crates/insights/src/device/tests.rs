@@ -199,8 +199,8 @@ fn kernels_that_do_not_fill_the_device() {
         found(&ledger)
     };
     let told = [("low-occupancy", 3)];
-    assert_eq!(with(kernel("sum", 99, 4, 200_000)), told, "fewer blocks than multiprocessors");
-    assert_eq!(with(kernel("sum", 100, 4, 200_000)), []);
+    assert_eq!(with(kernel("sum", 49, 4, 200_000)), told, "fewer blocks than multiprocessors");
+    assert_eq!(with(kernel("sum", 50, 4, 200_000)), []);
     assert_eq!(with(kernel("sum", 1, 11, 200_000)), [], "too short to gain from");
     let slight = |name| {
         let (key, it) = kernel(name, 100, 4, 200_000);
@@ -227,7 +227,7 @@ fn products_beside_the_tensor_cores() {
         ("tensor-cores-unused", Some(100_000), 4)
     );
     let kernel = "ampere_sgemm_128x64_nn".to_owned();
-    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32 };
+    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32, here: 200_000 };
     assert_eq!(finding.detail, Detail::Device(detail));
     let device = |ledger: &mut Ledger, capability| {
         ledger.overviews.get_mut(&0).unwrap().devices.get_mut(&0).unwrap().capability = capability;
@@ -238,6 +238,20 @@ fn products_beside_the_tensor_cores() {
     assert_eq!(found(&ledger), [], "nobody knows what the device can do");
     ledger.overviews.clear();
     assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn products_are_told_once_on_the_forward_line() {
+    let mut ledger = ledger();
+    for (line, total, cuda_backward) in [(3, 40_000, 90_000), (4, 60_000, 90_000), (9, 300_000, 0)]
+    {
+        let kernel_table = [kernel("ampere_sgemm_128x64_nn", 200, 4, total)].into();
+        add(&mut ledger, line, LineBooks { kernel_table, cuda_backward, ..LineBooks::default() });
+    }
+    let finding = only(&ledger);
+    assert_eq!((finding.place.line, finding.cost_per_step), (4, Some(200_000)));
+    let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
+    assert_eq!(related, [(9, 300_000), (3, 40_000)]);
 }
 
 #[test]
