@@ -103,7 +103,7 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
 /// What the finding says, as one line of text.
 pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
     match &finding.detail {
-        Detail::Device(detail) => crate::device::message(finding, detail),
+        Detail::Device(detail) => rules::device::message(finding, detail),
         Detail::Sync { waited_for, idle_after } => {
             wait_message(source, finding, waited_for.as_ref(), *idle_after)
         }

@@ -14,7 +14,6 @@ pub mod numbers;
 
 mod actions;
 mod details;
-mod device;
 mod diagnostics;
 mod explain;
 mod format;

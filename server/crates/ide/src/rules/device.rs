@@ -1,0 +1,231 @@
+//! What the rules about the device found, in words.
+
+use insights::{DeviceDetail, Finding, Product};
+use ledger::{Evidence, Ns};
+
+use super::{per, share, time};
+use crate::kernel_name::shorten;
+use crate::numbers::{count, duration, percent};
+
+/// What the finding says, as one line of text.
+pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
+    let per_step = if finding.steps == 0 { "" } else { " per step" };
+    let number = |sum: u64| count(per(finding, sum as f64));
+    let cost = time(finding, finding.cost);
+    let text = match *detail {
+        DeviceDetail::HotLoop {
+            iterations,
+            time: in_loop,
+            sync,
+            kernels,
+            cuda,
+            launch_time,
+            launches,
+            idle,
+        } => {
+            let busy = 1.0 - idle as f64 / in_loop.max(1) as f64;
+            let mut text = format!(
+                "{} iterations{per_step} launch {} kernels each; a kernel runs {}, the CPU takes {} for one",
+                number(iterations),
+                count(mean(kernels, iterations)),
+                duration(mean(cuda, kernels)),
+                duration(mean((in_loop - sync).max(0), kernels)),
+            );
+            if launches > 0 {
+                let call = duration(mean(launch_time, launches));
+                text += &format!(" ({call} of it in the call that launches it)");
+            }
+            text + &format!(
+                "; the GPU is busy {} of the loop and idles {cost}",
+                percent(busy.clamp(0.0, 1.0)),
+            )
+        }
+        DeviceDetail::LaunchBound { kernels, cuda, host, short } => {
+            let mut text = format!(
+                "{} kernels{per_step} run {} each, and the CPU takes {} for one",
+                number(kernels),
+                duration(mean(cuda, kernels)),
+                duration(mean(host, kernels)),
+            );
+            if short > 0 {
+                let share = percent(mean(short as Ns, kernels));
+                text += &format!("; {share} are over sooner than the call that launches them");
+            }
+            text + &format!("; the GPU waits {cost} for launches here")
+        }
+        DeviceDetail::GpuIdle { host, kernel, other } => {
+            let place = match finding.evidence {
+                Evidence::Function => "in this function",
+                Evidence::Exact | Evidence::Inferred => "here",
+            };
+            let causes = [
+                (host, "with nothing launched"),
+                (kernel, "between kernels"),
+                (other, "with launched work that waits for something else"),
+            ];
+            let whole = (host + kernel + other).max(1) as f64;
+            let told = causes.iter().filter(|(time, _)| 0.05 <= *time as f64 / whole);
+            let told: Vec<String> = told
+                .map(|(time, cause)| match 0.995 <= *time as f64 / whole {
+                    true => (*cause).to_owned(),
+                    false => format!("{} {cause}", percent(*time as f64 / whole)),
+                })
+                .collect();
+            format!("the GPU idles {cost} while the CPU is {place}: {}", told.join(", "))
+        }
+        DeviceDetail::LowOccupancy { ref kernel, blocks, multiprocessors, occupancy } => {
+            let fills = if blocks < u64::from(multiprocessors) {
+                let blocks =
+                    if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") };
+                format!("{blocks} on {multiprocessors} multiprocessors")
+            } else {
+                format!("an occupancy of {}", percent(f64::from(occupancy) / 1000.0))
+            };
+            format!(
+                "kernels that do not fill the GPU run {cost} here, {} with {fills}",
+                shorten(kernel)
+            )
+        }
+        DeviceDetail::TensorCores { ref kernel, product, here } => {
+            let what = match product {
+                Product::Float32 => "matrix products in float32 without tensor cores",
+                Product::Half => "matrix products in half precision without tensor cores",
+                Product::Misaligned => "matrix products with sizes that are no multiples of 8",
+            };
+            let mut text = format!("{what} run {cost}");
+            if here < finding.cost {
+                text += &format!(", {} of it here", duration(per(finding, here as f64)));
+            }
+            text + &format!(", as {}", shorten(kernel))
+        }
+        DeviceDetail::CommExposed { comm } => format!(
+            "collectives run {} here, {} of it while nothing is computed",
+            time(finding, comm),
+            duration(per(finding, finding.cost as f64))
+        ),
+        DeviceDetail::FirstStep { number, first, median, here } => {
+            return format!(
+                "{}: step {number} is the first and takes {}, the others {} (median); {} of the difference is CPU time of this \
+                 line",
+                finding.rule,
+                duration(first as f64),
+                duration(median as f64),
+                duration(here as f64)
+            );
+        }
+    };
+    format!("{}: {text}{}", finding.rule, share(finding))
+}
+
+fn mean(sum: impl TryInto<i64>, of: u64) -> f64 {
+    sum.try_into().unwrap_or(i64::MAX) as f64 / of.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use insights::{Detail, Severity};
+    use ledger::LineKey;
+
+    use super::*;
+
+    /// The message of a finding that costs 20 of 200 µs in each of two steps.
+    fn said(detail: DeviceDetail, evidence: Evidence, steps: u64) -> String {
+        let finding = Finding {
+            rule: "rule",
+            place: LineKey { file: "train.py".to_owned(), line: 3 },
+            function: "step".to_owned(),
+            evidence,
+            severity: Severity::Information,
+            cost: 40_000,
+            cost_per_step: (steps > 0).then_some(20_000),
+            count: 0,
+            steps,
+            share: 0.1,
+            detail: Detail::Device(detail.clone()),
+            related: Vec::new(),
+            remedy: "",
+        };
+        message(&finding, &detail)
+    }
+
+    #[test]
+    fn messages() {
+        let kernel = || "void at::native::reduce_kernel<512, 1>(int)".to_owned();
+        let rows = [
+            (
+                DeviceDetail::HotLoop {
+                    iterations: 20,
+                    time: 90_000,
+                    sync: 10_000,
+                    kernels: 80,
+                    cuda: 24_000,
+                    launch_time: 32_000,
+                    launches: 80,
+                    idle: 45_000,
+                },
+                "rule: 10 iterations per step launch 4 kernels each; a kernel runs 300 ns, the CPU takes 1 µs for one (400 ns of it in \
+                 the call that launches it); the GPU is busy 50 % of the loop and idles 20 µs per step (10 % of the step)",
+            ),
+            (
+                DeviceDetail::LaunchBound { kernels: 80, cuda: 24_000, host: 80_000, short: 60 },
+                "rule: 40 kernels per step run 300 ns each, and the CPU takes 1 µs for one; 75 % are over sooner than the call that \
+                 launches them; the GPU waits 20 µs per step for launches here (10 % of the step)",
+            ),
+            (
+                DeviceDetail::GpuIdle { host: 30_000, kernel: 9_000, other: 1_000 },
+                "rule: the GPU idles 20 µs per step while the CPU is here: 75 % with nothing launched, 22.5 % between kernels (10 % of \
+                 the step)",
+            ),
+            (
+                DeviceDetail::LowOccupancy {
+                    kernel: kernel(),
+                    blocks: 1,
+                    multiprocessors: 80,
+                    occupancy: 20,
+                },
+                "rule: kernels that do not fill the GPU run 20 µs per step here, reduce_kernel with 1 block on 80 multiprocessors (10 % \
+                 of the step)",
+            ),
+            (
+                DeviceDetail::LowOccupancy {
+                    kernel: kernel(),
+                    blocks: 90,
+                    multiprocessors: 80,
+                    occupancy: 20,
+                },
+                "rule: kernels that do not fill the GPU run 20 µs per step here, reduce_kernel with an occupancy of 2 % (10 % of the \
+                 step)",
+            ),
+            (
+                DeviceDetail::TensorCores {
+                    kernel: "ampere_sgemm_128x64_nn".to_owned(),
+                    product: Product::Float32,
+                    here: 10_000,
+                },
+                "rule: matrix products in float32 without tensor cores run 20 µs per step, 5 µs of it here, as \
+                 ampere_sgemm_128x64_nn (10 % of the step)",
+            ),
+            (
+                DeviceDetail::CommExposed { comm: 50_000 },
+                "rule: collectives run 25 µs per step here, 20 µs of it while nothing is computed (10 % of the step)",
+            ),
+            (
+                DeviceDetail::FirstStep {
+                    number: 4,
+                    first: 280_000,
+                    median: 200_000,
+                    here: 60_000,
+                },
+                "rule: step 4 is the first and takes 280 µs, the others 200 µs (median); 60 µs of the difference is CPU time of this line",
+            ),
+        ];
+        for (detail, expected) in rows {
+            assert_eq!(said(detail, Evidence::Exact, 2), expected);
+        }
+        let idle = DeviceDetail::GpuIdle { host: 40_000, kernel: 0, other: 0 };
+        assert_eq!(
+            said(idle, Evidence::Function, 0),
+            "rule: the GPU idles 40 µs while the CPU is in this function: with nothing launched (10 % of the recording)"
+        );
+    }
+}
