@@ -6,6 +6,7 @@
 //! the change relies on is for whoever shows it to say ([`What`] names it).
 
 mod arguments;
+mod collected;
 mod data_loader;
 mod optimizer;
 mod pinned;
@@ -38,6 +39,8 @@ pub enum Goal {
     Optimizer,
     /// Gradients that are filled with zeros: the line of `zero_grad()`.
     ZeroGrad,
+    /// A number that a loop reads in every pass and puts into a list: the line of `append()`.
+    Collected,
     /// A copy to the device that the host waits for: the line of `.to()` or `.cuda()`.
     HostToDevice,
     /// Batches that are waited for: the line of the loop, or of `next()`.
@@ -50,6 +53,7 @@ impl Goal {
         match self {
             Self::Optimizer => &["step"],
             Self::ZeroGrad => &["zero_grad"],
+            Self::Collected => &["append"],
             Self::HostToDevice => &["to", "cuda"],
             Self::DataLoader => &["for", "next"],
         }
@@ -65,6 +69,8 @@ pub enum What {
     Fused,
     /// `set_to_none=True`. Optimizers skip parameters without a gradient, where they used the zeros.
     SetToNone,
+    /// Collects tensors instead of numbers, and reads them after the loop. Each takes a block of device memory meanwhile.
+    Collected,
     /// `non_blocking=True` for a copy from pinned memory.
     NonBlocking,
     /// `pin_memory=True` for the loader that a copy is fed by, and `non_blocking=True` for the copy.
@@ -174,6 +180,7 @@ impl Module {
             let changes = match goal {
                 Goal::Optimizer => optimizer::changes(&place),
                 Goal::ZeroGrad => zero_grad::change(&place).into_iter().collect(),
+                Goal::Collected => collected::change(&place).into_iter().collect(),
                 Goal::HostToDevice => pinned::change(&place).into_iter().collect(),
                 Goal::DataLoader => data_loader::workers(&place).into_iter().collect(),
             };

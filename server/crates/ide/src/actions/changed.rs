@@ -14,9 +14,10 @@ pub(super) fn changed(
     diagnostic: &Diagnostic,
     saving: &str,
 ) -> Vec<(u32, Action)> {
-    let Some(goal) = goal(finding.rule) else { return Vec::new() };
     let recorded = recorded(source, finding);
-    let changes = source.module.changes(source.text, diagnostic.line, goal, recorded);
+    let changes = goals(finding.rule)
+        .iter()
+        .flat_map(|&goal| source.module.changes(source.text, diagnostic.line, goal, recorded));
     let action = |change: Change| {
         let title = title(change.what, change.line, diagnostic.line, saving);
         let edits = change.replacements.into_iter().map(|it| Edit {
@@ -33,17 +34,18 @@ pub(super) fn changed(
         };
         (change.line, action)
     };
-    changes.into_iter().map(action).collect()
+    changes.map(action).collect()
 }
 
-fn goal(rule: &str) -> Option<Goal> {
+fn goals(rule: &str) -> &'static [Goal] {
     match rule {
-        "optimizer-single-tensor" => Some(Goal::Optimizer),
-        "zero-grad" => Some(Goal::ZeroGrad),
+        "optimizer-single-tensor" => &[Goal::Optimizer],
+        "zero-grad" => &[Goal::ZeroGrad],
+        "h2d-copy" => &[Goal::HostToDevice],
         // A copy that is waited for is a wait, too.
-        "h2d-copy" | "sync" => Some(Goal::HostToDevice),
-        "dataloader" => Some(Goal::DataLoader),
-        _ => None,
+        "sync" => &[Goal::Collected, Goal::HostToDevice],
+        "dataloader" => &[Goal::DataLoader],
+        _ => &[],
     }
 }
 
@@ -66,6 +68,11 @@ fn title(what: What, line: u32, of: u32, saving: &str) -> String {
         What::SetToNone => format!(
             "Set `set_to_none=True`{place}: {saving} (parameters without a gradient are then skipped)"
         ),
+        What::Collected => {
+            format!(
+                "Collect tensors, and read them after the loop: {saving} (a small tensor of each pass stays)"
+            )
+        }
         What::NonBlocking => format!("Copy with `non_blocking=True`: {saving}"),
         What::PinMemory => {
             format!("Set `pin_memory=True`{place} and copy with `non_blocking=True`: {saving}")
@@ -80,6 +87,8 @@ fn title(what: What, line: u32, of: u32, saving: &str) -> String {
 fn is_safe(what: What) -> bool {
     match what {
         What::Foreach | What::NonBlocking => true,
-        What::Fused | What::SetToNone | What::PinMemory | What::Workers(_) => false,
+        What::Fused | What::SetToNone | What::Collected | What::PinMemory | What::Workers(_) => {
+            false
+        }
     }
 }

@@ -148,6 +148,26 @@ def main(data):
         titles(&pinned, "sync", None, 5, 5),
         ["* Copy with `non_blocking=True`: saves up to 4.8 ms of waiting per step"]
     );
+    let collected = "\
+def f(x, y, log):
+    losses = []
+    for z in x:
+        loss = z - y
+        losses.append(loss.item())
+    log(losses)
+";
+    assert_eq!(
+        titles(collected, "sync", None, 5, 5),
+        [
+            "Collect tensors, and read them after the loop: saves up to 4.8 ms of waiting per step (a small tensor of each pass stays)"
+        ]
+    );
+    let after = collected.replace("losses.append(loss.item())", "value = loss.item()");
+    let after = after.replace("log(losses)", "log(value)");
+    assert_eq!(
+        titles(&after, "sync", None, 5, 5),
+        ["* Move `.item()` after the loop: saves up to 4.8 ms of waiting per step"]
+    );
     assert_eq!(titles(optimizer, "hot-loop", None, 9, 9), [""; 0]);
 }
 

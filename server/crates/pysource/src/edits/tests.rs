@@ -1,5 +1,6 @@
 //! Texts with what is offered for the line with `# here`, and texts for which nothing may be offered.
 
+mod collected;
 mod data_loader;
 mod formatting;
 mod optimizer;

@@ -48,6 +48,9 @@ const LOOP: [(usize, usize); 5] = [(10, 3), (20, 0), (21, 0), (26, 0), (28, 1)];
 /// A loss that is used now and then.
 const LOG: [(usize, usize); 4] = [(20, 3), (21, 0), (13, 0), (28, 0)];
 
+/// Losses that are collected.
+const COLLECT: [(usize, usize); 5] = [(9, 3), (10, 0), (20, 0), (23, 0), (29, 1)];
+
 /// A function with these lines, each followed by what is one deeper or as deep as it allows.
 fn program(rows: &[(usize, usize)], line_end: &str) -> String {
     let mut text = "import torch\nimport torch.nn.functional as F\nfrom torch.optim import Adam\n\
@@ -88,7 +91,7 @@ fn every_edit_parses_and_is_offered_once() {
         prop_oneof![Just("\n"), Just("\r\n")],
         prop_oneof![Just(None), Just(Some((1, 13))), Just(Some((2, 11)))],
         any::<bool>(),
-        prop_oneof![Just(&[][..]), Just(&LOOP[..]), Just(&LOG[..])],
+        prop_oneof![Just(&[][..]), Just(&LOOP[..]), Just(&LOG[..]), Just(&COLLECT[..])],
     );
     let seen = RefCell::new(BTreeSet::new());
     let config = ProptestConfig { cases: 300, ..ProptestConfig::default() };
@@ -101,8 +104,17 @@ fn every_edit_parses_and_is_offered_once() {
     };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     TestRunner::new_with_rng(config, rng).run(&strategy, check).unwrap();
-    let all =
-        ["AfterLoop", "Foreach", "Fused", "If", "NonBlocking", "PinMemory", "SetToNone", "Workers"];
+    let all = [
+        "AfterLoop",
+        "Collected",
+        "Foreach",
+        "Fused",
+        "If",
+        "NonBlocking",
+        "PinMemory",
+        "SetToNone",
+        "Workers",
+    ];
     assert_eq!(seen.into_inner().into_iter().collect::<Vec<_>>(), all, "all kinds were offered");
 }
 
@@ -130,7 +142,14 @@ fn check_all(text: &str, recorded: Recorded, seen: &mut BTreeSet<String>) {
     let lines = LineIndex::new(text);
     for line in 1..=lines.n_lines() {
         let start = lines.line_range(line).map_or(0, |it| it.start);
-        for goal in [Goal::Optimizer, Goal::ZeroGrad, Goal::HostToDevice, Goal::DataLoader] {
+        let goals = [
+            Goal::Optimizer,
+            Goal::ZeroGrad,
+            Goal::Collected,
+            Goal::HostToDevice,
+            Goal::DataLoader,
+        ];
+        for goal in goals {
             for change in module.changes(text, line, goal, recorded) {
                 let what = format!("{:?}", change.what);
                 seen.insert(what.split('(').next().unwrap_or_default().to_owned());
