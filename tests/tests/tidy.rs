@@ -29,6 +29,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
         "tests",
         &[
             "attribution",
+            "insights",
             "ledger",
             "loader",
             "profile",

@@ -238,7 +238,13 @@ impl Walk<'_, '_, '_> {
             self.operator(thread, &mut open, is_outermost);
         }
         self.range(thread, &open);
-        if let Some(parent) = self.threads[thread].stack.last_mut() {
+        let stack = &mut self.threads[thread].stack;
+        if open.word == Word::ToCpu
+            && let Some(operator) = stack.iter_mut().rfind(|it| it.is_operator)
+        {
+            operator.falls_back = true;
+        }
+        if let Some(parent) = stack.last_mut() {
             parent.cuda += open.cuda;
             parent.uploaded += open.uploaded;
             parent.ops += open.ops + u64::from(is_outermost);
@@ -246,9 +252,6 @@ impl Walk<'_, '_, '_> {
             parent.added = (parent.added.0 + open.added.0, parent.added.1 + open.added.1);
             if open.last_line != LineId::NONE {
                 parent.last_line = open.last_line;
-            }
-            if open.word == Word::ToCpu {
-                parent.falls_back = true;
             }
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn covers_waits(books: &LineBooks, limits: &Limits<'_>) -> bool {
 }
 
 fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
+    let mut found = each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
         let cost = if books.wait > 0 { books.wait } else { books.cuda };
         Some(Told {
             cost,
@@ -45,5 +45,11 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             remedy: "Copy from pinned memory: pin_memory=True in the DataLoader, and non_blocking=True in .to(). Make numbers \
                      and small tensors once, or on the device.",
         })
-    })
+    });
+    // What need not be copied at all need not be pinned.
+    let extra = |it: &Finding| ledger.lines[&it.place].patterns.get(&Pattern::ExtraCopy);
+    found.retain(|it| {
+        limits.is_off("extra-copy") || extra(it).is_none_or(|extra| extra.count < it.count)
+    });
+    found
 }

@@ -1,0 +1,168 @@
+//! What the rules find in recordings: each rule has one that makes it speak on the right line, and one in which it
+//! must be silent about what is done right.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use insights::Finding;
+use loader::{Options, Watch, load};
+use tests::fixtures::repository;
+
+/// A rule, a recording below `fixtures/`, and text that only one line of the workload holds.
+type Row = (&'static str, &'static str, &'static str);
+
+const HABITS: &str = "cpu/torch2.15.0/losses_of_time.json.gz";
+const COMPILING: &str = "cpu/torch2.15.0/recompiling.json.gz";
+const UPLOADS: &str = "simulated_cuda/torch2.15.0/uploads.json.gz";
+const DEVICES: &str = "cpu/torch2.15.0/two_devices.json.gz";
+const TRANSFORMER: &str = "simulated_cuda/torch2.15.0/transformer.json.gz";
+const SLOW_MODEL: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+
+/// What is found.
+const FOUND: [Row; 18] = [
+    ("sync", SLOW_MODEL, "if x.max().item() > 100:"),
+    ("dataloader", HABITS, "x, _ = next(source)"),
+    ("for-loop-indexing", HABITS, "out.append(x[i] * 2 + 1)"),
+    ("for-loop-indexing", HABITS, "total = total + (x[i] - y[i]).abs().sum()"),
+    ("optimizer-single-tensor", HABITS, "opt.step()  # one parameter at a time"),
+    ("optimizer-single-tensor", UPLOADS, "opt.step()"),
+    ("zero-grad", UPLOADS, "opt.zero_grad(set_to_none=False)"),
+    ("conv-bias-before-batchnorm", HABITS, "x = self.conv(images)"),
+    ("h2d-copy", UPLOADS, "return batch.to(DEVICE, copy=True)"),
+    ("extra-copy", UPLOADS, "return torch.rand(size, WIDTH).to(DEVICE, copy=True)"),
+    ("cpu-fallback", HABITS, "return Eigenvalues.apply(a)"),
+    ("graph-break", HABITS, "torch._dynamo.graph_break()"),
+    ("recompile", COMPILING, "slow_sum(torch.ones(next(sizes)))"),
+    ("data-parallel", DEVICES, "return parallel(x).sum()"),
+    ("hot-loop", TRANSFORMER, "for block in self.blocks:"),
+    ("launch-bound", SLOW_MODEL, "opt.step()"),
+    ("low-occupancy", SLOW_MODEL, "if x.max().item() > 100:"),
+    ("tensor-cores-unused", SLOW_MODEL, "x = torch.relu(layer(x))"),
+];
+
+/// What is done right beside it, and is not.
+const SILENT: [Row; 18] = [
+    ("sync", SLOW_MODEL, "x = torch.relu(layer(x))"),
+    ("dataloader", HABITS, "return data[step % len(data)]"),
+    ("for-loop-indexing", HABITS, "h = cell(x[i], h)"),
+    ("for-loop-indexing", HABITS, "return [x[i] * 2 for i in range(4)]"),
+    ("optimizer-single-tensor", HABITS, "opt.step()  # all of them"),
+    ("zero-grad", HABITS, "opt.zero_grad()"),
+    ("conv-bias-before-batchnorm", HABITS, "x = self.conv(pictures)"),
+    ("h2d-copy", UPLOADS, "return batch.to(DEVICE, copy=True, non_blocking=True)"),
+    ("h2d-copy", UPLOADS, "return torch.rand(size, WIDTH).to(DEVICE, copy=True)"),
+    ("extra-copy", UPLOADS, "return torch.rand(size, WIDTH, device=DEVICE)"),
+    ("cpu-fallback", HABITS, "return torch.linalg.eigvalsh(a)"),
+    ("graph-break", HABITS, "x = torch.cos(x) * 2  # in one graph"),
+    ("recompile", COMPILING, "fast_sum(torch.ones(64))"),
+    ("data-parallel", DEVICES, "return alone(x).sum()"),
+    ("hot-loop", SLOW_MODEL, "for layer, gate in zip(self.layers, self.gates):"),
+    ("launch-bound", SLOW_MODEL, "x = torch.relu(layer(x))"),
+    ("low-occupancy", SLOW_MODEL, "x = torch.relu(layer(x))"),
+    ("tensor-cores-unused", SLOW_MODEL, "opt.step()"),
+];
+
+/// The rules of which everything that they find in these recordings is listed.
+const HOST: [&str; 11] = [
+    "dataloader",
+    "for-loop-indexing",
+    "optimizer-single-tensor",
+    "zero-grad",
+    "conv-bias-before-batchnorm",
+    "h2d-copy",
+    "extra-copy",
+    "cpu-fallback",
+    "graph-break",
+    "recompile",
+    "data-parallel",
+];
+
+/// Rules over what these recordings do not hold: memory that grows or runs out, several devices, a device that starves.
+/// Each is held against books made by hand, in `tests.rs` beside it.
+const BY_HAND: [&str; 10] = [
+    "gpu-idle",
+    "comm-exposed",
+    "first-step",
+    "memory-leak",
+    "retained-across-steps",
+    "memory-peak-line",
+    "memory-churn",
+    "fragmentation",
+    "near-limit",
+    "checkpoint-candidate",
+];
+
+/// The findings in a recording, and the text of its workload.
+fn findings(recording: &str) -> (Vec<Finding>, String) {
+    let fixtures = repository().join("fixtures");
+    let path = fixtures.join(recording);
+    let root = fixtures.join("workloads");
+    let options = Options { root, sites: Some(Vec::new()), ignore_exact: false };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(&[path], &options, &watch).unwrap();
+    let findings = insights::find(&run.merged, &insights::Options::default());
+    let name = Path::new(recording).file_name().unwrap().to_str().unwrap();
+    let workload = name.split_once('.').unwrap().0;
+    let text = fixtures.join(format!("workloads/{workload}.py"));
+    (findings, std::fs::read_to_string(text).unwrap())
+}
+
+/// The findings of a rule on the only line of the workload that reads `code`.
+fn on_line<'a>(
+    rule: &str,
+    code: &str,
+    (findings, text): &'a (Vec<Finding>, String),
+) -> Vec<&'a Finding> {
+    let lines = text.lines().enumerate().filter(|(_, line)| line.trim() == code);
+    let [(index, _)] = lines.collect::<Vec<_>>()[..] else { panic!("{code} is not on one line") };
+    let is_here = |it: &&Finding| it.rule == rule && it.place.line as usize == index + 1;
+    findings.iter().filter(is_here).collect()
+}
+
+#[test]
+fn rules_speak_of_the_right_lines() {
+    let mut read = BTreeMap::new();
+    let mut of = |recording: &'static str| {
+        read.entry(recording).or_insert_with(|| findings(recording)).clone()
+    };
+    for (rule, recording, code) in FOUND {
+        let all = of(recording);
+        assert_eq!(
+            on_line(rule, code, &all).len(),
+            1,
+            "{rule} in {recording}: {code}\n{:#?}",
+            all.0
+        );
+    }
+    for (rule, recording, code) in SILENT {
+        let all = of(recording);
+        assert!(on_line(rule, code, &all).is_empty(), "{rule} in {recording}: {code}");
+    }
+    // What is not listed is not found, whatever else there is.
+    for (recording, all) in read.iter().filter(|(it, _)| ![SLOW_MODEL, TRANSFORMER].contains(it)) {
+        for it in all.0.iter().filter(|it| HOST.contains(&it.rule)) {
+            let is_listed = FOUND.iter().any(|&(rule, listed, code)| {
+                (rule, listed) == (it.rule, *recording) && on_line(rule, code, all).contains(&it)
+            });
+            assert!(is_listed, "{recording}: {it:#?}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_has_recordings() {
+    let of = |rows: &[Row]| rows.iter().map(|&(rule, ..)| rule).collect::<BTreeSet<_>>();
+    let (found, silent) = (of(&FOUND), of(&SILENT));
+    let without = |rules: &BTreeSet<&str>| {
+        let all = insights::rules().map(|it| it.id).filter(|it| !BY_HAND.contains(it));
+        all.filter(|it| !rules.contains(it)).collect::<Vec<_>>()
+    };
+    assert_eq!(without(&found), [""; 0], "no recording makes them speak");
+    assert_eq!(without(&silent), [""; 0], "no recording shows them silent");
+    for id in found.union(&silent).chain(&BY_HAND) {
+        assert!(insights::rule(id).is_some(), "{id} is no rule");
+    }
+}
