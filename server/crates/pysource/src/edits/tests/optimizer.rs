@@ -188,6 +188,8 @@ fn nothing() {
             "def f(lr):\n    opt = Adam(p, lr, foreach=False)\n    opt.step()  # here\n",
         ),
         ("takes none", old, "opt = optim.SparseAdam(p)\nopt.step()  # here\n"),
+        ("differs", old, "opt = optim.NAdam(p)\nopt.step()  # here\n"),
+        ("may differ", UNKNOWN, "opt = optim.NAdam(p, foreach=False)\nopt.step()  # here\n"),
         ("takes none", old, "opt = optim.LBFGS(p)\nopt.step(closure)  # here\n"),
         (
             "of another library",
