@@ -245,8 +245,11 @@ pub struct OutOfMemory {
     pub active: Bytes,
     /// Bytes reserved.
     pub reserved: Bytes,
-    /// The largest range of reserved bytes that was not in use.
+    /// The largest range of reserved bytes that was not in use and could have served the request: of its stream, and of no
+    /// private pool.
     pub largest_free: Bytes,
+    /// Reserved bytes that were not in use, but serve other streams or private pools (CUDA graphs, `MemPool`s) alone.
+    pub free_elsewhere: Bytes,
     /// What was in use, by line; those with the most bytes, largest first.
     pub holders: Vec<(LineKey, Held)>,
     /// Bytes in use without a line.

@@ -158,6 +158,7 @@ fn failed(
         ("active_bytes", Value::number(it.active)),
         ("reserved_bytes", Value::number(it.reserved)),
         ("largest_free_bytes", Value::number(it.largest_free)),
+        ("free_elsewhere_bytes", Value::number(it.free_elsewhere)),
         ("unattributed_bytes", Value::number(it.unattributed)),
         ("holders", list(holders)),
     ]

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use insights::Severity;
 use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
 use loader::Run;
+use profile::WarningKind;
 
 use super::{chart, ranked};
 use crate::args::Memory;
@@ -47,6 +48,14 @@ pub(super) fn write(
             "no memory snapshot among the inputs; record one with torch.cuda.memory._record_memory_history() and \
              torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
         )?;
+    }
+    let warnings = run.inputs.iter().flat_map(|it| &it.warnings);
+    for it in warnings.filter(|it| it.kind == WarningKind::SnapshotMismatch) {
+        for line in
+            wrapped(&format!("! {}", clean(&it.message)), terminal.width.unwrap_or(usize::MAX))
+        {
+            writeln!(out, "{}", terminal.paint(DOUBT, &line))?;
+        }
     }
     for (&key, memory) in &run.merged.memory {
         page.device(out, key, memory)?;
@@ -238,7 +247,7 @@ impl Page<'_> {
             "\n{}",
             self.terminal.paint(ALARM, &cut(&clean(&title), self.terminal.width))
         )?;
-        let free = it.reserved - it.active;
+        let free = it.reserved - it.active - it.free_elsewhere;
         self.line(
             out,
             &format!(
@@ -249,6 +258,13 @@ impl Page<'_> {
                 bytes(it.active)
             ),
         )?;
+        if 0 < it.free_elsewhere {
+            let text = format!(
+                "  {} more are free, but serve other streams or private pools alone",
+                bytes(it.free_elsewhere)
+            );
+            self.line(out, &text)?;
+        }
         let missing = it.requested - it.device_free.max(0) - free;
         let advice = if missing <= 0 {
             "  there was room, but in pieces: expandable_segments:True or less fragmentation would have served it".to_owned()

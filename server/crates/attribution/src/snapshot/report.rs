@@ -344,6 +344,7 @@ impl Context<'_> {
         holders.sort_by_key(|(_, held)| std::cmp::Reverse(held.bytes));
         holders.truncate(MOST_HOLDERS);
         let space = Space::at_end(self.snapshot, self.ordinal).rewind(self.replay, at);
+        let (largest_free, free_elsewhere) = space.for_request(self.replay, Some(at), event.stream);
         OutOfMemory {
             moment: self.moment(Some(at)),
             line: self.frames.own(event.stack).get().map(|line| self.frames.key(line)),
@@ -351,7 +352,8 @@ impl Context<'_> {
             device_free: event.address.cast_signed(),
             active: self.replay.active_at(Some(at)),
             reserved: self.replay.reserved_at(Some(at)),
-            largest_free: space.fragmentation(self.replay, Some(at)).largest_free,
+            largest_free,
+            free_elsewhere,
             holders,
             unattributed,
         }

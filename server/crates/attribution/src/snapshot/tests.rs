@@ -186,6 +186,24 @@ fn a_failed_request_tells_who_held_the_memory() {
 }
 
 #[test]
+fn a_request_is_served_by_its_stream_and_no_private_pool() {
+    let mut made = Made::default();
+    let big = made.stack(&[("train.py", 7, "grow")]);
+    made.events(&[(Alloc, 0x10_0000, MIB, big), (OutOfMemory, 0, 8 * MIB, big)]);
+    made.segment(0x10_0000, 4 * MIB, &[(MIB, MIB, true, big), (3 * MIB, 0, false, StackId::NONE)]);
+    for (address, size) in [(0x1000_0000, 16 * MIB), (0x2000_0000, 10 * MIB)] {
+        made.segment(address, size, &[(size, 0, false, StackId::NONE)]);
+    }
+    made.0.segments[1].stream = 5;
+    made.0.segments[2].pool = (0, 1);
+    let memory = made.memory();
+    let failed = &memory.out_of_memory[0];
+    assert_eq!((failed.reserved - failed.active, failed.largest_free), (29 * MIB, 3 * MIB));
+    assert_eq!(failed.free_elsewhere, 26 * MIB);
+    assert_eq!(memory.fragmentation.largest_free, 16 * MIB);
+}
+
+#[test]
 fn events_that_the_ring_buffer_dropped_are_noticed() {
     let mut made = Made::default();
     let old = made.stack(&[("train.py", 3, "load")]);

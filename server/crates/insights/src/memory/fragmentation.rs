@@ -50,7 +50,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     if let Some(failed) = failed {
         let heaviest = failed.holders.first().map(|(line, _)| line);
         let Some(place) = failed.line.as_ref().or(heaviest) else { return Vec::new() };
-        let free = failed.reserved - failed.active;
+        let free = failed.reserved - failed.active - failed.free_elsewhere;
         let told = Told {
             kind: MemoryKind::Fragmentation {
                 failed: Some(failed.requested),
@@ -87,5 +87,5 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 
 /// Whether a request failed that the free memory would have held in one piece.
 fn is_fragmented(it: &OutOfMemory) -> bool {
-    it.largest_free < it.requested && it.requested <= it.reserved - it.active
+    it.largest_free < it.requested && it.requested <= it.reserved - it.active - it.free_elsewhere
 }
