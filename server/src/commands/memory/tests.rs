@@ -56,6 +56,7 @@ fn run() -> Run {
         active: 700 * MIB,
         reserved: 800 * MIB,
         largest_free: 40 * MIB,
+        free_elsewhere: 5 * MIB,
         holders: vec![(key(7), Held { bytes: 320 * MIB, allocs: 32 })],
         unattributed: 380 * MIB,
     };
@@ -133,8 +134,9 @@ reserved 800 MiB · 120 MiB in use at the end
    40 MiB     5 %  no Python frame
 
 out of memory: 512 MiB asked for by train.py:9 after event 900
-  100 MiB left on the device, 100 MiB reserved and free (largest piece 40 MiB), 700 MiB in use
-  312 MiB were missing; lines that held at least that much are marked
+  100 MiB left on the device, 95 MiB reserved and free (largest piece 40 MiB), 700 MiB in use
+  5 MiB more are free, but serve other streams or private pools alone
+  317 MiB were missing; lines that held at least that much are marked
      held  tensors          line
   320 MiB       32  enough  train.py:7
   380 MiB                   without a line
