@@ -8,7 +8,8 @@
 //! *The test that says so*: `tests/tests/accounting.rs` holds this crate against a slow, obvious implementation of
 //! the same page on hand-written, random and recorded traces; `tests/tests/tidy.rs` holds the dependency list.
 //!
-//! The way through: `sources` says which recorded files are yours; `names` reads what event names and call stacks
+//! The way through: `callers` and `same_run` take exact lines from what was recorded beside a trace; `sources` says which
+//! recorded files are yours; `names` reads what event names and call stacks
 //! say; `stacks` holds the distinct line stacks as a prefix tree; `sweep` walks all host events once in time order
 //! and fixes each event's stack; `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post`
 //! turns the amounts per stack into amounts per line.
