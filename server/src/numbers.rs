@@ -28,6 +28,7 @@ pub(crate) fn micros(ns: Ns) -> String {
 pub(crate) fn exact(metric: Metric, amount: i64) -> String {
     match metric {
         Metric::Alloc => format!("{amount} B"),
+        Metric::Flops => amount.to_string(),
         _ => format!("{} µs", micros(amount)),
     }
 }
@@ -40,6 +41,9 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
         Metric::GpuIdle => "GPU idle time",
         Metric::Sync => "waits",
         Metric::Alloc => "allocated bytes",
+        Metric::Comm => "communication",
+        Metric::CommExposed => "  not hidden",
+        Metric::Flops => "FLOPs",
     }
 }
 

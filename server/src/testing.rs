@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Books, DeviceBooks, DeviceKey, Evidence, Ledger, LineBooks, LineKey, Metric, PerStep, Reason,
-    SourceFile, SourceFit, ThreadKey,
+    Arithmetic, Books, Breakdown, Copies, DeviceBooks, DeviceKey, DeviceOverview, DevicePeak,
+    Evidence, IdleClasses, Interval, Launches, Ledger, LineBooks, LineKey, Metric, Overlap,
+    Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
 };
 use loader::{Input, Kind, Rank, Run};
 use profile::{Warning, WarningKind};
@@ -55,11 +56,71 @@ pub(crate) fn sources() -> Table {
     Table(BTreeMap::from([(PathBuf::from("/home/me/train.py"), TRAIN.to_owned())]))
 }
 
+/// The arithmetic of line 17: a product of matrices, far below what the device could do.
+const DONE: Arithmetic =
+    Arithmetic { operators: 20, flops: 6_000_000, time: 2_000_000, bytes: 60_000 };
+
+/// What the two steps went to.
+fn overview() -> Overview {
+    let breakdown =
+        |ms: i64| Breakdown { kernel: ms * 600_000, cpu: ms * 400_000, ..Breakdown::default() };
+    let overlap = |ms: i64| Overlap {
+        compute: ms * 550_000,
+        both: ms * 50_000,
+        other: ms * 400_000,
+        ..Overlap::default()
+    };
+    let step =
+        |ms| Interval { time: ms * 1_000_000, breakdown: breakdown(ms), overlap: overlap(ms) };
+    let device = DeviceOverview {
+        peak: Some(DevicePeak {
+            f16: 30_000_000_000,
+            bandwidth: 1_000_000_000,
+            ..DevicePeak::default()
+        }),
+        steps_span: 20_000_000,
+        steps_kernel: 12_000_000,
+        multiprocessor_time: 8_000_000 * 1_000_000,
+        multiprocessor_known: 12_000_000,
+        occupancy_time: 12_000_000 * 455,
+        occupancy_known: 12_000_000,
+        kernels: 84,
+        kernel_time: 24_000_000,
+        tensor_core_time: 6_000_000,
+        eligible_time: 12_000_000,
+        span: 16_000_000,
+        busy: 12_000_000,
+        exposed_communication: 400_000,
+        idle: IdleClasses { host_wait: 3_000_000, kernel_wait: 1_000_000, other: 0 },
+        launches: Launches {
+            count: 84,
+            delay: 8_400_000,
+            longest_delay: 300_000,
+            call: 420_000,
+            short: 7,
+            ..Launches::default()
+        },
+        copies: BTreeMap::from([(
+            "Memcpy HtoD (Pinned -> Device)".to_owned(),
+            Copies { count: 2, bytes: 1 << 20, time: 100_000 },
+        )]),
+        arithmetic: BTreeMap::from([(Precision::F16, DONE)]),
+        ..DeviceOverview::default()
+    };
+    Overview {
+        run: step(20),
+        steps: BTreeMap::from([(2, step(9)), (3, step(11))]),
+        devices: BTreeMap::from([(0, device)]),
+        operators_without_flops: 3,
+    }
+}
+
 /// Two steps of 10 ms on one device: `train.py` was found, `helper.py` was not, `torch/nn/functional.py` is a library's.
 pub(crate) fn training() -> Run {
     let mut ledger = Ledger {
         steps: BTreeMap::from([(2, 9_000_000), (3, 11_000_000)]),
         ranks: 1,
+        overviews: BTreeMap::from([(0, overview())]),
         devices: BTreeMap::from([(
             DeviceKey { rank: 0, device: 0 },
             DeviceBooks {
@@ -77,6 +138,9 @@ pub(crate) fn training() -> Run {
             gpu_idle: 4_000_000,
             sync: 5_000_000,
             alloc: 3 << 20,
+            comm: 1_000_000,
+            comm_exposed: 400_000,
+            flops: 6_000_000,
         },
         ..Ledger::default()
     };
@@ -132,6 +196,9 @@ pub(crate) fn training() -> Run {
             allocs: 20,
             freed: 1 << 20,
             peak: 1 << 20,
+            comm: 1_000_000,
+            comm_exposed: 400_000,
+            arithmetic: BTreeMap::from([(Precision::F16, DONE)]),
             ..LineBooks::default()
         },
     );

@@ -1,5 +1,7 @@
 //! `perfline report`: a recording at a glance, its losses and its books; limits for CI.
 
+mod overview;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -33,13 +35,22 @@ pub(crate) fn write(
     let names = sources::names(&run.merged, &args.recording.root);
     let suppression = Suppression::new(&run.merged, sources);
     let lines = Lines { ledger: &run.merged, scale: &scale, names, suppression, top: args.top };
+    let [steps, overlap, usage, idle, launches, copies, arithmetic] = overview::sections(run);
     let sections = [
         ("Totals", totals(&run.merged, &scale)),
         ("Steps", durations(run)),
+        steps,
+        overlap,
         ("Devices", devices(&run.merged)),
+        usage,
+        idle,
+        launches,
+        copies,
+        arithmetic,
         ("Lines by own CPU time", lines.hottest(Column::CpuOwn)),
         ("Lines by own CUDA time", lines.hottest(Column::CudaOwn)),
         ("Lines that wait for the device", lines.waits()),
+        ("Lines by FLOPs", overview::lines(run, &lines.names, args.top)),
         ("Lines by bytes at the peak", lines.hottest(Column::Peak)),
         ("Inputs", inputs(run)),
         ("Books", books(&run.merged)),
@@ -66,8 +77,11 @@ fn totals(ledger: &Ledger, scale: &Scale) -> Table {
     }
     table.add_column("on lines", Align::Right);
     for balance in ledger.balances().iter().filter(|it| it.total != 0) {
-        let text =
-            |amount| if balance.metric == Metric::Alloc { bytes(amount) } else { duration(amount) };
+        let text = |amount: i64| match balance.metric {
+            Metric::Alloc => bytes(amount),
+            Metric::Flops => ide::numbers::flops(amount as f64),
+            _ => duration(amount),
+        };
         let mut row = vec![metric(balance.metric).to_owned(), text(balance.total)];
         if scale.steps.is_some() {
             row.push(text(scale.mean(balance.total)));
@@ -420,14 +434,50 @@ Totals
   GPU idle time       4 ms      2 ms     100 %
   waits               5 ms    2.5 ms     100 %
   allocated bytes    3 MiB   1.5 MiB     100 %
+  communication       1 ms    500 µs     100 %
+    not hidden      400 µs    200 µs     100 %
+  FLOPs                6 M       3 M     100 %
 
 Steps
   rank  steps   mean  shortest  longest
      0      2  10 ms      9 ms    11 ms
 
+What the steps went to
+  rank  step   time  kernel  CPU ops
+     0  mean  10 ms    60 %     40 %
+     0     2   9 ms    60 %     40 %
+     0     3  11 ms    60 %     40 %
+
+Compute and communication
+  rank  step   time  compute  both  neither
+     0  mean  10 ms     55 %   5 %     40 %
+     0     2   9 ms     55 %   5 %     40 %
+     0     3  11 ms     55 %   5 %     40 %
+
 Devices
   rank  device   busy  idle  utilisation  all streams  name
      0       0  12 ms  4 ms         75 %        24 ms  H100
+
+Use of devices during the steps
+  rank  device  kernels run  SM efficiency  occupancy  tensor cores  could use them  exposed comm
+     0       0         60 %           40 %     45.5 %          25 %            50 %         2.5 %
+
+Why streams were idle
+  rank  device  idle  the host was late  between kernels
+     0       0  4 ms               75 %             25 %
+
+Launches
+  rank  device  launches  mean call  mean delay  longest  < 10 µs
+     0       0        84       5 µs      100 µs   300 µs        7
+
+Copies and fills
+  number  bytes    time  per second  kind
+       2  1 MiB  100 µs    9.77 GiB  Memcpy HtoD (Pinned -> Device)
+
+Arithmetic
+  rank  device  precision  operators  FLOPs  FLOP/s  of peak  FLOPs per byte  limit
+     0       0        f16         20    6 M     3 G     10 %             100  compute
+     0          not known          3
 
 Lines by own CPU time
   per step  share     line         function
@@ -443,6 +493,10 @@ Lines by own CUDA time
 Lines that wait for the device
   waits/step    wait  idle after     line         waits for
            1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
+
+Lines by FLOPs
+  FLOPs  FLOP/s  of peak  FLOPs per byte  limit    line         function
+    6 M     3 G     10 %             100  compute  train.py:17  Model.forward
 
 Lines by bytes at the peak
    peak  share  line         function
@@ -461,6 +515,9 @@ Books
   GPU idle time       4000 µs            0 µs     4000 µs  balanced
   waits               5000 µs            0 µs     5000 µs  balanced
   allocated bytes   3145728 B             0 B   3145728 B  balanced
+  communication       1000 µs            0 µs     1000 µs  balanced
+    not hidden         400 µs            0 µs      400 µs  balanced
+  FLOPs               6000000               0     6000000  balanced
 
 Unattributed
   because          CPU time

@@ -112,8 +112,10 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
         memory: &memory,
         patterns: &patterns,
     });
-    let overview = overview::overview(profile, &steps, &launches, &classes);
-    ledger.overviews.insert(rank, overview);
+    let (steps, launches, classes) = (&steps, &launches, &classes);
+    let (stacks, swept) = (&device_stacks, &swept);
+    let parts = overview::Parts { profile, steps, launches, classes, stacks, swept };
+    overview::post(&mut ledger, rank, &parts);
     ledger.torch.extend(profile.meta.torch);
     ledger
 }

@@ -1,20 +1,24 @@
 //! The run in numbers: `docs/accounting.md`, The run summary.
 
+mod arithmetic;
 mod breakdown;
 mod devices;
 mod eligible;
+mod flops;
 mod intervals;
 mod kernel_names;
+mod lines;
 mod spans;
 mod streams;
 mod usage;
 
-use ledger::{KernelClass, Overview, TensorCores};
+use ledger::{KernelClass, Ledger, Overview, TensorCores};
 use profile::{DeviceEventId, Profile, StrId};
 use rustc_hash::FxHashMap;
 
-use crate::device::Launches;
+use crate::device::{DeviceStacks, Launches};
 use crate::steps::Steps;
+use crate::sweep::Swept;
 
 /// What the names of device events tell.
 pub(crate) struct Classes(Vec<(KernelClass, TensorCores)>);
@@ -48,15 +52,27 @@ impl Classes {
     }
 }
 
-/// The numbers of `profile`.
-pub(crate) fn overview(
-    profile: &Profile,
-    steps: &Steps,
-    launches: &Launches,
-    classes: &Classes,
-) -> Overview {
+/// What is summed up.
+pub(crate) struct Parts<'a, 'b> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) steps: &'a Steps,
+    pub(crate) launches: &'a Launches,
+    pub(crate) classes: &'a Classes,
+    pub(crate) stacks: &'a DeviceStacks,
+    pub(crate) swept: &'a Swept<'b>,
+}
+
+/// Enters the summary of `rank` into `ledger`, and communication and FLOPs on its lines.
+pub(crate) fn post(ledger: &mut Ledger, rank: u32, parts: &Parts<'_, '_>) {
+    let &Parts { profile, steps, launches, classes, stacks, swept } = parts;
     let spans = spans::spans(profile, steps, launches);
     let (run, steps) = breakdown::breakdown(profile, &spans, classes);
-    let devices = usage::devices(profile, &spans, launches, classes);
-    Overview { run, steps, devices }
+    let mut devices = usage::devices(profile, &spans, launches, classes);
+    let (counted, operators_without_flops) =
+        arithmetic::counted(profile, &swept.order, launches, classes);
+    for (ordinal, arithmetic) in arithmetic::by_device(profile, &counted) {
+        devices.entry(ordinal).or_default().arithmetic = arithmetic;
+    }
+    lines::Parts { profile, launches, classes, stacks, swept }.charge(ledger, &counted);
+    ledger.overviews.insert(rank, Overview { run, steps, devices, operators_without_flops });
 }

@@ -12,6 +12,12 @@ pub fn bytes(bytes: f64) -> String {
     scaled(bytes, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB"])
 }
 
+/// Floating-point operations, or as many per second: `1.5 T`.
+#[must_use]
+pub fn flops(flops: f64) -> String {
+    scaled(flops, 1000.0, &["", " k", " M", " G", " T", " P", " E"])
+}
+
 /// A share of 1: `38 %`. Hundredths of a percent are as fine as anybody needs.
 #[must_use]
 pub fn percent(share: f64) -> String {

@@ -17,6 +17,12 @@ pub struct Books {
     pub sync: Ns,
     /// Allocated bytes.
     pub alloc: Bytes,
+    /// Device time of collectives (nanoseconds).
+    pub comm: Ns,
+    /// Of this, what no compute kernel hides (nanoseconds).
+    pub comm_exposed: Ns,
+    /// Floating-point operations of the operators that there is a formula for.
+    pub flops: i64,
 }
 
 /// A metric of which the books must balance.
@@ -32,11 +38,26 @@ pub enum Metric {
     Sync,
     /// [`Books::alloc`].
     Alloc,
+    /// [`Books::comm`].
+    Comm,
+    /// [`Books::comm_exposed`].
+    CommExposed,
+    /// [`Books::flops`].
+    Flops,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Cpu, Self::Cuda, Self::GpuIdle, Self::Sync, Self::Alloc];
+    pub const ALL: [Self; 8] = [
+        Self::Cpu,
+        Self::Cuda,
+        Self::GpuIdle,
+        Self::Sync,
+        Self::Alloc,
+        Self::Comm,
+        Self::CommExposed,
+        Self::Flops,
+    ];
 }
 
 impl Books {
@@ -49,6 +70,9 @@ impl Books {
             Metric::GpuIdle => self.gpu_idle,
             Metric::Sync => self.sync,
             Metric::Alloc => self.alloc,
+            Metric::Comm => self.comm,
+            Metric::CommExposed => self.comm_exposed,
+            Metric::Flops => self.flops,
         }
     }
 
@@ -60,13 +84,17 @@ impl Books {
             Metric::GpuIdle => &mut self.gpu_idle,
             Metric::Sync => &mut self.sync,
             Metric::Alloc => &mut self.alloc,
+            Metric::Comm => &mut self.comm,
+            Metric::CommExposed => &mut self.comm_exposed,
+            Metric::Flops => &mut self.flops,
         }
     }
 
     /// Adds every amount of `other`.
     pub fn add(&mut self, other: &Self) {
         for metric in Metric::ALL {
-            *self.get_mut(metric) += other.get(metric);
+            let mine = self.get_mut(metric);
+            *mine = mine.saturating_add(other.get(metric));
         }
     }
 }
@@ -108,7 +136,8 @@ impl Unattributed {
     /// Charges `amount` of `metric` to `reason`.
     pub fn charge(&mut self, reason: Reason, metric: Metric, amount: i64) {
         if amount != 0 {
-            *self.0.entry(reason).or_default().get_mut(metric) += amount;
+            let mine = self.0.entry(reason).or_default().get_mut(metric);
+            *mine = mine.saturating_add(amount);
         }
     }
 
@@ -159,11 +188,11 @@ impl Balance {
 impl Ledger {
     /// How the books stand, metric by metric. Checked after every load.
     #[must_use]
-    pub fn balances(&self) -> [Balance; 5] {
+    pub fn balances(&self) -> [Balance; 8] {
         let unattributed = self.unattributed.sum();
         Metric::ALL.map(|metric| Balance {
             metric,
-            lines: self.lines.values().map(|line| line.own(metric)).sum(),
+            lines: self.lines.values().fold(0, |sum, it| sum.saturating_add(it.own(metric))),
             unattributed: unattributed.get(metric),
             total: self.totals.get(metric),
         })

@@ -150,6 +150,12 @@ pub struct LineBooks {
 }
 
 impl LineBooks {
+    /// Floating-point operations in all precisions, by the rule of `cuda_own`.
+    #[must_use]
+    pub fn flops(&self) -> u64 {
+        Arithmetic::sum(&self.arithmetic).flops
+    }
+
     /// The amount that is charged once, for the books.
     #[must_use]
     pub fn own(&self, metric: Metric) -> i64 {
@@ -159,6 +165,9 @@ impl LineBooks {
             Metric::GpuIdle => self.gpu_idle,
             Metric::Sync => self.sync,
             Metric::Alloc => self.alloc,
+            Metric::Comm => self.comm,
+            Metric::CommExposed => self.comm_exposed,
+            Metric::Flops => i64::try_from(self.flops()).unwrap_or(i64::MAX),
         }
     }
 }

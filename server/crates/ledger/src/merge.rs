@@ -270,7 +270,7 @@ mod tests {
         /// A ledger whose books balance: what the lines do not hold is unattributed.
         fn ledger()(
             lines in prop::collection::btree_map(line_key(), line_books(), 0..4),
-            rest in prop::array::uniform5(amount()),
+            rest in prop::array::uniform8(amount()),
             fit in prop_oneof![Just(SourceFit::Fits), Just(SourceFit::Edited), Just(SourceFit::Missing)],
             is_own in any::<bool>(),
             path in prop_oneof![Just(None), Just(Some("x/a.py")), Just(Some("y/a.py"))],

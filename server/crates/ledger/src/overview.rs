@@ -26,6 +26,9 @@ pub struct Overview {
     pub steps: BTreeMap<u32, Interval>,
     /// By device ordinal.
     pub devices: BTreeMap<i32, DeviceOverview>,
+    /// Operators that there is a formula of FLOPs for, but whose arguments are not recorded (`record_shapes`; strides of
+    /// convolutions since torch 1.13).
+    pub operators_without_flops: u64,
 }
 
 /// A stretch of the run: a step, or all of them.

@@ -12,6 +12,7 @@ impl Overview {
         self.run.merge(&other.run);
         merge_map(&mut self.steps, &other.steps, Interval::merge);
         merge_map(&mut self.devices, &other.devices, DeviceOverview::merge);
+        self.operators_without_flops += other.operators_without_flops;
     }
 }
 
@@ -102,7 +103,8 @@ impl Launches {
 }
 
 impl Copies {
-    fn merge(&mut self, other: &Self) {
+    /// Adds other copies of the same kind.
+    pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.bytes += other.bytes;
         self.time += other.time;
@@ -147,7 +149,7 @@ mod tests {
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: amounts[11], bytes: amounts[12] })].into(),
                 ..DeviceOverview::default()
             };
-            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into() }
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1 }
         }
     }
 
