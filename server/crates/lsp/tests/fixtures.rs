@@ -90,3 +90,46 @@ async fn a_recording_with_a_device() {
     let is_hot = |it: &serde_json::Value| it["line"] == item + 1;
     assert!(heat["lines"].as_array().unwrap().iter().any(is_hot), "{heat}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quick_fixes_reach_the_constructor() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let copy =
+        |from: &str, to: &str| std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    copy("cpu/torch2.15.0/losses_of_time.json.gz", "losses_of_time.json.gz");
+    copy("workloads/losses_of_time.py", "losses_of_time.py");
+    copy("workloads/run.py", "run.py");
+
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let path = folder.path().join("losses_of_time.py");
+    let uri = support::uri(&path);
+    let text = std::fs::read_to_string(&path).unwrap();
+    client.diagnostics(&uri).await;
+    client.open(&uri, &text).await;
+    let line_of = |needle: &str| text.lines().position(|line| line.contains(needle)).unwrap();
+    // (where help is looked for, what is offered there, where it writes what)
+    let rows = [
+        ("opt.step()", "Set `fused=True` on line ", "foreach=False", "fused=True"),
+        ("foreach=False", "Set `fused=True` on line ", "foreach=False", "fused=True"),
+        ("next(source)", "Try `num_workers=4` on line ", "shuffle=False", ", num_workers=4"),
+    ];
+    for (line, title, target, written) in rows {
+        let place = json!({"line": line_of(line), "character": 4});
+        let params = json!({
+            "textDocument": {"uri": uri},
+            "range": {"start": place, "end": place},
+            "context": {"diagnostics": []},
+        });
+        let actions = client.request("textDocument/codeAction", params).await.unwrap();
+        let actions = actions.as_array().unwrap();
+        let titles: Vec<&str> = actions.iter().map(|it| it["title"].as_str().unwrap()).collect();
+        let row = titles.iter().position(|it| it.starts_with(title));
+        let row = row.unwrap_or_else(|| panic!("{title} is not in {titles:#?}"));
+        assert!(titles[row].contains("saves up to ") && titles[row].contains(" per step"));
+        let edits = actions[row]["edit"]["documentChanges"][0]["edits"].as_array().unwrap();
+        let [edit] = &edits[..] else { panic!("{edits:?}") };
+        assert_eq!(edit["range"]["start"]["line"], line_of(target));
+        assert_eq!(edit["newText"], written);
+    }
+}
