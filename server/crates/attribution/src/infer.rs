@@ -23,9 +23,9 @@ use ledger::Evidence;
 use profile::{HostEventId, Profile};
 use rustc_hash::FxHashMap;
 
-use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{LineId, Lines};
+use crate::{Sources, parallel};
 
 pub(crate) use compiled::is_range;
 
@@ -99,20 +99,29 @@ pub(crate) fn infer(
     let mut inferred = Inferred { told, ..Inferred::default() };
     let classes = facts::Classes::new(sources);
     let mut learned = learn::Learned::default();
-    for round in 0..ROUNDS {
-        let is_last = round + 1 == ROUNDS;
-        let mut next = learn::Learned::default();
-        for (code_index, code) in structure.codes.iter().enumerate() {
+    let codes: Vec<usize> = (0..structure.codes.len()).collect();
+    for _ in 1..ROUNDS {
+        let lessons = parallel::map(&codes, |&code_index| {
+            let code = &structure.codes[code_index];
             let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
+            let mut lesson = learn::Learned::default();
             for sequence in &code.sequences {
-                let aligned = aligner.align(sequence);
-                next.add(code_index, &aligner, sequence, &aligned);
-                if is_last {
-                    structure.tell(code, sequence, &aligned, lines, &mut inferred);
-                }
+                lesson.add(code_index, &aligner.align(sequence), sequence, &aligner);
             }
+            lesson
+        });
+        learned = learn::Learned::default();
+        lessons.into_iter().for_each(|lesson| learned.merge(lesson));
+    }
+    let aligned = parallel::map(&codes, |&code_index| {
+        let code = &structure.codes[code_index];
+        let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
+        code.sequences.iter().map(|it| aligner.align(it).told()).collect::<Vec<_>>()
+    });
+    for (code, aligned) in structure.codes.iter().zip(&aligned) {
+        for (sequence, aligned) in code.sequences.iter().zip(aligned) {
+            structure.tell(code, sequence, aligned, lines, &mut inferred);
         }
-        learned = next;
     }
     structure.tell_others(profile, names, lines, &mut inferred);
     inferred

@@ -24,6 +24,7 @@ mod loops;
 mod memory;
 mod names;
 mod overview;
+mod parallel;
 mod patterns;
 mod post;
 mod reserve;
@@ -91,13 +92,16 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let launches = device::Launches::new(profile);
     let gaps = device::Gaps::new(profile, &launches);
     let memory_events = memory::order(profile, options);
+    let classes = overview::Classes::new(profile);
     let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
     let device_stacks = device::stacks(profile, &launches, &mut swept);
-    let classes = overview::Classes::new(profile);
-    let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
-    let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
-    let backward = backward::backward(profile, &launches, &swept);
-    let memory = memory::charge(profile, &memory_events, &swept);
+    let of_device = || {
+        let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
+        let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
+        (charges, waits, backward::backward(profile, &launches, &swept))
+    };
+    let of_memory = || memory::charge(profile, &memory_events, &swept);
+    let ((charges, waits, backward), memory) = parallel::join(of_device, of_memory);
     let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
     let mut ledger = post::post(&post::Parts {
         profile,

@@ -49,6 +49,23 @@ pub(crate) struct Aligned {
     pub(crate) edges: Vec<(u32, u32)>,
 }
 
+/// What is told of the children of a sequence.
+pub(crate) struct Answer {
+    /// The line of each child that is to be told, or 0.
+    pub(crate) lines: Vec<u32>,
+    /// The lines that are about equally good, where there are several: of each such child that is not told.
+    pub(crate) readings: Vec<Vec<u32>>,
+}
+
+impl Aligned {
+    /// The part that is told.
+    pub(crate) fn told(mut self) -> Answer {
+        let mut lines = self.lines.iter();
+        self.readings.retain(|it| lines.next() == Some(&0) && it.len() > 1);
+        Answer { lines: self.lines, readings: self.readings }
+    }
+}
+
 /// Aligns the sequences of one function.
 pub(crate) struct Aligner<'a> {
     code: &'a Code,
@@ -290,8 +307,9 @@ impl<'a> Aligner<'a> {
         let mut best = vec![(UNREACHABLE, 0); candidates.len()];
         for (index, state) in before.iter().enumerate() {
             self.find_ways(state.at);
+            let ways = self.ways_from(state.at);
             for (best, &(site, _)) in best.iter_mut().zip(&candidates) {
-                let step = self.step(state.at, site, child.key);
+                let step = self.step(ways, state.at, site, child.key);
                 *best = (*best).min((state.forward.saturating_add(step), index));
             }
         }
@@ -326,12 +344,12 @@ impl<'a> Aligner<'a> {
         column
     }
 
-    /// Cost of the silent sites on the way from `from` to `site`, which leaves `key`.
-    fn step(&self, from: u32, site: u32, key: KeyId) -> u32 {
+    /// Cost of the silent sites on the way from `from` to `site`, which leaves `key`; `ways` are those from `from`.
+    fn step(&self, ways: Option<&Ways>, from: u32, site: u32, key: KeyId) -> u32 {
         if from == NO_SITE {
             return 0;
         }
-        let way = self.way(from, site);
+        let way = ways.map_or(UNREACHABLE, |ways| ways.cost(site).min(UNREACHABLE));
         if from != site {
             return way;
         }
@@ -361,9 +379,10 @@ impl<'a> Aligner<'a> {
             let emission = |state: &State| emissions.get(&state.at).copied().unwrap_or(UNREACHABLE);
             let after: Vec<(State, u32)> = after.iter().map(|it| (*it, emission(it))).collect();
             for state in before.iter_mut() {
+                let ways = self.ways_from(state.at);
                 for &(next, emission) in &after {
                     let cost = if next.is_explained {
-                        self.step(state.at, next.at, child.key).saturating_add(emission)
+                        self.step(ways, state.at, next.at, child.key).saturating_add(emission)
                     } else if next.at == state.at {
                         UNEXPLAINED
                     } else {
@@ -377,8 +396,12 @@ impl<'a> Aligner<'a> {
 
     /// Cost of the cheapest way between two nodes, once [`Self::find_ways`] has found those from `from`.
     fn way(&self, from: u32, to: u32) -> u32 {
-        let ways = self.ways.get(from as usize).and_then(Option::as_ref);
-        ways.map_or(UNREACHABLE, |ways| ways.cost(to).min(UNREACHABLE))
+        self.ways_from(from).map_or(UNREACHABLE, |ways| ways.cost(to).min(UNREACHABLE))
+    }
+
+    /// The ways from a node, once [`Self::find_ways`] has found them.
+    fn ways_from(&self, from: u32) -> Option<&Ways> {
+        self.ways.get(from as usize)?.as_ref()
     }
 
     fn add_edges(&mut self, from: u32, to: u32, edges: &mut Vec<(u32, u32)>) {

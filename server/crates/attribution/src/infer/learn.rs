@@ -43,14 +43,25 @@ struct Counts {
     passed: u32,
 }
 
+impl Counts {
+    fn merge(&mut self, other: Self) {
+        self.events += other.events;
+        self.visited += other.visited;
+        self.passed += other.passed;
+        for (key, events) in other.of_key {
+            *self.of_key.entry(key).or_default() += events;
+        }
+    }
+}
+
 impl Learned {
     /// Counts an alignment for each frame that had it.
     pub(crate) fn add(
         &mut self,
         code: usize,
-        aligner: &Aligner<'_>,
-        sequence: &Sequence,
         aligned: &Aligned,
+        sequence: &Sequence,
+        aligner: &Aligner<'_>,
     ) {
         let weight = sequence.weight();
         let placed = sequence.children.iter().zip(&aligned.sites).zip(&aligned.is_clear);
@@ -71,6 +82,16 @@ impl Learned {
             if !aligned.visited.contains(&from) {
                 self.count(code, aligner, from, |counts| counts.passed += weight);
             }
+        }
+    }
+
+    /// Adds what was counted in other functions.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.sites.extend(other.sites);
+        self.left.extend(other.left);
+        self.taken.extend(other.taken);
+        for (shared, counts) in other.shared {
+            self.shared.entry(shared).or_default().merge(counts);
         }
     }
 

@@ -7,15 +7,15 @@ use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::align::Aligned;
+use super::align::Answer;
 use super::coarse::Coarse;
 use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
 use super::keys::{self, KeyId, Keys};
 use super::{Inferred, Told};
-use crate::Sources;
 use crate::names::{Frame, Names};
 use crate::stacks::{FileId, Lines};
+use crate::{Sources, parallel};
 
 /// How many functions that wrap one another are looked through.
 const DEEPEST_WRAPPER: u32 = 3;
@@ -152,13 +152,12 @@ impl Structure {
         &self,
         code: &Code,
         sequence: &Sequence,
-        aligned: &Aligned,
+        aligned: &Answer,
         lines: &mut Lines,
         inferred: &mut Inferred,
     ) {
         let definition = code.module.functions()[code.flow.function].first_line;
-        let untold = aligned.readings.iter().zip(&aligned.lines).filter(|&(_, &line)| line == 0);
-        for (readings, _) in untold.filter(|(readings, _)| readings.len() > 1) {
+        for readings in &aligned.readings {
             let line = lines.line(code.file, definition);
             let of_line = inferred.readings.entry(line).or_default();
             *of_line.entry(readings.clone()).or_default() += u64::from(sequence.weight());
@@ -283,15 +282,20 @@ fn codes<'a>(
         of_name.insert(name, (code, definition.start));
     }
     let mut found: Vec<Option<Code>> = wanted.iter().map(|_| None).collect();
-    for (file, rows) in of_file {
+    let of_file: Vec<(&str, Vec<usize>)> = of_file.into_iter().collect();
+    let flows = parallel::map(&of_file, |(_, rows)| {
+        let functions: Vec<usize> = rows.iter().map(|&row| wanted[row].function).collect();
+        let text = wanted[rows[0]].source.text.as_deref();
+        text.map_or_else(Vec::new, |text| flows(text, &functions))
+    });
+    for ((file, rows), flows) in of_file.into_iter().zip(flows) {
         let Some((text, module)) =
             wanted[rows[0]].source.text.clone().zip(wanted[rows[0]].source.module.clone())
         else {
             continue;
         };
-        let functions: Vec<usize> = rows.iter().map(|&row| wanted[row].function).collect();
         let id = names.file(file, lines);
-        for (&row, flow) in rows.iter().zip(flows(&text, &functions)) {
+        for (&row, flow) in rows.iter().zip(flows) {
             found[row] = Some(Code {
                 file: id,
                 recorded: file.to_owned(),
