@@ -8,6 +8,7 @@
 //!
 //! *The tests that say so*: `tests/` of this crate, on the recordings in `fixtures/`.
 
+mod blocks;
 mod discover;
 mod hand_over;
 mod load;
@@ -15,7 +16,10 @@ mod names;
 mod open;
 mod python_environment;
 mod sources;
+mod timing;
 mod walk;
+
+pub use timing::{Times, Timing};
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -225,5 +229,17 @@ pub fn library_roots(options: &Options) -> Vec<PathBuf> {
 /// If no input can be read at all, or loading was cancelled. An input that is damaged is read up to and around the
 /// damage and says so in its warnings.
 pub fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+    load_timed(inputs, options, watch).map(|(run, _)| run)
+}
+
+/// Like [`load`], with what the time went to.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_timed(
+    inputs: &[PathBuf],
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<(Run, Timing), Error> {
     load::load(inputs, options, watch)
 }

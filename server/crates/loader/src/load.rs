@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use attribution::{
     attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot, recorded_files,
@@ -13,22 +13,33 @@ use attribution::{
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
 use snapshot_reader::{SnapshotReader, read_timeline};
-use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
+use trace_reader::{StretchReader, TraceReader};
 
+use crate::blocks::{self, End};
 use crate::hand_over::HandOver;
-use crate::open::{self, Block};
+use crate::open;
 use crate::sources::Finder;
+use crate::timing::{Times, Timing};
 use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names};
 
+/// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
+const MOST_CORES: usize = 8;
+
 /// Reads `inputs`, charges their events to lines and merges their books.
-pub(crate) fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+pub(crate) fn load(
+    inputs: &[PathBuf],
+    options: &Options,
+    watch: &Watch<'_>,
+) -> Result<(Run, Timing), Error> {
+    let begin = Instant::now();
     let plan = Plan::new(inputs);
     let job = Job {
         options,
         watch,
         finder: Finder::new(options),
         done: AtomicU64::new(0),
+        n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MOST_CORES),
         total: plan.jobs.iter().map(|job| job.size).sum(),
     };
     let loaded = in_parallel(&plan.jobs, |one| job.load(one, &plan));
@@ -53,7 +64,11 @@ pub(crate) fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> 
     if is_only_pair {
         give_one_rank(&mut results);
     }
-    Ok(merge(results, &failed))
+    let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
+    let merging = Instant::now();
+    let run = merge(results, &failed);
+    let timing = Timing { inputs: times, merging: merging.elapsed(), total: begin.elapsed() };
+    Ok((run, timing))
 }
 
 /// A snapshot tells no rank: where it goes with the only trace, it has that one's.
@@ -205,6 +220,7 @@ struct Loaded {
     inputs: Vec<Input>,
     ledger: Ledger,
     rank: u32,
+    times: Option<Times>,
 }
 
 struct Job<'a> {
@@ -212,6 +228,8 @@ struct Job<'a> {
     watch: &'a Watch<'a>,
     finder: Finder,
     done: AtomicU64,
+    /// Cores for each input.
+    n_cores: usize,
     total: u64,
 }
 
@@ -225,9 +243,11 @@ impl Job<'_> {
     }
 
     fn load_trace(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+        let begin = Instant::now();
         let mut reader = TraceReader::new();
-        let broken = self.each_block(&one.path, |block| reader.feed(block))?;
+        let End { error: broken, spent } = self.each_stretch(&one.path, &mut reader)?;
         let mut trace = reader.finish();
+        let reading = begin.elapsed();
         if !trace.looks_like_trace {
             let message = "no trace events were found; record again with torch.profiler and export_chrome_trace";
             return Err(unreadable(&one.path, message, trace.bytes));
@@ -249,12 +269,24 @@ impl Job<'_> {
             warnings.extend(join_snapshot(&mut trace.profile, &snapshot));
         }
         self.report(&one.path, Stage::Attributing)?;
+        let begin = Instant::now();
         let sources = self.finder.find(&recorded_files(&trace.profile));
+        let finding = begin.elapsed();
         let options = attribution::Options {
             ignore_exact: self.options.ignore_exact,
             ignore_device_memory: snapshot.is_some(),
         };
+        let begin = Instant::now();
         let ledger = attribute(&trace.profile, &sources, options, rank);
+        let times = Times {
+            path: one.path.clone(),
+            bytes: trace.bytes,
+            events: trace.events,
+            reading,
+            unpacking: spent,
+            finding,
+            attributing: begin.elapsed(),
+        };
         let complete = trace.complete && !is_broken;
         let input = Input {
             path: one.path.clone(),
@@ -266,7 +298,7 @@ impl Job<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         inputs.insert(0, input);
-        Ok(Loaded { inputs, ledger, rank })
+        Ok(Loaded { inputs, ledger, rank, times: Some(times) })
     }
 
     /// Reads a side-car into its trace. One that cannot be used costs a warning, not the trace.
@@ -283,8 +315,18 @@ impl Job<'_> {
         let mut warnings = Warnings::default();
         let mut text = Vec::new();
         // The side-car is small beside its trace, so its bytes are not counted into the progress.
-        let read = open::read_blocks(path, &AtomicU64::new(0), |blocks| append(blocks, &mut text));
-        match read {
+        let done = AtomicU64::new(0);
+        let read = blocks::each_block(
+            path,
+            &done,
+            1,
+            || |_: &[u8]| (),
+            |block, ()| {
+                text.extend_from_slice(block);
+                Ok(())
+            },
+        );
+        match read.map(|end| end.error) {
             Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
             Ok(Some(error)) => warnings.add(
                 WarningKind::BrokenCompression,
@@ -310,14 +352,16 @@ impl Job<'_> {
     fn load_snapshot(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
+        let begin = Instant::now();
         let mut reader = SnapshotReader::new();
         let mut bytes = 0;
-        let broken = self.each_block(&one.path, |block| {
+        let End { error: broken, spent } = self.each_block(&one.path, |block| {
             bytes += block.len() as u64;
             reader.feed(block);
         })?;
         let (snapshot, mut warnings) =
             reader.finish().map_err(|error| unreadable(&one.path, &error.to_string(), bytes))?;
+        let reading = begin.elapsed();
         let is_broken = broken.is_some();
         if let Some(error) = broken {
             warnings.add(WarningKind::BrokenCompression, bytes, broken_message(&error));
@@ -327,8 +371,12 @@ impl Job<'_> {
             giver.give(plan.has_traces.then(|| Arc::clone(&snapshot)));
         }
         self.report(&one.path, Stage::Attributing)?;
+        let begin = Instant::now();
         let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
+        let finding = begin.elapsed();
+        let begin = Instant::now();
         let ledger = attribute_snapshot(&snapshot, &sources, rank);
+        let attributing = begin.elapsed();
         let input = Input {
             path: one.path.clone(),
             kind: Kind::Snapshot,
@@ -339,12 +387,21 @@ impl Job<'_> {
                 && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
             warnings: warnings.iter().cloned().collect(),
         };
-        Ok(Loaded { inputs: vec![input], ledger, rank })
+        let times = Times {
+            path: one.path.clone(),
+            bytes,
+            events: input.events,
+            reading,
+            unpacking: spent,
+            finding,
+            attributing,
+        };
+        Ok(Loaded { inputs: vec![input], ledger, rank, times: Some(times) })
     }
 
     fn load_timeline(&self, one: &One) -> Result<Loaded, Error> {
         let mut bytes = Vec::new();
-        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?;
+        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?.error;
         let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
             let message =
                 "no memory timeline could be read; export it again with export_memory_timeline";
@@ -364,26 +421,37 @@ impl Job<'_> {
             complete: warnings.is_empty(),
             warnings: warnings.iter().cloned().collect(),
         };
-        Ok(Loaded { inputs: vec![input], ledger: attribute_timeline(&timeline, rank), rank })
+        let ledger = attribute_timeline(&timeline, rank);
+        Ok(Loaded { inputs: vec![input], ledger, rank, times: None })
     }
 
-    /// Gives every block to `consume`; returns what broke the file off, if something did.
-    fn each_block(
-        &self,
-        path: &Path,
-        mut consume: impl FnMut(&[u8]),
-    ) -> Result<Option<std::io::Error>, Error> {
+    /// Feeds a trace to `reader`; with several cores, others read ahead.
+    fn each_stretch(&self, path: &Path, reader: &mut TraceReader) -> Result<End, Error> {
         self.report(path, Stage::Reading)?;
-        open::read_blocks(path, &self.done, |blocks| {
-            for block in blocks {
-                match block {
-                    Ok(block) => consume(&block),
-                    Err(error) => return Ok(Some(error)),
-                }
-                self.report(path, Stage::Reading)?;
-            }
-            Ok(None)
-        })?
+        let reads_ahead = self.n_cores > 1;
+        let prepare = || {
+            let mut ahead = reads_ahead.then(StretchReader::new);
+            move |block: &[u8]| ahead.as_mut().and_then(|ahead| ahead.read(block))
+        };
+        blocks::each_block(path, &self.done, self.n_cores, prepare, |block, stretch| {
+            reader.feed_stretch(block, stretch.as_ref());
+            self.report(path, Stage::Reading)
+        })
+    }
+
+    /// Gives every block to `consume`.
+    fn each_block(&self, path: &Path, mut consume: impl FnMut(&[u8])) -> Result<End, Error> {
+        self.report(path, Stage::Reading)?;
+        blocks::each_block(
+            path,
+            &self.done,
+            1,
+            || |_: &[u8]| (),
+            |block, ()| {
+                consume(block);
+                self.report(path, Stage::Reading)
+            },
+        )
     }
 
     fn report(&self, path: &Path, stage: Stage) -> Result<(), Error> {
@@ -394,16 +462,6 @@ impl Job<'_> {
         (self.watch.progress)(&Progress { path: path.to_owned(), stage, done, total: self.total });
         Ok(())
     }
-}
-
-fn append(blocks: Receiver<Block>, text: &mut Vec<u8>) -> Option<std::io::Error> {
-    for block in blocks {
-        match block {
-            Ok(block) => text.extend_from_slice(&block),
-            Err(error) => return Some(error),
-        }
-    }
-    None
 }
 
 fn n_calls(callers: &Callers) -> u64 {
@@ -418,10 +476,13 @@ fn broken_message(error: &std::io::Error) -> String {
     format!("the compressed data breaks off ({error}); everything before was read")
 }
 
+fn n_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
 /// Runs `work` on all items with the cores there are; results in the order of the items.
 fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let n_workers =
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(items.len());
+    let n_workers = n_cores().min(items.len());
     if n_workers <= 1 {
         return items.iter().map(work).collect();
     }

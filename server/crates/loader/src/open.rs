@@ -1,24 +1,17 @@
-//! Opens a file, tells what it is, and hands out its decompressed bytes block by block.
+//! Opens a file, tells what it is, and decompresses it.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
 
-use crate::{Error, Kind};
+use crate::Kind;
 
-/// Bytes handed out at once: large enough that the hand-over costs nothing, small enough to stay in the cache.
-const BLOCK: usize = 1 << 20;
-
-/// Blocks that may wait between decompression and reading.
-const BLOCKS_AHEAD: usize = 4;
+/// Compressed bytes that are asked for at once.
+const BUFFER: usize = 256 << 10;
 
 /// Decompressed bytes that are looked at to tell what a file is.
 const PREFIX: usize = 64 << 10;
-
-/// A decompressed block, or why there is no further one.
-pub(crate) type Block = Result<Vec<u8>, io::Error>;
 
 /// What the first bytes say a file is, and those bytes.
 pub(crate) struct Sniffed {
@@ -47,42 +40,8 @@ pub(crate) fn sniff(path: &Path) -> io::Result<Sniffed> {
     Ok(Sniffed { kind, prefix })
 }
 
-/// Reads and decompresses `path` on a thread of its own while `consume` takes the blocks. Bytes read from the disk are
-/// added to `done`.
-pub(crate) fn read_blocks<T>(
-    path: &Path,
-    done: &AtomicU64,
-    consume: impl FnOnce(Receiver<Block>) -> T,
-) -> Result<T, Error> {
-    let mut reader =
-        decompressed(path, done).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
-        scope.spawn(move || {
-            loop {
-                let mut block = vec![0; BLOCK];
-                let (filled, error) = fill(&mut reader, &mut block);
-                block.truncate(filled);
-                let is_last = filled < BLOCK;
-                // The receiver hangs up when loading was cancelled.
-                if filled > 0 && sender.send(Ok(block)).is_err() {
-                    return;
-                }
-                if let Some(error) = error {
-                    let _hung_up = sender.send(Err(error));
-                    return;
-                }
-                if is_last {
-                    return;
-                }
-            }
-        });
-        Ok(consume(receiver))
-    })
-}
-
 /// Fills `block` as far as the reader goes, so that what was decompressed before an error is not lost.
-fn fill(reader: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Error>) {
+pub(crate) fn fill(reader: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Error>) {
     let mut filled = 0;
     while filled < block.len() {
         match reader.read(&mut block[filled..]) {
@@ -95,7 +54,11 @@ fn fill(reader: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Error>) 
     (filled, None)
 }
 
-fn decompressed<'a>(path: &Path, done: &'a AtomicU64) -> io::Result<Box<dyn Read + Send + 'a>> {
+/// The decompressed bytes of `path`. Bytes read from the disk are added to `done`.
+pub(crate) fn decompressed<'a>(
+    path: &Path,
+    done: &'a AtomicU64,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut file = File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in it"));
@@ -108,9 +71,9 @@ fn decompressed<'a>(path: &Path, done: &'a AtomicU64) -> io::Result<Box<dyn Read
     let file = Counted { inner: Cursor::new(magic[..n_magic].to_vec()).chain(file), done };
     Ok(match magic {
         [0x1f, 0x8b, ..] => {
-            Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BLOCK, file)))
+            Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file)))
         }
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Zstd::new(BufReader::with_capacity(BLOCK, file))),
+        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Zstd::new(BufReader::with_capacity(BUFFER, file))),
         _ => Box::new(file),
     })
 }
