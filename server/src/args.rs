@@ -181,6 +181,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 
+    /// Also write the report as a page with plots and findings that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

@@ -42,7 +42,7 @@ pub(crate) fn metric(metric: Metric) -> &'static str {
         Metric::Sync => "waits",
         Metric::Alloc => "allocated bytes",
         Metric::Comm => "communication",
-        Metric::CommExposed => "  not hidden",
+        Metric::CommExposed => "exposed communication",
         Metric::Flops => "FLOPs",
     }
 }

@@ -34,6 +34,26 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// The same as HTML. A column in which every cell is empty is left out.
+    pub(crate) fn html(&self) -> String {
+        let is_used = |index: &usize| self.rows.iter().any(|row| !row[*index].is_empty());
+        let used: Vec<usize> = (0..self.head.len()).filter(is_used).collect();
+        let row = |tag: &str, cell: &dyn Fn(usize) -> String| {
+            let cells = used.iter().map(|&index| {
+                let class = if self.head[index].1 == Align::Right { " class=n" } else { "" };
+                format!("<{tag}{class}>{}</{tag}>", escape(&cell(index)))
+            });
+            format!("<tr>{}</tr>\n", cells.collect::<String>())
+        };
+        let mut html = String::from("<div class=table><table>\n<thead>");
+        html += &row("th", &|index| self.head[index].0.to_owned());
+        html += "</thead><tbody>\n";
+        for cells in &self.rows {
+            html += &row("td", &|index| cells[index].clone());
+        }
+        html + "</tbody></table></div>\n"
+    }
+
     /// Prints headings and rows, indented by two. A column in which every cell is empty is left out.
     ///
     /// # Errors
@@ -67,5 +87,26 @@ impl Table {
             writeln!(out, "{}", line(row))?;
         }
         Ok(())
+    }
+}
+
+/// Text for HTML.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_escapes_and_leaves_empty_columns_out() {
+        let mut table = Table::new(&[("a", Align::Right), ("", Align::Left), ("b", Align::Left)]);
+        table.add_row(vec!["1".to_owned(), String::new(), "<module> & \"x\"".to_owned()]);
+        assert_eq!(
+            table.html(),
+            "<div class=table><table>\n<thead><tr><th class=n>a</th><th>b</th></tr>\n</thead><tbody>\n\
+             <tr><td class=n>1</td><td>&lt;module&gt; &amp; &quot;x&quot;</td></tr>\n</tbody></table></div>\n"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 mod chart;
 mod json;
-mod picture;
+pub(crate) mod picture;
 mod text;
 
 use std::io::{self, Write};

@@ -1,9 +1,12 @@
 //! `perfline report`: a recording at a glance, its losses and its books; limits for CI.
 
+mod html;
 mod overview;
+mod plots;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
@@ -56,6 +59,10 @@ pub(crate) fn write(
         ("Books", books(&run.merged)),
         ("Unattributed", reasons(&run.merged)),
     ];
+    if let Some(path) = &args.html {
+        let page = html::page(run, &lines, &sections).map_err(|error| on_file(path, &error))?;
+        std::fs::write(path, page).map_err(|error| on_file(path, &error))?;
+    }
     for (title, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
         writeln!(out, "\n{}", terminal.paint(STRONG, title))?;
         table.write(out, terminal)?;
@@ -68,6 +75,10 @@ pub(crate) fn write(
         writeln!(out, "\n{}", terminal.paint(ALARM, line))?;
     }
     Ok(exceeded)
+}
+
+fn on_file(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {error}", path.display()))
 }
 
 fn totals(ledger: &Ledger, scale: &Scale) -> Table {
@@ -384,7 +395,7 @@ mod tests {
 
     fn report_of(run: &Run, limits: Limits, sources: &dyn Sources) -> (String, Vec<String>) {
         let recording = Recording { root: ".".into(), ..Recording::default() };
-        let args = Report { recording, top: 3, limits };
+        let args = Report { recording, top: 3, html: None, limits };
         let mut out = Vec::new();
         let exceeded = write(
             &mut out,
@@ -428,15 +439,15 @@ on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 Totals
-                       run  per step  on lines
-  CPU time         20.5 ms   10.2 ms    97.1 %
-  CUDA time          24 ms     12 ms     100 %
-  GPU idle time       4 ms      2 ms     100 %
-  waits               5 ms    2.5 ms     100 %
-  allocated bytes    3 MiB   1.5 MiB     100 %
-  communication       1 ms    500 µs     100 %
-    not hidden      400 µs    200 µs     100 %
-  FLOPs                6 M       3 M     100 %
+                             run  per step  on lines
+  CPU time               20.5 ms   10.2 ms    97.1 %
+  CUDA time                24 ms     12 ms     100 %
+  GPU idle time             4 ms      2 ms     100 %
+  waits                     5 ms    2.5 ms     100 %
+  allocated bytes          3 MiB   1.5 MiB     100 %
+  communication             1 ms    500 µs     100 %
+  exposed communication   400 µs    200 µs     100 %
+  FLOPs                      6 M       3 M     100 %
 
 Steps
   rank  steps   mean  shortest  longest
@@ -509,15 +520,15 @@ Inputs
   ! 2 source files were not found, helper.py among them: what the recording does not name a line of stays at functions (--root, --site)
 
 Books
-                        lines  + unattributed     = total
-  CPU time           19900 µs          600 µs    20500 µs  balanced
-  CUDA time        24000.5 µs            0 µs  24000.5 µs  balanced
-  GPU idle time       4000 µs            0 µs     4000 µs  balanced
-  waits               5000 µs            0 µs     5000 µs  balanced
-  allocated bytes   3145728 B             0 B   3145728 B  balanced
-  communication       1000 µs            0 µs     1000 µs  balanced
-    not hidden         400 µs            0 µs      400 µs  balanced
-  FLOPs               6000000               0     6000000  balanced
+                              lines  + unattributed     = total
+  CPU time                 19900 µs          600 µs    20500 µs  balanced
+  CUDA time              24000.5 µs            0 µs  24000.5 µs  balanced
+  GPU idle time             4000 µs            0 µs     4000 µs  balanced
+  waits                     5000 µs            0 µs     5000 µs  balanced
+  allocated bytes         3145728 B             0 B   3145728 B  balanced
+  communication             1000 µs            0 µs     1000 µs  balanced
+  exposed communication      400 µs            0 µs      400 µs  balanced
+  FLOPs                     6000000               0     6000000  balanced
 
 Unattributed
   because          CPU time

@@ -100,12 +100,27 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
     })
 }
 
+/// What the finding says, as one line of text, where nothing tells what became of its file: lines are as recorded.
+#[must_use]
+pub fn finding_message(finding: &Finding) -> String {
+    message_with(finding, |line| Some(format!("{}:{}", base_name(&line.file), line.line)))
+}
+
 /// What the finding says, as one line of text.
 pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
+    message_with(finding, |line| {
+        if line.file != source.key {
+            return Some(format!("{}:{}", base_name(&line.file), line.line));
+        }
+        current_line(source, line).map(|line| format!("line {line}"))
+    })
+}
+
+fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) -> String {
     match &finding.detail {
         Detail::Device(detail) => rules::device::message(finding, detail),
         Detail::Sync { waited_for, idle_after } => {
-            wait_message(source, finding, waited_for.as_ref(), *idle_after)
+            wait_message(finding, waited_for.as_ref(), *idle_after, name)
         }
         Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books),
         Detail::Memory(detail) => memory::message(finding, detail),
@@ -113,10 +128,10 @@ pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
 }
 
 fn wait_message(
-    source: &Source<'_>,
     finding: &Finding,
     waited_for: Option<&LineKey>,
     idle_after: i64,
+    name: impl Fn(&LineKey) -> Option<String>,
 ) -> String {
     let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
     let per_step = if finding.cost_per_step.is_some() { " per step" } else { "" };
@@ -128,12 +143,9 @@ fn wait_message(
     }
     match waited_for {
         Some(line) if *line == finding.place => message += " for kernels of this line",
-        Some(line) if line.file != source.key => {
-            message += &format!(" for kernels of {}:{}", base_name(&line.file), line.line);
-        }
         Some(line) => {
-            if let Some(line) = current_line(source, line) {
-                message += &format!(" for kernels of line {line}");
+            if let Some(name) = name(line) {
+                message += &format!(" for kernels of {name}");
             }
         }
         None => {}

@@ -38,7 +38,7 @@ pub use actions::{Action, Edit, actions};
 pub use details::{
     AllocationRow, CallRow, Details, KernelRow, LineRow, Number, OperatorRow, StepRow, details,
 };
-pub use diagnostics::{Diagnostic, RelatedLine, diagnostics};
+pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};
 pub use format::{Format, PLACEHOLDERS};
 pub use heat::{Heat, HeatLine, Scope, heat};

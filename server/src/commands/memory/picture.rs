@@ -16,7 +16,7 @@ const PEAK: RGBColor = RGBColor(196, 60, 57);
 ///
 /// # Errors
 /// If a plot cannot be laid out.
-pub(super) fn draw(ledger: &Ledger) -> Result<String, Box<dyn std::error::Error>> {
+pub(crate) fn draw(ledger: &Ledger) -> Result<String, Box<dyn std::error::Error>> {
     let mut text = String::new();
     let n = u32::try_from(ledger.memory.len().max(1))?;
     {
