@@ -54,7 +54,7 @@ impl Goal {
             Self::Optimizer => &["step"],
             Self::ZeroGrad => &["zero_grad"],
             Self::Collected => &["append"],
-            Self::HostToDevice => &["to", "cuda"],
+            Self::HostToDevice => &[".to(", ".cuda("],
             Self::DataLoader => &["for", "next"],
         }
     }

@@ -1,14 +1,15 @@
 //! What a Python file says, as plain data.
 //!
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
-//! order ([`flow`]), what comments say to Perfline ([`Directive`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that was
-//! recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
+//! order ([`flow`]), which edits make it faster and are provably what they say ([`edits`], [`Move`]), what comments say
+//! to Perfline ([`Directive`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that
+//! was recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
 //!
 //! *The tests that say so*: the dumps in `module.rs`, the property tests in `line_index.rs` and `line_map.rs`,
-//! `hostile.rs`, and `tests/flow.rs` (against what Python was seen to do); `tests/tests/tidy.rs` holds the dependency
-//! list.
+//! `hostile.rs`, the texts in `edits/tests/` and `moves/tests/`, and `tests/flow.rs` (against what Python was seen to
+//! do); `tests/tests/tidy.rs` holds the dependency list.
 //!
 //! Lines are 1-based everywhere, as in recordings and in Python. `\n`, `\r\n` and a lone `\r` end a line, as in Python
 //! and in the language server protocol; a text has one line more than it has line ends, so that an editor's last,
@@ -26,6 +27,7 @@ mod module;
 mod moves;
 mod names;
 mod repair;
+mod syncs;
 mod values;
 
 pub use directives::Directive;
@@ -33,4 +35,5 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
+pub use syncs::PossibleSync;
 pub use values::Value;

@@ -20,8 +20,8 @@ pub(super) const MOST_POSITIONAL: usize = 5;
 
 const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"];
 
-/// Data sets of torch that hold others, or hold tensors.
-const WRAPPERS: [&str; 3] = ["Subset", "ConcatDataset", "TensorDataset"];
+/// Names that are followed when a value is looked at, at most.
+const MOST_HOPS: usize = 8;
 
 pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
     let is_here =
@@ -112,12 +112,13 @@ fn is_indexed<'a>(place: &Place<'_, 'a>, data: &'a Expr) -> bool {
     if let Some(path) = path {
         let class = path.strip_prefix("torch.utils.data.").unwrap_or_default();
         let class = class.strip_prefix("dataset.").unwrap_or(class);
-        let all = || call.arguments.args.iter().all(|it| deeper(|| is_on_host(place, it)));
         return match class {
             "Subset" => {
-                call.arguments.args.first().is_some_and(|it| deeper(|| is_indexed(place, it)))
+                let data = call.arguments.args.first();
+                are_plain(&call.arguments, 2)
+                    && data.is_some_and(|it| deeper(|| is_indexed(place, it)))
             }
-            _ if WRAPPERS.contains(&class) => all(),
+            "TensorDataset" => all_on_host(place, call),
             _ => path.starts_with("torchvision.datasets.") && all_on_host(place, call),
         };
     }
@@ -154,20 +155,34 @@ fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
 }
 
 fn all_on_host<'a>(place: &Place<'_, 'a>, call: &'a ExprCall) -> bool {
-    let mut values =
-        call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|it| &it.value));
-    values.all(|it| deeper(|| is_on_host(place, it)))
+    are_plain(&call.arguments, usize::MAX)
+        && each_argument(call).all(|it| is_on_host(place, it, MOST_HOPS))
 }
 
-/// Whether nothing in an expression, and in what its names were assigned, is about a device, or cannot be pickled.
-fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr) -> bool {
-    let is_name = matches!(expr, Expr::Name(_) | Expr::Attribute(_));
-    let origin = if is_name && place.names.imported_path(expr).is_none() {
-        place.names.origin(expr)
-    } else {
-        Some(expr)
+fn each_argument(call: &ExprCall) -> impl Iterator<Item = &Expr> {
+    call.arguments.args.iter().chain(call.arguments.keywords.iter().map(|it| &it.value))
+}
+
+/// Whether a value is made of numbers, texts and what libraries make of them, with nothing that is about a device or
+/// cannot be pickled.
+fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr, hops: usize) -> bool {
+    let Some(hops) = hops.checked_sub(1) else { return false };
+    let deep = |it: &'a Expr| deeper(|| is_on_host(place, it, hops));
+    let is_plain = match expr {
+        _ if expr.is_literal_expr() || place.names.imported_path(expr).is_some() => true,
+        Expr::Name(_) | Expr::Attribute(_) => place.names.origin(expr).is_some_and(deep),
+        Expr::List(it) => it.elts.iter().all(deep),
+        Expr::Tuple(it) => it.elts.iter().all(deep),
+        Expr::UnaryOp(it) => deep(&it.operand),
+        Expr::BinOp(it) => deep(&it.left) && deep(&it.right),
+        Expr::Call(it) => {
+            let is_made_of = place.names.imported_path(&it.func).is_some()
+                || it.func.as_attribute_expr().is_some_and(|it| deep(&it.value));
+            is_made_of && are_plain(&it.arguments, usize::MAX) && each_argument(it).all(deep)
+        }
+        _ => false,
     };
-    origin.is_some_and(|it| is_text_on_host(place, it.range()))
+    is_plain && is_text_on_host(place, expr.range())
 }
 
 fn is_text_on_host(place: &Place<'_, '_>, range: TextRange) -> bool {
