@@ -10,6 +10,7 @@ mod device;
 mod host;
 mod memory;
 mod pace;
+mod possible_sync;
 mod rule;
 mod severity;
 mod suppression;
@@ -109,7 +110,8 @@ pub struct Related {
 }
 
 /// The rules of each room. One file for each rule.
-static ALL: [&[&Rule]; 4] = [&[&sync::RULE], &host::RULES, &device::RULES, &memory::RULES];
+static ALL: [&[&Rule]; 4] =
+    [&[&sync::RULE, &possible_sync::RULE], &host::RULES, &device::RULES, &memory::RULES];
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -51,7 +51,8 @@ impl Severities {
     }
 
     /// How much a finding of a rule matters of which the rule says `severity`.
-    pub(crate) fn of(&self, rule: &str, severity: Severity) -> Severity {
+    #[must_use]
+    pub fn of(&self, rule: &str, severity: Severity) -> Severity {
         self.0.get(rule).copied().flatten().unwrap_or(severity)
     }
 }

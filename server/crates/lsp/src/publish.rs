@@ -86,9 +86,10 @@ async fn send(session: &Session, sent: &mut Published, now: Published) {
 /// The diagnostics of all files that have some: of open documents as they are, of others as they are on disk.
 fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
     let mut published = Published::new();
-    let Some(loaded) = snapshot.loaded.as_ref().filter(|_| snapshot.settings.diagnostics) else {
+    if !snapshot.settings.diagnostics {
         return published;
-    };
+    }
+    let Some(loaded) = &snapshot.loaded else { return unmeasured(snapshot, documents) };
     let findings = snapshot.view.findings(loaded.ledger(snapshot.rank));
     let open: BTreeMap<&str, &Arc<Document>> = documents
         .iter()
@@ -98,7 +99,8 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
         Some(document) => Some(document.uri.clone()),
         None => loaded.path_of(key).and_then(uri_of_path),
     };
-    let mut keys: Vec<&str> = findings.iter().map(|finding| finding.place.file.as_str()).collect();
+    let found = findings.iter().map(|finding| finding.place.file.as_str());
+    let mut keys: Vec<&str> = found.chain(open.keys().copied()).collect();
     keys.sort_unstable();
     keys.dedup();
     for key in keys {
@@ -112,6 +114,20 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
     published
 }
 
+/// Without a recording: what the texts of open documents tell.
+fn unmeasured(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
+    let of = |document: &Arc<Document>| {
+        let severities = &snapshot.view.severities;
+        let found = ide::possible_syncs(&document.text, &document.module, severities).into_iter();
+        let (encoding, index) = (snapshot.encoding(), &document.index);
+        let diagnostics: Vec<Diagnostic> =
+            found.map(|it| to_proto::diagnostic(index, it, encoding, false, |_| None)).collect();
+        let file = OfFile { version: Some(document.version), diagnostics };
+        (!file.diagnostics.is_empty()).then(|| (document.uri.clone(), file))
+    };
+    documents.iter().filter_map(of).collect()
+}
+
 fn of_file(
     snapshot: &Snapshot,
     loaded: &Loaded,
@@ -121,7 +137,8 @@ fn of_file(
     uri_of: &dyn Fn(&str) -> Option<Url>,
 ) -> Option<Vec<Diagnostic>> {
     let work = |source: &Source<'_>| {
-        let found = ide::diagnostics(source, findings).into_iter();
+        let possible = ide::possible_syncs_recorded(source, &snapshot.view.severities);
+        let found = ide::diagnostics(source, findings).into_iter().chain(possible);
         let (encoding, related) = (snapshot.encoding(), snapshot.abilities.related_information);
         found.map(|it| to_proto::diagnostic(source.index, it, encoding, related, uri_of)).collect()
     };

@@ -303,3 +303,15 @@ async fn a_folder_that_is_added_is_searched() {
         .await;
     client.diagnostics(&fake.uri("train.py")).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn before_a_recording_is_loaded_the_text_tells_what_would_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let uri = support::uri(&folder.path().join("train.py"));
+    client.open(&uri, "import torch\nfor x in xs:\n    print(x.item())\n").await;
+    let [it] = &client.diagnostics(&uri).await[..] else { panic!("one is expected") };
+    assert_eq!((&it["code"], &it["severity"]), (&json!("possible-sync"), &json!(4)));
+    assert_eq!(it["range"]["start"], json!({"line": 2, "character": 10}));
+    assert!(it["message"].as_str().unwrap().ends_with("(not measured: no recording is loaded)"));
+}

@@ -28,6 +28,7 @@ mod moves;
 mod names;
 mod repair;
 mod syncs;
+mod syncs;
 mod values;
 
 pub use directives::Directive;
@@ -35,5 +36,6 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
+pub use syncs::PossibleSync;
 pub use syncs::PossibleSync;
 pub use values::Value;

@@ -1,0 +1,162 @@
+//! Rule `possible-sync`: what would wait for a device, before anything measured it.
+
+use insights::{Pace, Severities, is_suppressed};
+use ledger::Operator;
+use pysource::PossibleSync;
+
+use crate::numbers::{count, duration};
+use crate::place::{LazyModule, Placed, Source};
+use crate::{Diagnostic, Severity};
+
+/// Id of the rule.
+const ID: &str = "possible-sync";
+
+/// What to do.
+const REMEDY: &str =
+    "Keep the number a tensor, add up on the device, and read it every so many steps.";
+
+/// What in the loops of a file would wait for a device, while no recording is loaded.
+#[must_use]
+pub fn possible_syncs(text: &str, module: &LazyModule, severities: &Severities) -> Vec<Diagnostic> {
+    let found = told(text, module, severities).into_iter();
+    let diagnostics = found.map(|it| {
+        let message = format!(
+            "{ID}: {} in a loop waits for the device, if this is on one (not measured: no recording is loaded)",
+            what(&it)
+        );
+        diagnostic(&it, severities, message)
+    });
+    diagnostics.collect()
+}
+
+/// The same with a recording without a device: only of what ran in it, with what it took there.
+#[must_use]
+pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> Vec<Diagnostic> {
+    if !source.ledger.devices.is_empty() || source.ledger.totals.cuda != 0 {
+        return Vec::new();
+    }
+    let placed = source.placed();
+    let pace = Pace::new(source.ledger);
+    let found = told(source.text, source.module, severities).into_iter();
+    let diagnostics = found.filter_map(|it| {
+        let ran = ran(&placed, &it)?;
+        let per_step = if pace.n_steps == 0 { "" } else { " per step" };
+        let cost = pace.mean(ran.cpu as f64);
+        let message = format!(
+            "{ID}: {} in a loop, {} times{per_step}, took {} on the CPU; on a GPU it waits",
+            what(&it),
+            count(pace.mean(ran.calls as f64)),
+            duration(cost)
+        );
+        let share = if pace.unit() == 0.0 { 0.0 } else { cost / pace.unit() };
+        Some(Diagnostic { cost_ns: cost as i64, share, ..diagnostic(&it, severities, message) })
+    });
+    diagnostics.collect()
+}
+
+/// What is found and not silenced.
+fn told(text: &str, module: &LazyModule, severities: &Severities) -> Vec<PossibleSync> {
+    if severities.is_off(ID) {
+        return Vec::new();
+    }
+    let mut found = module.possible_syncs(text);
+    let is_told = |it: &PossibleSync| {
+        let mut directives = module.directives(it.line);
+        !directives.any(|it| is_suppressed(&it.text, ID) || is_suppressed(&it.text, "sync"))
+    };
+    found.retain(is_told);
+    found
+}
+
+/// The operator that reads, where it ran on the line.
+fn ran(placed: &[Placed<'_>], it: &PossibleSync) -> Option<Operator> {
+    let names: &[&str] = match it.what {
+        ".item()" | "float()" | "int()" | "bool()" | "print()" => {
+            &["aten::item", "aten::is_nonzero"]
+        }
+        "if" | "elif" | "while" | "assert" => &["aten::is_nonzero"],
+        ".nonzero()" | "torch.nonzero()" => &["aten::nonzero"],
+        "indexing with a mask" => &["aten::index"],
+        _ => &[],
+    };
+    let line = placed.iter().find(|at| at.line == it.line && !at.is_stale && !at.is_function)?;
+    names.iter().find_map(|&name| line.books.operators.get(name)).copied()
+}
+
+fn what(it: &PossibleSync) -> String {
+    match it.what {
+        "if" | "elif" | "while" | "assert" => format!("`{}` of a tensor", it.what),
+        "indexing with a mask" => it.what.to_owned(),
+        what => format!("`{what}`"),
+    }
+}
+
+fn diagnostic(it: &PossibleSync, severities: &Severities, message: String) -> Diagnostic {
+    Diagnostic {
+        line: it.line,
+        start: it.range.start,
+        end: it.range.end,
+        severity: severities.of(ID, Severity::Hint),
+        code: ID,
+        message,
+        related: Vec::new(),
+        cost_ns: 0,
+        share: 0.0,
+        remedy: REMEDY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Fixture;
+
+    const TEXT: &str = "\
+import torch
+def f(xs):
+    for x in xs:
+        x.item()
+        x.cpu()  # perfline: ignore[sync]
+";
+
+    #[test]
+    fn nothing_is_measured_without_a_recording() {
+        let fixture = Fixture::new(TEXT, "");
+        let severities = Severities::default();
+        let found = |severities: &Severities| possible_syncs(TEXT, &fixture.module, severities);
+        let all = found(&severities);
+        let [it] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            (it.line, it.severity, &TEXT[it.start..it.end]),
+            (4, Severity::Hint, "x.item()")
+        );
+        assert_eq!(
+            it.message,
+            "possible-sync: `.item()` in a loop waits for the device, if this is on one (not measured: no recording is loaded)"
+        );
+        let mut off = Severities::default();
+        off.set(ID, None);
+        assert_eq!(found(&off), []);
+    }
+
+    #[test]
+    fn a_recording_of_a_cpu_tells_what_ran() {
+        let with = |books: &str| {
+            let mut fixture = Fixture::new(TEXT, books);
+            let reads = Operator { calls: 12, cpu: 24_000, cuda: 0 };
+            for line in fixture.ledger.lines.values_mut() {
+                line.operators.insert("aten::item".to_owned(), reads);
+            }
+            possible_syncs_recorded(&fixture.source(), &Severities::default())
+        };
+        let all = with("step 1 1ms\nstep 2 1ms\n4 fn=f cpu=1ms\n");
+        let [it] = &all[..] else { panic!("{all:?}") };
+        assert_eq!(
+            it.message,
+            "possible-sync: `.item()` in a loop, 6 times per step, took 12 µs on the CPU; on a GPU it waits"
+        );
+        assert_eq!((it.cost_ns, it.share), (12_000, 0.012));
+        assert_eq!(with("step 1 1ms\n3 fn=f cpu=1ms\n"), [], "it did not run");
+        assert_eq!(with("step 1 1ms\n4 fn=f cpu=1ms cuda=1ms\n"), [], "a device tells more");
+    }
+}
