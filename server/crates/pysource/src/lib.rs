@@ -28,7 +28,6 @@ mod moves;
 mod names;
 mod repair;
 mod syncs;
-mod syncs;
 mod values;
 
 pub use directives::Directive;
@@ -36,6 +35,5 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
-pub use syncs::PossibleSync;
 pub use syncs::PossibleSync;
 pub use values::Value;
