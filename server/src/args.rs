@@ -185,6 +185,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
+    /// Also say what the time of loading went to
+    #[arg(long)]
+    pub(crate) timing: bool,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

@@ -5,6 +5,7 @@ pub(crate) mod explain;
 pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod report;
+pub(crate) mod timing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

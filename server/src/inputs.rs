@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loader::{Options, Progress, Run, Stage, Watch};
+use loader::{Options, Progress, Run, Stage, Timing, Watch};
 
 use crate::args::Recording;
 use crate::commands::Failure;
 use crate::numbers;
 use crate::terminal::clean;
 
-/// Loads what the command line names.
+/// Loads what the command line names. The time that loading took comes with it.
 ///
 /// # Errors
 /// If nothing was found or nothing could be read, or after Ctrl-C.
-pub(crate) fn load(args: &Recording) -> Result<Run, Failure> {
+pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
     let inputs = resolve(&args.inputs)?;
     let options = Options {
         root: args.root.clone(),
@@ -27,17 +27,17 @@ pub(crate) fn load(args: &Recording) -> Result<Run, Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
     on_interrupt(&cancelled);
     let bar = bar();
-    let run = loader::load(
+    let loaded = loader::load_timed(
         &inputs,
         &options,
         &Watch { progress: &|it| show(&bar, it), cancelled: &cancelled },
     );
     bar.finish_and_clear();
-    let run = run?;
+    let (run, timing) = loaded?;
     for line in run.failures.iter().chain(&out_of_balance(&run)) {
         tell(line);
     }
-    Ok(run)
+    Ok((run, timing))
 }
 
 /// One line on stderr. That stderr may be closed is nobody's concern.

@@ -49,20 +49,23 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<ExitCode, Failure> {
     let terminal = Terminal::of_stdout();
     match command {
-        Command::Annotate(args) => print(&args.recording, |out, run| {
+        Command::Annotate(args) => print(&args.recording, |out, run, _| {
             commands::annotate::write(out, run, args, &sources::Disk, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Lines(args) => print(&args.recording, |out, run| {
+        Command::Lines(args) => print(&args.recording, |out, run, _| {
             commands::lines::write(out, run, args)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Memory(args) => print(&args.recording, |out, run| {
+        Command::Memory(args) => print(&args.recording, |out, run, _| {
             commands::memory::write(out, run, args, &sources::Disk, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Report(args) => print(&args.recording, |out, run| {
+        Command::Report(args) => print(&args.recording, |out, run, timing| {
             let exceeded = commands::report::write(out, run, args, &sources::Disk, &terminal)?;
+            if args.timing {
+                commands::timing::write(out, timing, &terminal)?;
+            }
             for limit in &exceeded {
                 inputs::tell(limit);
             }
@@ -84,11 +87,11 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
 /// Loads a recording and prints what `write` makes of it.
 fn print(
     recording: &Recording,
-    write: impl FnOnce(&mut dyn Write, &loader::Run) -> std::io::Result<ExitCode>,
+    write: impl FnOnce(&mut dyn Write, &loader::Run, &loader::Timing) -> std::io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
-    let run = inputs::load(recording)?;
+    let (run, timing) = inputs::load(recording)?;
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let code = write(&mut out, &run)?;
+    let code = write(&mut out, &run, &timing)?;
     out.flush()?;
     // Numbers that lack an input are printed, but never taken for whole.
     Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })

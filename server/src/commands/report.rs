@@ -395,7 +395,7 @@ mod tests {
 
     fn report_of(run: &Run, limits: Limits, sources: &dyn Sources) -> (String, Vec<String>) {
         let recording = Recording { root: ".".into(), ..Recording::default() };
-        let args = Report { recording, top: 3, html: None, limits };
+        let args = Report { recording, top: 3, html: None, timing: false, limits };
         let mut out = Vec::new();
         let exceeded = write(
             &mut out,

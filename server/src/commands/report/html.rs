@@ -143,8 +143,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("report.html");
         let recording = Recording { root: PathBuf::from("."), ..Recording::default() };
-        let args =
-            Report { recording, top: 3, html: Some(path.clone()), limits: Limits::default() };
+        let args = Report {
+            recording,
+            top: 3,
+            html: Some(path.clone()),
+            timing: false,
+            limits: Limits::default(),
+        };
         let terminal = Terminal { colours: Colours::Plain, width: None };
         write(&mut Vec::new(), &training(), &args, &sources(), &terminal).unwrap();
         let page = std::fs::read_to_string(&path).unwrap();
