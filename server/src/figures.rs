@@ -68,6 +68,7 @@ impl Scale {
             Column::Backward => line.cpu_backward,
             Column::Wait => in_steps(|it| it.sync, line.sync),
             Column::GpuIdle => in_steps(|it| it.gpu_idle, line.gpu_idle),
+            Column::Comm => line.comm_exposed,
             Column::Alloc => line.alloc,
             Column::Peak => line.peak,
             Column::Calls => i64::try_from(line.calls).unwrap_or(i64::MAX),
@@ -123,6 +124,7 @@ pub(crate) enum Column {
     Backward,
     Wait,
     GpuIdle,
+    Comm,
     Alloc,
     Peak,
     Calls,
@@ -131,13 +133,14 @@ pub(crate) enum Column {
 
 impl Column {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::CpuOwn,
         Self::CpuTotal,
         Self::CudaOwn,
         Self::Backward,
         Self::Wait,
         Self::GpuIdle,
+        Self::Comm,
         Self::Alloc,
         Self::Peak,
         Self::Calls,
@@ -145,13 +148,14 @@ impl Column {
     ];
 
     /// What is kept longest when the terminal is narrow comes first.
-    pub(crate) const BY_WORTH: [Self; 10] = [
+    pub(crate) const BY_WORTH: [Self; 11] = [
         Self::CpuOwn,
         Self::CudaOwn,
         Self::Wait,
         Self::CpuTotal,
         Self::Backward,
         Self::GpuIdle,
+        Self::Comm,
         Self::Peak,
         Self::Alloc,
         Self::Kernels,
@@ -167,6 +171,7 @@ impl Column {
             Self::Backward => "backward",
             Self::Wait => "wait",
             Self::GpuIdle => "gpu idle",
+            Self::Comm => "comm",
             Self::Alloc => "alloc",
             Self::Peak => "peak",
             Self::Calls => "calls",
@@ -182,7 +187,7 @@ impl Column {
     /// Terminal columns that its numbers and heading need.
     pub(crate) fn width(self) -> usize {
         match self {
-            Self::Alloc | Self::Peak | Self::Backward => 8,
+            Self::Alloc | Self::Peak | Self::Backward | Self::Comm => 8,
             _ => 7,
         }
     }
@@ -209,6 +214,7 @@ impl Column {
             Self::Backward => any(|it| it.cpu_backward != 0 || it.cuda_backward != 0),
             Self::Wait => ledger.totals.sync != 0,
             Self::GpuIdle => ledger.totals.gpu_idle != 0,
+            Self::Comm => ledger.totals.comm_exposed != 0,
             Self::Alloc => ledger.totals.alloc != 0,
             Self::Peak => any(|it| it.peak != 0),
             Self::Calls => any(|it| it.calls != 0),

@@ -383,23 +383,23 @@ on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre
 
 train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-   4                                                                                              │ class Model(torch.nn.Module):
+line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
+   4                                                                                                       │ class Model(torch.nn.Module):
    …
-  15 fn  1.5 %  150 µs                                                                            │     def forward(self, x):
-  16                                                                                              │         for layer in self.layers:
-  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms  512 KiB                2       1 │         if x.max().item() > 100:
+  15 fn  1.5 %  150 µs                                                                                     │     def forward(self, x):
+  16                                                                                                       │         for layer in self.layers:
+  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs   200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms           512 KiB                2       1 │         if x.max().item() > 100:
    …
-  23                                                                                              │ def train(model, data):
-  24                                                                                              │     for batch in data:
-  25      60 %    4 ms  9.9 ms    6 ms                                                  3         │         model(batch).sum().backward()
+  23                                                                                                       │ def train(model, data):
+  24                                                                                                       │     for batch in data:
+  25      60 %    4 ms  9.9 ms    6 ms                                                           3         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of CPU time · function
 not found here (see --root, --site): lines are listed without text
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-   4 fn    2 %  200 µs  200 µs                                                                    │ in load, "fast"
+line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
+   4 fn    2 %  200 µs  200 µs                                                                             │ in load, "fast"
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
@@ -442,7 +442,7 @@ line     share     own     own    wait │
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
-too narrow for cpu total, backward, gpu idle, peak, alloc, kernels, calls
+too narrow for cpu total, backward, gpu idle, comm, peak, alloc, kernels, calls
 "#,
         );
     }
@@ -461,24 +461,24 @@ on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre
 
 train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
        per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-   4                                                                                              │ class Model(torch.nn.Module):
+line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
+   4                                                                                                       │ class Model(torch.nn.Module):
    …
-  15                                                                                              │     def forward(self, x):
-  16                                                                                              │         for layer in self.layers:
-  17    58.5 %    6 ms    6 ms   12 ms     8 ms            1 ms    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
-  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms    3 ms    1 MiB                4       2 │         if x.max().item() > 100:
-  19                                                                                              │             x = x / 100
+  15                                                                                                       │     def forward(self, x):
+  16                                                                                                       │         for layer in self.layers:
+  17    58.5 %    6 ms    6 ms   12 ms     8 ms            1 ms   400 µs    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
+  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms    3 ms             1 MiB                4       2 │         if x.max().item() > 100:
+  19                                                                                                       │             x = x / 100
    …
-  23                                                                                              │ def train(model, data):
-  24                                                                                              │     for batch in data:
-  25    58.5 %    8 ms 19.8 ms   12 ms                                                  6         │         model(batch).sum().backward()
+  23                                                                                                       │ def train(model, data):
+  24                                                                                                       │     for batch in data:
+  25    58.5 %    8 ms 19.8 ms   12 ms                                                           6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
 not found here (see --root, --site): lines are listed without text
        per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-1700                      4 ms                                                                    │ in relu
+line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
+1700                      4 ms                                                                             │ in relu
 
 ~  the line is inferred from the source and the order of events
 "#,
@@ -501,10 +501,10 @@ on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre
 train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
 edited since the recording: lines are listed as recorded, without text
       per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle    alloc     peak   calls kernels │
-  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs    1 MiB    1 MiB      20      42 │ in Model.forward
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms  512 KiB                2       1 │ in Model.forward
-  25      60 %    4 ms  9.9 ms    6 ms                                                  3         │ in train
+line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
+  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs   200 µs    1 MiB    1 MiB      20      42 │ in Model.forward
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms           512 KiB                2       1 │ in Model.forward
+  25      60 %    4 ms  9.9 ms    6 ms                                                           3         │ in train
 
 ~  the line is inferred from the source and the order of events
 "#,
