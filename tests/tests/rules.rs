@@ -19,10 +19,12 @@ const COMPILING: &str = "cpu/torch2.15.0/recompiling.json.gz";
 const UPLOADS: &str = "simulated_cuda/torch2.15.0/uploads.json.gz";
 const DEVICES: &str = "cpu/torch2.15.0/two_devices.json.gz";
 const TRANSFORMER: &str = "simulated_cuda/torch2.15.0/transformer.json.gz";
+const STARVED: &str = "simulated_cuda/torch2.15.0/starved.json.gz";
+const TWO_RANKS: &str = "cpu/torch1.13.1/two_ranks.rank0.json.gz";
 const SLOW_MODEL: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
 
 /// What is found.
-const FOUND: [Row; 18] = [
+const FOUND: [Row; 22] = [
     ("sync", SLOW_MODEL, "if x.max().item() > 100:"),
     ("dataloader", HABITS, "x, _ = next(source)"),
     ("for-loop-indexing", HABITS, "out.append(x[i] * 2 + 1)"),
@@ -30,6 +32,7 @@ const FOUND: [Row; 18] = [
     ("optimizer-single-tensor", HABITS, "opt.step()  # one parameter at a time"),
     ("optimizer-single-tensor", UPLOADS, "opt.step()"),
     ("zero-grad", UPLOADS, "opt.zero_grad(set_to_none=False)"),
+    ("zero-grad", TWO_RANKS, "opt.zero_grad()"),
     ("conv-bias-before-batchnorm", HABITS, "x = self.conv(images)"),
     ("h2d-copy", UPLOADS, "return batch.to(DEVICE, copy=True)"),
     ("extra-copy", UPLOADS, "return torch.rand(size, WIDTH).to(DEVICE, copy=True)"),
@@ -41,10 +44,13 @@ const FOUND: [Row; 18] = [
     ("launch-bound", SLOW_MODEL, "opt.step()"),
     ("low-occupancy", SLOW_MODEL, "if x.max().item() > 100:"),
     ("tensor-cores-unused", SLOW_MODEL, "x = torch.relu(layer(x))"),
+    ("gpu-idle", STARVED, "text = json.dumps({\"step\": number, \"names\": NAMES})"),
+    ("comm-exposed", STARVED, "dist.all_reduce(product)"),
+    ("first-step", TWO_RANKS, "loss.backward()"),
 ];
 
 /// What is done right beside it, and is not.
-const SILENT: [Row; 18] = [
+const SILENT: [Row; 21] = [
     ("sync", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("dataloader", HABITS, "return data[step % len(data)]"),
     ("for-loop-indexing", HABITS, "h = cell(x[i], h)"),
@@ -63,6 +69,9 @@ const SILENT: [Row; 18] = [
     ("launch-bound", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("low-occupancy", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("tensor-cores-unused", SLOW_MODEL, "opt.step()"),
+    ("gpu-idle", STARVED, "return (rows * 0.5 + 1.0).sigmoid()"),
+    ("comm-exposed", STARVED, "product = weight + 1.0"),
+    ("first-step", SLOW_MODEL, "x = torch.relu(layer(x))"),
 ];
 
 /// The rules of which everything that they find in these recordings is listed.
@@ -80,13 +89,10 @@ const HOST: [&str; 11] = [
     "data-parallel",
 ];
 
-/// Rules over what these recordings do not hold: the text of a file alone, memory that grows or runs out, several devices, a device that starves.
+/// Rules over what these recordings do not hold: the text of a file alone, memory that grows or runs out, .
 /// Each is held against texts or books made by hand, beside it.
-const BY_HAND: [&str; 11] = [
+const BY_HAND: [&str; 8] = [
     "possible-sync",
-    "gpu-idle",
-    "comm-exposed",
-    "first-step",
     "memory-leak",
     "retained-across-steps",
     "memory-peak-line",
