@@ -1,6 +1,6 @@
 //! Rule `first-step`: a step that warms up is among the measured ones.
 
-use ledger::{Evidence, Ledger, LineBooks, LineKey, Ns};
+use ledger::{Ledger, LineBooks, LineKey, Ns};
 
 use super::{DeviceDetail, LEAST, Told, WARNING, finding};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
@@ -69,7 +69,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let told = Told {
         place,
         function: &books.function,
-        evidence: books.evidence.max(Evidence::Exact),
+        evidence: books.evidence,
         cost: (first - median_step) * ranks,
         count: 1,
         detail,
