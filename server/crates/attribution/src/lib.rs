@@ -95,13 +95,10 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let classes = overview::Classes::new(profile);
     let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
     let device_stacks = device::stacks(profile, &launches, &mut swept);
-    let of_device = || {
-        let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
-        let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
-        (charges, waits, backward::backward(profile, &launches, &swept))
-    };
-    let of_memory = || memory::charge(profile, &memory_events, &swept);
-    let ((charges, waits, backward), memory) = parallel::join(of_device, of_memory);
+    let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
+    let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
+    let backward = backward::backward(profile, &launches, &swept);
+    let memory = memory::charge(profile, &memory_events, &swept);
     let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
     let mut ledger = post::post(&post::Parts {
         profile,

@@ -29,24 +29,6 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Does both at the same time.
-pub(crate) fn join<A, B: Send>(
-    one: impl FnOnce() -> A,
-    other: impl FnOnce() -> B + Send,
-) -> (A, B) {
-    if n_cores() <= 1 {
-        return (one(), other());
-    }
-    std::thread::scope(|scope| {
-        let other = scope.spawn(other);
-        let one = one();
-        match other.join() {
-            Ok(other) => (one, other),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
 fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
@@ -62,6 +44,5 @@ mod tests {
         assert!(items.iter().zip(&squares).all(|(it, square)| it * it == *square));
         assert_eq!(squares.len(), items.len());
         assert!(map(&items[..0], |it| *it).is_empty());
-        assert_eq!(join(|| 1, || 2), (1, 2));
     }
 }
