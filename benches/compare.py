@@ -41,7 +41,7 @@ def main():
     parser.add_argument("--dir", type=Path, default=ROOT / "target/benches", help="where inputs and peers lie")
     parser.add_argument("--site", help="a site-packages folder with the PyTorch of the fixtures, for inference in libraries")
     parser.add_argument("--perfline", type=Path, help="a binary to run instead of building one")
-    parser.add_argument("--slope", metavar="SIZE", help="run Perfline alone, on traces from 100 MB to SIZE")
+    parser.add_argument("--slope", metavar="SIZE", help="run Perfline alone, on traces of SIZE and, halving, down to 100 MB")
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
@@ -90,23 +90,23 @@ class Bench:
                 runs[name] = [*command, trace]
         self.table("torch2.15.0, .json.gz", trace, runs, {}, "gzip -dc", raw)
         snapshot = self.dir / f"snapshot-{self.options.snapshot_size}.pickle"
-        self.make(snapshot, lambda part: inputs.snapshot(inputs.n_bytes(self.options.snapshot_size), part))
+        self.make(snapshot, "snapshot", self.options.snapshot_size)
         runs = {"Perfline": [self.binary, "memory", "--format", "json", snapshot]}
         slow = {"pickle.load": [python, "-c", PICKLE, snapshot]}
         self.table("memory snapshot", snapshot, runs, slow, "pickle.load", snapshot.stat().st_size)
 
     def slope(self, largest):
-        """Traces of 100 MB, twice that, and so on; each is made, run and deleted again."""
+        """Traces of `largest` bytes and, halving, down to 100 MB; each is made, run and deleted again."""
         print("| size | time | MB/s | cpu | peak memory | of the size |\n|---|---|---|---|---|---|")
-        size = 100 * 10**6
-        while size <= largest:
+        n_halvings = (largest // 10**8).bit_length() - 1
+        for n in range(n_halvings, -1, -1):
+            size = largest >> n
             trace = self.trace("torch2.15.0", f"{size // 10**6}M", ".json")
             results = [run(self.lines(trace)) for _ in range(self.options.rounds)]
             wall, cpu, memory = medians(results)
             n = trace.stat().st_size
             trace.unlink()
             print(f"| {megabytes(n)} | {wall:.2f} s | {n / wall / 1e6:.0f} | {cpu:.2f} s | {megabytes(memory)} | {memory / n:.1%} |", flush=True)
-            size *= 2
 
     def lines(self, trace):
         site = ["--site", self.options.site] if self.options.site else []
@@ -115,15 +115,16 @@ class Bench:
     def trace(self, version, size, ending):
         path = self.dir / f"{version}-{size}{ending}"
         source = FIXTURES / "cpu" / version / "transformer.json.gz"
-        self.make(path, lambda part: inputs.trace(source, inputs.n_bytes(size), part))
+        self.make(path, "trace", source, size)
         return path
 
-    def make(self, path, write):
+    def make(self, path, *what):
         """An input that is there is used again; one that was not finished has another name."""
         if not path.exists():
             print(f"making {path.name}", file=sys.stderr)
             part = path.with_name("part-" + path.name)
-            write(str(part))
+            # In a process of its own: what this one holds would count for those it starts.
+            subprocess.run([sys.executable, ROOT / "benches/inputs.py", *what, part], check=True, stdout=subprocess.DEVNULL)
             part.rename(path)
 
     def peers(self):
