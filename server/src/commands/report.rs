@@ -470,8 +470,8 @@ Devices
      0       0  12 ms  4 ms         75 %        24 ms  H100
 
 Use of devices during the steps
-  rank  device  kernels run  SM efficiency  occupancy  tensor cores  could use them  exposed comm
-     0       0         60 %           40 %     45.5 %          25 %            50 %         2.5 %
+  rank  device  kernels run  SM efficiency  occupancy  tensor cores  eligible  exposed comm
+     0       0         60 %           40 %     45.5 %          25 %      50 %         2.5 %
 
 Why streams were idle
   rank  device  idle  the host was late  between kernels

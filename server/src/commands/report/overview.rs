@@ -110,9 +110,9 @@ fn usage(devices: &[Device<'_>]) -> Table {
         "SM efficiency",
         "occupancy",
         "tensor cores",
-        "could use them",
+        "eligible",
         "exposed comm",
-        "exposed copies",
+        "copies",
     ]);
     for device in devices.iter().filter(|it| it.usage.kernels != 0) {
         let it = device.usage;

@@ -52,7 +52,11 @@ pub(crate) fn devices(
 
 /// What the recording and the table say about the device.
 fn describe(usage: &mut DeviceOverview, profile: &Profile, ordinal: i32) {
-    if let Some(properties) = profile.meta.devices.iter().find(|it| it.id == ordinal) {
+    let all = &profile.meta.devices;
+    // ROCm counts the host's processors among the devices of events; where all are of one kind, it is told all the same.
+    let are_alike = all.windows(2).all(|two| two[0].name == two[1].name);
+    let alike = all.first().filter(|_| are_alike);
+    if let Some(properties) = all.iter().find(|it| it.id == ordinal).or(alike) {
         usage.name.clone_from(&properties.name);
         usage.capability = (properties.compute_major, properties.compute_minor);
         usage.multiprocessors = properties.multiprocessors;
