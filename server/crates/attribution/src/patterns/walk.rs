@@ -164,6 +164,10 @@ impl Walk<'_, '_, '_> {
         let (around, above) =
             stack.last().map_or((Within::default(), None), |open| (open.within, open.own_frame));
         let is_python = kind == HostKind::Python;
+        // Up to torch 1.9 ranges were recorded as operators.
+        let is_range =
+            matches!(word, Word::ZeroGrad | Word::OptimizerStep | Word::DataLoader { .. });
+        let is_operator = kind == HostKind::Operator && !is_range;
         let is_own = is_python && self.is_own_frame(id, word);
         let stack = &mut self.threads[thread].stack;
         if let Some(row) = above.filter(|_| is_own || word == Word::Module)
@@ -174,7 +178,7 @@ impl Walk<'_, '_, '_> {
         let mut within = around;
         match kind {
             HostKind::Python => within.operator = false,
-            HostKind::Operator => within.operator = true,
+            HostKind::Operator => within.operator |= is_operator,
             HostKind::Annotation | HostKind::Runtime => {}
         }
         match word {
@@ -194,7 +198,7 @@ impl Walk<'_, '_, '_> {
             word,
             within,
             around,
-            is_operator: kind == HostKind::Operator,
+            is_operator,
             is_python,
             own_frame,
             indexing: None,

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
     sources: &[
         "[PyTorch: pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)",
     ],
-    limits: "Pinning a tensor right before its only copy is no faster than the copy itself.",
+    limits: "Pinning a tensor right before its only copy is no faster than the copy itself. A wait lasts until the copy is done, and so until everything that was launched before it on its stream is.",
     find,
 };
 
