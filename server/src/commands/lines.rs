@@ -238,7 +238,9 @@ mod tests {
         );
         assert_eq!(
             text.lines().find(|it| it.starts_with("helper")),
-            Some("helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0")
+            Some(
+                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"
+            )
         );
         assert_eq!(text.lines().count(), 1 + 6);
     }
