@@ -171,13 +171,13 @@ pub(crate) enum MemoryFormat {
     Json,
 }
 
-/// Totals, steps, devices, hottest lines, waits, losses and the books; limits for CI
+/// Findings, totals, steps, devices, hottest lines, waits, losses and the books; limits for CI
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Report {
     #[command(flatten)]
     pub(crate) recording: Recording,
 
-    /// Lines listed in each table
+    /// Findings, and lines in each table
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 

@@ -11,6 +11,7 @@
 mod args;
 mod commands;
 mod figures;
+mod findings;
 mod inputs;
 mod json;
 mod numbers;

@@ -13,6 +13,7 @@ use loader::Run;
 
 use crate::args::{Limits, Report};
 use crate::figures::{Column, Scale, mark, steps};
+use crate::findings;
 use crate::numbers::{bytes, count, duration, exact, metric, percent};
 use crate::sources::{self, Sources};
 use crate::summary::{self, warning};
@@ -37,6 +38,7 @@ pub(crate) fn write(
     }
     let names = sources::names(&run.merged, &args.recording.root);
     let suppression = Suppression::new(&run.merged, sources);
+    let found = findings::told(&run.merged, &suppression);
     let lines = Lines { ledger: &run.merged, scale: &scale, names, suppression, top: args.top };
     let [steps, overlap, usage, idle, launches, copies, arithmetic] = overview::sections(run);
     let sections = [
@@ -60,9 +62,11 @@ pub(crate) fn write(
         ("Unattributed", reasons(&run.merged)),
     ];
     if let Some(path) = &args.html {
-        let page = html::page(run, &lines, &sections).map_err(|error| on_file(path, &error))?;
+        let page =
+            html::page(run, &lines, &found, &sections).map_err(|error| on_file(path, &error))?;
         std::fs::write(path, page).map_err(|error| on_file(path, &error))?;
     }
+    findings::write(out, &found, args.top, |line| lines.place(line), terminal)?;
     for (title, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
         writeln!(out, "\n{}", terminal.paint(STRONG, title))?;
         table.write(out, terminal)?;
@@ -437,6 +441,19 @@ trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+
+Findings
+  train.py:18 sync: the CPU waits 2.5 ms per step here (as far as the order of events tells) for
+    kernels of train.py:17; the GPU then idles 1.5 ms (25 % of the step)
+    Wait for the device only where its result is needed, and as late as possible.
+  train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
+    that waits for something else (15 % of the step)
+    Work was launched and waited for something else: streams that wait for each other, copies,
+    collectives.
+  train.py:17 gpu-idle: the GPU idles 500 µs per step while the CPU is here: with launched work
+    that waits for something else (5 % of the step)
+    Work was launched and waited for something else: streams that wait for each other, copies,
+    collectives.
 
 Totals
                              run  per step  on lines

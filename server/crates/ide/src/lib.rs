@@ -48,7 +48,6 @@ pub use hot::{CurrentLine, HotLine, hot_lines};
 pub use hover::{Hover, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
-pub use memory::memory_message;
 pub use place::{LazyModule, Source, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
 pub use scale::Unit;

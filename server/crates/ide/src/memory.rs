@@ -1,6 +1,6 @@
 //! What the memory rules found, in words.
 
-use insights::{Detail, Finding, MemoryDetail, MemoryKind};
+use insights::{Finding, MemoryDetail, MemoryKind};
 use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 
 use crate::diagnostics::base_name;
@@ -13,15 +13,6 @@ pub(crate) fn device_name(device: DeviceKey) -> String {
     match device.rank {
         0 => format!("cuda:{}", device.device),
         rank => format!("cuda:{} of rank {rank}", device.device),
-    }
-}
-
-/// What a finding about memory says, as one line of text; `None` for one about something else.
-#[must_use]
-pub fn memory_message(finding: &Finding) -> Option<String> {
-    match &finding.detail {
-        Detail::Memory(detail) => Some(message(finding, detail)),
-        _ => None,
     }
 }
 
@@ -168,7 +159,7 @@ fn stack(it: &LineMemory) -> String {
 
 #[cfg(test)]
 mod tests {
-    use insights::Severity;
+    use insights::{Detail, Severity};
     use ledger::{Evidence, StackLine};
 
     use super::*;
@@ -263,7 +254,7 @@ mod tests {
             ),
         ];
         for (kind, expected) in rows {
-            let text = memory_message(&finding(kind)).unwrap();
+            let text = crate::finding_message(&finding(kind));
             assert_eq!(text, format!("rule: {expected} on cuda:0 of rank 1"));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use insights::Severity;
+use insights::Detail;
 use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
 use loader::Run;
 use profile::WarningKind;
@@ -11,14 +11,13 @@ use profile::WarningKind;
 use super::{chart, ranked};
 use crate::args::Memory;
 use crate::figures::Scale;
+use crate::findings;
 use crate::numbers::{bytes, count, duration, percent};
 use crate::sources::{self, Sources};
 use crate::summary;
 use crate::suppression::Suppression;
 use crate::table::{Align, Table};
-use crate::terminal::{
-    ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, cut_left, wrapped,
-};
+use crate::terminal::{ALARM, DOUBT, FAINT, Terminal, clean, columns, cut, cut_left, wrapped};
 
 /// Columns that a path may take.
 const PATH: usize = 44;
@@ -63,7 +62,9 @@ pub(super) fn write(
     for (&rank, memory) in &run.merged.categories {
         page.categories(out, rank, memory)?;
     }
-    page.findings(out, run, &Suppression::new(&run.merged, sources))
+    let mut findings = findings::told(&run.merged, &Suppression::new(&run.merged, sources));
+    findings.retain(|it| matches!(it.detail, Detail::Memory(_)));
+    findings::write(out, &findings, usize::MAX, |line| page.place(line), terminal)
 }
 
 struct Page<'a> {
@@ -295,39 +296,6 @@ impl Page<'_> {
             table.add_row(vec![bytes(it.unattributed), String::new(), String::new(), name]);
         }
         table.write(out, self.terminal)
-    }
-
-    fn findings(
-        &self,
-        out: &mut dyn Write,
-        run: &Run,
-        suppression: &Suppression<'_>,
-    ) -> io::Result<()> {
-        let findings = insights::find(&run.merged, &insights::Options::default());
-        let told: Vec<_> = findings
-            .iter()
-            .filter(|finding| !suppression.covers(&finding.place, finding.rule))
-            .filter_map(|finding| Some((finding, ide::memory_message(finding)?)))
-            .collect();
-        if told.is_empty() {
-            return Ok(());
-        }
-        let width = self.terminal.width.unwrap_or(100).min(100).saturating_sub(4);
-        writeln!(out, "\n{}", self.terminal.paint(STRONG, "Findings"))?;
-        for (finding, message) in told {
-            let style = if finding.severity == Severity::Warning { DOUBT } else { STRONG };
-            let place = clean(&self.place(&finding.place));
-            for line in wrapped(&format!("{place} {}", clean(&message)), width) {
-                match line.strip_prefix(&place) {
-                    Some(rest) => writeln!(out, "  {}{rest}", self.terminal.paint(style, &place))?,
-                    None => writeln!(out, "    {line}")?,
-                }
-            }
-            for line in wrapped(finding.remedy, width) {
-                writeln!(out, "    {}", self.terminal.paint(FAINT, &line))?;
-            }
-        }
-        Ok(())
     }
 }
 

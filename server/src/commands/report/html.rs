@@ -1,5 +1,6 @@
 //! The report as one page: plots, findings with what to do, and every table. It needs no script and no other file.
 
+use insights::{Finding, Severity};
 use ledger::DeviceOverview;
 use loader::Run;
 
@@ -15,13 +16,14 @@ const MOST_FINDINGS: usize = 30;
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// The page.
+/// The page. `found` comes first, the costliest on top.
 ///
 /// # Errors
 /// If a plot cannot be laid out.
 pub(super) fn page(
     run: &Run,
     lines: &Lines<'_>,
+    found: &[Finding],
     sections: &[(&str, Table)],
 ) -> Result<String, Box<dyn std::error::Error>> {
     let plain = Terminal { colours: Colours::Plain, width: None };
@@ -36,7 +38,7 @@ pub(super) fn page(
         page += &format!("<p class=about>{}</p>\n", escape(line));
     }
     page += &figures(run);
-    page += &findings(run, lines);
+    page += &findings(found, lines);
     if let Some(plot) = plots::breakdown(run)? {
         page += &format!("<h2>Time</h2>\n<figure>{plot}</figure>\n");
     }
@@ -98,16 +100,15 @@ fn figures(run: &Run) -> String {
     if cards.is_empty() { cards } else { format!("<div class=figures>\n{cards}</div>\n") }
 }
 
-/// What the rules found, the costliest first.
-fn findings(run: &Run, lines: &Lines<'_>) -> String {
-    let found = insights::find(&run.merged, &insights::Options::default());
-    let told = found.iter().filter(|it| !lines.suppression.covers(&it.place, it.rule));
-    let items: Vec<String> = told
+/// What the rules found.
+fn findings(found: &[Finding], lines: &Lines<'_>) -> String {
+    let items: Vec<String> = found
+        .iter()
         .map(|it| {
             let message = ide::finding_message(it);
             let message = message.strip_prefix(it.rule).unwrap_or(&message);
             let class = match it.severity {
-                insights::Severity::Warning => "warning",
+                Severity::Warning => "warning",
                 _ => "hint",
             };
             format!(
