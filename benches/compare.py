@@ -4,8 +4,8 @@
     python3 benches/compare.py --slope 4G       # Perfline alone, on traces from 100 MB to that size
 
 Peers are installed with pip into a virtual environment below the folder of the inputs. Every round runs each of them once,
-Perfline among them, so that what else the machine does hits all alike; the tables show medians over the rounds. Time is
-that of the whole process, from its start to its end; `cpu` is user and system time of all its threads.
+Perfline among them, so that what else the machine does hits all alike; the tables show medians over the rounds;
+multiples are of the same round. Time is that of the whole process, from its start to its end; `cpu` is user and system time of all its threads.
 """
 
 import argparse
@@ -136,19 +136,21 @@ class Bench:
         return python
 
     def table(self, title, path, runs, slow, unit, raw):
-        results = {name: [] for name in [*runs, *slow]}
+        results = {name: {} for name in [*runs, *slow]}
         for n in range(self.options.rounds):
             for name, command in {**runs, **(slow if n < self.options.slow_rounds else {})}.items():
                 if (result := run(command)) is not None:
-                    results[name].append(result)
-        rows = {name: medians(it) for name, it in results.items() if it}
+                    results[name][n] = result
         print(f"**{title}**: {megabytes(path.stat().st_size)}" + (f" ({megabytes(raw)} raw)" if raw != path.stat().st_size else ""))
-        print(f"\n| | time | × {unit} | cpu | peak memory | of the raw size |\n|---|---|---|---|---|---|")
+        print(f"\nMultiples are of {unit}.\n\n| | time | × | cpu | × | peak memory | of the raw size |\n|---|---|---|---|---|---|---|")
+        rows = {name: medians(it.values()) for name, it in results.items() if it}
         for name, (wall, cpu, memory) in sorted(rows.items(), key=lambda it: it[1][0]):
-            ratio = wall / rows[unit][0]
-            print(f"| {name} | {wall:.2f} s | {ratio:.2f} | {cpu:.2f} s | {megabytes(memory)} | {memory / raw:.0%} |")
+            # Of the same round, because what else the machine does changes from one to the next.
+            ratios = [[mine / its for mine, its in zip(it[:2], results[unit][n])] for n, it in results[name].items() if n in results[unit]]
+            slower, more = medians(ratios) if ratios else (float("nan"), float("nan"))
+            print(f"| {name} | {wall:.2f} s | {slower:.2f} | {cpu:.2f} s | {more:.2f} | {megabytes(memory)} | {memory / raw:.0%} |")
         for name in results.keys() - rows.keys():
-            print(f"| {name} | failed | | | | |")
+            print(f"| {name} | failed | | | | | |")
         print(flush=True)
 
 
