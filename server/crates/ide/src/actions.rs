@@ -46,7 +46,7 @@ pub fn actions(
     findings: &[Finding],
     lines: &RangeInclusive<u32>,
 ) -> Vec<Action> {
-    let placed = source.placed();
+    let placed = source.placed_as_recorded();
     let is_here = |line: u32| {
         let statement = source.module.statement_lines(line);
         statement.start() <= lines.end() && lines.start() <= statement.end()

@@ -1,5 +1,6 @@
 //! Everything that is known about a line, as data.
 
+use insights::Finding;
 use ledger::{Evidence, KernelKey, LineBooks, LineKey};
 
 use crate::hover;
@@ -179,9 +180,9 @@ pub struct StepRow {
     pub text: String,
 }
 
-/// What is known about `line`; `None` where nothing was charged to it.
+/// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
 #[must_use]
-pub fn details(source: &Source<'_>, view: &View, line: u32) -> Option<Details> {
+pub fn details(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> Option<Details> {
     let scale = Scale::new(source.ledger, view);
     let placed = source.at(line)?;
     let books = &*placed.books;
@@ -197,7 +198,7 @@ pub fn details(source: &Source<'_>, view: &View, line: u32) -> Option<Details> {
         waits: lines(&scale, &books.waits),
         allocations: allocations(&scale, books),
         steps: steps(&scale, books),
-        markdown: hover::of_line(source, &scale, view, &placed),
+        markdown: hover::of_line(source, &scale, found, &placed),
     })
 }
 
@@ -323,7 +324,8 @@ mod tests {
     fn shown(view: &View, line: u32) -> String {
         let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         fixture.edit("class", "import torch\nclass");
-        let Some(it) = details(&fixture.source(), view, line) else {
+        let found = view.findings(&fixture.ledger);
+        let Some(it) = details(&fixture.source(), view, &found, line) else {
             return "nothing\n".to_owned();
         };
         assert!(it.markdown.starts_with("**train.py:"), "{}", it.markdown);
@@ -404,7 +406,7 @@ mod tests {
     fn bytes() {
         let fixture = Fixture::new("f()\n", "step 1 1ms\n1 alloc=24MiB peak=8MiB\n");
         let view = View { metric: Some(Metric::Memory), ..View::default() };
-        let details = details(&fixture.source(), &view, 1).unwrap();
+        let details = details(&fixture.source(), &view, &[], 1).unwrap();
         let numbers: Vec<_> =
             details.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();
         assert_eq!(numbers, [("alloc", "24 MiB", Unit::Bytes), ("peak", "8 MiB", Unit::Bytes)]);

@@ -48,7 +48,7 @@ pub struct RelatedLine {
 /// statements with a comment `# perfline: ignore`.
 #[must_use]
 pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic> {
-    let placed = source.placed();
+    let placed = source.placed_as_recorded();
     let mut diagnostics: Vec<Diagnostic> = findings
         .iter()
         .filter(|finding| finding.place.file == source.key)
@@ -58,14 +58,14 @@ pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic>
     diagnostics
 }
 
-/// A finding that is about the file, where it is to be told.
+/// A finding that is about the file, where it is to be told; with [`Source::placed_as_recorded`].
 pub(crate) fn diagnostic_of(
     source: &Source<'_>,
     placed: &[Placed<'_>],
     finding: &Finding,
 ) -> Option<Diagnostic> {
-    let placed = placed.iter().find(|it| it.recorded == finding.place.line && !it.is_stale)?;
-    let line = placed.line;
+    let row = placed.binary_search_by_key(&finding.place.line, |it| it.recorded).ok()?;
+    let Placed { line, is_stale: false, .. } = placed[row] else { return None };
     if is_suppressed(source, finding, line) { None } else { diagnostic(source, finding, line) }
 }
 

@@ -7,7 +7,7 @@ use ledger::{Evidence, LineBooks};
 use crate::format::Format;
 use crate::hover;
 use crate::numbers::{count, duration};
-use crate::place::{Placed, Source};
+use crate::place::{Placed, Source, among};
 use crate::scale::{Quantity, Scale};
 use crate::view::{Charge, Metric, View};
 
@@ -30,7 +30,7 @@ pub struct Hint {
 pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Vec<Hint> {
     let scale = Scale::new(source.ledger, view);
     let placed = source.placed();
-    let hints = placed.iter().filter(|it| lines.contains(&it.line)).filter_map(|placed| {
+    let hints = among(&placed, &lines).iter().filter_map(|placed| {
         let label = label(&scale, &view.format, placed)?;
         let offset = source.index.line_range(placed.line)?.end;
         Some(Hint { line: placed.line, offset, label })

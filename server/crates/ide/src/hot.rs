@@ -3,7 +3,7 @@
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
 
 use crate::heat;
-use crate::place::{Placed, Source};
+use crate::place::{Placed, Source, lines_of};
 use crate::scale::Scale;
 use crate::view::View;
 
@@ -40,12 +40,14 @@ pub fn hot_lines(
 ) -> Vec<HotLine> {
     let scale = Scale::new(ledger, view);
     let quantity = scale.primary();
-    let is_own = |file: &str| ledger.files.get(file).is_some_and(|it| it.is_own);
     let own_only = own_only && ledger.files.values().any(|it| it.is_own);
-    let mut lines: Vec<(&LineKey, &LineBooks, f64)> = ledger
-        .lines
-        .iter()
-        .filter(|(key, _)| (!own_only || is_own(&key.file)) && wanted(&key.file, key.line))
+    // Most lines are of libraries.
+    let files = ledger.files.iter().filter(|(_, file)| own_only && file.is_own);
+    let own = files.flat_map(|(file, _)| lines_of(ledger, file));
+    let all = ledger.lines.iter().filter(|_| !own_only);
+    let mut lines: Vec<(&LineKey, &LineBooks, f64)> = own
+        .chain(all)
+        .filter(|(key, _)| wanted(&key.file, key.line))
         .filter_map(|(key, books)| {
             let value = scale.value(quantity, books).filter(|&value| 0.0 < value)?;
             Some((key, books, value))

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use insights::Finding;
 use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
 
 use crate::diagnostics::{self, base_name};
@@ -34,12 +35,12 @@ pub struct Hover {
     pub markdown: String,
 }
 
-/// What is known about `line`; `None` where nothing was charged to it.
+/// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
 #[must_use]
-pub fn hover(source: &Source<'_>, view: &View, line: u32) -> Option<Hover> {
+pub fn hover(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> Option<Hover> {
     let scale = Scale::new(source.ledger, view);
     let markdown = match source.at(line) {
-        Some(placed) => of_line(source, &scale, view, &placed),
+        Some(placed) => of_line(source, &scale, found, &placed),
         None => of_function(source, &scale, line)?,
     };
     let range = source.index.line_range(line)?;
@@ -57,7 +58,7 @@ pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_
 pub(crate) fn of_line(
     source: &Source<'_>,
     scale: &Scale<'_>,
-    view: &View,
+    found: &[Finding],
     placed: &Placed<'_>,
 ) -> String {
     join([
@@ -65,7 +66,7 @@ pub(crate) fn of_line(
         metrics(scale, placed),
         steps(scale, placed),
         waits(source, scale, placed),
-        findings(source, view, placed),
+        findings(source, found, placed),
         kernels(scale, placed),
         operators(scale, placed),
         calls(source, scale, placed),
@@ -176,9 +177,8 @@ fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String 
 }
 
 /// What is wrong with the line, and what to do about it.
-fn findings(source: &Source<'_>, view: &View, placed: &Placed<'_>) -> String {
-    let findings = view.findings(source.ledger);
-    let of_line = findings.iter().filter(|finding| {
+fn findings(source: &Source<'_>, found: &[Finding], placed: &Placed<'_>) -> String {
+    let of_line = found.iter().filter(|finding| {
         finding.place.file == source.key
             && finding.place.line == placed.recorded
             && !placed.is_stale
@@ -441,7 +441,8 @@ mod tests {
     use crate::testing::{FILE, Fixture, TRAIN, TRAIN_BOOKS, check_text};
 
     fn text(fixture: &Fixture, line: u32) -> String {
-        hover(&fixture.source(), &View::default(), line)
+        let view = View::default();
+        hover(&fixture.source(), &view, &view.findings(&fixture.ledger), line)
             .map_or("nothing\n".to_owned(), |it| it.markdown + "\n")
     }
 
@@ -563,7 +564,7 @@ mod tests {
     #[test]
     fn the_range_is_the_text_of_the_line() {
         let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
-        let hover = hover(&fixture.source(), &View::default(), 11).unwrap();
+        let hover = hover(&fixture.source(), &View::default(), &[], 11).unwrap();
         assert_eq!(&fixture.text[hover.start..hover.end], "loss.backward()");
     }
 

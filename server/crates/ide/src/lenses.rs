@@ -6,7 +6,7 @@ use ledger::LineKey;
 use pysource::LoopKind;
 
 use crate::numbers::{bytes, count, duration, percent};
-use crate::place::{Placed, Source, is_def};
+use crate::place::{Placed, Source, among, is_def, last_name};
 use crate::scale::{Quantity, Scale};
 use crate::view::{Metric, Period, View};
 
@@ -82,10 +82,8 @@ impl Totals {
         lines: &RangeInclusive<u32>,
         name: &str,
     ) -> Self {
-        let is_in = |it: &&Placed<'_>| {
-            lines.contains(&it.line) && crate::place::last_name(&it.books.function) == name
-        };
-        let inside: Vec<&Placed<'_>> = placed.iter().filter(is_in).collect();
+        let is_in = |it: &&Placed<'_>| last_name(&it.books.function) == name;
+        let inside: Vec<&Placed<'_>> = among(placed, lines).iter().filter(is_in).collect();
         let calls_itself = |caller: &LineKey| {
             caller.file == source.key && inside.iter().any(|placed| placed.recorded == caller.line)
         };

@@ -1,7 +1,7 @@
 //! Where recorded lines are in the text as it is now.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::{Deref, RangeInclusive};
 use std::sync::{Arc, LazyLock};
 
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
@@ -43,11 +43,42 @@ pub(crate) struct Placed<'a> {
     /// 1-based line in the text that ran.
     pub(crate) recorded: u32,
     /// What was charged.
-    pub(crate) books: Cow<'a, LineBooks>,
+    pub(crate) books: Books<'a>,
     /// Whether the line was changed since.
     pub(crate) is_stale: bool,
     /// Whether the books are those of a function of which no line, or no line any more, is known.
     pub(crate) is_function: bool,
+}
+
+/// The books of a placed line. Not a `Cow`, which has room for all of them in place: thousands of lines are placed for
+/// each request, and moved about.
+#[derive(Debug, Clone)]
+pub(crate) enum Books<'a> {
+    /// Of one line of the ledger.
+    Line(&'a LineBooks),
+    /// The sum of several.
+    Sum(Box<LineBooks>),
+}
+
+impl Deref for Books<'_> {
+    type Target = LineBooks;
+
+    fn deref(&self) -> &LineBooks {
+        match self {
+            Self::Line(books) => books,
+            Self::Sum(books) => books,
+        }
+    }
+}
+
+/// The placed lines, in line order, that are among `lines`.
+pub(crate) fn among<'p, 'a>(
+    placed: &'p [Placed<'a>],
+    lines: &RangeInclusive<u32>,
+) -> &'p [Placed<'a>] {
+    let from = placed.partition_point(|it| it.line < *lines.start());
+    let n = placed[from..].partition_point(|it| it.line <= *lines.end());
+    &placed[from..from + n]
 }
 
 /// The lines of `ledger` in a file.
@@ -75,16 +106,21 @@ pub fn fits(ledger: &Ledger, file: &str, module: &Module) -> bool {
 impl<'a> Source<'a> {
     /// The recorded lines that are still there, in line order, one for each line.
     pub(crate) fn placed(&self) -> Vec<Placed<'a>> {
-        let mut placed: BTreeMap<u32, Placed<'a>> = BTreeMap::new();
-        let lines = match self.map {
+        let mut lines = match self.map {
             Some(map) => self.carried(map),
             None => self.folded(),
         };
-        for line in lines {
-            // A definition and its decorators may both have numbers; the line's own come first.
-            placed.entry(line.line).or_insert(line);
-        }
-        placed.into_values().collect()
+        // A definition and its decorators may both have numbers; the line's own come first.
+        lines.sort_by_key(|it| (it.line, it.is_function));
+        lines.dedup_by_key(|it| it.line);
+        lines
+    }
+
+    /// The same in the order of the lines that were recorded.
+    pub(crate) fn placed_as_recorded(&self) -> Vec<Placed<'a>> {
+        let mut lines = self.placed();
+        lines.sort_by_key(|it| it.recorded);
+        lines
     }
 
     /// What was recorded of one line.
@@ -101,12 +137,11 @@ impl<'a> Source<'a> {
             lines.push(Placed {
                 line,
                 recorded: key.line,
-                books: Cow::Borrowed(books),
+                books: Books::Line(books),
                 is_stale: carried.is_edited,
                 is_function,
             });
         }
-        lines.sort_by_key(|placed| placed.is_function);
         lines
     }
 
@@ -138,7 +173,7 @@ impl<'a> Source<'a> {
             Some(Placed {
                 line,
                 recorded: line,
-                books: Cow::Owned(books),
+                books: Books::Sum(Box::new(books)),
                 is_stale: true,
                 is_function: true,
             })

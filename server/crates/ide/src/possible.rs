@@ -79,7 +79,10 @@ fn ran(placed: &[Placed<'_>], it: &PossibleSync) -> Option<Operator> {
         "indexing with a mask" => &["aten::index"],
         _ => &[],
     };
-    let line = placed.iter().find(|at| at.line == it.line && !at.is_stale && !at.is_function)?;
+    let line = &placed[placed.binary_search_by_key(&it.line, |at| at.line).ok()?];
+    if line.is_stale || line.is_function {
+        return None;
+    }
     names.iter().find_map(|&name| line.books.operators.get(name)).copied()
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ide::{LazyModule, Source};
+use ide::{Finding, LazyModule, Source, View};
 use ledger::{Ledger, SourceFit};
 use loader::Run;
 use pysource::{LineIndex, LineMap, Module};
@@ -67,6 +67,15 @@ pub(crate) struct Loaded {
     texts: Mutex<HashMap<String, Option<Arc<str>>>>,
     /// Files that are not open, as they were read last.
     closed: Mutex<HashMap<String, Arc<Closed>>>,
+    /// What was found last: it does not change with the text, so not with every keystroke either.
+    found: Mutex<Option<Found>>,
+}
+
+/// What there is to find in the books of a rank.
+struct Found {
+    rank: Option<u32>,
+    view: View,
+    findings: Arc<[Finding]>,
 }
 
 /// A file that is not open, as it is on disk.
@@ -110,7 +119,21 @@ impl Loaded {
             by_path,
             texts: Mutex::new(texts),
             closed: Mutex::default(),
+            found: Mutex::default(),
         }
+    }
+
+    /// What there is to find in the books of a rank, by a view of them.
+    pub(crate) fn findings(&self, rank: Option<u32>, view: &View) -> Arc<[Finding]> {
+        let known = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().as_ref().filter(|it| it.rank == rank && it.view == *view) {
+            return Arc::clone(&found.findings);
+        }
+        // Not under the lock: the rules look at every line.
+        let findings: Arc<[Finding]> = view.findings(self.ledger(rank)).into();
+        let found = Found { rank, view: view.clone(), findings: Arc::clone(&findings) };
+        *known() = Some(found);
+        findings
     }
 
     /// The books of a rank; of all where there is no such rank or none was chosen.

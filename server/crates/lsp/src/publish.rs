@@ -90,7 +90,7 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
         return published;
     }
     let Some(loaded) = &snapshot.loaded else { return unmeasured(snapshot, documents) };
-    let findings = snapshot.view.findings(loaded.ledger(snapshot.rank));
+    let findings = snapshot.findings();
     let open: BTreeMap<&str, &Arc<Document>> = documents
         .iter()
         .filter_map(|it| Some((loaded.key_of(it, &snapshot.folders)?, it)))

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dashmap::DashMap;
-use ide::{Charge, Metric, Period, View};
+use ide::{Charge, Finding, Metric, Period, View};
 use ledger::Ledger;
 use pysource::Encoding;
 use tokio::sync::Notify;
@@ -115,6 +115,11 @@ impl Snapshot {
     /// The books that are shown.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.loaded.as_ref().map(|loaded| loaded.ledger(self.rank))
+    }
+
+    /// What there is to find in the books that are shown.
+    pub(crate) fn findings(&self) -> Arc<[Finding]> {
+        self.loaded.as_ref().map_or_else(Arc::default, |it| it.findings(self.rank, &self.view))
     }
 
     /// Calls `work` with an open document; `None` where nothing was recorded of it.

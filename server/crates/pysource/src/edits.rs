@@ -58,6 +58,12 @@ impl Goal {
             Self::DataLoader => &["for", "next"],
         }
     }
+
+    /// Whether there may be something to change for a statement that is written like this: most need no look at the tree.
+    #[must_use]
+    pub fn may_concern(self, statement: &str) -> bool {
+        self.words().iter().any(|it| statement.contains(it))
+    }
 }
 
 /// What a change does.
@@ -162,9 +168,7 @@ impl Module {
         let statement = self.statement_lines(line);
         let ends = [statement.start(), statement.end()].map(|&it| lines.line_range(it));
         let [Some(first), Some(last)] = ends else { return Vec::new() };
-        // Most lines need no look at the tree.
-        let written = text.get(first.start..last.end).unwrap_or_default();
-        if !goal.words().iter().any(|it| written.contains(it)) {
+        if !goal.may_concern(text.get(first.start..last.end).unwrap_or_default()) {
             return Vec::new();
         }
         let found = with_tree(text, |parsed| {

@@ -15,8 +15,11 @@ pub(super) fn changed(
     saving: &str,
 ) -> Vec<(u32, Action)> {
     let recorded = recorded(source, finding);
+    let written = source.text.get(diagnostic.start..diagnostic.end).unwrap_or_default();
     let changes = goals(finding.rule)
         .iter()
+        // Findings may be many, and to look for a change is to read the whole text.
+        .filter(|goal| goal.may_concern(written))
         .flat_map(|&goal| source.module.changes(source.text, diagnostic.line, goal, recorded));
     let action = |change: Change| {
         let title = title(change.what, change.line, diagnostic.line, saving);

@@ -133,7 +133,7 @@ for x in y:
         ]
     );
     let loader = "\
-from torch.utils.data import DataLoader, TensorDataset
+import torch; from torch.utils.data import DataLoader, TensorDataset
 def main(data):
     loader = DataLoader(TensorDataset(torch.ones(3)))
     for (x,) in loader:

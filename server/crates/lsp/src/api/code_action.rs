@@ -25,8 +25,7 @@ pub(crate) async fn handle(
             return None;
         }
         snapshot.with_document(&document, |source| {
-            let findings = snapshot.view.findings(source.ledger);
-            let actions = ide::actions(source, &findings, &lines);
+            let actions = ide::actions(source, &snapshot.findings(), &lines);
             let uri_of = |key: &str| (key == source.key).then(|| document.uri.clone());
             let convert = |action| to_proto::code_action(&document, action, snapshot, uri_of);
             actions.into_iter().map(convert).collect()

@@ -14,8 +14,9 @@ pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Op
         if token.is_cancelled() {
             return None;
         }
-        let hover =
-            snapshot.with_document(&document, |source| ide::hover(source, &snapshot.view, line));
+        let hover = snapshot.with_document(&document, |source| {
+            ide::hover(source, &snapshot.view, &snapshot.findings(), line)
+        });
         let is_markdown = snapshot.abilities.markdown_hover;
         hover
             .flatten()

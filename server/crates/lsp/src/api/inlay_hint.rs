@@ -21,8 +21,8 @@ pub(crate) async fn handle(
             let hints = ide::hints(source, &snapshot.view, lines);
             // Of all tooltips hardly one is ever looked at.
             let tooltips = if snapshot.abilities.resolve_tooltips {
-                let data =
-                    |line| json!({"uri": document.uri, "version": document.version, "line": line});
+                // Short, because a large file has thousands.
+                let data = |line| json!([document.uri, document.version, line]);
                 hints.iter().map(|hint| (None, Some(data(hint.line)))).collect()
             } else {
                 let lines: Vec<u32> = hints.iter().map(|hint| hint.line).collect();
@@ -42,10 +42,10 @@ pub(crate) async fn handle(
 /// The hint with its tooltip, if the document is still the one that it was for.
 pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<InlayHint> {
     let data = hint.data.clone().unwrap_or_default();
-    let uri = data["uri"].as_str().and_then(|uri| Url::parse(uri).ok());
+    let uri = data[0].as_str().and_then(|uri| Url::parse(uri).ok());
     let document = uri.and_then(|uri| session.document(&uri));
-    let document = document.filter(|it| data["version"] == json!(it.version));
-    let line = data.get("line").and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    let document = document.filter(|it| data[1] == json!(it.version));
+    let line = data.get(2).and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
     let (Some(document), Some(line)) = (document, line) else { return Ok(hint) };
     let work = session.background(move |snapshot, _| {
         let tooltips =

@@ -22,8 +22,9 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
         let places = Places::new(snapshot, loaded, &documents);
         let key = places.key(&uri)?;
         let shown = with_metric(&snapshot.view, metric);
-        let details =
-            places.with_source(key, |source| ide::details(source, &shown, line)).flatten()?;
+        let details = places
+            .with_source(key, |source| ide::details(source, &shown, &snapshot.findings(), line));
+        let details = details.flatten()?;
         let mut described = json!({"view": view(snapshot), "place": place(&places, key, &details)});
         extend(&mut described, tables(&places, details));
         Some(described)
