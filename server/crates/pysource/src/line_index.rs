@@ -93,12 +93,16 @@ impl LineIndex {
     }
 
     fn index_wide(&mut self, text: &str) {
-        for (at, c) in text.char_indices().filter(|(_, c)| !c.is_ascii()) {
+        // This is done after every keystroke, and most of a text is ASCII.
+        let mut rest = text.bytes().enumerate();
+        while let Some((at, _)) = rest.find(|(_, byte)| !byte.is_ascii()) {
+            let Some(c) = text.get(at..).and_then(|text| text.chars().next()) else { break };
             let (Ok(start), utf8) = (u32::try_from(at), c.len_utf8() as u32) else { break };
             match self.wide.last_mut() {
                 Some(run) if run.utf8 == utf8 && run.end() == start => run.chars += 1,
                 _ => self.wide.push(WideRun { start, chars: 1, utf8 }),
             }
+            rest.nth(c.len_utf8() - 2);
         }
     }
 
