@@ -6,8 +6,8 @@ The file and its recording are made up: 250 functions whose lines launch kernels
 20,000 lines of libraries. Everything worth a hint has one (`threshold` is 0), and every tenth line a diagnostic.
 
 Of each kind of request the table shows CPU time (user and system, of all threads of the server: what counts on a machine
-that others use too) and time until the reply is read, each as median and 99th percentile, in milliseconds. Behind it stands
-the resident memory of the server: before and after loading. With `--trace`, of that recording, too. Needs Linux (/proc).
+that others use too) and time until the reply is read, each as median and 99th percentile, in milliseconds. With `--trace`,
+the resident memory of a server before and after loading that recording. Needs Linux (/proc).
 """
 
 import argparse
@@ -116,8 +116,8 @@ class Server:
                 if "method" not in message:
                     self.replies[message["id"]] = (now, message)
                 elif "id" in message:
-                    count = len(message.get("params", {}).get("items", [0]))
-                    self.send(id=message["id"], result=[None] * count)
+                    items = (message.get("params") or {}).get("items", [])
+                    self.send(id=message["id"], result=[None for _ in items] or None)
                 elif message["method"] == "textDocument/publishDiagnostics":
                     self.diagnostics[message["params"]["uri"]] = message["params"]["diagnostics"]
                 self.news.notify_all()
@@ -259,18 +259,19 @@ def requests(server, uri, text, rounds):
     measure(server, "a key, until everything is published (CPU)", all_of_it, min(rounds, 50))
 
 
-def load(binary, folder, inputs):
-    """A server with a recording, and what of memory it takes."""
-    server = Server(binary, folder)
+def memory(binary, trace):
+    """What a server takes of memory to load a trace, and keeps."""
+    server = Server(binary, None)
     server.settle()
     before, _ = server.memory()
     began = time.perf_counter()
-    server.command("load", **inputs)
+    server.command("load", paths=[str(trace)])
     seconds = time.perf_counter() - began
     server.settle()
     after, most = server.memory()
-    print(f"\nresident: {before:.0f} MiB before, {most:.0f} MiB at most, {after:.0f} MiB after loading in {seconds:.1f} s")
-    return server
+    print(f"\n{trace.name}, {trace.stat().st_size / (1 << 20):.0f} MiB, loaded in {seconds:.1f} s; resident MiB:")
+    print(f"{before:.0f} before, {most:.0f} at most, {after:.0f} afterwards")
+    server.process.kill()
 
 
 def main():
@@ -278,7 +279,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--binary", default=root / "target/release/perfline", help="what is measured")
     arguments.add_argument("--rounds", type=int, default=200, help="requests of each kind")
-    arguments.add_argument("--trace", type=pathlib.Path, help="a recording to tell the resident memory of, too")
+    arguments.add_argument("--trace", type=pathlib.Path, help="a recording to load, too")
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder).resolve()
@@ -287,13 +288,12 @@ def main():
         (folder / "run.py").write_text("import big\n\nbig.f0(1, 2, 3)\n")
         with gzip.open(folder / "trace.json.gz", "wt", compresslevel=1) as out:
             json.dump(recording(text), out)
-        server = load(options.binary, folder, {})
+        server = Server(options.binary, folder)
+        server.command("load")
         requests(server, (folder / "big.py").as_uri(), text, options.rounds)
         server.process.kill()
     if options.trace:
-        trace = options.trace.resolve()
-        print(f"\n{trace.name}, {trace.stat().st_size / (1 << 20):.0f} MiB:", end="")
-        load(options.binary, None, {"paths": [str(trace)]}).process.kill()
+        memory(options.binary, options.trace.resolve())
 
 
 main()
