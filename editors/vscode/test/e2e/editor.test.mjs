@@ -47,17 +47,19 @@ test('a hover names the kernels', async () => {
 
 test('a line that waits for the device is underlined, and its fixes are offered and applied', async () => {
   const { page } = window;
-  await page.locator('.squiggly-warning').first().waitFor({ state: 'attached' });
+  const warnings = page.locator('.squiggly-warning');
   await window.goTo(46);
+  await warnings.first().waitFor({ state: 'attached' });
+  const count = await warnings.count();
   await window.command('Quick Fix...');
   const menu = page.locator('.action-widget').first();
   await menu.waitFor();
   await window.screenshot('quick-fix');
   await menu.locator('.monaco-list-row', { hasText: 'Ignore' }).first().click();
   await window.line('x.max().item() > 100', /# perfline: ignore\[sync\]/);
-  await page.locator('.squiggly-warning').first().waitFor({ state: 'detached' });
+  await until(async () => (await warnings.count()) === count - 1, 'one warning less');
   await page.keyboard.press('Control+z');
-  await page.locator('.squiggly-warning').first().waitFor({ state: 'attached' });
+  await until(async () => (await warnings.count()) === count, 'the warning again');
 });
 
 test('hot lines are coloured by heat, and the bar tells how they are known', async () => {
