@@ -157,7 +157,8 @@ fn wait_message(
     message + &rules::share(finding)
 }
 
-fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {
+/// Where a line is now; `None` where it is gone. Lines of other files are as recorded.
+pub(crate) fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {
     if line.file != source.key {
         return Some(line.line);
     }

@@ -1,10 +1,12 @@
 //! What functions and loops cost, above them.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use ledger::LineKey;
+use ledger::{LineKey, LoopBooks};
 use pysource::LoopKind;
 
+use crate::diagnostics::current_line;
 use crate::numbers::{bytes, count, duration, percent};
 use crate::place::{Placed, Source, among, is_def, last_name};
 use crate::scale::{Quantity, Scale};
@@ -40,20 +42,47 @@ pub fn lenses(source: &Source<'_>, view: &View) -> Vec<Lens> {
             lenses.push(Lens { line: function.def_line, title, lines });
         }
     }
+    let loops = loops_by_line(source);
     for it in source.module.loops().iter().filter(|it| it.kind != LoopKind::Comprehension) {
         let Some(function) = source.module.functions().get(it.function) else { continue };
         let lines = it.header_line..=it.last_line;
-        let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
+        let mut totals = Totals::of(&scale, source, &placed, &lines, &function.name);
+        let passes = loops.get(&it.header_line).and_then(|books| passes(&scale, books));
+        if passes.is_some() {
+            // The kernels of a pass are told, which are those of its calls too.
+            totals.kernels = 0.0;
+        }
         if let Some(costs) = totals.text(&scale, view.threshold, of) {
             lenses.push(Lens {
                 line: it.header_line,
-                title: format!("{}loop: {costs}", totals.mark()),
+                title: format!("{}loop: {}{costs}", totals.mark(), passes.unwrap_or_default()),
                 lines,
             });
         }
     }
     lenses.sort_by_key(|lens| lens.line);
     lenses
+}
+
+/// The loops that ran, by the line where they are now.
+fn loops_by_line<'a>(source: &Source<'a>) -> BTreeMap<u32, &'a LoopBooks> {
+    let first = LineKey { file: source.key.to_owned(), line: 0 };
+    let here = source.ledger.loops.range(first..).take_while(|(at, _)| at.file == source.key);
+    here.filter_map(|(at, books)| Some((current_line(source, at)?, books))).collect()
+}
+
+/// How often a loop ran in the mean step (or the recording), how long a pass took, and the kernels of one.
+fn passes(scale: &Scale<'_>, books: &LoopBooks) -> Option<String> {
+    let of_one = |sum: f64| sum / books.iterations as f64;
+    let passes = scale.mean(books.iterations as f64);
+    // Once is no loop, and half a pass in a step is a loop around the steps.
+    (1.5 <= passes).then(|| {
+        let mut text = format!("{} × {} · ", count(passes), duration(of_one(books.time as f64)));
+        if 0 < books.kernels {
+            text += &format!("{} kernels each · ", count(of_one(books.kernels as f64)));
+        }
+        text
+    })
 }
 
 /// What the lines of a function, or of a part of it, cost together.
@@ -178,6 +207,24 @@ mod tests {
                 "3 loop: 100 % of the allocated bytes · 32 MiB 3..=6"
             ]
         );
+    }
+
+    #[test]
+    fn loops_tell_their_passes() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let at = LineKey { file: "train.py".to_owned(), line: 3 };
+        let books =
+            LoopBooks { iterations: 20, time: 15_000_000, kernels: 80, ..LoopBooks::default() };
+        fixture.ledger.loops.insert(at.clone(), books);
+        assert_eq!(
+            titles(&fixture, &View::default())[1],
+            "3 loop: 10 × 750 µs · 4 kernels each · 18.3 % of the step · 6.3 ms gpu · 4.8 ms wait 3..=6"
+        );
+        let run = titles(&fixture, &View { period: Period::Run, ..View::default() });
+        assert!(run[1].starts_with("3 loop: 20 × 750 µs"), "{run:?}");
+        fixture.ledger.loops.insert(at, LoopBooks { iterations: 2, ..LoopBooks::default() });
+        let once = titles(&fixture, &View::default());
+        assert!(once[1].starts_with("3 loop: 18.3 %"), "once in a step is no loop: {once:?}");
     }
 
     #[test]
