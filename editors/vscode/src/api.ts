@@ -1,7 +1,7 @@
 /** What the server answers beyond the protocol: the commands and the notification that docs/lsp.md describes. */
 
 /** What a line can be measured in. `auto` is one of the others, by what the recording has. */
-export const METRICS = ['cuda', 'cpu', 'backward', 'wait', 'idle', 'memory'] as const;
+export const METRICS = ['cuda', 'cpu', 'backward', 'wait', 'idle', 'comm', 'memory'] as const;
 export type Metric = (typeof METRICS)[number];
 
 export type Charge = 'own' | 'total';

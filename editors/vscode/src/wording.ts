@@ -16,6 +16,8 @@ export function metricName(metric: Metric): string {
       return vscode.l10n.t('Waits for the GPU');
     case 'idle':
       return vscode.l10n.t('GPU idle time');
+    case 'comm':
+      return vscode.l10n.t('Communication');
     case 'memory':
       return vscode.l10n.t('Memory');
   }
@@ -33,6 +35,8 @@ export function metricMeaning(metric: Metric): string {
       return vscode.l10n.t('time in which the CPU waited for the device');
     case 'idle':
       return vscode.l10n.t('time in which the device had nothing to do because of the line');
+    case 'comm':
+      return vscode.l10n.t('device time of collectives');
     case 'memory':
       return vscode.l10n.t('bytes alive at the peak, or allocated');
   }

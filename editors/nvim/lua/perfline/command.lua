@@ -3,7 +3,7 @@ local client = require('perfline.client')
 
 local M = {}
 
-local METRICS = { 'auto', 'cpu', 'cuda', 'backward', 'wait', 'idle', 'memory' }
+local METRICS = { 'auto', 'cpu', 'cuda', 'backward', 'wait', 'idle', 'comm', 'memory' }
 
 ---@class perfline.Call
 ---@field words string[] after the subcommand

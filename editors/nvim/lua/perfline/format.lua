@@ -14,6 +14,7 @@ local values = {
   backward = '{backward} bwd',
   wait = '{wait} wait ×{waits}',
   idle = '{idle} gpu idle',
+  comm = '{comm} comm',
   memory = '{peak}',
 }
 

@@ -11,7 +11,7 @@ use crate::scale::{Quantity, Scale, Unit};
 use crate::view::{Period, View};
 
 /// The numbers of a line, with their stable names and what to call them. In the order in which they are told.
-const NUMBERS: [(Quantity, &str, &str); 17] = [
+const NUMBERS: [(Quantity, &str, &str); 19] = [
     (Quantity::CpuOwn, "cpu_own", "CPU, own"),
     (Quantity::CpuTotal, "cpu_total", "CPU, total"),
     (Quantity::CpuSelf, "cpu_self", "CPU, self"),
@@ -22,6 +22,8 @@ const NUMBERS: [(Quantity, &str, &str); 17] = [
     (Quantity::Wait, "sync", "wait for the GPU"),
     (Quantity::Waits, "syncs", "waits"),
     (Quantity::Idle, "gpu_idle", "GPU idle"),
+    (Quantity::Comm, "comm", "communication"),
+    (Quantity::CommExposed, "comm_exposed", "communication, exposed"),
     (Quantity::Kernels, "kernels", "kernels"),
     (Quantity::Calls, "calls", "calls"),
     (Quantity::Ops, "ops", "operators"),

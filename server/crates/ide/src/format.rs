@@ -31,9 +31,9 @@ enum Part {
 type Placeholder = &'static str;
 
 /// What a template may name.
-pub const PLACEHOLDERS: [&str; 11] = [
-    "share", "cpu", "cuda", "backward", "wait", "waits", "idle", "alloc", "peak", "kernels",
-    "calls",
+pub const PLACEHOLDERS: [&str; 12] = [
+    "share", "cpu", "cuda", "backward", "wait", "waits", "idle", "comm", "alloc", "peak",
+    "kernels", "calls",
 ];
 
 impl Format {
@@ -131,6 +131,7 @@ fn value(name: &str, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
         "wait" => Quantity::Wait,
         "waits" => Quantity::Waits,
         "idle" => Quantity::Idle,
+        "comm" => Quantity::Comm,
         "alloc" => Quantity::Alloc,
         "peak" => Quantity::Peak,
         "kernels" => Quantity::Kernels,
@@ -186,7 +187,7 @@ mod tests {
         let rows = [
             (
                 "{gpu}",
-                "\"gpu\" is no placeholder; it is one of: share, cpu, cuda, backward, wait, waits, idle, alloc, peak, \
+                "\"gpu\" is no placeholder; it is one of: share, cpu, cuda, backward, wait, waits, idle, comm, alloc, peak, \
                  kernels, calls",
             ),
             ("{cuda", "\"{\" without a \"}\" after it"),

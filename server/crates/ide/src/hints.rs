@@ -91,6 +91,10 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
         Metric::Backward => plain(scale, books, scale.primary(), "bwd").into_iter().collect(),
         Metric::Wait => wait(scale, books).into_iter().collect(),
         Metric::Idle => plain(scale, books, Quantity::Idle, "gpu idle").into_iter().collect(),
+        Metric::Communication => {
+            let exposed = plain(scale, books, Quantity::CommExposed, "of it exposed");
+            plain(scale, books, Quantity::Comm, "comm").into_iter().chain(exposed).collect()
+        }
         Metric::Memory => {
             let name = if scale.primary() == Quantity::Peak { "at peak" } else { "alloc" };
             plain(scale, books, scale.primary(), name).into_iter().collect()
@@ -236,6 +240,9 @@ mod tests {
         assert_eq!(hints_of(&run)[1], "4 12.6 ms gpu +22 ms bwd");
         let high = View { threshold: 0.2, ..View::default() };
         assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
+        let ranks = Fixture::new("all_reduce(x)\n", "step 1 10ms\n1 comm=1ms exposed=0.4ms\n");
+        let comm = hints(&ranks.source(), &view(Metric::Communication), 1..=u32::MAX);
+        assert_eq!(comm[0].label, "1 ms comm · 400 µs of it exposed");
         let format = Format::parse("{share}[ +{backward}]").unwrap();
         assert_eq!(hints_of(&View { format, ..View::default() })[1], "4 15.4 % +11 ms");
         let format = Format::parse("{cuda} of device time in kernels launched from here").unwrap();

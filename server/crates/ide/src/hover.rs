@@ -108,6 +108,8 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
         ("CUDA, backward of this line", None, Quantity::CudaBackward, None),
         ("wait for the GPU", None, Quantity::Wait, None),
         ("GPU idle", None, Quantity::Idle, None),
+        ("communication", None, Quantity::Comm, None),
+        ("communication, exposed", None, Quantity::CommExposed, None),
         ("allocated", None, Quantity::Alloc, None),
         ("alive at the peak", None, Quantity::Peak, None),
     ];

@@ -138,6 +138,8 @@ fn books(steps: &BTreeMap<u32, i64>, words: &[&str]) -> LineBooks {
             "cuda" => (books.cuda_own, step.cuda) = (n * amount(value), amount(value)),
             "wait" => (books.sync, step.sync) = (n * amount(value), amount(value)),
             "idle" => (books.gpu_idle, step.gpu_idle) = (n * amount(value), amount(value)),
+            "comm" => books.comm = n * amount(value),
+            "exposed" => books.comm_exposed = n * amount(value),
             "cpu_total" => books.cpu_total = n * amount(value),
             "cuda_total" => books.cuda_total = n * amount(value),
             "cpu_backward" => books.cpu_backward = n * amount(value),

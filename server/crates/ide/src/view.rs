@@ -78,14 +78,23 @@ pub enum Metric {
     Wait,
     /// Device idle time while the launching thread was here.
     Idle,
+    /// Device time of collectives.
+    Communication,
     /// Bytes alive at the peak where the recording tells, else allocated bytes.
     Memory,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Cpu, Self::Cuda, Self::Backward, Self::Wait, Self::Idle, Self::Memory];
+    pub const ALL: [Self; 7] = [
+        Self::Cpu,
+        Self::Cuda,
+        Self::Backward,
+        Self::Wait,
+        Self::Idle,
+        Self::Communication,
+        Self::Memory,
+    ];
 
     /// Stable name, as in settings and commands.
     #[must_use]
@@ -96,6 +105,7 @@ impl Metric {
             Self::Backward => "backward",
             Self::Wait => "wait",
             Self::Idle => "idle",
+            Self::Communication => "comm",
             Self::Memory => "memory",
         }
     }
@@ -204,8 +214,7 @@ mod tests {
     #[test]
     fn an_unknown_name_is_told_with_those_that_are_known() {
         let error = Metric::parse("gpu").map_err(|error| error.to_string());
-        let expected =
-            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, memory";
+        let expected = "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory";
         assert_eq!(error, Err(expected.to_owned()));
         let error = Charge::parse("").map_err(|error| error.to_string());
         assert_eq!(error, Err("\"\" is no charge; it is one of: own, total".to_owned()));

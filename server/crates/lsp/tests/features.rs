@@ -300,12 +300,12 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         (
             "perfline.setMetric",
             json!(["gpu"]),
-            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, memory",
+            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
         ),
         (
             "perfline.setMetric",
             json!([]),
-            "metric is missing; it is one of: auto, cpu, cuda, backward, wait, idle, memory",
+            "metric is missing; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
         ),
         (
             "perfline.setMetric",
