@@ -232,13 +232,14 @@ export class Window {
     const input = this.page.locator('.quick-input-widget input.input').first();
     const row = this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first();
     // A palette that is slow to open puts its own text over what was filled in.
-    await until(async () => {
-      await input.fill(`>${title}`);
-      return row.waitFor({ timeout: 2000 }).then(
-        () => true,
-        () => false,
-      );
-    }, `${title} in the palette`);
+    await until(
+      () =>
+        row.waitFor({ timeout: 2000 }).then(
+          () => true,
+          () => input.fill(`>${title}`),
+        ),
+      `${title} in the palette`,
+    );
     await row.click();
   }
 

@@ -51,9 +51,16 @@ test('a line that waits for the device is underlined, and its fixes are offered 
   await window.goTo(46);
   await warnings.first().waitFor({ state: 'attached' });
   const count = await warnings.count();
-  await window.command('Quick Fix...');
   const menu = page.locator('.action-widget').first();
-  await menu.waitFor();
+  // The menu does not open where the editor has not got the focus back from the palette yet.
+  await until(async () => {
+    await window.goTo(46);
+    await window.command('Quick Fix...');
+    return menu.waitFor({ timeout: 5000 }).then(
+      () => true,
+      () => false,
+    );
+  }, 'the menu of quick fixes');
   await window.screenshot('quick-fix');
   await menu.locator('.monaco-list-row', { hasText: 'Ignore' }).first().click();
   await window.line('x.max().item() > 100', /# perfline: ignore\[sync\]/);
