@@ -966,7 +966,9 @@ impl Accountant<'_> {
             device.correlation.is_some() && hosts[it].correlation == device.correlation
         });
         let call = calls.min_by_key(|&it| hosts[it].position).map(|it| &hosts[it]);
-        if let Some(call) = call.filter(|_| device.graph_id.is_none()) {
+        let is_of_graph =
+            |call: &Host| device.graph_id.is_some() || call.name.contains("GraphLaunch");
+        if let Some(call) = call.filter(|call| !is_of_graph(call)) {
             let line = self.line(own);
             line.launches += 1;
             line.launch_time += call.end - call.start;

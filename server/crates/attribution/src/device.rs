@@ -61,22 +61,26 @@ impl Launches {
         self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
     }
 
-    /// The runtime call that launched `event`.
-    pub(crate) fn call(&self, event: DeviceEventId) -> Option<HostEventId> {
-        self.runtime[event.index()].get()
-    }
-
     /// The innermost operator around the launch, as far as `External id`s tell.
     pub(crate) fn operator(&self, event: DeviceEventId) -> Option<HostEventId> {
         let [of_call, own] = self.operator[event.index()];
         of_call.get().or(own.get())
     }
 
-    /// How long the runtime call took that launched `event`, and nothing else: a graph is launched as a whole.
-    fn call_of(&self, profile: &Profile, event: DeviceEventId) -> Option<Ns> {
-        let is_of_graph = profile.device.graph_id[event.index()] > 0;
-        let call = self.runtime[event.index()].get().filter(|_| !is_of_graph)?;
-        Some(profile.host.duration[call.index()])
+    /// The runtime call that launched `event`, alone or with the rest of its graph.
+    pub(crate) fn call(&self, event: DeviceEventId) -> Option<HostEventId> {
+        self.runtime[event.index()].get()
+    }
+
+    /// The runtime call that launched `event`, and nothing else: a graph is launched as a whole. Recordings without
+    /// `graph id` tell it by the call alone (`cudaGraphLaunch`, `hipGraphLaunch`).
+    pub(crate) fn own_call(&self, profile: &Profile, event: DeviceEventId) -> Option<HostEventId> {
+        let call = self.call(event)?;
+        let is_of_graph = || {
+            let name = profile.strings.get(profile.host.name[call.index()]);
+            profile.device.graph_id[event.index()] > 0 || name.contains("GraphLaunch")
+        };
+        if is_of_graph() { None } else { Some(call) }
     }
 
     /// Everything that may tell the stack, best first.
@@ -336,7 +340,9 @@ pub(crate) fn charge(
         *at(&mut charges.cuda, node.index()) += time;
         *charges.by_device.entry((own, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
-            at(&mut charges.kernels, node.index()).add(launches.call_of(profile, event), time);
+            let call = launches.own_call(profile, event);
+            let call = call.map(|it| profile.host.duration[it.index()]);
+            at(&mut charges.kernels, node.index()).add(call, time);
         }
         let kernel =
             charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();

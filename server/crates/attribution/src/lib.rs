@@ -24,7 +24,7 @@ mod loops;
 mod memory;
 mod names;
 mod overview;
-mod parallel;
+pub mod parallel;
 mod patterns;
 mod post;
 mod reserve;

@@ -1,10 +1,11 @@
-//! Work on all cores that there are, with the results of one.
+//! Work on all cores that there are, with the results of one. The loader works like this too.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `work` gives for each item, in their order.
-pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// What `work` gives for each item, in their order. Items are begun in their order.
+#[must_use]
+pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let n_workers = n_cores().min(items.len());
     if n_workers <= 1 {
         return items.iter().map(work).collect();
@@ -29,7 +30,9 @@ pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) 
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn n_cores() -> usize {
+/// The cores that this process may use; 1 where nobody knows.
+#[must_use]
+pub fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 

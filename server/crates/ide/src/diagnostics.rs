@@ -3,10 +3,10 @@
 use insights::{Detail, Finding, Severity};
 use ledger::LineKey;
 
-use crate::numbers::{count, duration};
+use crate::numbers::duration;
 use crate::place::{Placed, Source};
+use crate::rules;
 use crate::rules::per;
-use crate::{memory, rules};
 
 /// A finding on a statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,41 +120,11 @@ fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) ->
     match &finding.detail {
         Detail::Device(detail) => rules::device::message(finding, detail),
         Detail::Sync { waited_for, idle_after } => {
-            wait_message(finding, waited_for.as_ref(), *idle_after, name)
+            rules::waits::message(finding, waited_for.as_ref(), *idle_after, name)
         }
         Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books),
-        Detail::Memory(detail) => memory::message(finding, detail),
+        Detail::Memory(detail) => rules::memory::message(finding, detail),
     }
-}
-
-fn wait_message(
-    finding: &Finding,
-    waited_for: Option<&LineKey>,
-    idle_after: i64,
-    name: impl Fn(&LineKey) -> Option<String>,
-) -> String {
-    let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
-    let per_step = if finding.cost_per_step.is_some() { " per step" } else { "" };
-    let times = per(finding, finding.count as f64);
-    let place = rules::place(finding);
-    let mut message = format!("{}: the CPU waits {cost}{per_step} {place}", finding.rule);
-    if times > 1.5 {
-        message += &format!(", {} times,", count(times));
-    }
-    match waited_for {
-        Some(line) if *line == finding.place => message += " for kernels of this line",
-        Some(line) => {
-            if let Some(name) = name(line) {
-                message += &format!(" for kernels of {name}");
-            }
-        }
-        None => {}
-    }
-    message = message.trim_end_matches(',').to_owned();
-    if idle_after > 0 {
-        message += &format!("; the GPU then idles {}", duration(per(finding, idle_after as f64)));
-    }
-    message + &rules::share(finding)
 }
 
 /// Where a line is now; `None` where it is gone. Lines of other files are as recorded.

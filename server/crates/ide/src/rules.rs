@@ -2,6 +2,8 @@
 
 pub(crate) mod device;
 pub(crate) mod host;
+pub(crate) mod memory;
+pub(crate) mod waits;
 
 use insights::Finding;
 use ledger::Evidence;

@@ -2,18 +2,19 @@
 
 mod comm_exposed;
 mod first_step;
-mod gpu_idle;
-mod hot_loop;
-mod launch_bound;
+pub(crate) mod gpu_idle;
+pub(crate) mod hot_loop;
+pub(crate) mod launch_bound;
 mod low_occupancy;
 mod tensor_cores;
 
 pub use tensor_cores::Product;
 
-use ledger::{Evidence, Ledger, LineBooks, LineKey, Ns};
+use ledger::{Ledger, LineBooks, Ns};
 
+use crate::costly::Costly;
 use crate::rule::{Limits, Rule, Threshold, Unit};
-use crate::{Detail, Finding, Pace, Related, Severity};
+use crate::{Finding, Pace};
 
 /// What a rule about the device found. Amounts are of the whole recording, means over the devices of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,75 +123,21 @@ const WARNING: Threshold = Threshold {
     meaning: "share of the step from which it is a warning",
 };
 
-/// What a rule tells of a line or loop.
-struct Told<'a> {
-    place: &'a LineKey,
-    function: &'a str,
-    evidence: Evidence,
-    /// Over the whole recording.
-    cost: Ns,
-    count: u64,
-    detail: DeviceDetail,
-    remedy: &'static str,
-}
-
-impl<'a> Told<'a> {
-    fn line(place: &'a LineKey, books: &'a LineBooks, cost: Ns, detail: DeviceDetail) -> Self {
-        Self {
-            place,
-            function: &books.function,
-            evidence: books.evidence,
-            cost,
-            count: books.kernels,
-            detail,
-            remedy: "",
-        }
-    }
-
-    fn remedy(self, remedy: &'static str) -> Self {
-        Self { remedy, ..self }
-    }
-}
-
 /// The finding, if it is large enough: rules here list [`LEAST`] and [`WARNING`].
 fn finding(
     rule: &'static Rule,
     pace: &Pace,
     limits: &Limits<'_>,
-    told: Told<'_>,
+    told: Costly<'_>,
 ) -> Option<Finding> {
-    let cost = pace.mean(told.cost as f64);
-    let share = cost / pace.unit();
-    if told.cost <= 0 || !share.is_finite() || share < limits.get(&LEAST).max(limits.least()) {
-        return None;
-    }
-    let is_warning = limits.get(&WARNING) <= share;
-    Some(Finding {
-        rule: rule.id,
-        place: told.place.clone(),
-        function: told.function.to_owned(),
-        evidence: told.evidence,
-        severity: if is_warning { Severity::Warning } else { rule.severity },
-        cost: told.cost,
-        cost_per_step: (pace.n_steps > 0).then_some(cost.round() as Ns),
-        count: told.count,
-        steps: pace.n_steps,
-        share,
-        detail: Detail::Device(told.detail),
-        related: Vec::new(),
-        remedy: told.remedy,
-    })
+    let least = limits.get(&LEAST).max(limits.least());
+    told.finding(rule, pace, least, |share| limits.severity(&WARNING, share))
 }
 
 /// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
 fn devices_per_rank(ledger: &Ledger) -> Ns {
     let ranks = usize::try_from(ledger.ranks).unwrap_or(1).max(1);
     Ns::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
-}
-
-/// What of an amount of a line lies in the steps, if there are any: `of_step` is its share of a step.
-fn in_steps(pace: &Pace, whole: Ns, books: &LineBooks, of_step: fn(&ledger::PerStep) -> Ns) -> Ns {
-    if pace.n_steps == 0 { whole } else { books.steps.values().map(of_step).sum::<Ns>().min(whole) }
 }
 
 /// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
@@ -208,22 +155,6 @@ fn host_time(books: &LineBooks) -> Ns {
 fn least_capable(ledger: &Ledger) -> Option<(u32, (u32, u32))> {
     let devices = ledger.overviews.values().flat_map(|it| it.devices.values());
     devices.map(|it| (it.multiprocessors, it.capability)).min()
-}
-
-/// Whether a finding says no more than another does: a line in a hot loop, or one that is told for its launches.
-pub(crate) fn is_explained(finding: &Finding, others: &[Finding], ledger: &Ledger) -> bool {
-    let is_about_idling = [launch_bound::RULE.id, gpu_idle::RULE.id].contains(&finding.rule);
-    is_about_idling
-        && others.iter().any(|other| match other.rule {
-            "hot-loop" => ledger.loops.get(&other.place).is_some_and(|it| {
-                other.place.file == finding.place.file
-                    && (other.place.line..=it.last_line).contains(&finding.place.line)
-            }),
-            "launch-bound" | "dataloader" => {
-                finding.rule == gpu_idle::RULE.id && other.place == finding.place
-            }
-            _ => false,
-        })
 }
 
 #[cfg(test)]

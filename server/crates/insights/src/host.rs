@@ -4,22 +4,21 @@
 
 mod conv_bias;
 mod cpu_fallback;
-mod data_loader;
+pub(crate) mod data_loader;
 mod data_parallel;
-mod extra_copy;
+pub(crate) mod extra_copy;
 mod for_loop_indexing;
 mod graph_break;
-mod h2d_copy;
+pub(crate) mod h2d_copy;
 mod optimizer;
 mod recompile;
 mod zero_grad;
 
-use ledger::{Evidence, Ledger, LineBooks, LineKey, Ns, Pattern, PatternBooks};
+use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
 
-use crate::rule::{Limits, Rule};
+use crate::costly::Costly;
+use crate::rule::{Limits, Rule, WARNING};
 use crate::{Detail, Finding, Pace, Severity};
-
-pub(crate) use h2d_copy::covers_waits;
 
 /// The rules.
 pub(crate) static RULES: [&Rule; 11] = [
@@ -56,40 +55,19 @@ fn each(
     let lines = ledger.lines.iter();
     let found = lines.filter_map(|(place, line)| {
         let books = line.patterns.get(&pattern)?;
-        let told = tell(books)?;
-        let share = pace.mean(told.of as f64) / pace.unit();
-        (0 < told.of && limits.least() <= share)
-            .then(|| finding(rule, (place, line), pattern, books, pace, limits, told))
+        let Told { cost, of, severity, remedy } = tell(books)?;
+        let costly = Costly {
+            of,
+            count: books.count,
+            // A break in a compiled function is named by the recording.
+            evidence: if pattern == Pattern::GraphBreak { Evidence::Exact } else { line.evidence },
+            ..Costly::line(place, line, cost, Detail::Pattern(pattern, books.clone()), remedy)
+        };
+        costly.finding(rule, pace, limits.least(), |share| {
+            severity.unwrap_or_else(|| limits.severity(&WARNING, share))
+        })
     });
     found.collect()
-}
-
-fn finding(
-    rule: &'static Rule,
-    (place, line): (&LineKey, &LineBooks),
-    pattern: Pattern,
-    books: &PatternBooks,
-    pace: &Pace,
-    limits: &Limits<'_>,
-    told: Told,
-) -> Finding {
-    let share = pace.mean(told.of as f64) / pace.unit();
-    Finding {
-        rule: rule.id,
-        place: place.clone(),
-        function: line.function.clone(),
-        // A break in a compiled function is named by the recording.
-        evidence: if pattern == Pattern::GraphBreak { Evidence::Exact } else { line.evidence },
-        severity: told.severity.unwrap_or_else(|| limits.severity(share)),
-        cost: told.cost,
-        cost_per_step: (0 < pace.n_steps).then(|| pace.mean(told.cost as f64).round() as Ns),
-        count: books.count,
-        steps: pace.n_steps,
-        share,
-        detail: Detail::Pattern(pattern, books.clone()),
-        related: Vec::new(),
-        remedy: told.remedy,
-    }
 }
 
 #[cfg(test)]

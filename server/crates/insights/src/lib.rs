@@ -6,7 +6,9 @@
 //!
 //! *The tests that say so*: beside each rule, from a ledger built by hand to its findings.
 
+mod costly;
 mod device;
+mod explained;
 mod host;
 mod memory;
 mod pace;
@@ -131,8 +133,10 @@ pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
     let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
     let mut findings: Vec<Finding> =
         rules.flat_map(|rule| (rule.find)(ledger, &pace, &Limits::new(rule, options))).collect();
-    let all = findings.clone();
-    findings.retain(|finding| !device::is_explained(finding, &all, ledger));
+    let is_explained: Vec<bool> =
+        findings.iter().map(|it| explained::is_explained(it, &findings, ledger)).collect();
+    let mut is_explained = is_explained.into_iter();
+    findings.retain(|_| is_explained.next() == Some(false));
     for finding in &mut findings {
         finding.severity = options.severities.of(finding.rule, finding.severity);
     }

@@ -193,14 +193,9 @@ impl<'a> Limits<'a> {
         self.options.threshold
     }
 
-    /// Whether the findings of another rule are not told.
-    pub(crate) fn is_off(&self, rule: &str) -> bool {
-        self.options.severities.is_off(rule)
-    }
-
-    /// How much a finding with this share (of 1) matters, for rules that list [`WARNING`].
-    pub(crate) fn severity(&self, share: f64) -> Severity {
-        if self.get(&WARNING) <= share { Severity::Warning } else { self.rule.severity }
+    /// How much a finding with this share (of 1) matters: it is a warning from a threshold of the rule.
+    pub(crate) fn severity(&self, warning: &Threshold, share: f64) -> Severity {
+        if self.get(warning) <= share { Severity::Warning } else { self.rule.severity }
     }
 }
 
@@ -234,7 +229,7 @@ mod tests {
         assert_eq!(share(&options), 0.05);
         options.thresholds.set("sync", "warning", 50.0).unwrap();
         assert_eq!(share(&options), 0.5);
-        assert_eq!(Limits::new(rule, &options).severity(0.4), Severity::Information);
+        assert_eq!(Limits::new(rule, &options).severity(&WARNING, 0.4), Severity::Information);
     }
 
     #[test]

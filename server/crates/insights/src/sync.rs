@@ -2,7 +2,7 @@
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 
-use crate::host::covers_waits;
+use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Detail, Finding, Pace, Related, Severity};
 
@@ -38,54 +38,30 @@ const MOST_RELATED: usize = 3;
 /// Lines of your code that wait longer than the threshold.
 fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
-        // What happens outside of the steps (a warm-up, a checkpoint) does not slow them down.
-        let in_unit: Ns = if pace.n_steps == 0 {
-            books.sync
-        } else {
-            books.steps.values().map(|step| step.sync).sum()
-        };
-        let cost = pace.mean(in_unit as f64);
-        let share = cost / pace.unit();
-        (in_unit > 0 && limits.least() <= share && !covers_waits(books, limits))
-            .then(|| finding(place, books, pace, (cost, share, limits.severity(share))))
-    });
-    findings.collect()
-}
-
-fn finding(
-    place: &LineKey,
-    books: &LineBooks,
-    pace: &Pace,
-    (cost, share, severity): (f64, f64, Severity),
-) -> Finding {
-    let mut waits: Vec<(&LineKey, Ns)> =
-        books.waits.iter().map(|(line, &time)| (line, time)).collect();
-    waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
-    let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
-    Finding {
-        rule: RULE.id,
-        place: place.clone(),
-        function: books.function.clone(),
-        evidence: books.evidence,
-        severity,
-        cost: books.sync,
-        cost_per_step: (pace.n_steps > 0).then_some(cost.round() as Ns),
-        count: books.syncs,
-        steps: pace.n_steps,
-        share,
-        detail: Detail::Sync {
+        let mut waits: Vec<(&LineKey, Ns)> =
+            books.waits.iter().map(|(line, &time)| (line, time)).collect();
+        waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+        let detail = Detail::Sync {
             waited_for: waits.first().map(|&(line, _)| line.clone()),
             idle_after: books.idle_after_sync,
-        },
-        related: related
-            .map(|&(line, time)| Related {
-                place: line.clone(),
-                text: "launched what was waited for ({time} of device time meanwhile)",
-                time,
-            })
-            .collect(),
-        remedy: remedy(books),
-    }
+        };
+        let in_steps = in_steps(pace, books.sync, books, |step| step.sync);
+        let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
+        let related = related.map(|&(line, time)| Related {
+            place: line.clone(),
+            text: "launched what was waited for ({time} of device time meanwhile)",
+            time,
+        });
+        let told = Costly {
+            in_steps,
+            of: in_steps,
+            count: books.syncs,
+            related: related.collect(),
+            ..Costly::line(place, books, books.sync, detail, remedy(books))
+        };
+        told.finding(&RULE, pace, limits.least(), |share| limits.severity(&WARNING, share))
+    });
+    findings.collect()
 }
 
 /// What to do, by the operators that are known to wait.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use attribution::parallel::{self, n_cores};
 use attribution::{
     attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot, recorded_files,
     recorded_snapshot_files,
@@ -42,7 +43,7 @@ pub(crate) fn load(
         n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MOST_CORES),
         total: plan.jobs.iter().map(|job| job.size).sum(),
     };
-    let loaded = in_parallel(&plan.jobs, |one| job.load(one, &plan));
+    let loaded = parallel::map(&plan.jobs, |one| job.load(one, &plan));
     let mut loaded: Vec<(&One, _)> = plan.jobs.iter().zip(loaded).collect();
     loaded.sort_by_key(|(one, _)| one.order);
     let is_only_pair = plan.is_only_pair;
@@ -474,40 +475,6 @@ fn unreadable(path: &Path, message: &str, offset: u64) -> Error {
 
 fn broken_message(error: &std::io::Error) -> String {
     format!("the compressed data breaks off ({error}); everything before was read")
-}
-
-fn n_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Runs `work` on all items with the cores there are; results in the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let n_workers = n_cores().min(items.len());
-    if n_workers <= 1 {
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..n_workers {
-            scope.spawn(|| {
-                while let Some((index, item)) = {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    items.get(index).map(|item| (index, item))
-                } {
-                    let result = work(item);
-                    results.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[index] =
-                        Some(result);
-                }
-            });
-        }
-    });
-    results
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 /// Adds the books of each rank, and of all ranks.

@@ -186,12 +186,7 @@ impl Events<'_> {
     fn launches(&self, statistics: &mut LaunchStatistics) {
         let (host, device) = (&self.profile.host, &self.profile.device);
         for &event in self.events {
-            let Some(call) = self.launches.call(event) else { continue };
-            // A graph is launched as a whole.
-            let name = self.profile.strings.get(host.name[call.index()]);
-            if device.graph_id[event.index()] > 0 || name.contains("GraphLaunch") {
-                continue;
-            }
+            let Some(call) = self.launches.own_call(self.profile, event) else { continue };
             let (called, time) = (host.duration[call.index()], device.duration[event.index()]);
             let delay = (self.start(event) - host.end(call)).max(0);
             statistics.count += 1;

@@ -2,9 +2,10 @@
 
 use ledger::Ledger;
 
-use super::{DeviceDetail, LEAST, Told, WARNING, devices_per_rank, finding};
+use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -34,8 +35,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let detail = DeviceDetail::CommExposed { comm: books.comm / devices };
-        let told = Told::line(place, books, books.comm_exposed / devices, detail).remedy(
-            "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
+        let told = Costly::line(place, books, books.comm_exposed / devices, Detail::Device(detail), "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
              or communicate less: no_sync() while gradients accumulate, larger buckets, lower precision.",
         );
         finding(&RULE, pace, limits, told)

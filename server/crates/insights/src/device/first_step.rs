@@ -2,9 +2,10 @@
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 
-use super::{DeviceDetail, LEAST, Told, WARNING, finding};
+use super::{DeviceDetail, LEAST, WARNING, finding};
+use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -66,15 +67,11 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         return Vec::new();
     };
     let detail = DeviceDetail::FirstStep { number, first, median: median_step, here: here / ranks };
-    let told = Told {
-        place,
-        function: &books.function,
-        evidence: books.evidence,
-        cost: (first - median_step) * ranks,
-        count: 1,
-        detail,
-        remedy: "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).",
-    };
+    let cost = (first - median_step) * ranks;
+    let remedy =
+        "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).";
+    let told =
+        Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
     finding(&RULE, pace, limits, told).into_iter().collect()
 }
 

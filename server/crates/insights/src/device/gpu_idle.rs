@@ -2,12 +2,13 @@
 
 use ledger::Ledger;
 
-use super::{DeviceDetail, LEAST, Told, WARNING, devices_per_rank, finding, in_steps};
+use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "gpu-idle",
     area: Area::Device,
     title: "The device idles while the host is here",
@@ -41,14 +42,14 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         let host = (launching.idle_host - launching.idle_after_wait).max(0) / devices;
         let kernel = launching.idle_kernel / devices;
         let other = idle / devices - host - kernel;
-        let told = Told::line(place, books, cost, DeviceDetail::GpuIdle { host, kernel, other });
+        let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });
         let remedy = if kernel.max(other) <= host {
             "Nothing is launched meanwhile. Move the work of this line away from the thread that launches (DataLoader workers, \
              another thread), or do it while the device is busy."
         } else {
             "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
         };
-        finding(&RULE, pace, limits, told.remedy(remedy))
+        finding(&RULE, pace, limits, Costly::line(place, books, cost, detail, remedy))
     });
     findings.collect()
 }

@@ -2,12 +2,13 @@
 
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
 
-use super::{DeviceDetail, LEAST, Related, Told, WARNING, devices_per_rank, finding};
+use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Related, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "hot-loop",
     area: Area::Device,
     title: "A Python loop feeds the device too slowly",
@@ -76,19 +77,21 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             launches: it.launches,
             idle: it.gpu_idle / devices,
         };
-        let told = Told {
+        let cost = cost(it);
+        let told = Costly {
             place,
             function: &it.function,
             evidence: it.evidence,
-            cost: cost(it),
+            cost,
+            in_steps: cost,
+            of: cost,
             count: it.iterations,
-            detail,
+            detail: Detail::Device(detail),
+            related: worst_lines(ledger, place, it),
             remedy: "Do the iterations at once: stacked inputs and batched operators, torch._foreach_*, torch.vmap. Where they \
                      depend on each other, torch.compile fuses the body, and a CUDA graph launches it in one call.",
         };
-        let mut found = finding(&RULE, pace, limits, told)?;
-        found.related = worst_lines(ledger, place, it);
-        Some(found)
+        finding(&RULE, pace, limits, told)
     });
     findings.collect()
 }

@@ -2,12 +2,13 @@
 
 use ledger::Ledger;
 
-use super::{DeviceDetail, LEAST, Told, WARNING, devices_per_rank, finding, host_time, in_steps};
+use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding, host_time};
+use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "launch-bound",
     area: Area::Device,
     title: "Kernels take longer to launch than to run",
@@ -61,8 +62,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         }
         let (kernels, short) = (books.kernels, launching.short);
         let detail = DeviceDetail::LaunchBound { kernels, cuda, host, short };
-        let told = Told::line(place, books, cost, detail).remedy(
-            "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
+        let told = Costly::line(place, books, cost, Detail::Device(detail), "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
              one call, larger batches give each more to do.",
         );
         finding(&RULE, pace, limits, told)

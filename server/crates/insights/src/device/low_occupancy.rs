@@ -2,9 +2,10 @@
 
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
 
-use super::{DeviceDetail, LEAST, Told, WARNING, finding, least_capable};
+use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
+use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -64,11 +65,12 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             occupancy: u32::try_from(occupancy(kernel)).unwrap_or(0),
         };
         let cost: Ns = kernels.iter().map(|(_, it)| it.total).sum();
-        let mut told = Told::line(place, books, cost, detail).remedy(
-            "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
-             than one dimension at once.",
-        );
-        told.count = kernels.iter().map(|(_, it)| it.calls).sum();
+        let remedy = "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
+             than one dimension at once.";
+        let told = Costly {
+            count: kernels.iter().map(|(_, it)| it.calls).sum(),
+            ..Costly::line(place, books, cost, Detail::Device(detail), remedy)
+        };
         finding(&RULE, pace, limits, told)
     });
     findings.collect()

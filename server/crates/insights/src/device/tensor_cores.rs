@@ -2,9 +2,10 @@
 
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
 
-use super::{DeviceDetail, LEAST, Related, Told, WARNING, finding, least_capable};
+use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
+use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
-use crate::{Finding, Pace, Severity};
+use crate::{Detail, Finding, Pace, Related, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -68,7 +69,7 @@ fn of_product(
     let cost: Ns = lines.iter().map(|it| it.time).sum();
     let detail =
         DeviceDetail::TensorCores { kernel: first.kernel.name.clone(), product, here: first.time };
-    let mut told = Told::line(first.place, first.books, cost, detail).remedy(match product {
+    let remedy = match product {
         Product::Float32 => {
             "torch.set_float32_matmul_precision(\"high\") lets float32 use TF32 on tensor cores; torch.autocast with bfloat16 \
              uses them in half precision."
@@ -76,9 +77,7 @@ fn of_product(
         Product::Half | Product::Misaligned => {
             "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch."
         }
-    });
-    told.count = lines.iter().map(|it| it.calls).sum();
-    let mut found = finding(&RULE, pace, limits, told)?;
+    };
     let mut others: Vec<_> = others.iter().collect();
     others.sort_by_key(|it| (std::cmp::Reverse(it.time), it.place));
     let related = others.into_iter().take(MOST_RELATED).map(|it| Related {
@@ -86,8 +85,12 @@ fn of_product(
         text: "runs {time} of them",
         time: it.time,
     });
-    found.related = related.collect();
-    Some(found)
+    let told = Costly {
+        count: lines.iter().map(|it| it.calls).sum(),
+        related: related.collect(),
+        ..Costly::line(first.place, first.books, cost, Detail::Device(detail), remedy)
+    };
+    finding(&RULE, pace, limits, told)
 }
 
 /// Lines that are told beside the first, at most.

@@ -7,7 +7,7 @@ use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Pace, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "dataloader",
     area: Area::Host,
     title: "The step waits for data",

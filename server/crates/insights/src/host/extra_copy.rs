@@ -7,7 +7,7 @@ use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Finding, Pace, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "extra-copy",
     area: Area::Host,
     title: "Made on the host, then copied",

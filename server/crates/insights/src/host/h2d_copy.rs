@@ -1,13 +1,13 @@
 //! Rule `h2d-copy`: copies from pageable memory.
 
-use ledger::{Ledger, LineBooks, Pattern};
+use ledger::{Ledger, Pattern};
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Finding, Pace, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "h2d-copy",
     area: Area::Host,
     title: "Copies from pageable host memory",
@@ -26,17 +26,8 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-/// Share of a line's waits from which they are all said to be these copies.
-const MOST_WAITS: f64 = 0.9;
-
-/// Whether what a line waits for is these copies, so that this rule tells it better than `sync`.
-pub(crate) fn covers_waits(books: &LineBooks, limits: &Limits<'_>) -> bool {
-    let copies = books.patterns.get(&Pattern::PageableCopy).map_or(0, |it| it.wait);
-    0 < copies && MOST_WAITS * books.sync as f64 <= copies as f64 && !limits.is_off(RULE.id)
-}
-
 fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    let mut found = each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
+    each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
         let cost = if books.wait > 0 { books.wait } else { books.cuda };
         Some(Told {
             cost,
@@ -45,11 +36,5 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             remedy: "Copy from pinned memory: pin_memory=True in the DataLoader, and non_blocking=True in .to(). Make numbers \
                      and small tensors once, or on the device.",
         })
-    });
-    // What need not be copied at all need not be pinned.
-    let extra = |it: &Finding| ledger.lines[&it.place].patterns.get(&Pattern::ExtraCopy);
-    found.retain(|it| {
-        limits.is_off("extra-copy") || extra(it).is_none_or(|extra| extra.count < it.count)
-    });
-    found
+    })
 }

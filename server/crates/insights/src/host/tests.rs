@@ -1,6 +1,6 @@
 //! Patterns on a line, by hand, to what the rules find.
 
-use ledger::{DeviceBooks, DeviceKey};
+use ledger::{DeviceBooks, DeviceKey, LineBooks, LineKey};
 
 use super::*;
 use crate::{Options, Severities, find};
