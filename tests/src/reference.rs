@@ -187,7 +187,7 @@ pub fn account(
     let stacks = Stacks::of(&recording);
     let mut accounts = Accountant {
         steps: steps(&recording),
-        threads: threads(&recording),
+        threads: threads(&recording, &stacks),
         launches: launches(&recording, &stacks),
         stacks: &stacks,
         recording: &recording,
@@ -550,8 +550,8 @@ impl Stacks {
         let mut stacks = Self { below, base: Vec::new(), inside: Vec::new() };
         // An event's stack follows from those of events that come before it in the order.
         for (event, host) in hosts.iter().enumerate() {
-            let base = match stacks.below[event].last() {
-                Some(&below) => stacks.inside[below].clone(),
+            let base = match stacks.innermost(recording, &stacks.below[event]) {
+                Some(below) => stacks.inside[below].clone(),
                 None => adopters
                     .adopted(recording, event)
                     .map_or_else(Stack::default, |adopted| stacks.inside[adopted].clone()),
@@ -572,6 +572,17 @@ impl Stacks {
             stacks.inside.push(inside);
         }
         stacks
+    }
+
+    /// The innermost of `open` that is not an annotation.
+    fn innermost(&self, recording: &Recording, open: &[usize]) -> Option<usize> {
+        open.iter().rev().copied().find(|&it| recording.hosts[it].kind != Kind::Annotation)
+    }
+
+    /// The event whose line stack is that of an instant at which `open` are open.
+    fn innermost_at(&self, recording: &Recording, open: &[usize]) -> Option<usize> {
+        let is_bare = |&it: &usize| self.innermost(recording, &self.below[it]).is_none();
+        self.innermost(recording, open).or_else(|| open.iter().rev().copied().find(is_bare))
     }
 
     /// `call(e)` of a Python event.
@@ -708,11 +719,11 @@ fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Until)> {
 struct Interval {
     start: Ns,
     end: Ns,
-    innermost: usize,
+    innermost: Option<usize>,
 }
 
 /// For each thread its traced time, in order.
-fn threads(recording: &Recording) -> Vec<Vec<Interval>> {
+fn threads(recording: &Recording, stacks: &Stacks) -> Vec<Vec<Interval>> {
     let hosts = &recording.hosts;
     let intervals = |thread: usize| {
         let mut starting = recording.on_thread(thread).peekable();
@@ -727,7 +738,8 @@ fn threads(recording: &Recording) -> Vec<Vec<Interval>> {
                 open.push(event);
             }
             open.retain(|&it| hosts[it].is_open_at(start));
-            if let Some(&innermost) = open.last() {
+            if !open.is_empty() {
+                let innermost = stacks.innermost_at(recording, &open);
                 intervals.push(Interval { start, end, innermost });
             }
         }
@@ -867,14 +879,14 @@ impl Accountant<'_> {
 
     /// Thread time, instant by instant.
     fn instants(&mut self) {
-        let mut by_innermost: BTreeMap<usize, Vec<(Ns, Ns)>> = BTreeMap::new();
+        let mut by_innermost: BTreeMap<Option<usize>, Vec<(Ns, Ns)>> = BTreeMap::new();
         for interval in self.threads.iter().flatten() {
             let spans = by_innermost.entry(interval.innermost).or_default();
             spans.push((interval.start, interval.end));
         }
         for (innermost, spans) in by_innermost {
             let duration: Ns = spans.iter().map(|(start, end)| end - start).sum();
-            let stack = self.stacks.inside[innermost].clone();
+            let stack = self.stack_of(innermost);
             self.accounts.totals.cpu += duration;
             let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
                 let reason = self.no_line();
@@ -1093,13 +1105,13 @@ impl Accountant<'_> {
             .flatten()
             .map(|&it| &self.recording.hosts[it])
             .any(|it| it.thread == thread && it.start <= gap.0 && gap.0 <= it.end);
-        let doing: Vec<(Ns, Ns, usize)> = around(&self.threads[thread], gap)
+        let doing: Vec<(Ns, Ns, Option<usize>)> = around(&self.threads[thread], gap)
             .iter()
             .map(|it| (it.start.max(gap.0), it.end.min(gap.1), it.innermost))
             .collect();
         for (start, end, innermost) in doing {
             idle -= end - start;
-            let Some(own) = self.own(&self.stacks.inside[innermost]) else {
+            let Some(own) = self.own(&self.stack_of(innermost)) else {
                 let reason = self.no_line();
                 self.unattributed(reason).gpu_idle += end - start;
                 continue;
@@ -1239,6 +1251,10 @@ impl Accountant<'_> {
 
     fn stack_at(&self, thread: usize, at: Ns) -> Stack {
         let open = around(&self.threads[thread], (at, at.saturating_add(1)));
-        open.first().map_or_else(Stack::default, |it| self.stacks.inside[it.innermost].clone())
+        self.stack_of(open.first().and_then(|it| it.innermost))
+    }
+
+    fn stack_of(&self, event: Option<usize>) -> Stack {
+        event.map_or_else(Stack::default, |it| self.stacks.inside[it].clone())
     }
 }

@@ -222,6 +222,8 @@ struct Open {
     kind: HostKind,
     is_frame: bool,
     is_sync: bool,
+    /// An annotation that began while nothing but annotations was open.
+    is_bare: bool,
     /// The operator that is outermost between here and the innermost Python event below, and its end.
     operator: Option<(HostEventId, Ns)>,
 }
@@ -276,7 +278,7 @@ impl<'a> Sweep<'a, '_> {
         let (kind, thread) = (host.kind[id.index()], host.thread[id.index()].index());
         let start = host.start[id.index()];
         self.advance(thread, start);
-        let below = self.threads[thread].stack.last().copied();
+        let below = innermost_base(&self.threads[thread].stack, start);
         let base = match below {
             Some(below) => below.inside,
             None => {
@@ -292,6 +294,7 @@ impl<'a> Sweep<'a, '_> {
             kind,
             is_frame: false,
             is_sync: false,
+            is_bare: kind == HostKind::Annotation && below.is_none(),
             operator: None,
         };
         match kind {
@@ -461,18 +464,20 @@ impl<'a> Sweep<'a, '_> {
         let memory = &self.profile.memory;
         let (thread, at_time) = (memory.thread[row as usize].index(), memory.at[row as usize]);
         self.advance(thread, at_time);
-        let node = self.threads[thread].stack.last().map_or(Node::EMPTY, |open| open.inside);
-        self.swept.memory.push(node);
+        let open = innermost_at(&self.threads[thread].stack, at_time);
+        self.swept.memory.push(open.map_or(Node::EMPTY, |open| open.inside));
     }
 
     /// Charges the time of `thread` up to `until` and takes ended events off its stack.
     fn advance(&mut self, thread: usize, until: Ns) {
         let (state, mut charge) = self.charge(thread);
         while let Some(top) = state.stack.last() {
-            let (start, end, top_end) = (state.clock, top.end.min(until), top.end);
-            if start < end {
+            let (top_end, last) = (top.end, top.end.min(until));
+            // Below an annotation, what is innermost may end before the annotation does.
+            while state.clock < last {
+                let (start, open) = (state.clock, innermost_at(&state.stack, state.clock));
+                let (node, end) = open.map_or((Node::EMPTY, last), |it| (it.inside, it.end.min(last)));
                 state.clock = end;
-                let node = top.inside;
                 charge.add(state, start, end, node);
             }
             if top_end > until {
@@ -585,6 +590,19 @@ impl Waiters {
         let by_call_stack = self.call_stack.iter().flatten().copied().filter(|&id| is_other(id));
         open.or_else(|| by_call_stack.max_by_key(|&id| profile.host.start[id.index()]))
     }
+}
+
+/// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow
+/// the frames that were open when it began.
+fn innermost_base(stack: &[Open], at: Ns) -> Option<Open> {
+    stack.iter().rev().find(|it| it.kind != HostKind::Annotation && it.end > at).copied()
+}
+
+/// The event whose line stack is that of the instant `at`: the innermost that hands on its own or, where there is none,
+/// the innermost annotation that began without one.
+fn innermost_at(stack: &[Open], at: Ns) -> Option<Open> {
+    let bare = || stack.iter().rev().find(|it| it.is_bare && it.end > at).copied();
+    innermost_base(stack, at).or_else(bare)
 }
 
 /// The innermost Python event that is open at `at`.
