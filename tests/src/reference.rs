@@ -37,6 +37,7 @@ pub struct Sums {
     pub cuda: i64,
     pub gpu_idle: i64,
     pub sync: i64,
+    pub waiting: i64,
     pub alloc: i64,
 }
 
@@ -49,6 +50,9 @@ pub struct LineAccount {
     pub cpu_self: Ns,
     pub cpu_own: Ns,
     pub cpu_total: Ns,
+    pub cpu_in_steps: Ns,
+    pub elapsed: Ns,
+    pub waiting: Ns,
     pub cpu_backward: Ns,
     pub cuda_self: Ns,
     pub cuda_own: Ns,
@@ -84,12 +88,14 @@ pub struct StepAccount {
     pub cuda: Ns,
     pub sync: Ns,
     pub gpu_idle: Ns,
+    pub waiting: Ns,
 }
 
 impl fmt::Display for Accounts {
     /// One line for the totals, each reason and each line of source, without what is 0. Times are in microseconds.
     /// `cpu` and `cuda` are self/own/total, `launch_time` is that of `launches`, `backward` is cpu/cuda, `idle_cause` is
-    /// host/kernel/after a wait, `step` is cpu/cuda/sync/idle.
+    /// host/kernel/after a wait, `step` is cpu/cuda/sync/idle and, if there is any, waiting. `in_steps` is in steps/elapsed
+    /// and left out where both are the total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let microseconds = |ns: Ns| {
             let text = format!(
@@ -104,8 +110,13 @@ impl fmt::Display for Accounts {
             amounts.iter().map(|&it| microseconds(it)).collect::<Vec<_>>().join("/")
         };
         let sums = |it: &Sums| {
-            let times =
-                [("cpu", it.cpu), ("cuda", it.cuda), ("sync", it.sync), ("gpu_idle", it.gpu_idle)];
+            let times = [
+                ("cpu", it.cpu),
+                ("cuda", it.cuda),
+                ("sync", it.sync),
+                ("waiting", it.waiting),
+                ("gpu_idle", it.gpu_idle),
+            ];
             let mut text = String::new();
             for (name, amount) in times.into_iter().filter(|it| it.1 != 0) {
                 text += &format!(" {name}={}", microseconds(amount));
@@ -126,6 +137,10 @@ impl fmt::Display for Accounts {
         }
         for ((file, number), line) in &self.lines {
             let mut text = String::new();
+            let in_steps = [line.cpu_in_steps, line.elapsed];
+            if in_steps != [line.cpu_total; 2] {
+                text += &format!(" in_steps={}", join(&in_steps));
+            }
             let mut field = |name: &str, amounts: &[i64], value: String| {
                 if amounts.iter().any(|&it| it != 0) {
                     text += &format!(" {name}={value}");
@@ -146,6 +161,7 @@ impl fmt::Display for Accounts {
                 plain("short", count(line.short)),
                 times("backward", &[line.cpu_backward, line.cuda_backward]),
                 times("sync", &[line.sync]),
+                times("waiting", &[line.waiting]),
                 plain("syncs", count(line.syncs)),
                 times("gpu_idle", &[line.gpu_idle]),
                 times("idle_cause", &[line.idle_host, line.idle_kernel, line.idle_after_wait]),
@@ -160,7 +176,8 @@ impl fmt::Display for Accounts {
                 field(name, &amounts, value);
             }
             for (step, it) in &line.steps {
-                let amounts = [it.cpu, it.cuda, it.sync, it.gpu_idle];
+                let mut amounts = vec![it.cpu, it.cuda, it.sync, it.gpu_idle];
+                amounts.extend((it.waiting != 0).then_some(it.waiting));
                 field(&format!("step{step}"), &amounts, join(&amounts));
             }
             for ((file, number), &waited) in &line.waits {
@@ -186,6 +203,8 @@ pub fn account(
     let recording = Recording::read(trace, ignore_exact)?;
     let stacks = Stacks::of(&recording);
     let mut accounts = Accountant {
+        is_idle: (0..recording.threads.len()).map(|it| is_idle(&recording, it)).collect(),
+        main_thread: main_thread(&recording),
         steps: steps(&recording),
         threads: threads(&recording, &stacks),
         launches: launches(&recording, &stacks),
@@ -201,7 +220,7 @@ pub fn account(
     accounts.idle(&waits);
     accounts.backward();
     accounts.memory();
-    for &(number, start, end) in &accounts.steps {
+    for &(number, start, end, _) in &accounts.steps {
         *accounts.accounts.steps.entry(number).or_default() += end - start;
     }
     Ok(accounts.accounts)
@@ -719,7 +738,9 @@ fn exact_backward_runs(recording: &Recording) -> Vec<(usize, Until)> {
 struct Interval {
     start: Ns,
     end: Ns,
-    innermost: Option<usize>,
+    innermost: usize,
+    /// Whether the outermost of what hands on a line stack adopted its own.
+    is_adopted: bool,
 }
 
 /// For each thread its traced time, in order.
@@ -732,20 +753,77 @@ fn threads(recording: &Recording, stacks: &Stacks) -> Vec<Vec<Interval>> {
         let boundaries: Vec<Ns> = boundaries.into_iter().collect();
         let mut open: Vec<usize> = Vec::new();
         let mut intervals = Vec::new();
+        // Whether the latest event that began without another below it, but for annotations, adopted a line stack.
+        let mut is_adopted = false;
         for pair in boundaries.windows(2) {
             let (start, end) = (pair[0], pair[1]);
             while let Some(event) = starting.next_if(|&it| hosts[it].start <= start) {
                 open.push(event);
+                if stacks.innermost(recording, &stacks.below[event]).is_none() {
+                    is_adopted = !stacks.base[event].is_empty();
+                }
             }
             open.retain(|&it| hosts[it].is_open_at(start));
-            if !open.is_empty() {
-                let innermost = stacks.innermost_at(recording, &open);
-                intervals.push(Interval { start, end, innermost });
+            if let Some(innermost) = stacks.innermost_at(recording, &open) {
+                intervals.push(Interval { start, end, innermost, is_adopted });
             }
         }
         intervals
     };
     (0..recording.threads.len()).map(intervals).collect()
+}
+
+/// Whether a Python event is a call that waits.
+fn is_waiting(host: &Host) -> bool {
+    let waits = ["acquire of _thread.", "function sleep>", "poll of select.", "get of _queue.S"];
+    host.kind == Kind::Python && waits.iter().any(|it| host.name.contains(it))
+}
+
+/// Whether a thread ran no operator, runtime call or range, allocated nothing, and waited for nine tenths of its time.
+fn is_idle(recording: &Recording, thread: usize) -> bool {
+    let hosts = &recording.hosts;
+    let works = recording.on_thread(thread).any(|it| hosts[it].kind != Kind::Python)
+        || recording.memory.iter().any(|it| it.thread == thread);
+    let first_return = recording.on_thread(thread).map(|it| hosts[it].end).min();
+    let is_silent = |event: usize, from: Ns, to: Ns| {
+        let function = frame(&hosts[event].name).map(|(_, function)| function);
+        let waits = ["wait", "select", "poll", "get", "recv", "sleep", "join", "acquire"];
+        // Reading: what starts when the first event ends does not come before that.
+        let began_first = first_return.is_some_and(|it| hosts[event].start < it);
+        let may_wait = function.is_some_and(|it| began_first || waits.contains(&it));
+        to - from >= 1_000_000 && may_wait
+    };
+    let boundaries: BTreeSet<Ns> =
+        recording.on_thread(thread).flat_map(|it| [hosts[it].start, hosts[it].end]).collect();
+    let boundaries: Vec<Ns> = boundaries.into_iter().collect();
+    // Stretches of time during which one event is innermost and none starts.
+    let mut stretches: Vec<(usize, Ns, Ns)> = Vec::new();
+    for pair in boundaries.windows(2).filter(|_| !works) {
+        let open = recording.on_thread(thread).filter(|&it| hosts[it].is_open_at(pair[0]));
+        let Some(event) = open.last() else { continue };
+        let starts = recording.on_thread(thread).any(|it| hosts[it].start == pair[0]);
+        match stretches.last_mut() {
+            Some((same, _, end)) if *same == event && *end == pair[0] && !starts => *end = pair[1],
+            _ => stretches.push((event, pair[0], pair[1])),
+        }
+    }
+    let (mut traced, mut waited) = (0, 0);
+    for (event, from, to) in stretches {
+        traced += to - from;
+        if is_waiting(&hosts[event]) || is_silent(event, from, to) {
+            waited += to - from;
+        }
+    }
+    !works && traced > 0 && waited * 10 >= traced * 9
+}
+
+/// The thread with the most Python events, or else with the most host events.
+fn main_thread(recording: &Recording) -> Option<usize> {
+    let python = |thread: usize| {
+        recording.on_thread(thread).filter(|&it| recording.hosts[it].kind == Kind::Python).count()
+    };
+    (0..recording.threads.len())
+        .max_by_key(|&it| (python(it), recording.on_thread(it).count(), Reverse(it)))
 }
 
 fn overlap(a: (Ns, Ns), b: (Ns, Ns)) -> Ns {
@@ -822,11 +900,11 @@ enum Join {
     ExternalId,
 }
 
-/// `ProfilerStep#N` with start and end, by start: the section *Steps*.
-fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns)> {
+/// `ProfilerStep#N` with start, end and thread, by start: the section *Steps*.
+fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
     let number = |host: &Host| host.name.strip_prefix("ProfilerStep#")?.parse().ok();
-    let mut steps: Vec<(u32, Ns, Ns)> =
-        recording.hosts.iter().filter_map(|it| Some((number(it)?, it.start, it.end))).collect();
+    let step = |it: &Host| Some((number(it)?, it.start, it.end, it.thread));
+    let mut steps: Vec<_> = recording.hosts.iter().filter_map(step).collect();
     for step in 1..steps.len() {
         steps[step - 1].2 = steps[step - 1].2.min(steps[step].1);
     }
@@ -843,10 +921,14 @@ fn is_copy(host: &Host) -> bool {
 
 struct Accountant<'a> {
     recording: &'a Recording,
+    /// By thread, whether it only waits.
+    is_idle: Vec<bool>,
+    /// The thread whose time counts as elapsed where there are no steps.
+    main_thread: Option<usize>,
     stacks: &'a Stacks,
     threads: Vec<Vec<Interval>>,
     launches: Vec<Launch>,
-    steps: Vec<(u32, Ns, Ns)>,
+    steps: Vec<(u32, Ns, Ns, usize)>,
     is_own: &'a dyn Fn(&str) -> bool,
     accounts: Accounts,
 }
@@ -873,36 +955,60 @@ impl Accountant<'_> {
     /// The parts of a span that lie in steps.
     fn in_steps(&self, span: (Ns, Ns)) -> Vec<(u32, Ns)> {
         let parts =
-            self.steps.iter().map(|&(number, start, end)| (number, overlap(span, (start, end))));
+            self.steps.iter().map(|&(number, start, end, _)| (number, overlap(span, (start, end))));
         parts.filter(|&(_, part)| part > 0).collect()
     }
 
     /// Thread time, instant by instant.
     fn instants(&mut self) {
-        let mut by_innermost: BTreeMap<Option<usize>, Vec<(Ns, Ns)>> = BTreeMap::new();
-        for interval in self.threads.iter().flatten() {
-            let spans = by_innermost.entry(interval.innermost).or_default();
-            spans.push((interval.start, interval.end));
+        for thread in 0..self.threads.len() {
+            for at in 0..self.threads[thread].len() {
+                let Interval { start, end, innermost, is_adopted } = self.threads[thread][at];
+                self.instant(thread, (start, end), innermost, is_adopted);
+            }
         }
-        for (innermost, spans) in by_innermost {
-            let duration: Ns = spans.iter().map(|(start, end)| end - start).sum();
-            let stack = self.stack_of(innermost);
-            self.accounts.totals.cpu += duration;
-            let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
-                let reason = self.no_line();
-                self.unattributed(reason).cpu += duration;
-                continue;
-            };
-            self.line(last).cpu_self += duration;
-            self.line(&own).cpu_own += duration;
-            for line in distinct(&stack) {
-                self.line(line).cpu_total += duration;
+    }
+
+    fn instant(&mut self, thread: usize, span: (Ns, Ns), innermost: usize, is_adopted: bool) {
+        let duration = span.1 - span.0;
+        let waits = is_waiting(&self.recording.hosts[innermost]);
+        if self.is_idle[thread] {
+            self.accounts.totals.waiting += duration;
+            self.unattributed("idle_thread").waiting += duration;
+            return;
+        }
+        let stack = self.stacks.inside[innermost].clone();
+        let waiting = if waits { duration } else { 0 };
+        self.accounts.totals.cpu += duration;
+        self.accounts.totals.waiting += waiting;
+        let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
+            let reason = self.no_line();
+            self.unattributed(reason).cpu += duration;
+            self.unattributed(reason).waiting += waiting;
+            return;
+        };
+        self.line(last).cpu_self += duration;
+        self.line(&own).cpu_own += duration;
+        self.line(&own).waiting += waiting;
+        let of_steps = self.in_steps(span);
+        let (in_steps, elapsed) = match self.steps.is_empty() {
+            true => (duration, if self.main_thread == Some(thread) { duration } else { 0 }),
+            false => {
+                let own = self.steps.iter().filter(|it| it.3 == thread);
+                let own = own.map(|&(_, start, end, _)| overlap(span, (start, end))).sum();
+                (of_steps.iter().map(|&(_, part)| part).sum(), own)
             }
-            for (step, part) in
-                spans.iter().flat_map(|&span| self.in_steps(span)).collect::<Vec<_>>()
-            {
-                self.line(&own).steps.entry(step).or_default().cpu += part;
-            }
+        };
+        for line in distinct(&stack) {
+            let line = self.line(line);
+            line.cpu_total += duration;
+            line.cpu_in_steps += in_steps;
+            line.elapsed += if is_adopted { 0 } else { elapsed };
+        }
+        for (step, part) in of_steps {
+            let step = self.line(&own).steps.entry(step).or_default();
+            step.cpu += part;
+            step.waiting += if waits { part } else { 0 };
         }
     }
 
@@ -913,7 +1019,7 @@ impl Accountant<'_> {
         let Recording { hosts, .. } = self.recording;
         for (event, host) in hosts.iter().enumerate() {
             let kind = |&&it: &&usize| hosts[it].kind;
-            if host.kind == Kind::Python {
+            if host.kind == Kind::Python && !self.is_idle[host.thread] {
                 let caller =
                     host.exact_caller.clone().or_else(|| self.stacks.base[event].last().cloned());
                 if let Some(caller) = caller {
@@ -961,7 +1067,7 @@ impl Accountant<'_> {
             let steps = self
                 .steps
                 .iter()
-                .find(|(_, start, end)| launched.is_some_and(|it| *start <= it && it < *end));
+                .find(|(_, start, end, _)| launched.is_some_and(|it| *start <= it && it < *end));
             if let Some(&(step, ..)) = steps
                 && duration > 0
             {
@@ -1105,13 +1211,13 @@ impl Accountant<'_> {
             .flatten()
             .map(|&it| &self.recording.hosts[it])
             .any(|it| it.thread == thread && it.start <= gap.0 && gap.0 <= it.end);
-        let doing: Vec<(Ns, Ns, Option<usize>)> = around(&self.threads[thread], gap)
+        let doing: Vec<(Ns, Ns, usize)> = around(&self.threads[thread], gap)
             .iter()
             .map(|it| (it.start.max(gap.0), it.end.min(gap.1), it.innermost))
             .collect();
         for (start, end, innermost) in doing {
             idle -= end - start;
-            let Some(own) = self.own(&self.stack_of(innermost)) else {
+            let Some(own) = self.own(&self.stacks.inside[innermost]) else {
                 let reason = self.no_line();
                 self.unattributed(reason).gpu_idle += end - start;
                 continue;
@@ -1251,10 +1357,6 @@ impl Accountant<'_> {
 
     fn stack_at(&self, thread: usize, at: Ns) -> Stack {
         let open = around(&self.threads[thread], (at, at.saturating_add(1)));
-        self.stack_of(open.first().and_then(|it| it.innermost))
-    }
-
-    fn stack_of(&self, event: Option<usize>) -> Stack {
-        event.map_or_else(Stack::default, |it| self.stacks.inside[it].clone())
+        open.first().map_or_else(Stack::default, |it| self.stacks.inside[it.innermost].clone())
     }
 }

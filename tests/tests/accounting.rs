@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use attribution::{Options, Sources};
-use ledger::{Books, Ledger, LineBooks, LineKey};
+use ledger::{Books, Ledger, LineBooks, LineKey, PerStep, Reason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -98,6 +98,13 @@ proptest! {
     #[test]
     fn attribution_agrees_with_the_reference_on_random_backward_passes(
         lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_operator(), 2 => any_flow()]), 1..16)
+    ) {
+        agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_waiting(
+        lines in vec(with_thread(prop_oneof![8 => any_waiting(), 1 => any_python(), 1 => any_range()]), 1..12)
     ) {
         agrees(&lines)?;
     }
@@ -271,6 +278,20 @@ fn any_memory() -> impl Strategy<Value = String> {
         .prop_map(|(bytes, address, at, device)| format!("mem {bytes} @0x{address} {at} {device}"))
 }
 
+/// Python events of milliseconds, which may wait.
+fn any_waiting() -> impl Strategy<Value = String> {
+    let name = prop_oneof![
+        2 => any_line().prop_map(|line| format!("py {line} f")),
+        2 => any_line().prop_map(|line| format!("py {line} wait")),
+        2 => Just("call \"<built-in method acquire of _thread.lock object at 0x7f>\"".to_owned()),
+        1 => Just("call \"<built-in function sleep>\"".to_owned()),
+        1 => Just("call len".to_owned()),
+    ];
+    (name, 0_u32..40, 0_u32..20).prop_map(|(name, start, duration)| {
+        format!("{name} {}..{}", 1000 * start, 1000 * (start + duration) + duration)
+    })
+}
+
 fn any_flow() -> impl Strategy<Value = String> {
     let thread = prop_oneof![Just("main"), Just("engine")];
     (0..40, thread, 0..40)
@@ -359,7 +380,8 @@ fn accounts(ledger: &Ledger) -> Accounts {
     let recorded = |key: &LineKey| (ledger.files[&key.file].recorded.clone(), key.line);
     let line = |line: &LineBooks| {
         let steps = line.steps.iter().map(|(&step, it)| {
-            (step, StepAccount { cpu: it.cpu, cuda: it.cuda, sync: it.sync, gpu_idle: it.gpu_idle })
+            let &PerStep { cpu, cuda, sync, gpu_idle, waiting } = it;
+            (step, StepAccount { cpu, cuda, sync, gpu_idle, waiting })
         });
         LineAccount {
             calls: line.calls,
@@ -367,6 +389,9 @@ fn accounts(ledger: &Ledger) -> Accounts {
             cpu_self: line.cpu_self,
             cpu_own: line.cpu_own,
             cpu_total: line.cpu_total,
+            cpu_in_steps: line.cpu_in_steps,
+            elapsed: line.elapsed,
+            waiting: line.waiting,
             cpu_backward: line.cpu_backward,
             cuda_self: line.cuda_self,
             cuda_own: line.cuda_own,
@@ -405,8 +430,8 @@ fn accounts(ledger: &Ledger) -> Accounts {
 }
 
 fn sums(books: &Books) -> Sums {
-    let &Books { cpu, cuda, gpu_idle, sync, alloc, .. } = books;
-    Sums { cpu, cuda, gpu_idle, sync, alloc }
+    let &Books { cpu, cuda, gpu_idle, sync, waiting, alloc, .. } = books;
+    Sums { cpu, cuda, gpu_idle, sync, waiting, alloc }
 }
 
 /// Where the details of a ledger do not add up to what the page defines.
@@ -424,6 +449,10 @@ fn inconsistency(ledger: &Ledger) -> String {
             balance.total,
         );
     }
+    holds("lines above what there was", ledger.excesses().count() as i64, 0);
+    let waiting = ledger.unattributed.iter().find(|(it, _)| *it == Reason::IdleThread);
+    let waiting = waiting.map_or(0, |(_, books)| books.waiting);
+    holds("idle threads", ledger.idle_threads.values().sum(), waiting);
     holds("threads", ledger.threads.values().sum(), ledger.totals.cpu);
     holds("devices", ledger.devices.values().map(|it| it.time).sum(), ledger.totals.cuda);
     holds("idle devices", ledger.devices.values().map(|it| it.idle).sum(), ledger.totals.gpu_idle);

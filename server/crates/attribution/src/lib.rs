@@ -36,6 +36,7 @@ mod steps;
 mod sweep;
 mod timeline;
 mod trace_memory;
+mod waiting;
 mod waits;
 
 pub use callers::join_callers;

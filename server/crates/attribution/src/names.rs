@@ -7,6 +7,7 @@ use profile::{HostKind, Profile, Snapshot, StrId};
 use rustc_hash::FxHashMap;
 
 use crate::stacks::{File, FileId, LineId, Lines, Node, Stacks};
+use crate::waiting::is_waiting_call;
 use crate::{Options, Sources};
 
 /// A file that a recording names, with the functions that ran in it: enough to find and confirm it on disk.
@@ -169,8 +170,9 @@ fn provenance(json: &str) -> Vec<(String, u32, String)> {
 pub(crate) enum PythonName {
     /// A frame, with its definition line and how well that line tells where the frame is.
     Frame { line: LineId, evidence: Evidence },
-    /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`.
-    Call { waits_for_backward: bool },
+    /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`; `is_waiting` what
+    /// only waits.
+    Call { waits_for_backward: bool, is_waiting: bool },
 }
 
 /// What the operators' call stacks are worth.
@@ -244,7 +246,10 @@ impl<'a> Names<'a> {
                 let (line, evidence) = self.definition(frame, lines);
                 PythonName::Frame { line, evidence }
             }
-            None => PythonName::Call { waits_for_backward: text.contains("run_backward") },
+            None => PythonName::Call {
+                waits_for_backward: text.contains("run_backward"),
+                is_waiting: is_waiting_call(text),
+            },
         };
         self.python[name.index()] = Some(parsed);
         parsed

@@ -103,6 +103,7 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
     let amount = |values: &[Ns], index: usize| values.get(index).copied().unwrap_or(0);
     let mut cpu_below = vec![0; stacks.len()];
     let mut cuda_below = vec![0; stacks.len()];
+    let mut steps_below = vec![(0, 0); stacks.len()];
     for node in stacks.nodes().rev() {
         let (cpu, cuda) =
             (amount(&parts.swept.cpu, node.index()), amount(&parts.device.cuda, node.index()));
@@ -112,7 +113,14 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
         let parent = stacks.parent(node);
         cpu_below[parent.index()] += all_cpu;
         cuda_below[parent.index()] += all_cuda;
+        let of_steps: &mut (Ns, Ns) = &mut steps_below[node.index()];
+        of_steps.0 += amount(&parts.swept.in_steps, node.index());
+        of_steps.1 += amount(&parts.swept.elapsed, node.index());
+        let (in_steps, elapsed) = *of_steps;
+        steps_below[parent.index()].0 += in_steps;
+        steps_below[parent.index()].1 += elapsed;
         let own = &mut books[stacks.own(node).index()];
+        own.waiting += amount(&parts.swept.waiting, node.index());
         own.cpu_own += cpu;
         own.cuda_own += cuda;
         loops::post_work(own, node, parts);
@@ -122,6 +130,8 @@ fn post_stacks(books: &mut [LineBooks], parts: &Parts<'_>) {
         if (all_cpu != 0 || all_cuda != 0) && stacks.is_outermost(node) {
             line.cpu_total += all_cpu;
             line.cuda_total += all_cuda;
+            line.cpu_in_steps += in_steps;
+            line.elapsed += elapsed;
             if !parent.is_empty() && all_cpu != 0 {
                 let caller = line_key(&stacks.lines, stacks.line(parent));
                 *line.callers.entry(caller).or_default() += all_cpu;
@@ -221,6 +231,8 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     let no_line = if swept.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
     let syncs = swept.syncs.iter().map(|id| profile.host.duration[id.index()]).sum();
     ledger.totals.cpu = swept.threads.iter().sum();
+    let (in_calls, idle): (Ns, Ns) = (swept.waiting.iter().sum(), swept.idle_threads.iter().sum());
+    ledger.totals.waiting = in_calls + idle;
     ledger.totals.cuda = device.total;
     ledger.totals.gpu_idle = gaps.with_launch + gaps.without_launch;
     ledger.totals.sync = syncs;
@@ -232,6 +244,8 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     unattributed.charge(no_line, Metric::GpuIdle, swept.idle_without_line);
     unattributed.charge(Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch);
     unattributed.charge(Reason::IdleThread, Metric::GpuIdle, gaps.with_launch - swept.idle_covered);
+    unattributed.charge(no_line, Metric::Waiting, swept.waiting.first().copied().unwrap_or(0));
+    unattributed.charge(Reason::IdleThread, Metric::Waiting, idle);
     unattributed.charge(no_line, Metric::Sync, waits.without_line);
     unattributed.charge(no_line, Metric::Alloc, memory.without_line);
     for (&ordinal, time) in &gaps.devices {
@@ -247,6 +261,9 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     }
     for (thread, &time) in swept.threads.iter().enumerate().filter(|(_, time)| **time != 0) {
         *ledger.threads.entry(thread_key(parts, thread)).or_default() += time;
+    }
+    for (thread, &time) in swept.idle_threads.iter().enumerate().filter(|(_, time)| **time != 0) {
+        *ledger.idle_threads.entry(thread_key(parts, thread)).or_default() += time;
     }
 }
 

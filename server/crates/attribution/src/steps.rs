@@ -1,12 +1,14 @@
 //! The `ProfilerStep#N` ranges.
 
 use ledger::Ns;
-use profile::{HostKind, Profile};
+use profile::{HostKind, Profile, ThreadId};
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) number: u32,
+    /// The thread that its range is on.
+    pub(crate) thread: ThreadId,
     pub(crate) start: Ns,
     pub(crate) end: Ns,
 }
@@ -26,7 +28,8 @@ impl Steps {
             let name = profile.strings.get(host.name[id.index()]);
             let number = name.strip_prefix("ProfilerStep#").and_then(|number| number.parse().ok());
             if let Some(number) = number {
-                steps.push(Step { number, start: host.start[id.index()], end: host.end(id) });
+                let (thread, start) = (host.thread[id.index()], host.start[id.index()]);
+                steps.push(Step { number, thread, start, end: host.end(id) });
             }
         }
         steps.sort_by_key(|step| (step.start, step.end));
@@ -36,7 +39,7 @@ impl Steps {
         Self(steps)
     }
 
-    /// Calls `charge` with each step that `start..end` touches, its index and the shared time. `cursor` is the index of
+    /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of
     /// a step that does not begin after `start`; it moves on with times that grow.
     pub(crate) fn split(
         &self,
@@ -45,6 +48,10 @@ impl Steps {
         cursor: &mut usize,
         mut charge: impl FnMut(u32, Ns),
     ) {
+        self.each(start, end, cursor, |step, time| charge(step.number, time));
+    }
+
+    fn each(&self, start: Ns, end: Ns, cursor: &mut usize, mut charge: impl FnMut(&Step, Ns)) {
         while self.0.get(*cursor).is_some_and(|step| step.end <= start) {
             *cursor += 1;
         }
@@ -54,9 +61,19 @@ impl Steps {
             }
             let shared = step.end.min(end) - step.start.max(start);
             if shared > 0 {
-                charge(step.number, shared);
+                charge(step, shared);
             }
         }
+    }
+
+    /// What of `start..end` lies in steps, and what of this in steps of `thread`; with `cursor` as in [`Self::split`].
+    pub(crate) fn within(&self, start: Ns, end: Ns, thread: usize, cursor: &mut usize) -> (Ns, Ns) {
+        let (mut sum, mut of_thread) = (0, 0);
+        self.each(start, end, cursor, |step, time| {
+            sum += time;
+            of_thread += if step.thread.index() == thread { time } else { 0 };
+        });
+        (sum, of_thread)
     }
 
     /// The number of the step that holds `at`.
@@ -72,7 +89,8 @@ mod tests {
     use super::*;
 
     fn steps(ranges: &[(u32, Ns, Ns)]) -> Steps {
-        Steps(ranges.iter().map(|&(number, start, end)| Step { number, start, end }).collect())
+        let step = |&(number, start, end)| Step { number, thread: ThreadId(0), start, end };
+        Steps(ranges.iter().map(step).collect())
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::infer::{Inferred, infer};
 use crate::names::{CallStacks, Frame, Names, PythonName};
 use crate::stacks::{LineId, Lines, Node, Stacks};
 use crate::steps::Steps;
+use crate::waiting::idle_threads;
 use crate::waits::{is_asynchronous_copy, is_blocking_call};
 use crate::{EventLine, Sources};
 
@@ -57,6 +58,14 @@ pub(crate) struct Swept<'a> {
     pub(crate) idle: Vec<Idle>,
     /// Of the thread time by node, that of threads that adopted the stack of another.
     pub(crate) adopted: Vec<Ns>,
+    /// Of the thread time by node, what calls that wait took.
+    pub(crate) waiting: Vec<Ns>,
+    /// Of the thread time by node, what lies in steps; all of it where there are none.
+    pub(crate) in_steps: Vec<Ns>,
+    /// Of this, that of the thread that runs the step.
+    pub(crate) elapsed: Vec<Ns>,
+    /// Traced time by thread of those that are idle, which is in none of the other amounts.
+    pub(crate) idle_threads: Vec<Ns>,
     /// Device idle time during which the launching thread had no line.
     pub(crate) idle_without_line: Ns,
     /// Device idle time during which the launching thread recorded something.
@@ -114,6 +123,10 @@ pub(crate) fn sweep<'a>(
         syncs: Vec::new(),
         idle: Vec::new(),
         adopted: Vec::new(),
+        waiting: Vec::new(),
+        in_steps: Vec::new(),
+        elapsed: Vec::new(),
+        idle_threads: vec![0; n_threads],
         idle_without_line: 0,
         idle_covered: 0,
         memory: Vec::with_capacity(memory_events.len()),
@@ -121,6 +134,8 @@ pub(crate) fn sweep<'a>(
     let threads = (0..n_threads).map(|_| Thread::default()).collect();
     let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
     let is_autograd = autograd_threads(profile);
+    let is_idle = idle_threads(profile, &order);
+    let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
     let mut sweep = Sweep {
         profile,
         steps,
@@ -130,6 +145,8 @@ pub(crate) fn sweep<'a>(
         threads,
         waiters,
         is_autograd,
+        is_idle,
+        main_thread,
         python_ids: None,
     };
 
@@ -213,6 +230,18 @@ fn autograd_threads(profile: &Profile) -> Vec<bool> {
     is_autograd
 }
 
+/// The thread with the most Python events or, without any, with the most host events; the first of several.
+fn main_thread(profile: &Profile) -> Option<usize> {
+    let host = &profile.host;
+    let mut weight = vec![(0_usize, 0_usize); profile.threads.len()];
+    for id in host.ids() {
+        let (python, events) = &mut weight[host.thread[id.index()].index()];
+        *python += usize::from(host.kind[id.index()] == HostKind::Python);
+        *events += 1;
+    }
+    (0..weight.len()).max_by_key(|&thread| (weight[thread], std::cmp::Reverse(thread)))
+}
+
 /// An event on the stack of a thread. It may have ended while a later one goes on: events overlap.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -224,6 +253,8 @@ struct Open {
     is_sync: bool,
     /// An annotation that began while nothing but annotations was open.
     is_bare: bool,
+    /// A call that waits.
+    is_waiting: bool,
     /// The operator that is outermost between here and the innermost Python event below, and its end.
     operator: Option<(HostEventId, Ns)>,
 }
@@ -237,7 +268,9 @@ struct Thread {
     own_since: Ns,
     own_until: Ns,
     stack: Vec<Open>,
+    /// The step in which the time since `own_since` begins, and that in which `clock` is.
     step_cursor: usize,
+    clock_cursor: usize,
     gap_cursors: Vec<usize>,
     /// Whether what is on the stack goes on the stack of another thread.
     has_adopted: bool,
@@ -267,6 +300,10 @@ struct Sweep<'a, 'b> {
     threads: Vec<Thread>,
     waiters: Waiters,
     is_autograd: Vec<bool>,
+    /// By thread, whether it only waits.
+    is_idle: Vec<bool>,
+    /// Where there are no steps, the thread whose time counts as elapsed.
+    main_thread: Option<usize>,
     /// Python events by `Python id`; filled when the first event looks for a parent on another thread.
     python_ids: Option<FxHashMap<i64, HostEventId>>,
 }
@@ -295,6 +332,7 @@ impl<'a> Sweep<'a, '_> {
             is_frame: false,
             is_sync: false,
             is_bare: kind == HostKind::Annotation && below.is_none(),
+            is_waiting: false,
             operator: None,
         };
         match kind {
@@ -342,12 +380,16 @@ impl<'a> Sweep<'a, '_> {
                 open.is_frame = true;
                 open.inside = stacks.push(call, line, evidence);
             }
-            PythonName::Call { waits_for_backward } => {
+            PythonName::Call { waits_for_backward, is_waiting } => {
                 open.inside = call;
+                open.is_waiting = is_waiting;
                 if waits_for_backward {
                     self.waiters.push(self.profile, open.id, start);
                 }
             }
+        }
+        if self.is_idle[thread] {
+            return;
         }
         let stacks = &self.swept.stacks;
         let (line, evidence) = match caller {
@@ -475,10 +517,12 @@ impl<'a> Sweep<'a, '_> {
             let (top_end, last) = (top.end, top.end.min(until));
             // Below an annotation, what is innermost may end before the annotation does.
             while state.clock < last {
-                let (start, open) = (state.clock, innermost_at(&state.stack, state.clock));
-                let (node, end) = open.map_or((Node::EMPTY, last), |it| (it.inside, it.end.min(last)));
-                state.clock = end;
-                charge.add(state, start, end, node);
+                let start = state.clock;
+                // An annotation alone says nothing of the thread: recording ends before the ranges that it finds open.
+                let open = innermost_at(&state.stack, start);
+                state.clock = open.map_or(last, |open| open.end.min(last));
+                let Some(open) = open else { continue };
+                charge.add(state, start, state.clock, open.inside, open.is_waiting);
             }
             if top_end > until {
                 return;
@@ -496,8 +540,16 @@ impl<'a> Sweep<'a, '_> {
     }
 
     fn charge(&mut self, thread: usize) -> (&mut Thread, Charge<'_, 'a>) {
-        let Self { swept, steps, gaps, threads, .. } = self;
-        (&mut threads[thread], Charge { swept, steps, gaps: gaps.of_thread(thread), thread })
+        let Self { swept, steps, gaps, threads, is_idle, main_thread, .. } = self;
+        let charge = Charge {
+            swept,
+            steps,
+            gaps: gaps.of_thread(thread),
+            thread,
+            is_idle: is_idle[thread],
+            is_main: *main_thread == Some(thread),
+        };
+        (&mut threads[thread], charge)
     }
 }
 
@@ -507,16 +559,41 @@ struct Charge<'a, 'b> {
     steps: &'a Steps,
     gaps: &'a [Vec<Gap>],
     thread: usize,
+    /// Whether the thread only waits.
+    is_idle: bool,
+    /// Whether there are no steps and the thread's time counts as elapsed.
+    is_main: bool,
 }
 
 impl Charge<'_, '_> {
     /// Charges the time `start..end`, all of it with the line stack `node`.
-    fn add(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
+    fn add(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node, is_waiting: bool) {
+        if self.is_idle {
+            self.swept.idle_threads[self.thread] += end - start;
+            return;
+        }
         *at(&mut self.swept.cpu, node.index()) += end - start;
         if state.has_adopted {
             *at(&mut self.swept.adopted, node.index()) += end - start;
         }
         let own = self.swept.stacks.own(node);
+        let (in_steps, elapsed) = match self.steps.0.is_empty() {
+            true => (end - start, if self.is_main { end - start } else { 0 }),
+            false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
+        };
+        *at(&mut self.swept.in_steps, node.index()) += in_steps;
+        if !state.has_adopted {
+            *at(&mut self.swept.elapsed, node.index()) += elapsed;
+        }
+        if is_waiting {
+            *at(&mut self.swept.waiting, node.index()) += end - start;
+            if let Some(own) = own.get() {
+                let (mut cursor, per_step) = (state.step_cursor, &mut self.swept.steps);
+                self.steps.split(start, end, &mut cursor, |step, time| {
+                    per_step.entry((own, step)).or_default().waiting += time;
+                });
+            }
+        }
         if own == state.own && start == state.own_until {
             state.own_until = end;
         } else {

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Bytes, Ledger, Ns};
+use crate::{Bytes, Ledger, LineBooks, LineKey, Ns};
 
 /// What is charged once per instant, event or byte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Books {
-    /// Thread time (nanoseconds).
+    /// Thread time (nanoseconds), that of idle threads left out.
     pub cpu: Ns,
+    /// Time in calls that wait, which is part of the thread time, and all time of idle threads, which is not
+    /// (nanoseconds).
+    pub waiting: Ns,
     /// Device time (nanoseconds, summed over streams).
     pub cuda: Ns,
     /// Device idle time (nanoseconds).
@@ -44,11 +47,13 @@ pub enum Metric {
     CommExposed,
     /// [`Books::flops`].
     Flops,
+    /// [`Books::waiting`].
+    Waiting,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Cpu,
         Self::Cuda,
         Self::GpuIdle,
@@ -57,6 +62,7 @@ impl Metric {
         Self::Comm,
         Self::CommExposed,
         Self::Flops,
+        Self::Waiting,
     ];
 }
 
@@ -73,6 +79,7 @@ impl Books {
             Metric::Comm => self.comm,
             Metric::CommExposed => self.comm_exposed,
             Metric::Flops => self.flops,
+            Metric::Waiting => self.waiting,
         }
     }
 
@@ -87,6 +94,7 @@ impl Books {
             Metric::Comm => &mut self.comm,
             Metric::CommExposed => &mut self.comm_exposed,
             Metric::Flops => &mut self.flops,
+            Metric::Waiting => &mut self.waiting,
         }
     }
 
@@ -108,7 +116,7 @@ pub enum Reason {
     NoPythonFrame,
     /// The launch of the device event is not in the recording.
     NoLaunch,
-    /// The launching thread recorded nothing during the device's gap.
+    /// The launching thread recorded nothing during the device's gap; or the thread that waits does nothing else.
     IdleThread,
     /// The snapshot has no Python frame for the allocation.
     NoSnapshotFrame,
@@ -188,7 +196,7 @@ impl Balance {
 impl Ledger {
     /// How the books stand, metric by metric. Checked after every load.
     #[must_use]
-    pub fn balances(&self) -> [Balance; 8] {
+    pub fn balances(&self) -> [Balance; 9] {
         let unattributed = self.unattributed.sum();
         Metric::ALL.map(|metric| Balance {
             metric,
@@ -196,5 +204,19 @@ impl Ledger {
             unattributed: unattributed.get(metric),
             total: self.totals.get(metric),
         })
+    }
+
+    /// Lines whose time is more than there was: a total above the traced time of all threads, or a time in steps above
+    /// that of the steps. Like [`Self::balances`] it is checked after every load, and there must be none.
+    pub fn excesses(&self) -> impl Iterator<Item = &LineKey> {
+        let steps = self.steps.values().fold(0, |sum: Ns, it| sum.saturating_add(*it));
+        let elapsed = match self.steps.is_empty() {
+            true => self.totals.cpu,
+            false => steps.saturating_mul(i64::from(self.ranks.max(1))),
+        };
+        let is_too_much = move |it: &LineBooks| {
+            it.cpu_total > self.totals.cpu || it.cpu_in_steps > it.cpu_total || it.elapsed > elapsed
+        };
+        self.lines.iter().filter(move |(_, it)| is_too_much(it)).map(|(line, _)| line)
     }
 }

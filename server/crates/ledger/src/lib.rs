@@ -63,8 +63,10 @@ pub struct Ledger {
     pub ranks: u32,
     /// Device time, idle time and span by device.
     pub devices: BTreeMap<DeviceKey, DeviceBooks>,
-    /// Traced time by thread.
+    /// Traced time by thread, idle threads left out.
     pub threads: BTreeMap<ThreadKey, Ns>,
+    /// Traced time of the threads that only wait. It is not in `totals.cpu`, and on no line.
+    pub idle_threads: BTreeMap<ThreadKey, Ns>,
     /// What the allocator of a device did, from a memory snapshot. Merging two of one device keeps the one with the higher
     /// peak: they are not of one moment.
     pub memory: BTreeMap<DeviceKey, DeviceMemory>,

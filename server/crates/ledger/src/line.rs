@@ -83,6 +83,13 @@ pub struct LineBooks {
     pub cpu_own: Ns,
     /// Thread time while the line is anywhere on the stack, once per instant.
     pub cpu_total: Ns,
+    /// Of `cpu_total`, what lies in steps; all of it where the recording has none.
+    pub cpu_in_steps: Ns,
+    /// Of `cpu_in_steps`, that of the threads that run the steps, without what such a thread does for another: never more
+    /// than the steps last.
+    pub elapsed: Ns,
+    /// Of `cpu_own`, the time in calls that wait for something else than a device: locks, queues, sockets, sleep.
+    pub waiting: Ns,
     /// Host time of the backward nodes that this forward line created.
     pub cpu_backward: Ns,
     /// Device time of what was launched while this was the innermost Python line.
@@ -115,7 +122,7 @@ pub struct LineBooks {
     pub peak: Bytes,
     /// Of these, bytes alive at the end.
     pub live: Bytes,
-    /// `cpu_own`, `cuda_own`, `sync` and `gpu_idle` by step number; steps with nothing are absent.
+    /// `cpu_own`, `cuda_own`, `sync`, `waiting` and `gpu_idle` by step number; steps with nothing are absent.
     pub steps: BTreeMap<u32, PerStep>,
     /// `cuda_own` by device.
     pub by_device: BTreeMap<DeviceKey, Ns>,
@@ -168,6 +175,7 @@ impl LineBooks {
             Metric::Comm => self.comm,
             Metric::CommExposed => self.comm_exposed,
             Metric::Flops => i64::try_from(self.flops()).unwrap_or(i64::MAX),
+            Metric::Waiting => self.waiting,
         }
     }
 }
@@ -183,6 +191,8 @@ pub struct PerStep {
     pub sync: Ns,
     /// Share of [`LineBooks::gpu_idle`].
     pub gpu_idle: Ns,
+    /// Share of [`LineBooks::waiting`].
+    pub waiting: Ns,
 }
 
 /// What tells kernels of one line apart.

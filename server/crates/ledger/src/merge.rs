@@ -25,6 +25,7 @@ impl Ledger {
         self.torch.extend(&other.torch);
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.idle_threads, &other.idle_threads, |mine, theirs| *mine += theirs);
         merge_map(&mut self.memory, &other.memory, keep_greater);
         merge_map(&mut self.categories, &other.categories, keep_greater);
         merge_map(&mut self.overviews, &other.overviews, Overview::merge);
@@ -79,6 +80,9 @@ impl LineBooks {
         self.cpu_self += other.cpu_self;
         self.cpu_own += other.cpu_own;
         self.cpu_total += other.cpu_total;
+        self.cpu_in_steps += other.cpu_in_steps;
+        self.elapsed += other.elapsed;
+        self.waiting += other.waiting;
         self.cpu_backward += other.cpu_backward;
         self.cuda_self += other.cuda_self;
         self.cuda_own += other.cuda_own;
@@ -120,6 +124,7 @@ impl PerStep {
         self.cuda += other.cuda;
         self.sync += other.sync;
         self.gpu_idle += other.gpu_idle;
+        self.waiting += other.waiting;
     }
 }
 
@@ -231,6 +236,9 @@ mod tests {
                 cpu_self: amounts[2],
                 cpu_own: amounts[3],
                 cpu_total: amounts[4],
+                cpu_in_steps: amounts[4],
+                elapsed: amounts[4],
+                waiting: amounts[3],
                 cpu_backward: amounts[5],
                 cuda_self: amounts[6],
                 cuda_own: amounts[7],
@@ -248,7 +256,7 @@ mod tests {
                 freed: amounts[17],
                 peak: amounts[18],
                 live: amounts[19],
-                steps: [(step, PerStep { cpu: amounts[20], cuda: amounts[21], sync: 1, gpu_idle: 2 })].into(),
+                steps: [(step, PerStep { cpu: amounts[20], cuda: amounts[21], sync: 1, gpu_idle: 2, waiting: 3 })].into(),
                 by_device: [(DeviceKey { rank, device: 0 }, amounts[22])].into(),
                 by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, amounts[23])].into(),
                 kernel_table: [(KernelKey { name: name(), grid: [1; 3], block: [2; 3] }, kernel)].into(),
@@ -270,7 +278,7 @@ mod tests {
         /// A ledger whose books balance: what the lines do not hold is unattributed.
         fn ledger()(
             lines in prop::collection::btree_map(line_key(), line_books(), 0..4),
-            rest in prop::array::uniform8(amount()),
+            rest in prop::array::uniform9(amount()),
             fit in prop_oneof![Just(SourceFit::Fits), Just(SourceFit::Edited), Just(SourceFit::Missing)],
             is_own in any::<bool>(),
             path in prop_oneof![Just(None), Just(Some("x/a.py")), Just(Some("y/a.py"))],
@@ -288,6 +296,7 @@ mod tests {
             let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };
             ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
             ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
+            ledger.idle_threads.insert(ThreadKey { rank, thread: "8".to_owned() }, rest[8]);
             let a_loop = LoopBooks { iterations: 2, time: rest[2], last_line: rank, ..LoopBooks::default() };
             ledger.loops.insert(LineKey { file: "a.py".to_owned(), line: 1 }, a_loop);
             let memory = DeviceMemory { peak: rest[2], end: rest[3], ..DeviceMemory::default() };
