@@ -1,6 +1,6 @@
 //! What is shown of a line: columns, per step or over the run, and shares.
 
-use ledger::{Evidence, Ledger, LineBooks, Ns};
+use ledger::{Evidence, Ledger, LineBooks, Metric, Ns};
 use loader::Run;
 
 use crate::args::Per;
@@ -33,7 +33,10 @@ impl Scale {
                 Some(steps) => time as f64 / f64::from(steps),
                 None => run.ranks.iter().map(|rank| duration(&rank.ledger) as f64).sum(),
             },
-            bytes: totals.alloc as f64 / f64::from(steps.unwrap_or(1)),
+            bytes: match steps {
+                Some(steps) => run.merged.in_steps.alloc as f64 / f64::from(steps),
+                None => totals.alloc as f64,
+            },
             peak: run.merged.lines.values().map(|it| it.peak as f64).sum(),
             backward_on_device: run.merged.lines.values().any(|it| it.cuda_backward != 0),
         }
@@ -45,6 +48,12 @@ impl Scale {
             None => sum,
             Some(_) => self.mean_count(sum).round() as i64,
         }
+    }
+
+    /// The mean step's part of a total, or where sums over the run are shown the total itself.
+    pub(crate) fn mean_total(&self, ledger: &Ledger, metric: Metric) -> i64 {
+        let books = if self.steps.is_some() { &ledger.in_steps } else { &ledger.totals };
+        self.mean(books.get(metric))
     }
 
     fn mean_count(&self, sum: i64) -> f64 {
@@ -61,7 +70,9 @@ impl Scale {
             return line.peak as f64;
         }
         self.mean_count(match column {
-            Column::CpuOwn => in_steps(|it| it.cpu, line.cpu_own),
+            Column::CpuOwn => in_steps(|it| it.cpu - it.waiting, line.cpu_own - line.waiting),
+            Column::Waiting => in_steps(|it| it.waiting, line.waiting),
+            Column::CpuTotal if self.steps.is_some() => line.cpu_in_steps,
             Column::CpuTotal => line.cpu_total,
             Column::CudaOwn => in_steps(|it| it.cuda, line.cuda_own),
             Column::Backward if self.backward_on_device => line.cuda_backward,
@@ -87,14 +98,14 @@ impl Scale {
         if 0.0 < whole { (value / whole).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Share of the step that a line takes, host or device, whichever is larger; of the memory at the peak where a
+    /// Share of the step that a line takes, computing on the host, on the device, or waiting, whichever is larger; of the memory at the peak where a
     /// recording has no time.
     pub(crate) fn own_share(&self, line: &LineBooks) -> f64 {
         let share = |column| self.share(column, self.value(column, line));
         if self.time == 0.0 {
             return share(Column::Peak);
         }
-        share(Column::CpuOwn).max(share(Column::CudaOwn))
+        share(Column::CpuOwn).max(share(Column::CudaOwn)).max(share(Column::Waiting))
     }
 
     /// Largest share in any column.
@@ -118,11 +129,15 @@ fn duration(ledger: &Ledger) -> Ns {
 /// A column of numbers beside the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
+    /// Own thread time without what is waiting.
     CpuOwn,
     CpuTotal,
     CudaOwn,
     Backward,
+    /// Waits for a device.
     Wait,
+    /// Calls that wait for anything else.
+    Waiting,
     GpuIdle,
     Comm,
     Alloc,
@@ -133,12 +148,13 @@ pub(crate) enum Column {
 
 impl Column {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::CpuOwn,
         Self::CpuTotal,
         Self::CudaOwn,
         Self::Backward,
         Self::Wait,
+        Self::Waiting,
         Self::GpuIdle,
         Self::Comm,
         Self::Alloc,
@@ -148,10 +164,11 @@ impl Column {
     ];
 
     /// What is kept longest when the terminal is narrow comes first.
-    pub(crate) const BY_WORTH: [Self; 11] = [
+    pub(crate) const BY_WORTH: [Self; 12] = [
         Self::CpuOwn,
         Self::CudaOwn,
         Self::Wait,
+        Self::Waiting,
         Self::CpuTotal,
         Self::Backward,
         Self::GpuIdle,
@@ -169,7 +186,8 @@ impl Column {
             Self::CpuTotal => "cpu total",
             Self::CudaOwn => "cuda own",
             Self::Backward => "backward",
-            Self::Wait => "wait",
+            Self::Wait => "gpu wait",
+            Self::Waiting => "waiting",
             Self::GpuIdle => "gpu idle",
             Self::Comm => "comm",
             Self::Alloc => "alloc",
@@ -209,6 +227,7 @@ impl Column {
         let any = |amount: fn(&LineBooks) -> bool| ledger.lines.values().any(amount);
         match self {
             Self::CpuOwn => any(|it| it.cpu_own != 0),
+            Self::Waiting => any(|it| it.waiting != 0),
             Self::CpuTotal => any(|it| it.cpu_total != 0),
             Self::CudaOwn => ledger.totals.cuda != 0,
             Self::Backward => any(|it| it.cpu_backward != 0 || it.cuda_backward != 0),

@@ -106,12 +106,12 @@ fn show(bar: &ProgressBar, progress: &Progress) {
 /// What to tell when the books do not balance: numbers that cannot be relied on are said to be so.
 fn out_of_balance(run: &Run) -> Vec<String> {
     // Ranks too: what is too much in one may be too little in another.
-    let ledgers = run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
-    let open = ledgers.flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
+    let ledgers = || run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
+    let open = ledgers().flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
     let mut told: Vec<_> = open.map(|it| {
         format!(
-            "warning: the books of {} do not balance (lines {} + unattributed {} is not the total {}); \
-             this is a fault of Perfline, please report it",
+            "internal error: totals of {} do not add up (lines {} + unattributed {} is not the total {}); \
+             please report it",
             numbers::metric(it.metric),
             numbers::exact(it.metric, it.lines),
             numbers::exact(it.metric, it.unattributed),
@@ -119,6 +119,12 @@ fn out_of_balance(run: &Run) -> Vec<String> {
         )
     })
     .collect();
+    told.extend(ledgers().flat_map(ledger::Ledger::excesses).map(|line| {
+        format!(
+            "internal error: {}:{} has more time than was recorded; please report it",
+            line.file, line.line
+        )
+    }));
     told.dedup();
     told
 }
@@ -136,9 +142,15 @@ mod tests {
         assert_eq!(
             out_of_balance(&run),
             [
-                "warning: the books of CUDA time do not balance (lines 24000.5 µs + unattributed 0 µs is not the total \
-              24000.501 µs); this is a fault of Perfline, please report it"
+                "internal error: totals of CUDA time do not add up (lines 24000.5 µs + unattributed 0 µs is not the total \
+              24000.501 µs); please report it"
             ]
         );
+        let mut run = training();
+        let line = run.merged.lines.values_mut().next().unwrap();
+        line.elapsed = 20_000_001;
+        let expected =
+            "internal error: helper.py:4 has more time than was recorded; please report it";
+        assert_eq!(out_of_balance(&run), [expected]);
     }
 }

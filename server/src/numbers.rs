@@ -36,14 +36,15 @@ pub(crate) fn exact(metric: Metric, amount: i64) -> String {
 /// What a metric is called.
 pub(crate) fn metric(metric: Metric) -> &'static str {
     match metric {
-        Metric::Cpu => "CPU time",
+        Metric::Cpu => "thread time",
         Metric::Cuda => "CUDA time",
         Metric::GpuIdle => "GPU idle time",
-        Metric::Sync => "waits",
+        Metric::Sync => "waits for devices",
         Metric::Alloc => "allocated bytes",
         Metric::Comm => "communication",
         Metric::CommExposed => "exposed communication",
         Metric::Flops => "FLOPs",
+        Metric::Waiting => "waiting",
     }
 }
 

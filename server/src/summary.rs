@@ -17,14 +17,15 @@ pub(crate) fn lines(run: &Run, scale: &Scale, terminal: &Terminal) -> Vec<String
         lines.push(cut(&clean(&devices), terminal.width));
     }
     lines.push(cut(&attributed(ledger), terminal.width));
+    lines.extend(idle_threads(ledger).map(|line| cut(&line, terminal.width)));
     for input in run.inputs.iter().filter(|it| !it.complete) {
         let line = format!("! {}", incomplete(input));
         lines.push(terminal.paint(ALARM, &cut(&clean(&line), terminal.width)));
     }
-    if ledger.balances().iter().any(|it| !it.is_balanced()) {
+    if !ledger.adds_up() {
         lines.push(terminal.paint(
             ALARM,
-            "! the books do not balance, a fault of Perfline: see `perfline report`",
+            "! internal error: totals do not add up; `perfline report` says which, please report it",
         ));
     }
     lines
@@ -77,7 +78,7 @@ fn steps(run: &Run) -> String {
         return "memory only".to_owned();
     }
     if number == 0 {
-        return format!("no steps · {} of CPU time", duration(run.merged.totals.cpu));
+        return format!("no steps · {} of thread time", duration(run.merged.totals.cpu));
     }
     let mean = time / i64::from(number);
     let each = || run.ranks.iter().flat_map(|rank| rank.ledger.steps.values().copied());
@@ -98,7 +99,7 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
     let (busy, idle) =
         ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
     if busy + idle == 0 {
-        let allocated = bytes(scale.mean(ledger.totals.alloc));
+        let allocated = bytes(scale.mean_total(ledger, Metric::Alloc));
         let no_device = if ledger.totals.cpu == 0 { "" } else { ", no device time" };
         return (ledger.totals.alloc != 0)
             .then(|| format!("{allocated} allocated{per_step}{no_device}"));
@@ -114,13 +115,24 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
     let mut line = format!(
         "{name}: {} busy · {} CUDA · {} idle",
         percent(busy as f64 / (busy + idle) as f64),
-        duration(scale.mean(ledger.totals.cuda)),
-        duration(scale.mean(ledger.totals.gpu_idle)),
+        duration(scale.mean_total(ledger, Metric::Cuda)),
+        duration(scale.mean_total(ledger, Metric::GpuIdle)),
     );
     if ledger.totals.sync != 0 {
-        line += &format!(" · CPU waits {}", duration(scale.mean(ledger.totals.sync)));
+        let waits = duration(scale.mean_total(ledger, Metric::Sync));
+        line += &format!(" · CPU waits {waits}");
     }
     Some(line + per_step)
+}
+
+/// The threads that are in no other number, and what they did.
+fn idle_threads(ledger: &Ledger) -> Option<String> {
+    let threads = match ledger.idle_threads() {
+        0 => return None,
+        1 => "1 idle thread".to_owned(),
+        number => format!("{} idle threads", count(number as f64)),
+    };
+    Some(format!("{threads}, left out: they only waited"))
 }
 
 /// How much of the recording has a line, and how that is known.
@@ -130,7 +142,7 @@ fn attributed(ledger: &Ledger) -> String {
         let it = balances.iter().find(|it| it.metric == metric && it.total != 0)?;
         Some(format!("{} of {name}", percent(it.lines as f64 / it.total as f64)))
     };
-    let mut shares: Vec<_> = [share(Metric::Cpu, "CPU time"), share(Metric::Cuda, "CUDA time")]
+    let mut shares: Vec<_> = [share(Metric::Cpu, "thread time"), share(Metric::Cuda, "CUDA time")]
         .into_iter()
         .flatten()
         .collect();

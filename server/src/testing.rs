@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ledger::{
     Arithmetic, Books, Breakdown, Copies, DeviceBooks, DeviceKey, DeviceOverview, DevicePeak,
-    Evidence, IdleClasses, Interval, Launches, Ledger, LineBooks, LineKey, Metric, Overlap,
-    Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
+    Evidence, IdleClasses, IdleThread, Interval, Launches, Ledger, LineBooks, LineKey, Metric,
+    Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
 };
 use loader::{Input, Kind, Rank, Run};
 use profile::{Warning, WarningKind};
@@ -141,7 +141,23 @@ pub(crate) fn training() -> Run {
             comm: 1_000_000,
             comm_exposed: 400_000,
             flops: 6_000_000,
+            waiting: 700_000,
         },
+        in_steps: Books {
+            cpu: 20_000_000,
+            cuda: 24_000_500,
+            gpu_idle: 4_000_000,
+            sync: 5_000_000,
+            alloc: 3 << 20,
+            comm: 1_000_000,
+            comm_exposed: 400_000,
+            flops: 6_000_000,
+            waiting: 400_000,
+        },
+        idle_threads: BTreeMap::from([(
+            ThreadKey { rank: 0, thread: "8".to_owned() },
+            IdleThread { time: 300_000, threads: 2 },
+        )]),
         ..Ledger::default()
     };
     for (name, path, is_own, fit) in [
@@ -159,11 +175,14 @@ pub(crate) fn training() -> Run {
             cuda: books.cuda_own / 2,
             sync: books.sync / 2,
             gpu_idle: books.gpu_idle / 2,
+            waiting: books.waiting / 2,
         };
         let books = LineBooks {
             function: function.to_owned(),
             evidence,
             steps: BTreeMap::from([(2, halves), (3, halves)]),
+            cpu_in_steps: books.cpu_total,
+            elapsed: books.cpu_total,
             ..books
         };
         ledger.lines.insert(LineKey { file: file.to_owned(), line }, books);
@@ -241,7 +260,12 @@ pub(crate) fn training() -> Run {
         4,
         "load, \"fast\"",
         Evidence::Function,
-        LineBooks { cpu_own: 400_000, cpu_total: 400_000, ..LineBooks::default() },
+        LineBooks {
+            cpu_own: 400_000,
+            cpu_total: 400_000,
+            waiting: 400_000,
+            ..LineBooks::default()
+        },
     );
     line(
         "torch/nn/functional.py",
@@ -251,6 +275,7 @@ pub(crate) fn training() -> Run {
         LineBooks { cpu_self: 3_999_999, cpu_total: 4_000_000, ..LineBooks::default() },
     );
     ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 600_000);
+    ledger.unattributed.charge(Reason::IdleThread, Metric::Waiting, 300_000);
     let warning = Warning {
         kind: WarningKind::Truncated,
         message: "the file ends inside an event; everything before was read".to_owned(),

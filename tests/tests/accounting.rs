@@ -449,10 +449,11 @@ fn inconsistency(ledger: &Ledger) -> String {
             balance.total,
         );
     }
-    holds("lines above what there was", ledger.excesses().count() as i64, 0);
+    let excesses = i64::try_from(ledger.excesses().count()).unwrap_or(i64::MAX);
+    holds("lines above what there was", excesses, 0);
     let waiting = ledger.unattributed.iter().find(|(it, _)| *it == Reason::IdleThread);
     let waiting = waiting.map_or(0, |(_, books)| books.waiting);
-    holds("idle threads", ledger.idle_threads.values().sum(), waiting);
+    holds("idle threads", ledger.idle_threads.values().map(|it| it.time).sum(), waiting);
     holds("threads", ledger.threads.values().sum(), ledger.totals.cpu);
     holds("devices", ledger.devices.values().map(|it| it.time).sum(), ledger.totals.cuda);
     holds("idle devices", ledger.devices.values().map(|it| it.idle).sum(), ledger.totals.gpu_idle);

@@ -169,7 +169,7 @@ impl<'a> Table<'a> {
         let own = |amount: fn(&LineBooks) -> i64| file.all.iter().map(|it| amount(it)).sum::<i64>();
         let mut parts = String::new();
         for (own, total, name) in [
-            (own(|it| it.cpu_own), run.merged.totals.cpu, "CPU time"),
+            (own(|it| it.cpu_own), run.merged.totals.cpu, "thread time"),
             (own(|it| it.cuda_own), run.merged.totals.cuda, "CUDA time"),
             (own(|it| it.alloc), run.merged.totals.alloc, "allocated bytes"),
         ] {
@@ -378,28 +378,29 @@ mod tests {
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+2 idle threads, left out: they only waited
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
-      per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
-   4                                                                                                       │ class Model(torch.nn.Module):
+train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
+      per step     cpu     cpu    cuda              gpu             gpu
+line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
+   4                                                                                                               │ class Model(torch.nn.Module):
    …
-  15 fn  1.5 %  150 µs                                                                                     │     def forward(self, x):
-  16                                                                                                       │         for layer in self.layers:
-  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs   200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms           512 KiB                2       1 │         if x.max().item() > 100:
+  15 fn  1.5 %  150 µs                                                                                             │     def forward(self, x):
+  16                                                                                                               │         for layer in self.layers:
+  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs   200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms           512 KiB                2       1 │         if x.max().item() > 100:
    …
-  23                                                                                                       │ def train(model, data):
-  24                                                                                                       │     for batch in data:
-  25      60 %    4 ms  9.9 ms    6 ms                                                           3         │         model(batch).sum().backward()
+  23                                                                                                               │ def train(model, data):
+  24                                                                                                               │     for batch in data:
+  25      60 %    4 ms  9.9 ms    6 ms                                                                   3         │         model(batch).sum().backward()
 
-helper.py · 1.95 % of CPU time · function
+helper.py · 1.95 % of thread time · function
 not found here (see --root, --site): lines are listed without text
-      per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
-   4 fn    2 %  200 µs  200 µs                                                                             │ in load, "fast"
+      per step     cpu     cpu    cuda              gpu             gpu
+line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
+   4 fn    2 %          200 µs                           200 µs                                                    │ in load, "fast"
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
@@ -417,11 +418,12 @@ fn only the function is known: its part that could not be put on a line
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferre…
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe…
+2 idle threads, left out: they only waited
 ! trace.json.gz is incomplete: the file ends inside an event; everything before…
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes ·…
-      per step     cpu    cuda
+train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated byte…
+      per step     cpu    cuda     gpu
 line     share     own     own    wait │
    4                                   │ class Model(torch.nn.Module):
    …
@@ -434,15 +436,15 @@ line     share     own     own    wait │
   24                                   │     for batch in data:
   25      60 %    4 ms    6 ms         │         model(batch).sum().backward()
 
-helper.py · 1.95 % of CPU time · function
+helper.py · 1.95 % of thread time · function
 not found here (see --root, --site): lines are listed without text
-      per step     cpu    cuda
+      per step     cpu    cuda     gpu
 line     share     own     own    wait │
-   4 fn    2 %  200 µs                 │ in load, "fast"
+   4 fn    2 %                         │ in load, "fast"
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
-too narrow for cpu total, backward, gpu idle, comm, peak, alloc, kernels, calls
+too narrow for waiting, cpu total, backward, gpu idle, comm, peak, alloc, kerne…
 "#,
         );
     }
@@ -456,29 +458,30 @@ too narrow for cpu total, backward, gpu idle, comm, peak, alloc, kernels, calls
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 24 ms CUDA · 4 ms idle · CPU waits 5 ms
-on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+2 idle threads, left out: they only waited
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
-       per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
-   4                                                                                                       │ class Model(torch.nn.Module):
+train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
+       per run     cpu     cpu    cuda              gpu             gpu
+line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
+   4                                                                                                               │ class Model(torch.nn.Module):
    …
-  15                                                                                                       │     def forward(self, x):
-  16                                                                                                       │         for layer in self.layers:
-  17    58.5 %    6 ms    6 ms   12 ms     8 ms            1 ms   400 µs    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
-  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms    3 ms             1 MiB                4       2 │         if x.max().item() > 100:
-  19                                                                                                       │             x = x / 100
+  15                                                                                                               │     def forward(self, x):
+  16                                                                                                               │         for layer in self.layers:
+  17    58.5 %    6 ms    6 ms   12 ms     8 ms                    1 ms   400 µs    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
+  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms            3 ms             1 MiB                4       2 │         if x.max().item() > 100:
+  19                                                                                                               │             x = x / 100
    …
-  23                                                                                                       │ def train(model, data):
-  24                                                                                                       │     for batch in data:
-  25    58.5 %    8 ms 19.8 ms   12 ms                                                           6         │         model(batch).sum().backward()
+  23                                                                                                               │ def train(model, data):
+  24                                                                                                               │     for batch in data:
+  25    58.5 %    8 ms 19.8 ms   12 ms                                                                   6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
 not found here (see --root, --site): lines are listed without text
-       per run     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
-1700                      4 ms                                                                             │ in relu
+       per run     cpu     cpu    cuda              gpu             gpu
+line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
+1700                      4 ms                                                                                     │ in relu
 
 ~  the line is inferred from the source and the order of events
 "#,
@@ -495,16 +498,17 @@ line     share     own   total     own backward    wait    idle     comm    allo
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+2 idle threads, left out: they only waited
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-train.py · 95.1 % of CPU time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
+train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
 edited since the recording: lines are listed as recorded, without text
-      per step     cpu     cpu    cuda                      gpu
-line     share     own   total     own backward    wait    idle     comm    alloc     peak   calls kernels │
-  17      60 %    3 ms    3 ms    6 ms     4 ms          500 µs   200 µs    1 MiB    1 MiB      20      42 │ in Model.forward
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms  1.5 ms           512 KiB                2       1 │ in Model.forward
-  25      60 %    4 ms  9.9 ms    6 ms                                                           3         │ in train
+      per step     cpu     cpu    cuda              gpu             gpu
+line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
+  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs   200 µs    1 MiB    1 MiB      20      42 │ in Model.forward
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms           512 KiB                2       1 │ in Model.forward
+  25      60 %    4 ms  9.9 ms    6 ms                                                                   3         │ in train
 
 ~  the line is inferred from the source and the order of events
 "#,

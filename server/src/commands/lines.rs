@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ledger::{Arithmetic, Balance, Books, Ledger, LineBooks, LineKey, Metric};
+use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric};
 use loader::{Input, Run};
 
 use crate::args::{Format, Lines};
@@ -33,7 +33,9 @@ fn json(out: &mut dyn Write, run: &Run, rows: &[(LineKey, LineBooks)]) -> io::Re
     let failures: Vec<_> = run.failures.iter().map(|it| Value::text(it).json()).collect();
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
     writeln!(out, r#" "steps": {},"#, ledger.steps.len())?;
-    writeln!(out, r#" "totals": {},"#, object(&amounts(&ledger.totals)))?;
+    let mut totals = amounts(&ledger.totals);
+    totals.push(("idle_threads", Value::number(ledger.idle_threads())));
+    writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
     write_list(out, "lines", rows.iter().map(|(key, books)| object(&columns(key, books))))?;
@@ -51,7 +53,7 @@ fn csv(out: &mut dyn Write, rows: &[(LineKey, LineBooks)]) -> io::Result<()> {
 }
 
 /// The columns of a line by name, in the order of the contract.
-fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 24] {
+fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 25] {
     [
         ("file", Value::text(&key.file)),
         ("line", Value::number(key.line)),
@@ -77,6 +79,7 @@ fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 24] {
         ("comm_exposed_us", Value::number(micros(it.comm_exposed))),
         ("flops", Value::number(it.flops())),
         ("achieved_flops", achieved(it)),
+        ("waiting_us", Value::number(micros(it.waiting))),
     ]
 }
 
@@ -138,8 +141,7 @@ fn unattributed(ledger: &Ledger) -> Vec<(&'static str, Value)> {
 
 fn books(ledger: &Ledger) -> Vec<(&'static str, Value)> {
     let balances = ledger.balances();
-    let mut fields =
-        vec![("balanced", Value::Json(balances.iter().all(Balance::is_balanced).to_string()))];
+    let mut fields = vec![("balanced", Value::Json(ledger.adds_up().to_string()))];
     fields.extend(balances.map(|it| {
         let sides = [
             ("lines", amount(it.metric, it.lines)),
@@ -161,6 +163,7 @@ fn field(metric: Metric) -> &'static str {
         Metric::Comm => "comm_us",
         Metric::CommExposed => "comm_exposed_us",
         Metric::Flops => "flops",
+        Metric::Waiting => "waiting_us",
     }
 }
 
@@ -200,16 +203,16 @@ mod tests {
   {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
  "failures": [],
  "steps": 2,
- "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000},
- "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "reasons": {"no_python_frame": {"cpu_us": 600}}},
- "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}},
+ "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "waiting_us": 700, "idle_threads": 2},
+ "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},
+ "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}, "waiting_us": {"lines": 400, "unattributed": 300, "total": 700}},
  "lines": [
-  {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0},
-  {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000},
-  {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0},
-  {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0},
-  {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0},
-  {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0}]}
+  {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
+  {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0},
+  {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
+  {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400},
+  {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
+  {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0}]}
 "#,
         );
     }
@@ -233,13 +236,13 @@ mod tests {
         assert_eq!(
             text.lines().next(),
             Some(
-                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops"
+                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us"
             )
         );
         assert_eq!(
             text.lines().find(|it| it.starts_with("helper")),
             Some(
-                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0"
+                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400"
             )
         );
         assert_eq!(text.lines().count(), 1 + 6);
@@ -258,7 +261,7 @@ mod tests {
         assert_eq!(
             mine,
             [
-                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000"
+                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0"
             ]
         );
     }

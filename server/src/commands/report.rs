@@ -55,6 +55,7 @@ pub(crate) fn write(
         ("Lines by own CPU time", lines.hottest(Column::CpuOwn)),
         ("Lines by own CUDA time", lines.hottest(Column::CudaOwn)),
         ("Lines that wait for the device", lines.waits()),
+        ("Lines that wait for something else", lines.hottest(Column::Waiting)),
         ("Lines by FLOPs", overview::lines(run, &lines.names, args.top)),
         ("Lines by bytes at the peak", lines.hottest(Column::Peak)),
         ("Inputs", inputs(run)),
@@ -89,9 +90,17 @@ fn totals(ledger: &Ledger, scale: &Scale) -> Table {
     let mut table = Table::new(&[("", Align::Left), ("run", Align::Right)]);
     if scale.steps.is_some() {
         table.add_column("per step", Align::Right);
+        table.add_column("outside steps", Align::Right);
     }
     table.add_column("on lines", Align::Right);
-    for balance in ledger.balances().iter().filter(|it| it.total != 0) {
+    for mut balance in ledger.balances().into_iter().filter(|it| it.total != 0) {
+        if balance.metric == Metric::Waiting {
+            // That of idle threads is in no other row.
+            balance.total -= ledger.idle_threads.values().map(|it| it.time).sum::<Ns>();
+            if balance.total == 0 {
+                continue;
+            }
+        }
         let text = |amount: i64| match balance.metric {
             Metric::Alloc => bytes(amount),
             Metric::Flops => ide::numbers::flops(amount as f64),
@@ -99,7 +108,9 @@ fn totals(ledger: &Ledger, scale: &Scale) -> Table {
         };
         let mut row = vec![metric(balance.metric).to_owned(), text(balance.total)];
         if scale.steps.is_some() {
-            row.push(text(scale.mean(balance.total)));
+            let outside = balance.total - ledger.in_steps.get(balance.metric);
+            row.push(text(scale.mean_total(ledger, balance.metric)));
+            row.push(if outside == 0 { String::new() } else { text(outside) });
         }
         row.push(percent(balance.lines as f64 / balance.total as f64));
         table.add_row(row);
@@ -439,7 +450,8 @@ mod tests {
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of CPU time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+2 idle threads, left out: they only waited
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 Findings
@@ -456,15 +468,16 @@ Findings
     collectives.
 
 Totals
-                             run  per step  on lines
-  CPU time               20.5 ms   10.2 ms    97.1 %
-  CUDA time                24 ms     12 ms     100 %
-  GPU idle time             4 ms      2 ms     100 %
-  waits                     5 ms    2.5 ms     100 %
-  allocated bytes          3 MiB   1.5 MiB     100 %
-  communication             1 ms    500 µs     100 %
-  exposed communication   400 µs    200 µs     100 %
-  FLOPs                      6 M       3 M     100 %
+                             run  per step  outside steps  on lines
+  thread time            20.5 ms     10 ms         500 µs    97.1 %
+  CUDA time                24 ms     12 ms                    100 %
+  GPU idle time             4 ms      2 ms                    100 %
+  waits for devices         5 ms    2.5 ms                    100 %
+  allocated bytes          3 MiB   1.5 MiB                    100 %
+  communication             1 ms    500 µs                    100 %
+  exposed communication   400 µs    200 µs                    100 %
+  FLOPs                      6 M       3 M                    100 %
+  waiting                 400 µs    200 µs                    100 %
 
 Steps
   rank  steps   mean  shortest  longest
@@ -522,6 +535,10 @@ Lines that wait for the device
   waits/step    wait  idle after     line         waits for
            1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
 
+Lines that wait for something else
+  per step  share      line         function
+    200 µs    2 %  fn  helper.py:4  load, "fast"
+
 Lines by FLOPs
   FLOPs  FLOP/s  of peak  FLOPs per byte  limit    line         function
     6 M     3 G     10 %             100  compute  train.py:17  Model.forward
@@ -538,18 +555,20 @@ Inputs
 
 Books
                               lines  + unattributed     = total
-  CPU time                 19900 µs          600 µs    20500 µs  balanced
+  thread time              19900 µs          600 µs    20500 µs  balanced
   CUDA time              24000.5 µs            0 µs  24000.5 µs  balanced
   GPU idle time             4000 µs            0 µs     4000 µs  balanced
-  waits                     5000 µs            0 µs     5000 µs  balanced
+  waits for devices         5000 µs            0 µs     5000 µs  balanced
   allocated bytes         3145728 B             0 B   3145728 B  balanced
   communication             1000 µs            0 µs     1000 µs  balanced
   exposed communication      400 µs            0 µs      400 µs  balanced
   FLOPs                     6000000               0     6000000  balanced
+  waiting                    400 µs          300 µs      700 µs  balanced
 
 Unattributed
-  because          CPU time
-  no_python_frame    600 µs
+  because          thread time  waiting
+  no_python_frame       600 µs
+  idle_thread                    300 µs
 "#,
         );
     }
@@ -571,7 +590,7 @@ Unattributed
                 "a step takes 10 ms, more than --max-step-ms 1.5 allows",
                 "a step waits 2.5 ms for the device, more than --max-sync-ms-per-step 1.5 allows",
                 "the devices are idle 25 % of the time, more than --max-gpu-idle-pct 1.5 allows",
-                "2.93 % of CPU time has no line, more than --max-unattributed-pct 1.5 allows"
+                "2.93 % of thread time has no line, more than --max-unattributed-pct 1.5 allows"
             ]
         );
         assert!(text.ends_with(&format!("{}\n", all[3])));

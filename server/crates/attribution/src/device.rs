@@ -135,7 +135,7 @@ pub(crate) struct Gaps {
     /// By launching thread, then by device, in order of time.
     by_thread: Vec<Vec<Vec<Gap>>>,
     /// All gaps of all devices in order of start.
-    all: Vec<Gap>,
+    pub(crate) all: Vec<Gap>,
     /// Idle time before events whose launch is not known.
     pub(crate) without_launch: Ns,
     /// Idle time before events whose launch is known.
@@ -308,6 +308,8 @@ pub(crate) struct DeviceCharges {
     pub(crate) kernels: Vec<KernelWork>,
     pub(crate) kernel_table: FxHashMap<(LineId, StrId, LaunchShapeId), Kernel>,
     pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
+    /// Of events that were launched in a step.
+    pub(crate) in_steps: Ns,
     /// By own line and step of the launch.
     pub(crate) steps: FxHashMap<(LineId, u32), Ns>,
     /// By own line and name of the outermost operator around the launch.
@@ -329,7 +331,9 @@ pub(crate) fn charge(
         let (row, node) = (event.index(), stacks.node(event));
         let time = device.duration[row];
         let launch = launches.launch(event);
+        let step = launch.and_then(|launch| steps.at(host.start[launch.index()]));
         charges.total += time;
+        charges.in_steps += if step.is_some() { time } else { 0 };
         let Some(own) = swept.stacks.own(node).get() else {
             match launch {
                 Some(_) => charges.without_line += time,
@@ -350,7 +354,7 @@ pub(crate) fn charge(
         kernel.tensor_cores = classes.tensor_cores(event);
         add_run(kernel, profile, event);
         if let Some(launch) = launch {
-            if let Some(step) = steps.at(host.start[launch.index()]) {
+            if let Some(step) = step {
                 *charges.steps.entry((own, step)).or_default() += time;
             }
             if let Some(operator) = swept.operator_around(launch) {

@@ -99,7 +99,7 @@ pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u
     let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
     let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
     let backward = backward::backward(profile, &launches, &swept);
-    let memory = memory::charge(profile, &memory_events, &swept);
+    let memory = memory::charge(profile, &memory_events, &steps, &swept);
     let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
     let mut ledger = post::post(&post::Parts {
         profile,

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::Options;
 use crate::stacks::{LineId, Node};
+use crate::steps::Steps;
 use crate::sweep::{Swept, at};
 use crate::timeline::Level;
 
@@ -25,6 +26,8 @@ pub(crate) struct LineBytes {
 #[derive(Debug, Default)]
 pub(crate) struct MemoryCharges {
     pub(crate) total: Bytes,
+    /// Of this, what was allocated in steps.
+    pub(crate) in_steps: Bytes,
     pub(crate) without_line: Bytes,
     pub(crate) by_line: Vec<LineBytes>,
     pub(crate) allocations: BTreeMap<(LineId, String), Allocation>,
@@ -58,7 +61,12 @@ pub(crate) fn order(profile: &Profile, options: Options) -> Vec<u32> {
 }
 
 /// Charges the memory events of a trace. `events` are in order of time, as the sweep saw them.
-pub(crate) fn charge(profile: &Profile, events: &[u32], swept: &Swept<'_>) -> MemoryCharges {
+pub(crate) fn charge(
+    profile: &Profile,
+    events: &[u32],
+    steps: &Steps,
+    swept: &Swept<'_>,
+) -> MemoryCharges {
     let memory = &profile.memory;
     let mut replays: BTreeMap<MemoryDevice, Replay> = BTreeMap::new();
     for (&row, &node) in events.iter().zip(&swept.memory) {
@@ -72,6 +80,11 @@ pub(crate) fn charge(profile: &Profile, events: &[u32], swept: &Swept<'_>) -> Me
         }
     }
     let mut charges = MemoryCharges::default();
+    let in_steps = events
+        .iter()
+        .map(|&row| row as usize)
+        .filter(|&row| memory.bytes[row] > 0 && steps.at(memory.at[row]).is_some());
+    charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
     for (device, replay) in replays {
         charges.add(&device_name(device), &replay);
         if device.kind != DeviceType::CPU {

@@ -66,13 +66,15 @@ pub(crate) struct Parts<'a, 'b> {
 pub(crate) fn post(ledger: &mut Ledger, rank: u32, parts: &Parts<'_, '_>) {
     let &Parts { profile, steps, launches, classes, stacks, swept } = parts;
     let spans = spans::spans(profile, steps, launches);
-    let (run, steps) = breakdown::breakdown(profile, &spans, classes);
+    let (run, by_step) = breakdown::breakdown(profile, &spans, classes);
     let mut devices = usage::devices(profile, &spans, launches, classes);
     let (counted, operators_without_flops) =
         arithmetic::counted(profile, &swept.order, launches, classes);
     for (ordinal, arithmetic) in arithmetic::by_device(profile, &counted) {
         devices.entry(ordinal).or_default().arithmetic = arithmetic;
     }
-    lines::Parts { profile, launches, classes, stacks, swept }.charge(ledger, &counted);
-    ledger.overviews.insert(rank, Overview { run, steps, devices, operators_without_flops });
+    lines::Parts { profile, launches, classes, steps, stacks, swept }.charge(ledger, &counted);
+    ledger
+        .overviews
+        .insert(rank, Overview { run, steps: by_step, devices, operators_without_flops });
 }

@@ -1,8 +1,8 @@
 //! Amounts per stack to amounts per line: the last step into the ledger.
 
 use ledger::{
-    DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns, Reason,
-    SourceFile, ThreadKey,
+    Books, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns,
+    Reason, SourceFile, ThreadKey,
 };
 use profile::{LaunchShapeId, Profile};
 
@@ -225,6 +225,30 @@ pub(crate) fn post_memory(books: &mut [LineBooks], memory: &MemoryCharges) {
     }
 }
 
+/// Of the totals, what happened in steps.
+fn in_steps(ledger: &Ledger, parts: &Parts<'_>) -> Books {
+    let Parts { profile, swept, device, gaps, memory, steps, .. } = parts;
+    if steps.0.is_empty() {
+        let idle: Ns = swept.idle_threads.iter().sum();
+        return Books { waiting: ledger.totals.waiting - idle, ..ledger.totals };
+    }
+    let host = &profile.host;
+    let within = |start, end| steps.within(start, end, 0, &mut 0).0;
+    let syncs = swept.syncs.iter();
+    Books {
+        cpu: swept.in_steps.iter().sum(),
+        waiting: swept.waiting_in_steps,
+        cuda: device.in_steps,
+        gpu_idle: gaps.all.iter().map(|gap| within(gap.start, gap.end)).sum(),
+        sync: syncs.map(|id| within(host.start[id.index()], host.end(*id))).sum(),
+        alloc: memory.in_steps,
+        // Added with their totals.
+        comm: 0,
+        comm_exposed: 0,
+        flops: 0,
+    }
+}
+
 /// Totals, the unattributed rest, devices and threads.
 fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     let Parts { profile, swept, device, waits, memory, gaps, .. } = parts;
@@ -237,6 +261,7 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
     ledger.totals.gpu_idle = gaps.with_launch + gaps.without_launch;
     ledger.totals.sync = syncs;
     ledger.totals.alloc = memory.total;
+    ledger.in_steps = in_steps(ledger, parts);
     let unattributed = &mut ledger.unattributed;
     unattributed.charge(no_line, Metric::Cpu, swept.cpu.first().copied().unwrap_or(0));
     unattributed.charge(no_line, Metric::Cuda, device.without_line);
@@ -263,7 +288,9 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
         *ledger.threads.entry(thread_key(parts, thread)).or_default() += time;
     }
     for (thread, &time) in swept.idle_threads.iter().enumerate().filter(|(_, time)| **time != 0) {
-        *ledger.idle_threads.entry(thread_key(parts, thread)).or_default() += time;
+        let idle = ledger.idle_threads.entry(thread_key(parts, thread)).or_default();
+        idle.time += time;
+        idle.threads += swept.idle_count[thread];
     }
 }
 

@@ -61,6 +61,8 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
         let total: i64 = recorded.map(|it| it.bytes).sum::<i64>() + former;
         let on_lines: i64 = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
+        // A snapshot does not tell which of its allocations were made in steps.
+        ledger.in_steps.alloc += total;
         ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, total - on_lines);
         ledger.memory.insert(DeviceKey { rank, device: ordinal }, memory);
     }

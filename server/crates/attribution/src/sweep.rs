@@ -60,10 +60,14 @@ pub(crate) struct Swept<'a> {
     pub(crate) adopted: Vec<Ns>,
     /// Of the thread time by node, what calls that wait took.
     pub(crate) waiting: Vec<Ns>,
+    /// Time in calls that wait that lies in steps, all stacks together.
+    pub(crate) waiting_in_steps: Ns,
     /// Of the thread time by node, what lies in steps; all of it where there are none.
     pub(crate) in_steps: Vec<Ns>,
     /// Of this, that of the thread that runs the step.
     pub(crate) elapsed: Vec<Ns>,
+    /// By thread, how many idle threads it stands for; 0 where it is not idle.
+    pub(crate) idle_count: Vec<u64>,
     /// Traced time by thread of those that are idle, which is in none of the other amounts.
     pub(crate) idle_threads: Vec<Ns>,
     /// Device idle time during which the launching thread had no line.
@@ -102,6 +106,7 @@ pub(crate) fn sweep<'a>(
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };
+    let idle_count = idle_threads(profile, &order);
     let swept = Swept {
         names,
         stacks: Stacks::new(lines),
@@ -124,8 +129,10 @@ pub(crate) fn sweep<'a>(
         idle: Vec::new(),
         adopted: Vec::new(),
         waiting: Vec::new(),
+        waiting_in_steps: 0,
         in_steps: Vec::new(),
         elapsed: Vec::new(),
+        idle_count,
         idle_threads: vec![0; n_threads],
         idle_without_line: 0,
         idle_covered: 0,
@@ -134,7 +141,6 @@ pub(crate) fn sweep<'a>(
     let threads = (0..n_threads).map(|_| Thread::default()).collect();
     let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
     let is_autograd = autograd_threads(profile);
-    let is_idle = idle_threads(profile, &order);
     let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
     let mut sweep = Sweep {
         profile,
@@ -145,7 +151,6 @@ pub(crate) fn sweep<'a>(
         threads,
         waiters,
         is_autograd,
-        is_idle,
         main_thread,
         python_ids: None,
     };
@@ -300,8 +305,6 @@ struct Sweep<'a, 'b> {
     threads: Vec<Thread>,
     waiters: Waiters,
     is_autograd: Vec<bool>,
-    /// By thread, whether it only waits.
-    is_idle: Vec<bool>,
     /// Where there are no steps, the thread whose time counts as elapsed.
     main_thread: Option<usize>,
     /// Python events by `Python id`; filled when the first event looks for a parent on another thread.
@@ -388,7 +391,7 @@ impl<'a> Sweep<'a, '_> {
                 }
             }
         }
-        if self.is_idle[thread] {
+        if self.swept.idle_count[thread] != 0 {
             return;
         }
         let stacks = &self.swept.stacks;
@@ -540,13 +543,13 @@ impl<'a> Sweep<'a, '_> {
     }
 
     fn charge(&mut self, thread: usize) -> (&mut Thread, Charge<'_, 'a>) {
-        let Self { swept, steps, gaps, threads, is_idle, main_thread, .. } = self;
+        let Self { swept, steps, gaps, threads, main_thread, .. } = self;
         let charge = Charge {
+            is_idle: swept.idle_count[thread] != 0,
             swept,
             steps,
             gaps: gaps.of_thread(thread),
             thread,
-            is_idle: is_idle[thread],
             is_main: *main_thread == Some(thread),
         };
         (&mut threads[thread], charge)
@@ -587,6 +590,7 @@ impl Charge<'_, '_> {
         }
         if is_waiting {
             *at(&mut self.swept.waiting, node.index()) += end - start;
+            self.swept.waiting_in_steps += in_steps;
             if let Some(own) = own.get() {
                 let (mut cursor, per_step) = (state.step_cursor, &mut self.swept.steps);
                 self.steps.split(start, end, &mut cursor, |step, time| {

@@ -77,13 +77,14 @@ const WAITING_FUNCTIONS: [&str; 14] = [
     "epoll",
 ];
 
-/// Which threads are idle: they ran no operator, runtime call or range and allocated nothing, and waited for at least
-/// nine tenths of their traced time. `order` holds all host events in the order of `docs/accounting.md`.
+/// How many idle threads each thread of the recording stands for, 0 where it is not idle. A thread is idle if it ran no operator, runtime call or range and allocated
+/// nothing, and waited for at least nine tenths of its traced time. PyTorch merges the threads that make no call while it
+/// records into one; each has its `Thread._bootstrap` there, but for a main thread. `order` holds all host events in the order of `docs/accounting.md`.
 ///
 /// A thread waits while the innermost event is a call that waits. It also waits while nothing is recorded for a millisecond
 /// or more in a frame of a function that is named like such a call, or in one that began before any event of the thread
 /// had ended, as frames do that were open when recording began.
-pub(crate) fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<bool> {
+pub(crate) fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     let host = &profile.host;
     let mut is_candidate = vec![false; profile.threads.len()];
     for id in host.ids() {
@@ -96,7 +97,7 @@ pub(crate) fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<bool
         is_candidate[thread.index()] = false;
     }
     if !is_candidate.contains(&true) {
-        return is_candidate;
+        return vec![0; profile.threads.len()];
     }
     let mut walks: Vec<Walk> = profile.threads.iter().map(|_| Walk::default()).collect();
     for id in host.ids() {
@@ -110,13 +111,14 @@ pub(crate) fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<bool
             walks[thread].open(host.start[id.index()], host.end(id), name);
         }
     }
-    let is_idle = |(is_candidate, mut walk): (bool, Walk)| {
+    let idle = |(is_candidate, mut walk): (bool, Walk)| {
         walk.advance(Ns::MAX);
-        is_candidate
+        let is_idle = is_candidate
             && 0 < walk.traced
-            && MIN_IDLE_PERCENT * i128::from(walk.traced) <= 100 * i128::from(walk.waited)
+            && MIN_IDLE_PERCENT * i128::from(walk.traced) <= 100 * i128::from(walk.waited);
+        if is_idle { walk.threads } else { 0 }
     };
-    is_candidate.into_iter().zip(walks).map(is_idle).collect()
+    is_candidate.into_iter().zip(walks).map(idle).collect()
 }
 
 /// The walk over the Python events of one thread.
@@ -128,11 +130,20 @@ struct Walk {
     first_end: Ns,
     traced: Ns,
     waited: Ns,
+    /// How many threads began here.
+    threads: u64,
 }
 
 impl Default for Walk {
     fn default() -> Self {
-        Self { stack: Vec::new(), clock: Ns::MIN, first_end: Ns::MAX, traced: 0, waited: 0 }
+        Self {
+            stack: Vec::new(),
+            clock: Ns::MIN,
+            first_end: Ns::MAX,
+            traced: 0,
+            waited: 0,
+            threads: 0,
+        }
     }
 }
 
@@ -147,6 +158,8 @@ impl Walk {
             None if is_waiting_call(name) => 0,
             _ => Ns::MAX,
         };
+        let is_first = self.threads == 0;
+        self.threads += u64::from(is_first || name.ends_with("): _bootstrap"));
         self.stack.push((end, waits_from));
     }
 

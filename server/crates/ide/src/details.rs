@@ -11,10 +11,11 @@ use crate::scale::{Quantity, Scale, Unit};
 use crate::view::{Period, View};
 
 /// The numbers of a line, with their stable names and what to call them. In the order in which they are told.
-const NUMBERS: [(Quantity, &str, &str); 19] = [
-    (Quantity::CpuOwn, "cpu_own", "CPU, own"),
-    (Quantity::CpuTotal, "cpu_total", "CPU, total"),
-    (Quantity::CpuSelf, "cpu_self", "CPU, self"),
+const NUMBERS: [(Quantity, &str, &str); 20] = [
+    (Quantity::CpuOwn, "cpu_own", "thread time, own"),
+    (Quantity::CpuTotal, "cpu_total", "thread time, total"),
+    (Quantity::CpuSelf, "cpu_self", "thread time, self"),
+    (Quantity::Waiting, "waiting", "waiting"),
     (Quantity::CudaOwn, "cuda_own", "CUDA, own"),
     (Quantity::CudaTotal, "cuda_total", "CUDA, total"),
     (Quantity::CpuBackward, "cpu_backward", "CPU, backward of this line"),

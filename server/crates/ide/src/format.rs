@@ -123,12 +123,13 @@ fn fill_whole(parts: &[Part], scale: &Scale<'_>, books: &LineBooks) -> Option<St
 fn value(name: &str, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
     let own = scale.charge == Charge::Own;
     let quantity = match name {
-        "cpu" if own => Quantity::CpuOwn,
+        "cpu" if own => Quantity::CpuBusy,
         "cpu" => Quantity::CpuTotal,
         "cuda" if own => Quantity::CudaOwn,
         "cuda" => Quantity::CudaTotal,
         "backward" => scale.backward(),
         "wait" => Quantity::Wait,
+        "waiting" => Quantity::Waiting,
         "waits" => Quantity::Waits,
         "idle" => Quantity::Idle,
         "comm" => Quantity::Comm,

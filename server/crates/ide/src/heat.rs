@@ -105,7 +105,7 @@ pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope
         (_, Some(function)) if overlaps => {
             let lines = function.first_line..=function.last_line;
             let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
-            if scale.metric == Metric::Cpu { totals.cpu } else { totals.cuda }
+            if scale.metric == Metric::Cpu { totals.elapsed } else { totals.cuda }
         }
         _ if overlaps => of_scope.fold(0.0, f64::max),
         _ => of_scope.sum(),

@@ -78,18 +78,24 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
             time(scale, books, scale.primary(), Quantity::CudaBackward, "gpu"),
             wait(scale, books),
             plain(scale, books, Quantity::Idle, "gpu idle"),
+            plain(scale, books, Quantity::Waiting, "waiting"),
         ]
         .into_iter()
         .flatten()
         .collect(),
-        Metric::Cpu => {
-            [time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"), wait(scale, books)]
-                .into_iter()
-                .flatten()
-                .collect()
-        }
+        Metric::Cpu => [
+            time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"),
+            plain(scale, books, Quantity::Waiting, "waiting"),
+            wait(scale, books),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         Metric::Backward => plain(scale, books, scale.primary(), "bwd").into_iter().collect(),
-        Metric::Wait => wait(scale, books).into_iter().collect(),
+        Metric::Wait => [wait(scale, books), plain(scale, books, Quantity::Waiting, "waiting")]
+            .into_iter()
+            .flatten()
+            .collect(),
         Metric::Idle => plain(scale, books, Quantity::Idle, "gpu idle").into_iter().collect(),
         Metric::Communication => {
             let exposed = plain(scale, books, Quantity::CommExposed, "of it exposed");
@@ -298,6 +304,21 @@ mod tests {
                 opt.step()
             ",
         );
+    }
+
+    #[test]
+    fn waiting_is_apart_from_cpu_time() {
+        let fixture = Fixture::new(
+            "time.sleep(1)\nq.get()\n",
+            "step 1 10ms\n1 cpu=5ms waiting=5ms\n2 cpu=4ms waiting=1ms wait=2ms waits=1\n",
+        );
+        let of = |metric| {
+            let view = view(metric);
+            let hints = hints(&fixture.source(), &view, 1..=u32::MAX);
+            hints.into_iter().map(|hint| hint.label).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Metric::Cpu), ["5 ms waiting", "3 ms cpu · 2 ms wait ×1 · 1 ms waiting"]);
+        assert_eq!(of(Metric::Wait), ["5 ms waiting", "2 ms wait ×1 · 1 ms waiting"]);
     }
 
     #[test]

@@ -102,10 +102,11 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
         _ => String::new(),
     };
     let rows = [
-        ("CPU", Some(Quantity::CpuSelf), Quantity::CpuOwn, Some(Quantity::CpuTotal)),
+        ("thread time", Some(Quantity::CpuSelf), Quantity::CpuOwn, Some(Quantity::CpuTotal)),
         ("CUDA", Some(Quantity::CudaSelf), Quantity::CudaOwn, Some(Quantity::CudaTotal)),
         ("CPU, backward of this line", None, Quantity::CpuBackward, None),
         ("CUDA, backward of this line", None, Quantity::CudaBackward, None),
+        ("of it waiting", None, Quantity::Waiting, None),
         ("wait for the GPU", None, Quantity::Wait, None),
         ("GPU idle", None, Quantity::Idle, None),
         ("communication", None, Quantity::Comm, None),
@@ -372,7 +373,7 @@ fn coverage(scale: &Scale<'_>) -> String {
         Some(format!("{} of {name}", percent(share)))
     };
     let shares = [
-        share(Book::Cpu, "CPU time"),
+        share(Book::Cpu, "thread time"),
         share(Book::Cuda, "CUDA time"),
         share(Book::Alloc, "allocated bytes"),
     ];
@@ -398,7 +399,8 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Stri
         })
     };
     let rows = [
-        row("CPU", Quantity::CpuTotal, totals.cpu, at_least),
+        row("thread time", Quantity::Elapsed, totals.elapsed, at_least),
+        row("thread time, other threads", Quantity::CpuTotal, totals.elsewhere(), at_least),
         row("CUDA", Quantity::CudaTotal, totals.cuda, at_least),
         row("wait for the GPU", Quantity::Wait, totals.wait, ""),
         row("memory", mean.primary(), totals.memory, ""),
@@ -457,7 +459,7 @@ mod tests {
 
             | per step                    | self |    own |  total |  share |
             | :-------------------------- | ---: | -----: | -----: | -----: |
-            | CPU                         | 2 ms |   2 ms |   2 ms | 4.88 % |
+            | thread time                 | 2 ms |   2 ms |   2 ms | 4.88 % |
             | CUDA                        |      | 6.3 ms | 6.3 ms | 15.4 % |
             | CPU, backward of this line  |      |   3 ms |        | 7.32 % |
             | CUDA, backward of this line |      |  11 ms |        | 26.8 % |
@@ -475,7 +477,7 @@ mod tests {
 
             The recording names this line.
 
-            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            On lines: 100 % of thread time, 100 % of CUDA time, 100 % of allocated bytes.
             ",
         );
     }
@@ -489,7 +491,7 @@ mod tests {
 
             | per step         | self |        own | total |  share |
             | :--------------- | ---: | ---------: | ----: | -----: |
-            | CPU              | 5 ms |       5 ms |  5 ms | 12.2 % |
+            | thread time      | 5 ms |       5 ms |  5 ms | 12.2 % |
             | CUDA             |      |      20 µs |       | 0.05 % |
             | wait for the GPU |      | 4.8 ms ×10 |       | 11.7 % |
 
@@ -505,7 +507,7 @@ mod tests {
 
             The recording names this line.
 
-            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            On lines: 100 % of thread time, 100 % of CUDA time, 100 % of allocated bytes.
             ",
         );
     }
@@ -553,12 +555,12 @@ mod tests {
             "
             **train.py:9** · `step`
 
-            | per step | the whole function |  share |
-            | :------- | -----------------: | -----: |
-            | CPU      |              30 ms | 73.2 % |
-            | CUDA     |             8.8 ms | 21.5 % |
+            | per step    | the whole function |  share |
+            | :---------- | -----------------: | -----: |
+            | thread time |              30 ms | 73.2 % |
+            | CUDA        |             8.8 ms | 21.5 % |
 
-            On lines: 100 % of CPU time, 100 % of CUDA time, 100 % of allocated bytes.
+            On lines: 100 % of thread time, 100 % of CUDA time, 100 % of allocated bytes.
             ",
         );
     }

@@ -88,7 +88,10 @@ fn passes(scale: &Scale<'_>, books: &LoopBooks) -> Option<String> {
 /// What the lines of a function, or of a part of it, cost together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
-    pub(crate) cpu: f64,
+    /// Thread time, all threads together.
+    cpu: f64,
+    /// Of this, that of the threads that run the steps: never more than the step.
+    pub(crate) elapsed: f64,
     pub(crate) cuda: f64,
     pub(crate) wait: f64,
     pub(crate) memory: f64,
@@ -123,11 +126,14 @@ impl Totals {
         for placed in inside {
             let value = |quantity| scale.value(quantity, &placed.books).unwrap_or(0.0);
             let (cpu, cuda) = (value(Quantity::CpuTotal), value(Quantity::CudaTotal));
+            let elapsed = value(Quantity::Elapsed);
             if totals.is_recursive {
                 totals.cpu = totals.cpu.max(cpu);
+                totals.elapsed = totals.elapsed.max(elapsed);
                 totals.cuda = totals.cuda.max(cuda);
             } else {
                 totals.cpu += cpu;
+                totals.elapsed += elapsed;
                 totals.cuda += cuda;
             }
             totals.wait += value(Quantity::Wait);
@@ -138,6 +144,11 @@ impl Totals {
             totals.is_stale |= placed.is_stale;
         }
         totals
+    }
+
+    /// Thread time on threads that do not run the steps, and on those that worked for a thread which waited.
+    pub(crate) fn elsewhere(&self) -> f64 {
+        (self.cpu - self.elapsed).max(0.0)
     }
 
     fn mark(&self) -> &'static str {
@@ -152,12 +163,20 @@ impl Totals {
             let text = format!("{} {of} · {}", percent(share), bytes(self.memory));
             return (0.0 < self.memory && threshold <= share).then_some(text);
         }
-        let share = scale.share(Quantity::CpuTotal, self.cpu);
-        let device_share = scale.share(Quantity::CudaTotal, self.cuda);
-        if share.max(device_share) <= 0.0 || share.max(device_share) < threshold {
+        let share = scale.share(Quantity::Elapsed, self.elapsed);
+        let elsewhere = scale.share(Quantity::CpuTotal, self.elsewhere());
+        let largest = share.max(elsewhere).max(scale.share(Quantity::CudaTotal, self.cuda));
+        if largest <= 0.0 || largest < threshold {
             return None;
         }
-        let mut text = format!("{at_least}{} {of}", percent(share));
+        let mut parts = Vec::new();
+        if 0.0 < share || elsewhere <= 0.0 {
+            parts.push(format!("{at_least}{} {of}", percent(share)));
+        }
+        if 0.0 < elsewhere && threshold <= elsewhere {
+            parts.push(format!("{at_least}{} on other threads", duration(self.elsewhere())));
+        }
+        let mut text = parts.join(" · ");
         if 0.0 < self.cuda {
             text += &format!(" · {at_least}{} gpu", duration(self.cuda));
         }
@@ -234,6 +253,19 @@ mod tests {
             "step 1 10ms\n3 fn=f cpu=1ms cpu_total=6ms caller=3:2ms\n4 fn=f cpu_total=5ms\n",
         );
         assert_eq!(titles(&fixture, &View::default()), ["1 f: ≥ 60 % of the step 1..=4"]);
+    }
+
+    #[test]
+    fn what_other_threads_do_is_no_share_of_the_step() {
+        let fixture = Fixture::new(
+            "def f():\n    g()\ndef run():\n    h()\n",
+            "step 1 10ms\n2 fn=f cpu=1ms cpu_total=14ms elsewhere=8ms\n4 fn=run cpu_total=9ms elsewhere=9ms\n",
+        );
+        let expected = [
+            "1 f: 60 % of the step · 8 ms on other threads 1..=2",
+            "3 run: 9 ms on other threads 3..=4",
+        ];
+        assert_eq!(titles(&fixture, &View::default()), expected);
     }
 
     #[test]

@@ -14,12 +14,20 @@ pub(crate) enum Quantity {
     CpuSelf,
     CpuOwn,
     CpuTotal,
+    /// Thread time on the threads that run the steps: what shares of steps are told of.
+    Elapsed,
+    /// Of the own thread time, that in calls that wait for something else than a device.
+    Waiting,
+    /// Of the own thread time, the rest.
+    CpuBusy,
     CpuBackward,
     CudaSelf,
     CudaOwn,
     CudaTotal,
     CudaBackward,
     Wait,
+    /// Waits for a device or for something else.
+    AllWaits,
     Waits,
     Idle,
     Comm,
@@ -106,12 +114,12 @@ impl<'a> Scale<'a> {
     /// What the metric of the view is of a line.
     pub(crate) fn primary(&self) -> Quantity {
         match (self.metric, self.charge) {
-            (Metric::Cpu, Charge::Own) => Quantity::CpuOwn,
+            (Metric::Cpu, Charge::Own) => Quantity::CpuBusy,
             (Metric::Cpu, Charge::Total) => Quantity::CpuTotal,
             (Metric::Cuda, Charge::Own) => Quantity::CudaOwn,
             (Metric::Cuda, Charge::Total) => Quantity::CudaTotal,
             (Metric::Backward, _) => self.backward(),
-            (Metric::Wait, _) => Quantity::Wait,
+            (Metric::Wait, _) => Quantity::AllWaits,
             (Metric::Idle, _) => Quantity::Idle,
             (Metric::Communication, _) => Quantity::Comm,
             (Metric::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
@@ -132,8 +140,11 @@ impl<'a> Scale<'a> {
     pub(crate) fn value(&self, quantity: Quantity, books: &LineBooks) -> Option<f64> {
         let by_step: Option<fn(&PerStep) -> Ns> = match quantity {
             Quantity::CpuOwn => Some(|step| step.cpu),
+            Quantity::Waiting => Some(|step| step.waiting),
+            Quantity::CpuBusy => Some(|step| step.cpu - step.waiting),
             Quantity::CudaOwn => Some(|step| step.cuda),
             Quantity::Wait => Some(|step| step.sync),
+            Quantity::AllWaits => Some(|step| step.sync + step.waiting),
             Quantity::Idle => Some(|step| step.gpu_idle),
             _ => None,
         };
@@ -142,6 +153,9 @@ impl<'a> Scale<'a> {
             // A state, not a flow: the same for a step and for the run.
             (_, _) if matches!(quantity, Quantity::Peak | Quantity::Live) => Some(sum),
             (Period::Run, _) => Some(sum),
+            (Period::Mean, _) if quantity == Quantity::CpuTotal => {
+                Some(self.pace.mean(books.cpu_in_steps as f64))
+            }
             (Period::Mean, None) => Some(self.pace.mean(sum)),
             (Period::Mean, Some(part)) => {
                 let sum: Ns = books.steps.values().map(part).sum();
@@ -170,7 +184,7 @@ impl<'a> Scale<'a> {
                 self.ledger.totals.alloc as f64
             }
             Quantity::Live => self.ledger.totals.alloc as f64,
-            Quantity::Alloc | Quantity::Freed => self.pace.mean(self.ledger.totals.alloc as f64),
+            Quantity::Alloc | Quantity::Freed => self.pace.mean(self.ledger.in_steps.alloc as f64),
             _ => match self.period {
                 Period::Run => self.pace.whole as f64,
                 Period::Mean => self.pace.step,
@@ -230,12 +244,16 @@ fn sum(quantity: Quantity, books: &LineBooks) -> f64 {
         Quantity::CpuSelf => books.cpu_self as f64,
         Quantity::CpuOwn => books.cpu_own as f64,
         Quantity::CpuTotal => books.cpu_total as f64,
+        Quantity::Elapsed => books.elapsed as f64,
+        Quantity::Waiting => books.waiting as f64,
+        Quantity::CpuBusy => (books.cpu_own - books.waiting) as f64,
         Quantity::CpuBackward => books.cpu_backward as f64,
         Quantity::CudaSelf => books.cuda_self as f64,
         Quantity::CudaOwn => books.cuda_own as f64,
         Quantity::CudaTotal => books.cuda_total as f64,
         Quantity::CudaBackward => books.cuda_backward as f64,
         Quantity::Wait => books.sync as f64,
+        Quantity::AllWaits => (books.sync + books.waiting) as f64,
         Quantity::Waits => books.syncs as f64,
         Quantity::Idle => books.gpu_idle as f64,
         Quantity::Comm => books.comm as f64,

@@ -107,6 +107,7 @@ pub(crate) fn ledger(spec: &str) -> Ledger {
                 ledger.totals.sync += books.sync;
                 ledger.totals.gpu_idle += books.gpu_idle;
                 ledger.totals.alloc += books.alloc;
+                ledger.in_steps = ledger.totals;
                 ledger.lines.insert(key(number), books);
             }
             [] => {}
@@ -140,7 +141,12 @@ fn books(steps: &BTreeMap<u32, i64>, words: &[&str]) -> LineBooks {
             "idle" => (books.gpu_idle, step.gpu_idle) = (n * amount(value), amount(value)),
             "comm" => books.comm = n * amount(value),
             "exposed" => books.comm_exposed = n * amount(value),
-            "cpu_total" => books.cpu_total = n * amount(value),
+            "cpu_total" => {
+                books.cpu_total = n * amount(value);
+                (books.cpu_in_steps, books.elapsed) = (books.cpu_total, books.cpu_total);
+            }
+            "elsewhere" => books.elapsed -= n * amount(value),
+            "waiting" => (books.waiting, step.waiting) = (n * amount(value), amount(value)),
             "cuda_total" => books.cuda_total = n * amount(value),
             "cpu_backward" => books.cpu_backward = n * amount(value),
             "cuda_backward" => books.cuda_backward = n * amount(value),

@@ -68,13 +68,13 @@ impl View {
 /// A metric of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// Thread time.
+    /// Thread time; own, it is that without calls that wait.
     Cpu,
     /// Device time.
     Cuda,
     /// Time of the backward nodes that the line created: device time where the recording has any, else host time.
     Backward,
-    /// Thread time blocked waiting for a device.
+    /// Thread time in waits for a device and in calls that wait for something else.
     Wait,
     /// Device idle time while the launching thread was here.
     Idle,

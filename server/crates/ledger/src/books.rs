@@ -206,6 +206,18 @@ impl Ledger {
         })
     }
 
+    /// Whether the books balance and no line has more time than there was.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        self.balances().iter().all(Balance::is_balanced) && self.excesses().next().is_none()
+    }
+
+    /// How many threads only waited.
+    #[must_use]
+    pub fn idle_threads(&self) -> u64 {
+        self.idle_threads.values().map(|it| it.threads).sum()
+    }
+
     /// Lines whose time is more than there was: a total above the traced time of all threads, or a time in steps above
     /// that of the steps. Like [`Self::balances`] it is checked after every load, and there must be none.
     pub fn excesses(&self) -> impl Iterator<Item = &LineKey> {

@@ -52,6 +52,9 @@ pub struct Ledger {
     pub lines: BTreeMap<LineKey, LineBooks>,
     /// What the recording holds in all.
     pub totals: Books,
+    /// Of the totals, what happened in steps, device time and bytes by when they were launched and allocated; the totals
+    /// where there are no steps. The time of idle threads is left out of `waiting`.
+    pub in_steps: Books,
     /// What no line was charged with, by reason.
     pub unattributed: Unattributed,
     /// The `ProfilerStep#N` ranges: duration by step number. Merging keeps the longest of each step: ranks run their
@@ -65,8 +68,8 @@ pub struct Ledger {
     pub devices: BTreeMap<DeviceKey, DeviceBooks>,
     /// Traced time by thread, idle threads left out.
     pub threads: BTreeMap<ThreadKey, Ns>,
-    /// Traced time of the threads that only wait. It is not in `totals.cpu`, and on no line.
-    pub idle_threads: BTreeMap<ThreadKey, Ns>,
+    /// The threads that only wait. Their time is not in `totals.cpu`, and on no line.
+    pub idle_threads: BTreeMap<ThreadKey, IdleThread>,
     /// What the allocator of a device did, from a memory snapshot. Merging two of one device keeps the one with the higher
     /// peak: they are not of one moment.
     pub memory: BTreeMap<DeviceKey, DeviceMemory>,
@@ -92,6 +95,15 @@ pub struct ThreadKey {
     pub rank: u32,
     /// Thread id as recorded.
     pub thread: String,
+}
+
+/// A thread that only waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IdleThread {
+    /// Its traced time.
+    pub time: Ns,
+    /// How many threads it stands for: PyTorch merges those that make no call while it records.
+    pub threads: u64,
 }
 
 /// What one device did.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Allocation, Arithmetic, Call, DeviceBooks, Kernel, Ledger, LineBooks, LoopBooks, Operator,
-    Overview, PatternBooks, PerStep, SourceFile,
+    Allocation, Arithmetic, Call, DeviceBooks, IdleThread, Kernel, Ledger, LineBooks, LoopBooks,
+    Operator, Overview, PatternBooks, PerStep, SourceFile,
 };
 
 impl Ledger {
@@ -18,6 +18,7 @@ impl Ledger {
         }
         merge_map(&mut self.lines, &other.lines, LineBooks::merge);
         self.totals.add(&other.totals);
+        self.in_steps.add(&other.in_steps);
         self.unattributed.add(&other.unattributed);
         merge_map(&mut self.steps, &other.steps, |mine, theirs| *mine = (*mine).max(*theirs));
         merge_map(&mut self.loops, &other.loops, LoopBooks::merge);
@@ -25,7 +26,7 @@ impl Ledger {
         self.torch.extend(&other.torch);
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
         merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
-        merge_map(&mut self.idle_threads, &other.idle_threads, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.idle_threads, &other.idle_threads, IdleThread::merge);
         merge_map(&mut self.memory, &other.memory, keep_greater);
         merge_map(&mut self.categories, &other.categories, keep_greater);
         merge_map(&mut self.overviews, &other.overviews, Overview::merge);
@@ -158,6 +159,13 @@ impl Call {
     }
 }
 
+impl IdleThread {
+    fn merge(&mut self, other: &Self) {
+        self.time += other.time;
+        self.threads += other.threads;
+    }
+}
+
 impl Allocation {
     fn merge(&mut self, other: &Self) {
         self.allocs += other.allocs;
@@ -185,9 +193,9 @@ mod tests {
 
     use crate::{
         Allocation, Arithmetic, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence,
-        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Operator,
-        Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime, SourceFile, SourceFit,
-        ThreadKey,
+        IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric,
+        Operator, Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime, SourceFile,
+        SourceFit, ThreadKey,
     };
 
     fn amount() -> impl Strategy<Value = i64> {
@@ -293,10 +301,11 @@ mod tests {
                 let own: i64 = ledger.lines.values().map(|line| line.own(metric)).sum();
                 *ledger.totals.get_mut(metric) = own + rest;
             }
+            ledger.in_steps = ledger.totals;
             let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };
             ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
             ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
-            ledger.idle_threads.insert(ThreadKey { rank, thread: "8".to_owned() }, rest[8]);
+            ledger.idle_threads.insert(ThreadKey { rank, thread: "8".to_owned() }, IdleThread { time: rest[8], threads: 2 });
             let a_loop = LoopBooks { iterations: 2, time: rest[2], last_line: rank, ..LoopBooks::default() };
             ledger.loops.insert(LineKey { file: "a.py".to_owned(), line: 1 }, a_loop);
             let memory = DeviceMemory { peak: rest[2], end: rest[3], ..DeviceMemory::default() };

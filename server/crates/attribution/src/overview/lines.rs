@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{KernelClass, Ledger, LineBooks, Metric, Ns, Reason};
+use ledger::{Books, KernelClass, Ledger, LineBooks, Metric, Ns, Reason};
 use profile::{DeviceEventId, Profile};
 
 use super::Classes;
@@ -11,6 +11,7 @@ use super::intervals::Intervals;
 use crate::device::{DeviceStacks, Launches};
 use crate::post::line_key;
 use crate::stacks::LineId;
+use crate::steps::Steps;
 use crate::sweep::Swept;
 
 /// What lines are charged from.
@@ -18,6 +19,7 @@ pub(crate) struct Parts<'a, 'b> {
     pub(crate) profile: &'a Profile,
     pub(crate) launches: &'a Launches,
     pub(crate) classes: &'a Classes,
+    pub(crate) steps: &'a Steps,
     pub(crate) stacks: &'a DeviceStacks,
     pub(crate) swept: &'a Swept<'b>,
 }
@@ -28,7 +30,9 @@ impl Parts<'_, '_> {
         for it in counted {
             let (precision, arithmetic) = it.arithmetic(self.profile);
             let flops = i64::try_from(arithmetic.flops).unwrap_or(i64::MAX);
-            ledger.totals.flops = ledger.totals.flops.saturating_add(flops);
+            let start = self.profile.host.start[it.operator.index()];
+            let sums = Books { flops, ..Books::default() };
+            self.add(ledger, &sums, Some(start));
             let stacks = &self.swept.stacks;
             match stacks.own(self.swept.inside[it.operator.index()]).get() {
                 Some(line) => {
@@ -40,8 +44,10 @@ impl Parts<'_, '_> {
         }
         for (event, exposed) in self.communication() {
             let time = self.profile.device.duration[event.index()];
-            ledger.totals.comm += time;
-            ledger.totals.comm_exposed += exposed;
+            let launch = self.launches.launch(event);
+            let launched = launch.map(|it| self.profile.host.start[it.index()]);
+            let sums = Books { comm: time, comm_exposed: exposed, ..Books::default() };
+            self.add(ledger, &sums, launched);
             match self.swept.stacks.own(self.stacks.node(event)).get() {
                 Some(line) => {
                     let books = self.books(ledger, line);
@@ -49,12 +55,20 @@ impl Parts<'_, '_> {
                     books.comm_exposed += exposed;
                 }
                 None => {
-                    let is_launched = self.launches.launch(event).is_some();
-                    let reason = if is_launched { self.without_line() } else { Reason::NoLaunch };
+                    let reason =
+                        if launch.is_some() { self.without_line() } else { Reason::NoLaunch };
                     ledger.unattributed.charge(reason, Metric::Comm, time);
                     ledger.unattributed.charge(reason, Metric::CommExposed, exposed);
                 }
             }
+        }
+    }
+
+    /// Adds what was caused at `at` to the totals, and to those of the steps if that is in one or there is none.
+    fn add(&self, ledger: &mut Ledger, sums: &Books, at: Option<Ns>) {
+        ledger.totals.add(sums);
+        if self.steps.0.is_empty() || at.is_some_and(|at| self.steps.at(at).is_some()) {
+            ledger.in_steps.add(sums);
         }
     }
 

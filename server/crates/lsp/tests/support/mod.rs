@@ -410,6 +410,8 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
             cuda_total: 2 * cuda,
             cpu_own: 2 * MS,
             cpu_total: 2 * MS,
+            cpu_in_steps: 2 * MS,
+            elapsed: 2 * MS,
             sync: 2 * sync,
             syncs: if sync > 0 { 2 } else { 0 },
             ..LineBooks::default()
