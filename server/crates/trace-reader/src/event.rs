@@ -97,6 +97,7 @@ pub(crate) enum Key {
     Label(Label),
     Json(Json),
     Triple(Triple),
+    /// The `args` of an event, where they are not the object whose keys come next.
     Args,
     /// Nothing of use here.
     Other,
@@ -284,7 +285,8 @@ impl<'a> Event<'a> {
                 self.triples[triple as usize] = values.triple()?;
                 self.has_triple |= 1 << triple as u32;
             }
-            Key::Args | Key::Other => values.skip()?,
+            Key::Args => values.odd_args()?,
+            Key::Other => values.skip()?,
         }
         Ok(())
     }
@@ -382,6 +384,21 @@ impl<'a> Values<'a, '_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Skips an `args` that is no object. `null` says that there are none.
+    #[cold]
+    fn odd_args(&mut self) -> Scan<()> {
+        let start = self.at;
+        self.skip()?;
+        if self.buf[start..self.at] != *b"null" {
+            self.oddities.push((
+                WarningKind::Other,
+                start,
+                "the args of an event are no object and were ignored",
+            ));
+        }
+        Ok(())
     }
 
     /// A list of three integers, as `grid` and `block` are written.

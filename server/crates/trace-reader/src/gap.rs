@@ -4,7 +4,7 @@
 //! `, "pid": 4711, "tid": 4711,\n    "ts": `. A [`Gap`] is such a stretch and what it says; [`Gaps`] remembers the
 //! ones that were met, by what stood before them in their event. So most of a trace is not parsed but compared, a few
 //! words at a time. The memory changes nothing about the result: what a gap says follows from its bytes and from the
-//! gaps before it.
+//! gaps before it. A gap of which that is not so is never remembered.
 
 use crate::event::{Key, Label};
 use crate::scan::{self, Scan, Stop};
@@ -245,8 +245,10 @@ impl Gaps {
 
     /// The node of a new gap below `above`.
     fn remember(&mut self, text: &[u8], gap: Gap, above: usize) -> usize {
-        // A key with an escape may be read differently where something else follows.
-        if above == Self::OFF || text.len() > LONGEST || text.contains(&b'\\') {
+        // What the gap says depends on the bytes behind it: a key with an escape may be read differently where something
+        // else follows, and a gap that ends before the value of `args` would go on if that were an object.
+        let is_ambiguous = text.contains(&b'\\') || gap.next == Next::Value(Key::Args);
+        if above == Self::OFF || text.len() > LONGEST || is_ambiguous {
             return Self::OFF;
         }
         if self.nodes.len() >= Self::MOST {

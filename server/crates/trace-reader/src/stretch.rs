@@ -95,6 +95,7 @@ impl Tables {
                     | WarningKind::NumberOutOfRange
                     | WarningKind::MissingTime
                     | WarningKind::NegativeDuration
+                    | WarningKind::Other
             )
         };
         self.open.values().all(Vec::is_empty)

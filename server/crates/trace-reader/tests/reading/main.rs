@@ -14,3 +14,5 @@ mod pieces;
 mod reads;
 #[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod varieties;
