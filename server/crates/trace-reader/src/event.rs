@@ -97,8 +97,6 @@ pub(crate) enum Key {
     Label(Label),
     Json(Json),
     Triple(Triple),
-    /// The `args` of an event, where they are not the object whose keys come next.
-    Args,
     /// Nothing of use here.
     Other,
 }
@@ -143,7 +141,6 @@ impl Key {
             b"ts" => Self::Number(Number::Start),
             b"dur" => Self::Number(Number::Duration),
             b"id" => Self::Label(Label::Id),
-            b"args" => Self::Args,
             _ => Self::Other,
         }
     }
@@ -252,7 +249,7 @@ impl<'a> Event<'a> {
         let mut path = Gaps::start();
         loop {
             let start = values.at;
-            let gap = gaps.next(buf, start, &mut path)?;
+            let gap = gaps.next(buf, start, &mut path, values.oddities)?;
             values.at = start + gap.len;
             for (label, span) in gap.constants() {
                 if let Some(raw) = span.get(buf, start) {
@@ -285,7 +282,6 @@ impl<'a> Event<'a> {
                 self.triples[triple as usize] = values.triple()?;
                 self.has_triple |= 1 << triple as u32;
             }
-            Key::Args => values.odd_args()?,
             Key::Other => values.skip()?,
         }
         Ok(())
@@ -384,21 +380,6 @@ impl<'a> Values<'a, '_> {
                 Ok(None)
             }
         }
-    }
-
-    /// Skips an `args` that is no object. `null` says that there are none.
-    #[cold]
-    fn odd_args(&mut self) -> Scan<()> {
-        let start = self.at;
-        self.skip()?;
-        if self.buf[start..self.at] != *b"null" {
-            self.oddities.push((
-                WarningKind::Other,
-                start,
-                "the args of an event are no object and were ignored",
-            ));
-        }
-        Ok(())
     }
 
     /// A list of three integers, as `grid` and `block` are written.
