@@ -15,4 +15,6 @@ mod reads;
 #[cfg(test)]
 mod recordings;
 #[cfg(test)]
+mod set_aside;
+#[cfg(test)]
 mod varieties;
