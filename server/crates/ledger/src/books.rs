@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::amount::Amount;
 use crate::{Bytes, Ledger, Ns};
 
 /// What is charged once per instant, event or byte.
@@ -94,7 +95,7 @@ impl Books {
     pub fn add(&mut self, other: &Self) {
         for metric in Metric::ALL {
             let mine = self.get_mut(metric);
-            *mine = mine.saturating_add(other.get(metric));
+            mine.gain(other.get(metric));
         }
     }
 }
@@ -137,7 +138,7 @@ impl Unattributed {
     pub fn charge(&mut self, reason: Reason, metric: Metric, amount: i64) {
         if amount != 0 {
             let mine = self.0.entry(reason).or_default().get_mut(metric);
-            *mine = mine.saturating_add(amount);
+            mine.gain(amount);
         }
     }
 
@@ -181,7 +182,7 @@ impl Balance {
     /// Whether Σ own + unattributed = total, exactly.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        self.lines + self.unattributed == self.total
+        self.lines.saturating_add(self.unattributed) == self.total
     }
 }
 
