@@ -92,7 +92,7 @@ fn what_lasts_too_long() {
     assert_eq!(left(&twice), "a, NotCredible 0 x2");
     let ranges = [
         short("a", 0),
-        format!(r#"{{"ph": "B", "cat": "nvtx", "name": "n", "pid": 0, "tid": 7, "ts": 1}}"#),
+        r#"{"ph": "B", "cat": "nvtx", "name": "n", "pid": 0, "tid": 7, "ts": 1}"#.to_owned(),
         format!(r#"{{"ph": "E", "pid": 0, "tid": 7, "ts": {YEAR}}}"#),
     ];
     assert_eq!(left(&ranges), "a, NotCredible 1 x1");
