@@ -1,7 +1,7 @@
 //! What the tests over several crates share.
 //!
 //! *Owns*: [`mod@reference`], the accounting of `docs/accounting.md` done slowly and obviously; [`builder`], a language for
-//! small traces; [`fixtures`], the recordings of the repository.
+//! small traces; [`odd`], which makes these odd; [`fixtures`], the recordings of the repository.
 //!
 //! *Never*: is used outside tests; shares code with what it checks.
 //!
@@ -10,4 +10,5 @@
 
 pub mod builder;
 pub mod fixtures;
+pub mod odd;
 pub mod reference;

@@ -13,8 +13,9 @@ use proptest::option;
 use proptest::prelude::*;
 use tests::builder::render;
 use tests::fixtures;
+use tests::odd::{ARGS, Oddity, make_odd};
 use tests::reference::{self, Accounts, LineAccount, StepAccount, Sums};
-use trace_reader::TraceReader;
+use trace_reader::{StretchReader, Trace, TraceReader};
 
 const CASES: &str = include_str!("cases/accounting.txt");
 
@@ -114,6 +115,29 @@ proptest! {
         lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_memory()]), 1..24)
     ) {
         agrees(&lines)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Odd args, shuffled keys, doubled and unordered events; read by one, two and eight cores.
+    #[test]
+    fn attribution_agrees_with_the_reference_on_odd_traces(
+        lines in vec(with_thread(any_event()), 1..24),
+        oddities in vec(any_oddity(), 1..12),
+        piece in 100_usize..2000,
+    ) {
+        let trace = rendered(&lines)?;
+        // The page does not say which of two equal steps, or backward passes, counts.
+        let is_single = |event: &str| event.contains("ProfilerStep") || event.contains("run_backward");
+        let trace = make_odd(&trace, &oddities, is_single).unwrap();
+        let tables: Vec<String> =
+            [1, 2, 8].map(|n_cores| tables(&read(&trace, n_cores, piece))).into();
+        prop_assert!(tables.iter().all(|it| *it == tables[0]), "{trace}\n{tables:#?}");
+        if let Some(disagreement) = disagreement(&trace) {
+            return Err(TestCaseError::fail(format!("{trace}\n{disagreement}")));
+        }
     }
 }
 
@@ -305,8 +329,24 @@ fn any_range() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Python ids are unique, in the order of the file. No two steps and no two backward passes start together.
+fn any_oddity() -> impl Strategy<Value = Oddity> {
+    prop_oneof![
+        3 => (0_usize..24, proptest::sample::select(&ARGS[..])).prop_map(|(event, args)| Oddity::Args(event, args)),
+        2 => (0_usize..24, any::<usize>()).prop_map(|(event, order)| Oddity::Keys(event, order)),
+        1 => (0_usize..24, 0_usize..24).prop_map(|(event, place)| Oddity::Doubled(event, place)),
+        1 => (0_usize..24, 0_usize..24).prop_map(|(one, other)| Oddity::Swapped(one, other)),
+    ]
+}
+
 fn agrees(lines: &[(String, String)]) -> Result<(), TestCaseError> {
+    match disagreement(&rendered(lines)?) {
+        Some(disagreement) => Err(TestCaseError::fail(format!("{lines:#?}\n{disagreement}"))),
+        None => Ok(()),
+    }
+}
+
+/// Python ids are unique, in the order of the file. No two steps and no two backward passes start together.
+fn rendered(lines: &[(String, String)]) -> Result<String, TestCaseError> {
     let mut text = String::new();
     let mut starts = BTreeSet::new();
     for (id, (thread, event)) in lines.iter().enumerate() {
@@ -320,11 +360,7 @@ fn agrees(lines: &[(String, String)]) -> Result<(), TestCaseError> {
         let id = if is_python { format!("id={id}") } else { String::new() };
         text += &format!("thread {thread}\n{event} {id}\n");
     }
-    let trace = render(&text).map_err(TestCaseError::fail)?;
-    match disagreement(&trace) {
-        Some(disagreement) => Err(TestCaseError::fail(format!("{text}\n{disagreement}"))),
-        None => Ok(()),
-    }
+    render(&text).map_err(TestCaseError::fail)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -338,19 +374,42 @@ fn reference(trace: &str, ignore_exact: bool) -> Accounts {
     reference::account(trace, ignore_exact, &is_own).unwrap()
 }
 
+/// Reads a trace in pieces of `piece` bytes, where there are several cores as these do: each piece ahead, by one of them.
+fn read(trace: &str, n_cores: usize, piece: usize) -> Trace {
+    let mut cores: Vec<StretchReader> = (0..n_cores).map(|_| StretchReader::new()).collect();
+    let mut reader = TraceReader::new();
+    for (index, bytes) in trace.as_bytes().chunks(piece.max(1)).enumerate() {
+        let ahead = if n_cores > 1 { cores[index % n_cores].read(bytes) } else { None };
+        reader.feed_stretch(bytes, ahead.as_ref());
+    }
+    reader.finish()
+}
+
+/// Everything in the tables of a trace, and what was odd.
+fn tables(trace: &Trace) -> String {
+    let profile = &trace.profile;
+    let strings: Vec<_> = profile.strings.iter().collect();
+    let rows = (&profile.threads, &profile.host, &profile.memory, &profile.flows);
+    let device = &profile.device;
+    let device = (
+        (&device.kind, &device.name, &device.start, &device.duration, &device.device),
+        (&device.stream, &device.correlation, &device.external_id, &device.graph_id),
+    );
+    format!("{strings:?} {rows:?} {device:?} {:?}", trace.warnings)
+}
+
 /// What attribution and reference do not agree on, with and without exact evidence.
 fn disagreement(trace: &str) -> Option<String> {
     let mut text = String::new();
+    let profile = read(trace, 1, trace.len()).profile;
     for ignore_exact in [false, true] {
         let expected = reference(trace, ignore_exact);
-        let mut reader = TraceReader::new();
-        reader.feed(trace.as_bytes());
         let mut sources = Sources::default();
         for (file, _) in expected.lines.keys().filter(|(file, _)| is_own(file)) {
             sources.insert_own(file);
         }
         let options = Options { ignore_exact, ..Options::default() };
-        let ledger = attribution::attribute(&reader.finish().profile, &sources, options, 0);
+        let ledger = attribution::attribute(&profile, &sources, options, 0);
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
         let inconsistency = inconsistency(&ledger);
         if !difference.is_empty() || !inconsistency.is_empty() {

@@ -49,6 +49,70 @@ fn damaged_traces_load_or_are_refused() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// As Windows PowerShell writes it.
+#[test]
+fn text_in_utf_16_is_read() {
+    let path = fixtures::repository().join("fixtures/cpu/torch2.11.0/scheduled.0.json.gz");
+    let text = String::from_utf8(fixtures::read_gz(&path).unwrap()).unwrap();
+    let whole = load_bytes("t.json", text.as_bytes()).unwrap();
+    let units = || std::iter::once(0xfeff).chain(text.encode_utf16());
+    let (little, big): (Vec<u8>, Vec<u8>) = (
+        units().flat_map(u16::to_le_bytes).collect(),
+        units().flat_map(u16::to_be_bytes).collect(),
+    );
+    for (name, bytes) in [("t.json", &little), ("t.json", &big), ("t.json.gz", &gzip(&little))] {
+        let run = load_bytes(name, bytes).unwrap();
+        assert_eq!(run.merged, whole.merged, "{name}");
+        assert!(run.inputs[0].complete && run.inputs[0].warnings.is_empty(), "{name}");
+    }
+}
+
+/// One event that cannot be true changes no number, and is told with its offset.
+#[test]
+fn one_event_does_not_drown_the_others() {
+    let path =
+        fixtures::repository().join("fixtures/simulated_cuda/torch2.15.0/slow_model.json.gz");
+    let text = String::from_utf8(fixtures::read_gz(&path).unwrap()).unwrap();
+    let whole = load_bytes("t.json", text.as_bytes()).unwrap().merged;
+    let kernel = |start: i64, duration: i64| {
+        format!(
+            r#"{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": {start}, "dur": {duration}, "args": {{"device": 0, "stream": 7}}}}"#
+        )
+    };
+    let memory = |bytes: i64| {
+        format!(
+            r#"{{"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 0, "args": {{"Bytes": {bytes}, "Addr": 64, "Device Type": 1, "Device Id": 0}}}}"#
+        )
+    };
+    let first = text.find("\"ts\": ").unwrap() + 6;
+    let start: f64 = text[first..].split(',').next().unwrap().trim().parse().unwrap();
+    let (start, centuries) = (start as i64, i64::MAX / 1000);
+    let mut wrong = Vec::new();
+    for event in [
+        kernel(start, centuries),
+        kernel(start, centuries / 5),
+        kernel(start, 2 * 86_400_000_000),
+        kernel(centuries, 1),
+        kernel(-centuries, 1),
+        memory(i64::MAX),
+        memory(i64::MIN),
+        memory(1 << 52),
+    ] {
+        let head = "\"traceEvents\": [";
+        let place = text.find(head).unwrap() + head.len();
+        let text = format!("{} {event},{}", &text[..place], &text[place..]);
+        let run = load_bytes("t.json", text.as_bytes()).unwrap();
+        let offset = u64::try_from(place).unwrap() + 1;
+        let is_told = run.inputs[0].warnings.iter().any(|it| {
+            it.kind == profile::WarningKind::NotCredible && it.offset == offset && it.count == 1
+        });
+        if run.merged != whole || !is_told {
+            wrong.push((event, run.merged.totals, run.inputs[0].warnings.clone()));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn what_is_no_recording_is_refused() {
     let snapshot = b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01K\x02e.".to_vec();
@@ -149,6 +213,8 @@ fn damage(text: &[u8]) -> Vec<Damaged> {
         ("a control character in a name", b"\"name\": \"", b"\"name\": \"\x01"),
         ("an unescaped backslash", b"\"name\": \"", b"\"name\": \"C:\\Users\\x\\"),
         ("half of a surrogate pair", b"\"name\": \"", b"\"name\": \"\\ud83d"),
+        ("a duration of centuries", b"\"dur\": ", b"\"dur\": 9223372036854775, \"was\": "),
+        ("a time of centuries", b"\"ts\": ", b"\"ts\": -9223372036854775, \"was\": "),
         ("a huge number", b"\"ts\": ", b"\"ts\": 999999999999999999999999999999, \"was\": "),
         ("a negative duration", b"\"dur\": ", b"\"dur\": -5, \"was\": "),
         ("text for a time", b"\"ts\": ", b"\"ts\": \"soon\", \"was\": "),

@@ -281,7 +281,8 @@ impl KernelWork {
         self.kernels += 1;
         if let Some(call) = call {
             self.launches += 1;
-            self.launch_time += call;
+            // A call counts with each of its kernels, so that the sum may be more than all calls took.
+            self.launch_time = self.launch_time.saturating_add(call);
             self.short += u64::from(time < call);
         }
     }

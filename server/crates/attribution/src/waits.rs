@@ -71,7 +71,9 @@ pub(crate) fn waits(
             if let Some(cause) = swept.stacks.own(stacks.node(event)).get()
                 && shared > 0
             {
-                *waits.waited_for.entry((line, cause)).or_default() += shared;
+                // Waits of several threads count the same device event several times.
+                let waited_for = waits.waited_for.entry((line, cause)).or_default();
+                *waited_for = waited_for.saturating_add(shared);
             }
         }
         let (blocked, idle_after) = at(&mut waits.by_node, node.index());

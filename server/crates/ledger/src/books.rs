@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::amount::Amount;
 use crate::{Bytes, Ledger, LineBooks, LineKey, Ns};
 
 /// What is charged once per instant, event or byte.
@@ -102,7 +103,7 @@ impl Books {
     pub fn add(&mut self, other: &Self) {
         for metric in Metric::ALL {
             let mine = self.get_mut(metric);
-            *mine = mine.saturating_add(other.get(metric));
+            mine.gain(other.get(metric));
         }
     }
 }
@@ -145,7 +146,7 @@ impl Unattributed {
     pub fn charge(&mut self, reason: Reason, metric: Metric, amount: i64) {
         if amount != 0 {
             let mine = self.0.entry(reason).or_default().get_mut(metric);
-            *mine = mine.saturating_add(amount);
+            mine.gain(amount);
         }
     }
 
@@ -189,7 +190,7 @@ impl Balance {
     /// Whether Σ own + unattributed = total, exactly.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        self.lines + self.unattributed == self.total
+        self.lines.saturating_add(self.unattributed) == self.total
     }
 }
 

@@ -1,6 +1,7 @@
 //! How lines launched their kernels, and why a device was idle meanwhile.
 
 use crate::Ns;
+use crate::amount::Amount;
 
 /// How the kernels of a line were launched, and why a device was idle meanwhile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,11 +23,11 @@ pub struct Launching {
 
 impl Launching {
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.launches += other.launches;
-        self.launch_time += other.launch_time;
-        self.short += other.short;
-        self.idle_host += other.idle_host;
-        self.idle_kernel += other.idle_kernel;
-        self.idle_after_wait += other.idle_after_wait;
+        self.launches.gain(other.launches);
+        self.launch_time.gain(other.launch_time);
+        self.short.gain(other.short);
+        self.idle_host.gain(other.idle_host);
+        self.idle_kernel.gain(other.idle_kernel);
+        self.idle_after_wait.gain(other.idle_after_wait);
     }
 }

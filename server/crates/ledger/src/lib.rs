@@ -7,6 +7,7 @@
 //!
 //! *The tests that say so*: the property tests in `merge.rs`; `tests/tests/tidy.rs` holds the dependency list.
 
+mod amount;
 mod books;
 mod launching;
 mod line;

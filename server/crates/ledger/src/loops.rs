@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::amount::Amount;
 use crate::{Evidence, LineKey, Ns};
 
 /// What a `for` or `while` statement of your code cost, with everything that was called from it.
@@ -47,16 +48,16 @@ impl LoopBooks {
         self.evidence = self.evidence.max(other.evidence);
         self.first_line = self.first_line.max(other.first_line);
         self.last_line = self.last_line.max(other.last_line);
-        self.iterations += other.iterations;
-        self.time += other.time;
-        self.cuda += other.cuda;
-        self.kernels += other.kernels;
-        self.launches += other.launches;
-        self.launch_time += other.launch_time;
-        self.short += other.short;
-        self.sync += other.sync;
-        self.gpu_idle += other.gpu_idle;
-        self.idle_after_wait += other.idle_after_wait;
+        self.iterations.gain(other.iterations);
+        self.time.gain(other.time);
+        self.cuda.gain(other.cuda);
+        self.kernels.gain(other.kernels);
+        self.launches.gain(other.launches);
+        self.launch_time.gain(other.launch_time);
+        self.short.gain(other.short);
+        self.sync.gain(other.sync);
+        self.gpu_idle.gain(other.gpu_idle);
+        self.idle_after_wait.gain(other.idle_after_wait);
         self.within.extend(other.within.iter().cloned());
     }
 }

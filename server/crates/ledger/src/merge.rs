@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::amount::Amount;
 use crate::{
     Allocation, Arithmetic, Call, DeviceBooks, IdleThread, Kernel, Ledger, LineBooks, LoopBooks,
     Operator, Overview, PatternBooks, PerStep, SourceFile,
@@ -22,10 +23,10 @@ impl Ledger {
         self.unattributed.add(&other.unattributed);
         merge_map(&mut self.steps, &other.steps, |mine, theirs| *mine = (*mine).max(*theirs));
         merge_map(&mut self.loops, &other.loops, LoopBooks::merge);
-        self.ranks += other.ranks;
+        self.ranks.gain(other.ranks);
         self.torch.extend(&other.torch);
         merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
-        merge_map(&mut self.threads, &other.threads, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.threads, &other.threads, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.idle_threads, &other.idle_threads, IdleThread::merge);
         merge_map(&mut self.memory, &other.memory, keep_greater);
         merge_map(&mut self.categories, &other.categories, keep_greater);
@@ -76,44 +77,44 @@ impl LineBooks {
             self.function.clone_from(&other.function);
         }
         self.evidence = self.evidence.max(other.evidence);
-        self.calls += other.calls;
-        self.ops += other.ops;
-        self.cpu_self += other.cpu_self;
-        self.cpu_own += other.cpu_own;
-        self.cpu_total += other.cpu_total;
-        self.cpu_in_steps += other.cpu_in_steps;
-        self.elapsed += other.elapsed;
-        self.waiting += other.waiting;
-        self.cpu_backward += other.cpu_backward;
-        self.cuda_self += other.cuda_self;
-        self.cuda_own += other.cuda_own;
-        self.cuda_total += other.cuda_total;
-        self.cuda_backward += other.cuda_backward;
-        self.kernels += other.kernels;
-        self.sync += other.sync;
-        self.syncs += other.syncs;
-        self.idle_after_sync += other.idle_after_sync;
-        self.gpu_idle += other.gpu_idle;
+        self.calls.gain(other.calls);
+        self.ops.gain(other.ops);
+        self.cpu_self.gain(other.cpu_self);
+        self.cpu_own.gain(other.cpu_own);
+        self.cpu_total.gain(other.cpu_total);
+        self.cpu_in_steps.gain(other.cpu_in_steps);
+        self.elapsed.gain(other.elapsed);
+        self.waiting.gain(other.waiting);
+        self.cpu_backward.gain(other.cpu_backward);
+        self.cuda_self.gain(other.cuda_self);
+        self.cuda_own.gain(other.cuda_own);
+        self.cuda_total.gain(other.cuda_total);
+        self.cuda_backward.gain(other.cuda_backward);
+        self.kernels.gain(other.kernels);
+        self.sync.gain(other.sync);
+        self.syncs.gain(other.syncs);
+        self.idle_after_sync.gain(other.idle_after_sync);
+        self.gpu_idle.gain(other.gpu_idle);
         self.launching.merge(&other.launching);
-        self.alloc += other.alloc;
-        self.allocs += other.allocs;
-        self.segments.calls += other.segments.calls;
-        self.segments.time += other.segments.time;
-        self.freed += other.freed;
-        self.peak += other.peak;
-        self.live += other.live;
+        self.alloc.gain(other.alloc);
+        self.allocs.gain(other.allocs);
+        self.segments.calls.gain(other.segments.calls);
+        self.segments.time.gain(other.segments.time);
+        self.freed.gain(other.freed);
+        self.peak.gain(other.peak);
+        self.live.gain(other.live);
         merge_map(&mut self.steps, &other.steps, PerStep::merge);
-        merge_map(&mut self.by_device, &other.by_device, |mine, theirs| *mine += theirs);
-        merge_map(&mut self.by_thread, &other.by_thread, |mine, theirs| *mine += theirs);
-        self.comm += other.comm;
-        self.comm_exposed += other.comm_exposed;
+        merge_map(&mut self.by_device, &other.by_device, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.by_thread, &other.by_thread, |mine, theirs| mine.gain(*theirs));
+        self.comm.gain(other.comm);
+        self.comm_exposed.gain(other.comm_exposed);
         merge_map(&mut self.arithmetic, &other.arithmetic, Arithmetic::merge);
         merge_map(&mut self.kernel_table, &other.kernel_table, Kernel::merge);
         merge_map(&mut self.operators, &other.operators, Operator::merge);
-        merge_map(&mut self.callers, &other.callers, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.callers, &other.callers, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.callees, &other.callees, Call::merge);
-        merge_map(&mut self.waits, &other.waits, |mine, theirs| *mine += theirs);
-        merge_map(&mut self.readings, &other.readings, |mine, theirs| *mine += theirs);
+        merge_map(&mut self.waits, &other.waits, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.readings, &other.readings, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.allocations, &other.allocations, Allocation::merge);
         merge_map(&mut self.patterns, &other.patterns, PatternBooks::add);
     }
@@ -121,24 +122,24 @@ impl LineBooks {
 
 impl PerStep {
     fn merge(&mut self, other: &Self) {
-        self.cpu += other.cpu;
-        self.cuda += other.cuda;
-        self.sync += other.sync;
-        self.gpu_idle += other.gpu_idle;
-        self.waiting += other.waiting;
+        self.cpu.gain(other.cpu);
+        self.cuda.gain(other.cuda);
+        self.sync.gain(other.sync);
+        self.gpu_idle.gain(other.gpu_idle);
+        self.waiting.gain(other.waiting);
     }
 }
 
 impl Kernel {
     /// Adds other runs of the same kernel.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.total += other.total;
+        self.calls.gain(other.calls);
+        self.total.gain(other.total);
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.occupancy_time += other.occupancy_time;
+        self.occupancy_time.gain(other.occupancy_time);
         self.streams.extend(&other.streams);
-        self.bytes += other.bytes;
+        self.bytes.gain(other.bytes);
         self.class = self.class.max(other.class);
         self.tensor_cores = self.tensor_cores.max(other.tensor_cores);
     }
@@ -146,32 +147,32 @@ impl Kernel {
 
 impl Operator {
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.cpu += other.cpu;
-        self.cuda += other.cuda;
+        self.calls.gain(other.calls);
+        self.cpu.gain(other.cpu);
+        self.cuda.gain(other.cuda);
     }
 }
 
 impl Call {
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.cpu += other.cpu;
+        self.calls.gain(other.calls);
+        self.cpu.gain(other.cpu);
     }
 }
 
 impl IdleThread {
     fn merge(&mut self, other: &Self) {
-        self.time += other.time;
-        self.threads += other.threads;
+        self.time.gain(other.time);
+        self.threads.gain(other.threads);
     }
 }
 
 impl Allocation {
     fn merge(&mut self, other: &Self) {
-        self.allocs += other.allocs;
-        self.alloc += other.alloc;
-        self.peak += other.peak;
-        self.live += other.live;
+        self.allocs.gain(other.allocs);
+        self.alloc.gain(other.alloc);
+        self.peak.gain(other.peak);
+        self.live.gain(other.live);
     }
 }
 
@@ -180,9 +181,9 @@ impl DeviceBooks {
         if self.name < other.name {
             self.name.clone_from(&other.name);
         }
-        self.time += other.time;
-        self.busy += other.busy;
-        self.idle += other.idle;
+        self.time.gain(other.time);
+        self.busy.gain(other.busy);
+        self.idle.gain(other.idle);
         self.total_memory = self.total_memory.max(other.total_memory);
     }
 }
@@ -198,8 +199,9 @@ mod tests {
         SourceFit, ThreadKey,
     };
 
+    /// Some are so large that sums of them do not fit.
     fn amount() -> impl Strategy<Value = i64> {
-        0..1_000_i64
+        prop_oneof![9 => 0..1_000_i64, 1 => i64::MAX - 1_000..=i64::MAX]
     }
 
     fn evidence() -> impl Strategy<Value = Evidence> {
@@ -298,8 +300,8 @@ mod tests {
             ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_own, fit });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {
                 ledger.unattributed.charge(Reason::NoLaunch, metric, rest);
-                let own: i64 = ledger.lines.values().map(|line| line.own(metric)).sum();
-                *ledger.totals.get_mut(metric) = own + rest;
+                let own = ledger.lines.values().map(|line| line.own(metric));
+                *ledger.totals.get_mut(metric) = own.fold(rest, i64::saturating_add);
             }
             ledger.in_steps = ledger.totals;
             let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };

@@ -1,5 +1,6 @@
 //! Habits that cost time, as they show in the events.
 
+use crate::amount::Amount;
 use crate::{Bytes, Ns};
 
 /// A sequence or nesting of events that stands for a habit.
@@ -59,15 +60,15 @@ pub struct PatternBooks {
 impl PatternBooks {
     /// Adds more of the same: of another line, or another rank.
     pub fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.ops += other.ops;
-        self.cpu += other.cpu;
-        self.wait += other.wait;
-        self.cuda += other.cuda;
-        self.around += other.around;
-        self.around_cuda += other.around_cuda;
-        self.bytes += other.bytes;
+        self.count.gain(other.count);
+        self.ops.gain(other.ops);
+        self.cpu.gain(other.cpu);
+        self.wait.gain(other.wait);
+        self.cuda.gain(other.cuda);
+        self.around.gain(other.around);
+        self.around_cuda.gain(other.around_cuda);
+        self.bytes.gain(other.bytes);
         self.most = self.most.max(other.most);
-        self.steps += other.steps;
+        self.steps.gain(other.steps);
     }
 }

@@ -17,6 +17,7 @@ mod open;
 mod python_environment;
 mod sources;
 mod timing;
+mod utf16;
 mod walk;
 
 pub use timing::{Times, Timing};

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Kind;
+use crate::utf16::FromUtf16;
 
 /// Compressed bytes that are asked for at once.
 const BUFFER: usize = 256 << 10;
@@ -54,7 +55,7 @@ pub(crate) fn fill(reader: &mut impl Read, block: &mut [u8]) -> (usize, Option<i
     (filled, None)
 }
 
-/// The decompressed bytes of `path`. Bytes read from the disk are added to `done`.
+/// The decompressed bytes of `path`, text in UTF-16 as UTF-8. Bytes read from the disk are added to `done`.
 pub(crate) fn decompressed<'a>(
     path: &Path,
     done: &'a AtomicU64,
@@ -69,13 +70,14 @@ pub(crate) fn decompressed<'a>(
         return Err(error);
     }
     let file = Counted { inner: Cursor::new(magic[..n_magic].to_vec()).chain(file), done };
-    Ok(match magic {
+    let bytes: Box<dyn Read + Send + 'a> = match magic {
         [0x1f, 0x8b, ..] => {
             Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file)))
         }
         [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Zstd::new(BufReader::with_capacity(BUFFER, file))),
         _ => Box::new(file),
-    })
+    };
+    Ok(Box::new(FromUtf16::new(bytes)))
 }
 
 /// Counts the bytes that go through.

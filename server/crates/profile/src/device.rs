@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{Bytes, DeviceEventId, Ns, StrId};
+use crate::{Bytes, DeviceEventId, Ns, StrId, keep_rows};
 
 /// What a device event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,6 +71,41 @@ impl DeviceEvents {
     #[must_use]
     pub fn end(&self, id: DeviceEventId) -> Ns {
         self.start[id.index()].saturating_add(self.duration[id.index()])
+    }
+
+    /// Takes out the rows `gone`; the rows behind them move up, so that their handles change.
+    pub fn remove(&mut self, gone: &[DeviceEventId]) {
+        let mut is_kept = vec![true; self.len()];
+        gone.iter().for_each(|id| is_kept[id.index()] = false);
+        let Self {
+            kind,
+            name,
+            start,
+            duration,
+            device,
+            stream,
+            correlation,
+            external_id,
+            graph_id,
+            graph_node_id,
+            bytes,
+            shape,
+            stack,
+            shapes: _,
+        } = self;
+        keep_rows(kind, &is_kept);
+        keep_rows(name, &is_kept);
+        keep_rows(start, &is_kept);
+        keep_rows(duration, &is_kept);
+        keep_rows(device, &is_kept);
+        keep_rows(stream, &is_kept);
+        keep_rows(correlation, &is_kept);
+        keep_rows(external_id, &is_kept);
+        keep_rows(graph_id, &is_kept);
+        keep_rows(graph_node_id, &is_kept);
+        keep_rows(bytes, &is_kept);
+        keep_rows(shape, &is_kept);
+        keep_rows(stack, &is_kept);
     }
 }
 

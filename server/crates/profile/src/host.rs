@@ -1,6 +1,6 @@
 //! What ran on the host, as columns.
 
-use crate::{HostEventId, Ns, StrId, ThreadId};
+use crate::{HostEventId, Ns, StrId, ThreadId, keep_rows};
 
 /// What a host event is. The order is the nesting order of events that start and end together: a range holds a
 /// Python call, a Python call holds an operator, an operator holds a runtime call.
@@ -99,6 +99,57 @@ impl HostEvents {
         self.duration.push(duration);
         self.detail.push(u32::try_from(rows.saturating_sub(1)).unwrap_or(u32::MAX));
         id
+    }
+
+    /// Takes out the rows `gone`; the rows behind them move up, so that their handles change.
+    pub fn remove(&mut self, gone: &[HostEventId]) {
+        let mut is_kept = vec![true; self.len()];
+        gone.iter().for_each(|id| is_kept[id.index()] = false);
+        let of_kind = |wanted: HostKind| -> Vec<bool> {
+            let rows = self.kind.iter().zip(&is_kept).filter(|(kind, _)| **kind == wanted);
+            rows.map(|(_, is_kept)| *is_kept).collect()
+        };
+        let is_python_kept = of_kind(HostKind::Python);
+        let is_operator_kept = of_kind(HostKind::Operator);
+        let is_runtime_kept = of_kind(HostKind::Runtime);
+        let Self { kind, thread, name, start, duration, detail, python, operators, runtime } = self;
+        keep_rows(kind, &is_kept);
+        keep_rows(thread, &is_kept);
+        keep_rows(name, &is_kept);
+        keep_rows(start, &is_kept);
+        keep_rows(duration, &is_kept);
+        keep_rows(detail, &is_kept);
+        let PythonCalls { id, parent, caller } = python;
+        keep_rows(id, &is_python_kept);
+        keep_rows(parent, &is_python_kept);
+        keep_rows(caller, &is_python_kept);
+        let Operators {
+            external_id,
+            sequence,
+            forward_thread,
+            call_stack,
+            input_dims,
+            input_types,
+            concrete_inputs,
+            line,
+        } = operators;
+        keep_rows(external_id, &is_operator_kept);
+        keep_rows(sequence, &is_operator_kept);
+        keep_rows(forward_thread, &is_operator_kept);
+        keep_rows(call_stack, &is_operator_kept);
+        keep_rows(input_dims, &is_operator_kept);
+        keep_rows(input_types, &is_operator_kept);
+        keep_rows(concrete_inputs, &is_operator_kept);
+        keep_rows(line, &is_operator_kept);
+        let RuntimeCalls { correlation, external_id } = runtime;
+        keep_rows(correlation, &is_runtime_kept);
+        keep_rows(external_id, &is_runtime_kept);
+        let mut next = [0; 4];
+        for (kind, detail) in kind.iter().zip(detail).filter(|it| *it.0 != HostKind::Annotation) {
+            let next = &mut next[*kind as usize];
+            *detail = *next;
+            *next += 1;
+        }
     }
 }
 

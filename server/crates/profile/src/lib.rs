@@ -63,3 +63,60 @@ pub struct Profile {
     /// Arrows between events: forward to backward.
     pub flows: Vec<Flow>,
 }
+
+/// Leaves the rows of a column that are kept. A column that is not filled stays empty.
+fn keep_rows<T>(column: &mut Vec<T>, is_kept: &[bool]) {
+    let mut is_kept = is_kept.iter();
+    column.retain(|_| is_kept.next().copied().unwrap_or(true));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Annotation, Python call, operator, runtime call, twice.
+    fn host() -> HostEvents {
+        let mut host = HostEvents::default();
+        for number in 0..8 {
+            let kind =
+                [HostKind::Annotation, HostKind::Python, HostKind::Operator, HostKind::Runtime]
+                    [number % 4];
+            let id = i64::try_from(number).unwrap_or(0);
+            match kind {
+                HostKind::Annotation => {}
+                HostKind::Python => {
+                    host.python.id.push(id);
+                    host.python.parent.push(id);
+                    host.python.caller.push(StrId::NONE);
+                }
+                HostKind::Operator => {
+                    host.operators.external_id.push(id);
+                    host.operators.sequence.push(id);
+                    host.operators.forward_thread.push(0);
+                    host.operators.call_stack.push(StrId::NONE);
+                    host.operators.input_dims.push(StrId::NONE);
+                    host.operators.input_types.push(StrId::NONE);
+                    host.operators.concrete_inputs.push(StrId::NONE);
+                }
+                HostKind::Runtime => {
+                    host.runtime.correlation.push(id);
+                    host.runtime.external_id.push(id);
+                }
+            }
+            host.push(kind, ThreadId(0), StrId::NONE, id, 1);
+        }
+        host
+    }
+
+    #[test]
+    fn rows_that_are_left_keep_their_details() {
+        let mut host = host();
+        host.remove(&[HostEventId(0), HostEventId(2), HostEventId(5), HostEventId(3)]);
+        assert_eq!(host.start, [1, 4, 6, 7]);
+        assert_eq!(host.detail, [0, 0, 0, 0]);
+        assert_eq!(host.python.id, [1]);
+        assert_eq!(host.operators.external_id, [6]);
+        assert_eq!(host.runtime.correlation, [7]);
+        assert!(host.operators.line.is_empty());
+    }
+}

@@ -1,6 +1,6 @@
 //! `[memory]` instants: one row per allocation or release.
 
-use crate::{Bytes, Ns, ThreadId};
+use crate::{Bytes, Ns, ThreadId, keep_rows};
 
 /// `Device Type` of a memory event (`c10::DeviceType`): 0 CPU, 1 CUDA, 6 HIP, others as numbered there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,5 +52,19 @@ impl MemoryEvents {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
+    }
+
+    /// Takes out the rows `gone`; the rows behind them move up.
+    pub fn remove(&mut self, gone: &[usize]) {
+        let mut is_kept = vec![true; self.len()];
+        gone.iter().for_each(|&row| is_kept[row] = false);
+        let Self { at, thread, address, bytes, device, total_allocated, total_reserved } = self;
+        keep_rows(at, &is_kept);
+        keep_rows(thread, &is_kept);
+        keep_rows(address, &is_kept);
+        keep_rows(bytes, &is_kept);
+        keep_rows(device, &is_kept);
+        keep_rows(total_allocated, &is_kept);
+        keep_rows(total_reserved, &is_kept);
     }
 }

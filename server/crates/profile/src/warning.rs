@@ -19,6 +19,8 @@ pub enum WarningKind {
     NegativeDuration,
     /// A number does not fit its column and was taken as absent.
     NumberOutOfRange,
+    /// A time, a duration or a size cannot be true, so that the event was set aside.
+    NotCredible,
     /// A category that this version does not know; its events were left out.
     UnknownCategory,
     /// A table is full (2³² − 1 rows); later events were left out.

@@ -5,6 +5,7 @@ use profile::{Callers, Interner, Ns, StrId, ThreadCallers, WarningKind, Warnings
 use crate::envelope::each_member;
 use crate::event::Values;
 use crate::scan::{self, Scan, Stop};
+use crate::set_aside::TIMES;
 use crate::text;
 
 /// Why a side-car cannot be read.
@@ -165,6 +166,11 @@ impl FileThread {
         let mut start: Ns = 0;
         for row in 0..n_rows {
             start = start.saturating_add(self.start[row]);
+            if !(0..TIMES.end).contains(&start) {
+                let message = "a call before 1970 or after 2116 was left out";
+                warnings.add(WarningKind::NotCredible, 0, message);
+                continue;
+            }
             let Some(name) = string(&self.name[row]) else {
                 warnings.add(
                     WarningKind::Malformed,

@@ -5,6 +5,7 @@ use profile::{DeviceProperties, Meta, WarningKind, Warnings};
 use crate::event::Values;
 use crate::gap::Members;
 use crate::scan::{self, Scan};
+use crate::set_aside::TIMES;
 
 /// Keys that only a trace has.
 const KEYS: [&[u8]; 7] = [
@@ -47,7 +48,16 @@ pub(crate) fn read(
 
 fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<()> {
     match key {
-        b"baseTimeNanoseconds" => meta.base = values.number(0)?.unwrap_or(0),
+        b"baseTimeNanoseconds" => {
+            let at = values.at;
+            let base = values.number(0)?.unwrap_or(0);
+            let is_credible = (0..TIMES.end).contains(&base);
+            meta.base = if is_credible { base } else { 0 };
+            if !is_credible {
+                let message = "a base time before 1970 or after 2116 was ignored";
+                values.oddities.push((WarningKind::NotCredible, at, message));
+            }
+        }
         b"with_stack" => meta.with_stack = flag(values)?,
         b"record_shapes" => meta.record_shapes = flag(values)?,
         b"profile_memory" => meta.profile_memory = flag(values)?,

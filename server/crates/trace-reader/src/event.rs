@@ -97,7 +97,6 @@ pub(crate) enum Key {
     Label(Label),
     Json(Json),
     Triple(Triple),
-    Args,
     /// Nothing of use here.
     Other,
 }
@@ -142,7 +141,6 @@ impl Key {
             b"ts" => Self::Number(Number::Start),
             b"dur" => Self::Number(Number::Duration),
             b"id" => Self::Label(Label::Id),
-            b"args" => Self::Args,
             _ => Self::Other,
         }
     }
@@ -251,7 +249,7 @@ impl<'a> Event<'a> {
         let mut path = Gaps::start();
         loop {
             let start = values.at;
-            let gap = gaps.next(buf, start, &mut path)?;
+            let gap = gaps.next(buf, start, &mut path, values.oddities)?;
             values.at = start + gap.len;
             for (label, span) in gap.constants() {
                 if let Some(raw) = span.get(buf, start) {
@@ -284,7 +282,7 @@ impl<'a> Event<'a> {
                 self.triples[triple as usize] = values.triple()?;
                 self.has_triple |= 1 << triple as u32;
             }
-            Key::Args | Key::Other => values.skip()?,
+            Key::Other => values.skip()?,
         }
         Ok(())
     }

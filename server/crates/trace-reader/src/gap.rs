@@ -4,9 +4,11 @@
 //! `, "pid": 4711, "tid": 4711,\n    "ts": `. A [`Gap`] is such a stretch and what it says; [`Gaps`] remembers the
 //! ones that were met, by what stood before them in their event. So most of a trace is not parsed but compared, a few
 //! words at a time. The memory changes nothing about the result: what a gap says follows from its bytes and from the
-//! gaps before it.
+//! gaps before it, and a gap of which that is not so is never remembered.
 
-use crate::event::{Key, Label};
+use profile::WarningKind;
+
+use crate::event::{Key, Label, Oddity};
 use crate::scan::{self, Scan, Stop};
 
 /// Bytes of the longest gap that is remembered. Kineto's are shorter in every version.
@@ -94,8 +96,16 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Reads the gap that begins at `start`: after a value, or (`is_first`) after the opening brace of an event.
-fn read(buf: &[u8], start: usize, mut is_in_args: bool, is_first: bool) -> Scan<Gap> {
+/// Reads the gap that begins at `start`: after a value, or (`is_first`) after the opening brace of an event. What the gap
+/// says must follow from its bytes alone, never from one behind it: it may be remembered. So `args` that are no object
+/// are a part of it.
+fn read(
+    buf: &[u8],
+    start: usize,
+    mut is_in_args: bool,
+    is_first: bool,
+    oddities: &mut Vec<Oddity>,
+) -> Scan<Gap> {
     let mut members = Members { buf, at: start, is_separated: is_first };
     let mut constants = [Span::default(); CONSTANTS.len()];
     let (end, next) = loop {
@@ -110,6 +120,19 @@ fn read(buf: &[u8], start: usize, mut is_in_args: bool, is_first: bool) -> Scan<
         if is_in_args {
             break (value, Next::Value(Key::of_arg(key)));
         }
+        if key == b"args" {
+            if first == b'{' {
+                is_in_args = true;
+                members = Members::of(buf, value);
+            } else {
+                members.at = scan::skip_value(buf, value)?;
+                if buf[value..members.at] != *b"null" {
+                    let message = "the args of an event are no object and were ignored";
+                    oddities.push((WarningKind::Other, value, message));
+                }
+            }
+            continue;
+        }
         let is_damaged = || !key.iter().all(|byte| (b' '..=b'~').contains(byte));
         let key = match Key::of_event(key) {
             // Every field of an event is plain ASCII. Without the one that this was, the event would be another.
@@ -117,10 +140,6 @@ fn read(buf: &[u8], start: usize, mut is_in_args: bool, is_first: bool) -> Scan<
             key => key,
         };
         match key {
-            Key::Args if first == b'{' => {
-                is_in_args = true;
-                members = Members::of(buf, value);
-            }
             Key::Label(label) => {
                 let index = CONSTANTS.iter().position(|&it| it == label);
                 let Some(index) = index else { break (value, Next::Value(key)) };
@@ -207,7 +226,13 @@ impl Gaps {
 
     /// The gap that begins at `at`.
     #[inline(always)]
-    pub(crate) fn next(&mut self, buf: &[u8], at: usize, path: &mut Path) -> Scan<Gap> {
+    pub(crate) fn next(
+        &mut self,
+        buf: &[u8],
+        at: usize,
+        path: &mut Path,
+        oddities: &mut Vec<Oddity>,
+    ) -> Scan<Gap> {
         if let Some(node) = self.nodes.get(path.node)
             && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ LONGEST + 1 }>())
         {
@@ -223,7 +248,7 @@ impl Gaps {
                 return Ok(self.follow(path, index));
             }
         }
-        self.read(buf, at, path)
+        self.read(buf, at, path, oddities)
     }
 
     fn follow(&mut self, path: &mut Path, index: usize) -> Gap {
@@ -236,9 +261,21 @@ impl Gaps {
     }
 
     #[cold]
-    fn read(&mut self, buf: &[u8], at: usize, path: &mut Path) -> Scan<Gap> {
-        let gap = read(buf, at, path.is_in_args, path.is_first)?;
-        let node = self.remember(&buf[at..at + gap.len], gap, path.node);
+    fn read(
+        &mut self,
+        buf: &[u8],
+        at: usize,
+        path: &mut Path,
+        oddities: &mut Vec<Oddity>,
+    ) -> Scan<Gap> {
+        let n_oddities = oddities.len();
+        let gap = read(buf, at, path.is_in_args, path.is_first, oddities)?;
+        let node = if oddities.len() == n_oddities {
+            self.remember(&buf[at..at + gap.len], gap, path.node)
+        } else {
+            // What is odd in it is to be told every time.
+            Self::OFF
+        };
         *path = Path { node, is_in_args: gap.is_in_args, is_first: false };
         Ok(gap)
     }

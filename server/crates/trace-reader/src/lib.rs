@@ -19,6 +19,7 @@ mod gap;
 mod number;
 mod reader;
 mod scan;
+mod set_aside;
 mod sniff;
 mod stretch;
 mod tables;

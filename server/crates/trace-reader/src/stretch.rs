@@ -95,6 +95,8 @@ impl Tables {
                     | WarningKind::NumberOutOfRange
                     | WarningKind::MissingTime
                     | WarningKind::NegativeDuration
+                    | WarningKind::NotCredible
+                    | WarningKind::Other
             )
         };
         self.open.values().all(Vec::is_empty)
@@ -103,7 +105,9 @@ impl Tables {
 
     /// Puts the rows of `later` behind these, unless there would be too many. `shift` is what its offsets lack.
     pub(crate) fn append(&mut self, later: &Self, shift: u64) -> bool {
-        let n_rows = |tables: &Self| tables.profile.host.len().max(tables.profile.device.len());
+        let n_rows = |Self { profile: it, .. }: &Self| {
+            it.host.len().max(it.device.len()).max(it.memory.len())
+        };
         if n_rows(self) + n_rows(later) >= MOST_ROWS
             || !self.warnings.append(&later.warnings, shift)
         {
@@ -127,6 +131,7 @@ impl Tables {
             self.thread_names.insert(key, string(&ids, name));
         }
         let profile = &mut self.profile;
+        self.noted.extend(later.noted.iter().map(|it| it.behind(profile, shift)));
         append_host(&mut profile.host, host, &renamed);
         append_device(&mut profile.device, device, &renamed);
         append_memory(&mut profile.memory, memory, &renamed);

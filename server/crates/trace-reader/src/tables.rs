@@ -1,8 +1,8 @@
 //! Events to rows.
 
 use profile::{
-    DeviceKind, DeviceType, Flow, FlowKind, HostEventId, HostKind, LaunchShape, LaunchShapeId,
-    MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
+    Bytes, DeviceEventId, DeviceKind, DeviceType, Flow, FlowKind, HostKind, LaunchShape,
+    LaunchShapeId, MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
 };
 use rustc_hash::FxHashMap;
 
@@ -10,6 +10,7 @@ use crate::category::{self, Class};
 use crate::event::{Event, Json, Label, Number, Oddity, Triple};
 use crate::number::{self, Parsed};
 use crate::scan::Text;
+use crate::set_aside::{self, MOST_BYTES, NOTED, Noted, Row, TIMES};
 use crate::text;
 
 /// The first version of torch that writes `CallFrom`.
@@ -33,6 +34,8 @@ pub(crate) struct Tables {
     last_shape: Option<(LaunchShape, LaunchShapeId)>,
     /// Ranges that were begun (`ph` is `B`) and not yet ended, by thread.
     pub(crate) open: FxHashMap<ThreadId, Vec<Open>>,
+    /// Rows that may have to be set aside in the end: all device events, and what is large.
+    pub(crate) noted: Vec<Noted>,
 }
 
 /// Threads alternate between a few.
@@ -46,19 +49,11 @@ struct RecentThread {
 /// The row of a range that waits for its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
-    row: Row,
+    /// `None` if the event was not kept.
+    row: Option<Row>,
     start: Ns,
     /// Offset of its begin.
     offset: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Row {
-    Host(HostEventId),
-    /// Index in [`profile::DeviceEvents`].
-    Device(usize),
-    /// The event was not kept.
-    None,
 }
 
 impl Tables {
@@ -109,6 +104,8 @@ impl Tables {
                 "a range that never ends was taken as lasting 0",
             );
         }
+        let noted = std::mem::take(&mut self.noted);
+        set_aside::set_aside(&mut self.profile, noted, &mut self.warnings);
         for thread in &mut self.profile.threads {
             if let Some(&name) = self.thread_names.get(&(thread.pid, thread.tid)) {
                 thread.name = name;
@@ -128,8 +125,11 @@ impl Tables {
             }
             return;
         }
-        let Some(start) = event.number(Number::Start) else { return self.no_start(offset) };
+        let Some(start) = self.time(event, offset) else { return };
         let duration = self.duration(event.number(Number::Duration), offset);
+        if duration >= TIMES.end - start {
+            return self.no_time(offset);
+        }
         self.row(class, event, start, duration, offset);
     }
 
@@ -140,6 +140,31 @@ impl Tables {
             "events of the category \"{category}\" were left out: this version does not know it"
         );
         self.warnings.add(WarningKind::UnknownCategory, offset, message);
+    }
+
+    /// When an event starts, or takes place.
+    #[inline]
+    fn time(&mut self, event: &Event<'_>, offset: u64) -> Option<Ns> {
+        match event.number(Number::Start) {
+            Some(at) if TIMES.contains(&at) => Some(at),
+            Some(_) => {
+                self.no_time(offset);
+                None
+            }
+            None => {
+                self.no_start(offset);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn no_time(&mut self, offset: u64) {
+        self.warnings.add(
+            WarningKind::NotCredible,
+            offset,
+            "an event was set aside: it begins or ends more than 73 years before, or 146 years after, time 0",
+        );
     }
 
     #[cold]
@@ -176,11 +201,11 @@ impl Tables {
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Row {
+    ) -> Option<Row> {
         match class {
             Class::Host(kind) => self.host(kind, event, start, duration, offset),
             Class::Device(kind) => self.device(kind, event, start, duration, offset),
-            Class::Ignored | Class::Unknown => Row::None,
+            Class::Ignored | Class::Unknown => None,
         }
     }
 
@@ -192,10 +217,10 @@ impl Tables {
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Row {
+    ) -> Option<Row> {
         if self.profile.host.len() >= MOST_ROWS {
             self.too_many(offset);
-            return Row::None;
+            return None;
         }
         let thread = self.thread(event, offset);
         let name = self.text(&event.label(Label::Name), offset);
@@ -229,7 +254,11 @@ impl Tables {
                 runtime.external_id.push(event.id(Number::ExternalId));
             }
         }
-        Row::Host(self.profile.host.push(kind, thread, name, start, duration))
+        let row = Row::Host(self.profile.host.push(kind, thread, name, start, duration));
+        if duration >= NOTED {
+            self.noted.push(Noted { row, offset });
+        }
+        Some(row)
     }
 
     fn device(
@@ -239,10 +268,10 @@ impl Tables {
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Row {
+    ) -> Option<Row> {
         if self.profile.device.len() >= MOST_ROWS {
             self.too_many(offset);
-            return Row::None;
+            return None;
         }
         let name = self.text(&event.label(Label::Name), offset);
         let stack = self.json_or_none(event.json(Json::Stack));
@@ -252,6 +281,7 @@ impl Tables {
         let stream = ordinal_of_stream(&event.label(Label::Stream));
         let stream = stream.or_else(|| ordinal_of_stream(&event.label(Label::Tid)));
         let ordinal = self.narrow_or(-1, ordinal, offset);
+        let bytes = self.size(event, Number::CopiedBytes, offset);
         let device = &mut self.profile.device;
         device.kind.push(kind);
         device.name.push(name);
@@ -263,10 +293,24 @@ impl Tables {
         device.external_id.push(event.id(Number::ExternalId));
         device.graph_id.push(event.id(Number::GraphId));
         device.graph_node_id.push(event.id(Number::GraphNodeId));
-        device.bytes.push(event.id(Number::CopiedBytes));
+        device.bytes.push(bytes);
         device.shape.push(shape);
         device.stack.push(stack);
-        Row::Device(device.len() - 1)
+        let row = Row::Device(DeviceEventId::from_index(device.len() - 1));
+        self.noted.push(Noted { row, offset });
+        Some(row)
+    }
+
+    /// A size in bytes; -1 if there is none that can be true.
+    #[inline]
+    fn size(&mut self, event: &Event<'_>, number: Number, offset: u64) -> Bytes {
+        let size = event.id(number);
+        if size <= MOST_BYTES {
+            return size;
+        }
+        let message = "a size of more than 1 PiB was ignored";
+        self.warnings.add(WarningKind::NotCredible, offset, message);
+        -1
     }
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {
@@ -303,12 +347,9 @@ impl Tables {
             self.unknown(event, offset);
         }
         let thread = self.thread(event, offset);
-        let (row, start) = match event.number(Number::Start) {
+        let (row, start) = match self.time(event, offset) {
             Some(start) => (self.row(class, event, start, 0, offset), start),
-            None => {
-                self.no_start(offset);
-                (Row::None, 0)
-            }
+            None => (None, 0),
         };
         self.open.entry(thread).or_default().push(Open { row, start, offset });
     }
@@ -322,12 +363,18 @@ impl Tables {
                 "the end of a range that never began was ignored",
             );
         };
-        let duration = event.number(Number::Start).map(|end| end.saturating_sub(open.start));
-        let duration = self.duration(duration, offset);
-        match open.row {
-            Row::Host(id) => self.profile.host.duration[id.index()] = duration,
-            Row::Device(index) => self.profile.device.duration[index] = duration,
-            Row::None => {}
+        let end = event.number(Number::Start).filter(|it| TIMES.contains(it));
+        let duration = self.duration(end.map(|end| end - open.start), offset);
+        let Some(row) = open.row else { return };
+        match row {
+            Row::Host(id) => {
+                self.profile.host.duration[id.index()] = duration;
+                if duration >= NOTED {
+                    self.noted.push(Noted { row, offset: open.offset });
+                }
+            }
+            Row::Device(id) => self.profile.device.duration[id.index()] = duration,
+            Row::Memory(_) => {}
         }
     }
 
@@ -339,7 +386,7 @@ impl Tables {
             category if category.starts_with(b"async") => FlowKind::Launch,
             _ => return,
         };
-        let Some(at) = event.number(Number::Start) else { return self.no_start(offset) };
+        let Some(at) = self.time(event, offset) else { return };
         let Parsed::Number(id) = number::parse(event.label(Label::Id).raw, 0) else {
             return self.warnings.add(
                 WarningKind::Malformed,
@@ -352,7 +399,10 @@ impl Tables {
     }
 
     fn memory(&mut self, event: &Event<'_>, offset: u64) {
-        let Some(at) = event.number(Number::Start) else { return self.no_start(offset) };
+        if self.profile.memory.len() >= MOST_ROWS {
+            return self.too_many(offset);
+        }
+        let Some(at) = self.time(event, offset) else { return };
         let Some(bytes) = event.number(Number::Bytes) else {
             return self.warnings.add(
                 WarningKind::Malformed,
@@ -360,19 +410,32 @@ impl Tables {
                 "a [memory] event without bytes was left out",
             );
         };
+        if !(-MOST_BYTES..=MOST_BYTES).contains(&bytes) {
+            return self.warnings.add(
+                WarningKind::NotCredible,
+                offset,
+                "a [memory] event of more than 1 PiB was set aside",
+            );
+        }
         let thread = self.thread(event, offset);
         let address = self.address(&event.label(Label::Address), offset);
         let kind =
             DeviceType(self.narrow_or(DeviceType::CPU.0, event.number(Number::DeviceType), offset));
         let ordinal = self.narrow_or(-1, event.number(Number::DeviceId), offset);
+        let total_allocated = self.size(event, Number::TotalAllocated, offset);
+        let total_reserved = self.size(event, Number::TotalReserved, offset);
         let memory = &mut self.profile.memory;
+        if bytes.abs() >= NOTED {
+            let row = Row::Memory(set_aside::memory_row(memory.len()));
+            self.noted.push(Noted { row, offset });
+        }
         memory.at.push(at);
         memory.thread.push(thread);
         memory.address.push(address);
         memory.bytes.push(bytes);
         memory.device.push(MemoryDevice { kind, ordinal });
-        memory.total_allocated.push(event.id(Number::TotalAllocated));
-        memory.total_reserved.push(event.id(Number::TotalReserved));
+        memory.total_allocated.push(total_allocated);
+        memory.total_reserved.push(total_reserved);
     }
 
     /// An address uses all 64 bits, with or without a sign.

@@ -190,10 +190,11 @@ impl Events<'_> {
             let (called, time) = (host.duration[call.index()], device.duration[event.index()]);
             let delay = (self.start(event) - host.end(call)).max(0);
             statistics.count += 1;
-            statistics.delay += delay;
+            // These may add up to more than the recording lasts: by as much as the clocks of host and device differ.
+            statistics.delay = statistics.delay.saturating_add(delay);
             statistics.longest_delay = statistics.longest_delay.max(delay);
             statistics.long_delays += u64::from(delay > LONG_DELAY);
-            statistics.call += called;
+            statistics.call = statistics.call.saturating_add(called);
             statistics.long_calls += u64::from(called > LONG_CALL);
             statistics.shorter_than_call += u64::from(time < called);
             statistics.short += u64::from(time < SHORT);

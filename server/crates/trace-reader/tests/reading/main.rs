@@ -14,3 +14,7 @@ mod pieces;
 mod reads;
 #[cfg(test)]
 mod recordings;
+#[cfg(test)]
+mod set_aside;
+#[cfg(test)]
+mod varieties;

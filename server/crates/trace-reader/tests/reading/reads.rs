@@ -485,6 +485,7 @@ fn keys() {
         Operator "d" 1000+1000 on 0
         Operator "" 1000+1000 on 0
         Operator "f" 1000+1000 on 0
+        warning Other @254 x1: the args of an event are no object and were ignored
         warning Malformed @460 x1: a list or object stands where a text belongs
         6 events, complete
         "#,
