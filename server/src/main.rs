@@ -15,6 +15,7 @@ mod findings;
 mod inputs;
 mod json;
 mod numbers;
+mod output;
 mod sources;
 mod summary;
 mod suppression;
