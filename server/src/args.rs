@@ -1,8 +1,9 @@
 //! Options and help.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use loader::Run;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,6 +61,13 @@ pub(crate) struct Recording {
     /// Pretend that the recording names no line exactly, to measure how well lines are inferred
     #[arg(long)]
     pub(crate) ignore_exact: bool,
+}
+
+impl Recording {
+    /// The files of a run: those that were named, also where they could not be read, and those that were found.
+    pub(crate) fn paths<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = &'a Path> {
+        self.inputs.iter().chain(run.inputs.iter().map(|it| &it.path)).map(PathBuf::as_path)
+    }
 }
 
 /// Your source with what each line costs beside it, hottest file first

@@ -19,11 +19,7 @@ use crate::terminal::clean;
 /// If nothing was found or nothing could be read, or after Ctrl-C.
 pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
     let inputs = resolve(&args.inputs)?;
-    let options = Options {
-        root: args.root.clone(),
-        sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
-        ignore_exact: args.ignore_exact,
-    };
+    let options = options(args);
     let cancelled = Arc::new(AtomicBool::new(false));
     on_interrupt(&cancelled);
     let bar = bar();
@@ -38,6 +34,15 @@ pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
         tell(line);
     }
     Ok((run, timing))
+}
+
+/// What the command line says of how to load.
+pub(crate) fn options(args: &Recording) -> Options {
+    Options {
+        root: args.root.clone(),
+        sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
+        ignore_exact: args.ignore_exact,
+    }
 }
 
 /// One line on stderr. That stderr may be closed is nobody's concern.

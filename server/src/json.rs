@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::terminal::{clean, is_hidden};
+
 /// A field of the output.
 pub(crate) enum Value {
     Text(String),
@@ -20,20 +22,48 @@ impl Value {
 
     pub(crate) fn json(&self) -> String {
         match self {
-            Self::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+            Self::Text(text) => quoted(text),
             Self::Json(text) => text.clone(),
         }
     }
 
-    /// RFC 4180.
+    /// A cell as RFC 4180 has it.
     pub(crate) fn csv(&self) -> String {
         match self {
-            Self::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                format!("\"{}\"", text.replace('"', "\"\""))
-            }
-            Self::Text(text) | Self::Json(text) => text.clone(),
+            Self::Text(text) => cell(text),
+            Self::Json(text) => text.clone(),
         }
     }
+}
+
+/// A JSON string. What a terminal or an editor would obey or not show is escaped too: the text comes from recordings, and
+/// JSON is looked at as it is.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for character in serde_json::Value::from(text).to_string().chars() {
+        if is_hidden(character) {
+            let mut units = [0; 2];
+            let units = character.encode_utf16(&mut units).iter();
+            quoted.extend(units.map(|it| format!("\\u{it:04x}")));
+        } else {
+            quoted.push(character);
+        }
+    }
+    quoted
+}
+
+/// A cell of text. CSV has no escapes for what a terminal would obey, so it is replaced as in the terminal. A spreadsheet
+/// takes a cell that begins like a formula for one; an apostrophe before it says that it is text (OWASP, "CSV
+/// Injection"). Spreadsheets pass over space before a formula, and take the wide forms of the signs too.
+fn cell(text: &str) -> String {
+    let is_formula = text.starts_with(['\t', '\r', '\n'])
+        || text.trim_start().starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
+    let cleaned = clean(text);
+    if is_formula || cleaned.contains([',', ';', '"']) {
+        let mark = if is_formula { "'" } else { "" };
+        return format!("\"{mark}{}\"", cleaned.replace('"', "\"\""));
+    }
+    cleaned
 }
 
 /// An object on one line, with its fields in their order.
@@ -57,4 +87,53 @@ pub(crate) fn write_list(
         write!(out, "{}\n  {entry}", if index == 0 { "" } else { "," })?;
     }
     write!(out, "]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_escapes_what_is_obeyed_or_not_shown_and_says_the_same() {
+        let rows = [
+            ("forward", r#""forward""#),
+            ("a\x1b]0;b\x07", r#""a\u001b]0;b\u0007""#),
+            ("\u{9b}2J\x7f", r#""\u009b2J\u007f""#),
+            ("\u{202e}yp.\u{2066}\u{200b}", r#""\u202eyp.\u2066\u200b""#),
+            ("\u{e0041}", r#""\udb40\udc41""#),
+            ("模型 \"é\"\n", r#""模型 \"é\"\n""#),
+        ];
+        for (text, expected) in rows {
+            let json = Value::text(text).json();
+            assert_eq!(json, expected);
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn cells_of_text_are_no_formulas_and_no_commands_to_a_terminal() {
+        let rows = [
+            ("forward", "forward"),
+            ("<lambda>", "<lambda>"),
+            ("a, \"b\"", "\"a, \"\"b\"\"\""),
+            ("a;=b", "\"a;=b\""),
+            ("=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\""),
+            ("+1", "\"'+1\""),
+            ("-1", "\"'-1\""),
+            ("@SUM(A1)", "\"'@SUM(A1)\""),
+            ("  =1", "\"'  =1\""),
+            ("＝1", "\"'＝1\""),
+            ("\tx", "\"'    x\""),
+            ("\rx", "\"'\u{fffd}x\""),
+            ("a\x1b[2J\u{9b}\u{202e}\nb", "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(Value::text(text).csv(), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_stay_as_they_are() {
+        assert_eq!((Value::number(-5).csv(), Value::number(-5).json()), ("-5".into(), "-5".into()));
+    }
 }

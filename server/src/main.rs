@@ -15,6 +15,7 @@ mod findings;
 mod inputs;
 mod json;
 mod numbers;
+mod output;
 mod sources;
 mod summary;
 mod suppression;
@@ -27,6 +28,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use loader::{Run, SourceFolders, Timing};
 
 use args::{Cli, Command, Recording};
 use commands::Failure;
@@ -50,20 +52,20 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<ExitCode, Failure> {
     let terminal = Terminal::of_stdout();
     match command {
-        Command::Annotate(args) => print(&args.recording, |out, run, _| {
-            commands::annotate::write(out, run, args, &sources::Disk, &terminal)?;
+        Command::Annotate(args) => print(&args.recording, |out, run, sources, _| {
+            commands::annotate::write(out, run, args, sources, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Lines(args) => print(&args.recording, |out, run, _| {
+        Command::Lines(args) => print(&args.recording, |out, run, _, _| {
             commands::lines::write(out, run, args)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Memory(args) => print(&args.recording, |out, run, _| {
-            commands::memory::write(out, run, args, &sources::Disk, &terminal)?;
+        Command::Memory(args) => print(&args.recording, |out, run, sources, _| {
+            commands::memory::write(out, run, args, sources, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Report(args) => print(&args.recording, |out, run, timing| {
-            let exceeded = commands::report::write(out, run, args, &sources::Disk, &terminal)?;
+        Command::Report(args) => print(&args.recording, |out, run, sources, timing| {
+            let exceeded = commands::report::write(out, run, args, sources, &terminal)?;
             if args.timing {
                 commands::timing::write(out, timing, &terminal)?;
             }
@@ -88,11 +90,12 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
 /// Loads a recording and prints what `write` makes of it.
 fn print(
     recording: &Recording,
-    write: impl FnOnce(&mut dyn Write, &loader::Run, &loader::Timing) -> std::io::Result<ExitCode>,
+    write: impl FnOnce(&mut dyn Write, &Run, &SourceFolders, &Timing) -> std::io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     let (run, timing) = inputs::load(recording)?;
+    let sources = loader::source_folders(&inputs::options(recording));
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let code = write(&mut out, &run, &timing)?;
+    let code = write(&mut out, &run, &sources, &timing)?;
     out.flush()?;
     // Numbers that lack an input are printed, but never taken for whole.
     Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })

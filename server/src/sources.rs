@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ledger::{Ledger, SourceFile};
+use loader::SourceFolders;
 
 /// What the files of a ledger are called in output, by their key: the path relative to `root` where a file was found
 /// below it, else as recorded.
@@ -29,12 +30,8 @@ pub(crate) trait Sources {
     fn read(&self, path: &Path) -> Option<String>;
 }
 
-/// The files on this machine.
-pub(crate) struct Disk;
-
-impl Sources for Disk {
+impl Sources for SourceFolders {
     fn read(&self, path: &Path) -> Option<String> {
-        let bytes = std::fs::read(path).ok()?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        SourceFolders::read(self, path)
     }
 }

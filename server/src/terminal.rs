@@ -152,18 +152,29 @@ pub(crate) fn clean(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\t' => cleaned.push_str("    "),
-            // Marks that reorder or hide text count as control characters too.
-            '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}' => {
-                cleaned.push('\u{fffd}');
-            }
-            it if it.is_control() => cleaned.push('\u{fffd}'),
+            it if is_hidden(it) => cleaned.push('\u{fffd}'),
             it => cleaned.push(it),
         }
     }
     cleaned
+}
+
+/// Whether a character is a command to a terminal (C0, DEL, C1), or changes how the text around it looks without being
+/// seen: marks of writing direction, characters without width, line and paragraph separators, tags.
+pub(crate) fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
 /// At most `width` terminal columns of `text`; an ellipsis stands for what was cut.
@@ -266,6 +277,12 @@ mod tests {
     #[test]
     fn escape_sequences_and_hidden_marks_do_not_reach_the_terminal() {
         assert_eq!(clean("a\x1b[2Jb\rc\u{202e}d\te"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d    e");
+        for hidden in "\0\x07\x1b\x7f\u{9b}\u{61c}\u{200b}\u{2028}\u{2066}\u{feff}\u{e0041}".chars()
+        {
+            assert_eq!(clean(&hidden.to_string()), "\u{fffd}", "{}", hidden.escape_unicode());
+        }
+        let shown = "模型.py Straße naïve e\u{301} 🙂";
+        assert_eq!(clean(shown), shown);
     }
 
     #[test]

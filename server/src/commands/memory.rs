@@ -7,12 +7,12 @@ pub(crate) mod picture;
 mod text;
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use ledger::{DeviceMemory, LineKey, LineMemory};
 use loader::Run;
 
 use crate::args::{Memory, MemoryFormat};
+use crate::output;
 use crate::sources::Sources;
 use crate::terminal::Terminal;
 
@@ -28,17 +28,14 @@ pub(crate) fn write(
     terminal: &Terminal,
 ) -> io::Result<()> {
     if let Some(path) = &args.svg {
-        let picture = picture::draw(&run.merged).map_err(|error| on_file(path, &error))?;
-        std::fs::write(path, picture).map_err(|error| on_file(path, &error))?;
+        let picture = picture::draw(&run.merged)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        output::write(path, &picture, args.recording.paths(run))?;
     }
     match args.format {
         MemoryFormat::Text => text::write(out, run, args, sources, terminal),
         MemoryFormat::Json => json::write(out, run, &args.recording.root),
     }
-}
-
-fn on_file(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{}: {error}", path.display()))
 }
 
 /// The lines of a device, most bytes at the peak first, then most allocated.

@@ -6,7 +6,6 @@ mod plots;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
@@ -15,6 +14,7 @@ use crate::args::{Limits, Report};
 use crate::figures::{Column, Scale, mark, steps};
 use crate::findings;
 use crate::numbers::{bytes, count, duration, exact, metric, percent};
+use crate::output;
 use crate::sources::{self, Sources};
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
@@ -33,9 +33,6 @@ pub(crate) fn write(
     terminal: &Terminal,
 ) -> io::Result<Vec<String>> {
     let scale = Scale::new(run, None);
-    for line in summary::lines(run, &scale, terminal) {
-        writeln!(out, "{line}")?;
-    }
     let names = sources::names(&run.merged, &args.recording.root);
     let suppression = Suppression::new(&run.merged, sources);
     let found = findings::told(&run.merged, &suppression);
@@ -63,9 +60,12 @@ pub(crate) fn write(
         ("Unattributed", reasons(&run.merged)),
     ];
     if let Some(path) = &args.html {
-        let page =
-            html::page(run, &lines, &found, &sections).map_err(|error| on_file(path, &error))?;
-        std::fs::write(path, page).map_err(|error| on_file(path, &error))?;
+        let page = html::page(run, &lines, &found, &sections)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        output::write(path, &page, args.recording.paths(run))?;
+    }
+    for line in summary::lines(run, &scale, terminal) {
+        writeln!(out, "{line}")?;
     }
     findings::write(out, &found, args.top, |line| lines.place(line), terminal)?;
     for (title, table) in sections.iter().filter(|(_, table)| !table.is_empty()) {
@@ -80,10 +80,6 @@ pub(crate) fn write(
         writeln!(out, "\n{}", terminal.paint(ALARM, line))?;
     }
     Ok(exceeded)
-}
-
-fn on_file(path: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{}: {error}", path.display()))
 }
 
 fn totals(ledger: &Ledger, scale: &Scale) -> Table {

@@ -35,6 +35,9 @@ pub(crate) fn discover(directory: &Path) -> Vec<Recording> {
         directory,
         |path| ENDINGS.iter().any(|ending| has_ending(path, ending)),
         |path| {
+            if !walk::stays_below(path, &[directory]) {
+                return;
+            }
             let Some(found) = look_at(path) else { return };
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
             by_run.entry((folder, names::run_key(path))).or_default().push(found);

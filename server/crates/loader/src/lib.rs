@@ -15,11 +15,13 @@ mod load;
 mod names;
 mod open;
 mod python_environment;
+mod source_folders;
 mod sources;
 mod timing;
 mod utf16;
 mod walk;
 
+pub use source_folders::SourceFolders;
 pub use timing::{Times, Timing};
 
 use std::path::{Path, PathBuf};
@@ -222,6 +224,13 @@ pub fn library_roots(options: &Options) -> Vec<PathBuf> {
         let root = options.root.canonicalize();
         python_environment::sites(root.as_deref().unwrap_or(&options.root))
     })
+}
+
+/// The folders that the sources of a recording are read from. Touches the disk.
+#[must_use]
+pub fn source_folders(options: &Options) -> SourceFolders {
+    let libraries = python_environment::libraries(&library_roots(options));
+    SourceFolders::new(std::iter::once(&options.root).chain(&libraries))
 }
 
 /// Reads `inputs`, charges their events to lines and merges their books.

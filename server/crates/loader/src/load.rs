@@ -22,7 +22,7 @@ use crate::hand_over::HandOver;
 use crate::open;
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
-use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names};
+use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names, walk};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MOST_CORES: usize = 8;
@@ -177,7 +177,7 @@ impl Plan {
     }
 
     /// The side-car of a trace: named as an input, or lying beside it.
-    fn callers_of(&self, one: &One) -> Option<PathBuf> {
+    fn callers_of(&self, one: &One, root: &Path) -> Option<PathBuf> {
         let stem = names::stem(&one.path);
         let named = self.callers.iter().find(|path| names::stem(path) == stem);
         let only = self.callers.first().filter(|_| one.is_only_trace);
@@ -185,7 +185,9 @@ impl Plan {
             let candidates = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
             let beside =
                 candidates.iter().map(|ending| one.path.with_file_name(format!("{stem}{ending}")));
-            beside.into_iter().find(|path| path.is_file())
+            let folder = one.path.with_file_name(".");
+            let is_there = |it: &PathBuf| it.is_file() && walk::stays_below(it, &[&folder, root]);
+            beside.into_iter().find(is_there)
         };
         named.or(only).cloned().or_else(beside)
     }
@@ -260,7 +262,9 @@ impl Job<'_> {
         }
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
-        if let Some(callers) = plan.callers_of(one).filter(|_| !self.options.ignore_exact) {
+        if let Some(callers) =
+            plan.callers_of(one, &self.options.root).filter(|_| !self.options.ignore_exact)
+        {
             inputs.push(self.join(&callers, &mut trace.profile, rank));
         }
         let snapshot = plan.snapshot_of(rank);

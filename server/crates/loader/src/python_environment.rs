@@ -4,14 +4,21 @@
 use std::path::{Path, PathBuf};
 
 /// `site-packages` folders of the environment that `VIRTUAL_ENV`, `CONDA_PREFIX`, an environment in `root`, or the
-/// `python3` on `PATH` stand for, best first.
+/// `python3` on `PATH` stand for, best first. `root` is without links.
 pub(crate) fn sites(root: &Path) -> Vec<PathBuf> {
     let variables = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(std::env::var_os);
-    let mut prefixes: Vec<PathBuf> = variables.into_iter().flatten().map(PathBuf::from).collect();
-    prefixes.extend([".venv", "venv", "env"].map(|name| root.join(name)));
-    prefixes.extend(interpreter_prefixes());
+    let mut found: Vec<PathBuf> = Vec::new();
+    for prefix in variables.into_iter().flatten() {
+        found.extend(sites_of_prefix(Path::new(&prefix), None));
+    }
+    for name in [".venv", "venv", "env"] {
+        found.extend(sites_of_prefix(&root.join(name), Some(root)));
+    }
+    for prefix in interpreter_prefixes() {
+        found.extend(sites_of_prefix(&prefix, None));
+    }
     let mut sites: Vec<PathBuf> = Vec::new();
-    for site in prefixes.iter().flat_map(|prefix| sites_of_prefix(prefix)) {
+    for site in found {
         if !sites.contains(&site) {
             sites.push(site);
         }
@@ -19,16 +26,33 @@ pub(crate) fn sites(root: &Path) -> Vec<PathBuf> {
     sites
 }
 
+/// Library code below `site-packages` folders: they, and the standard libraries that belong to them.
+pub(crate) fn libraries(sites: &[PathBuf]) -> Vec<PathBuf> {
+    let standard = sites.iter().filter_map(|site| standard_library(site));
+    sites.iter().cloned().chain(standard).collect()
+}
+
 /// The standard library that belongs to a `site-packages` folder: the folder around it.
-pub(crate) fn standard_library(site: &Path) -> Option<PathBuf> {
+fn standard_library(site: &Path) -> Option<PathBuf> {
     let folder = site.parent()?;
     folder.join("os.py").exists().then(|| folder.to_owned())
 }
 
-fn sites_of_prefix(prefix: &Path) -> Vec<PathBuf> {
+/// The `site-packages` folders of an environment. With `within`, they must lie below it when all links are followed:
+/// who hands on a folder with an environment in it does not say which other folders are read.
+fn sites_of_prefix(prefix: &Path, within: Option<&Path>) -> Vec<PathBuf> {
+    let is_within = |folder: &Path| {
+        within.is_none_or(|within| {
+            folder.canonicalize().is_ok_and(|it| it != within && it.starts_with(within))
+        })
+    };
     let mut sites = Vec::new();
     for library in ["lib", "lib64", "local/lib"] {
-        let Ok(entries) = std::fs::read_dir(prefix.join(library)) else { continue };
+        let library = prefix.join(library);
+        if !is_within(&library) {
+            continue;
+        }
+        let Ok(entries) = std::fs::read_dir(&library) else { continue };
         let mut versions: Vec<PathBuf> = entries
             .flatten()
             .filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"))
@@ -41,7 +65,7 @@ fn sites_of_prefix(prefix: &Path) -> Vec<PathBuf> {
         }
     }
     sites.push(prefix.join("Lib").join("site-packages"));
-    sites.retain(|site| site.is_dir());
+    sites.retain(|site| site.is_dir() && is_within(site));
     sites
 }
 
@@ -74,4 +98,29 @@ fn pyenv_prefix(pyenv: &Path) -> Option<PathBuf> {
     };
     let version = chosen.split([':', '\n']).next()?.trim();
     Some(pyenv.join("versions").join(version))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn an_environment_in_the_root_does_not_lead_out_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let (root, elsewhere) = (at.join("root"), at.join("elsewhere"));
+        let site = |prefix: &Path| prefix.join("lib/python3.12/site-packages");
+        for prefix in [root.join(".venv"), elsewhere.clone()] {
+            std::fs::create_dir_all(site(&prefix)).unwrap();
+        }
+        std::fs::create_dir_all(root.join("env/lib/python3.12")).unwrap();
+        symlink(&elsewhere, root.join("venv")).unwrap();
+        symlink(site(&elsewhere), site(&root.join("env"))).unwrap();
+        symlink("python3.12", root.join(".venv/lib/python3")).unwrap();
+        let mut found = sites(&root);
+        found.retain(|it| it.starts_with(&at));
+        let expected = [site(&root.join(".venv")), root.join(".venv/lib/python3/site-packages")];
+        assert_eq!(found, expected);
+    }
 }

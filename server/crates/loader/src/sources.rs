@@ -8,6 +8,7 @@ use attribution::{RecordedFile, Source, Sources};
 use ledger::SourceFit;
 use pysource::Module;
 
+use crate::source_folders::{RecordedPath, SourceFolders};
 use crate::{Options, python_environment, walk};
 
 /// Top-level names of the standard library (`sys.stdlib_module_names` of Python 3.8 – 3.13).
@@ -25,8 +26,11 @@ struct PythonFile {
 
 /// Finds files, and remembers what it found: the ranks of a run name the same ones.
 pub(crate) struct Finder {
+    /// Without links, if it is there.
     root: PathBuf,
+    /// Without links, best first.
     libraries: Vec<PathBuf>,
+    folders: SourceFolders,
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
@@ -35,10 +39,10 @@ pub(crate) struct Finder {
 impl Finder {
     pub(crate) fn new(options: &Options) -> Self {
         let root = options.root.canonicalize().unwrap_or_else(|_| options.root.clone());
-        let sites = crate::library_roots(options);
-        let standard = sites.iter().filter_map(|site| python_environment::standard_library(site));
-        let libraries = sites.iter().cloned().chain(standard).collect();
-        Self { root, libraries, by_name: OnceLock::new(), files: Mutex::default() }
+        let libraries = python_environment::libraries(&crate::library_roots(options));
+        let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
+        let folders = crate::source_folders(options);
+        Self { root, libraries, folders, by_name: OnceLock::new(), files: Mutex::default() }
     }
 
     /// What is known about each of `files`.
@@ -73,11 +77,8 @@ impl Finder {
 
     /// The file of yours that `file` is, if there is one whose functions it has.
     fn own(&self, file: &RecordedFile) -> Option<Source> {
-        if file.path.starts_with('<') {
-            return None;
-        }
         let mut best: Option<(Match, PathBuf, PythonFile)> = None;
-        for relative in self.candidates(&file.path) {
+        for relative in self.candidates(&RecordedPath::new(&file.path)?) {
             let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
             let Some(found) = Match::new(file, &python.module) else { continue };
             if best.as_ref().is_none_or(|(other, ..)| found > *other) {
@@ -95,30 +96,22 @@ impl Finder {
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first.
-    fn candidates(&self, recorded: &str) -> Vec<PathBuf> {
-        let recorded = recorded.replace('\\', "/");
-        let path = Path::new(&recorded);
-        if let Ok(relative) = path.strip_prefix(&self.root) {
-            return if is_in_library_folder(&recorded) {
-                Vec::new()
-            } else {
-                vec![relative.to_owned()]
-            };
-        }
-        if is_in_library_folder(&recorded) {
+    fn candidates(&self, recorded: &RecordedPath<'_>) -> Vec<PathBuf> {
+        let text = recorded.text();
+        if is_in_library_folder(&text) {
             return Vec::new();
         }
+        if let Ok(relative) = Path::new(&text).strip_prefix(&self.root) {
+            return vec![relative.to_owned()];
+        }
         // A relative path was cut at an entry of `sys.path`, so all of it must agree.
-        let parts: Vec<&str> =
-            recorded.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-        let Some(name) = parts.last() else { return Vec::new() };
-        let is_absolute = path.is_absolute() || recorded.as_bytes().get(1) == Some(&b':');
-        let least = if is_absolute { 1 } else { parts.len() };
+        let names = &recorded.names;
+        let least = if recorded.is_absolute() { 1 } else { names.len() };
         let mut candidates: Vec<(usize, &PathBuf)> = Vec::new();
-        for candidate in self.by_name().get(*name).into_iter().flatten() {
+        for candidate in names.last().and_then(|it| self.by_name().get(*it)).into_iter().flatten() {
             let theirs = candidate.iter().rev();
             let n_common = theirs
-                .zip(parts.iter().rev())
+                .zip(names.iter().rev())
                 .take_while(|(a, b)| *a == std::ffi::OsStr::new(b))
                 .count();
             if n_common >= least {
@@ -131,9 +124,9 @@ impl Finder {
             .filter(|(n_common, _)| *n_common == most)
             .map(|(_, candidate)| candidate.clone())
             .collect();
-        // A file that is just where the path says comes first, wherever the walk does not go.
-        if path.is_relative() && self.root.join(path).is_file() {
-            candidates.push(path.to_owned());
+        // A file may be just where the path says, where the walk does not go.
+        if !recorded.is_absolute() {
+            candidates.push(PathBuf::from(text));
         }
         candidates.sort_by_key(|candidate| (candidate.components().count(), candidate.clone()));
         candidates.dedup();
@@ -163,18 +156,16 @@ impl Finder {
 
     /// The library file that `file` is.
     fn library(&self, file: &RecordedFile) -> Option<Source> {
-        if file.path.starts_with('<') {
-            return None;
-        }
-        let inside = after_library_folder(&file.path);
-        let is_relative = Path::new(&file.path).is_relative();
-        let relative = inside.or(is_relative.then_some(file.path.as_str()))?;
-        let path = self
-            .libraries
-            .iter()
-            .map(|library| library.join(relative))
-            .find(|path| path.is_file())?;
-        let python = self.python_file(&path)?;
+        let recorded = RecordedPath::new(&file.path)?;
+        let text = recorded.text();
+        let inside = after_library_folder(&text).map(Path::new);
+        let relative = inside.or((!recorded.is_absolute()).then_some(Path::new(&text)));
+        let (path, python) = self.libraries.iter().find_map(|library| {
+            let relative = relative.or_else(|| Path::new(&text).strip_prefix(library).ok())?;
+            let path = library.join(relative);
+            let python = self.python_file(&path)?;
+            Some((path, python))
+        })?;
         let found = Match::new(file, &python.module);
         // Another version of the library: its text must not be shown as the one that ran.
         let fit = found.map_or(SourceFit::Edited, |it| it.fit());
@@ -188,8 +179,8 @@ impl Finder {
         if let Some(known) = files().get(path) {
             return known.clone();
         }
-        let file = std::fs::read(path).ok().map(|bytes| {
-            let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
+        let file = self.folders.read(path).map(|text| {
+            let text: Arc<str> = text.into();
             PythonFile { module: Arc::new(Module::parse(&text)), text }
         });
         files().insert(path.to_owned(), file.clone());
@@ -293,5 +284,74 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(after_library_folder(path), expected);
         }
+    }
+
+    /// Where a finder for `root` and `sites` finds the file of a recorded path, and whether as yours.
+    fn found(root: &Path, sites: &[PathBuf], recorded: &str) -> Option<(PathBuf, bool)> {
+        let options =
+            Options { root: root.to_owned(), sites: Some(sites.to_vec()), ignore_exact: false };
+        let file =
+            RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
+        let sources = Finder::new(&options).find(std::slice::from_ref(&file));
+        let source = sources.get(recorded)?;
+        Some((source.path.clone()?, source.is_own))
+    }
+
+    #[test]
+    fn files_are_found_below_the_root_and_the_sites_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().canonicalize().unwrap();
+        let (root, site) = (at.join("project"), at.join("lib/python3.12/site-packages"));
+        let files = [
+            "project/train.py",
+            "project/src/models/net.py",
+            "project/.hidden/deep.py",
+            "lib/python3.12/os.py",
+            "lib/python3.12/site-packages/torch/nn.py",
+            "elsewhere/secret.py",
+        ];
+        for name in files {
+            let path = at.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "def work():\n    pass\n").unwrap();
+        }
+        let here = at.display();
+        let rows = [
+            // As torch writes it, cut at an entry of `sys.path`.
+            ("train.py".to_owned(), Some(("project/train.py", true))),
+            ("models/net.py".to_owned(), Some(("project/src/models/net.py", true))),
+            (".hidden/deep.py".to_owned(), Some(("project/.hidden/deep.py", true))),
+            (format!("{here}/project/train.py"), Some(("project/train.py", true))),
+            (format!("{here}/project/scripts/../train.py"), Some(("project/train.py", true))),
+            // Of another machine.
+            (
+                "/home/other/proj/models/net.py".to_owned(),
+                Some(("project/src/models/net.py", true)),
+            ),
+            (r"C:\proj\models\net.py".to_owned(), Some(("project/src/models/net.py", true))),
+            // Libraries.
+            ("torch/nn.py".to_owned(), Some(("lib/python3.12/site-packages/torch/nn.py", false))),
+            (
+                "/opt/env/lib/python3.9/site-packages/torch/nn.py".to_owned(),
+                Some(("lib/python3.12/site-packages/torch/nn.py", false)),
+            ),
+            ("os.py".to_owned(), Some(("lib/python3.12/os.py", false))),
+            ("/usr/lib/python3.11/os.py".to_owned(), Some(("lib/python3.12/os.py", false))),
+            // Neither: nothing of these is read.
+            (format!("{here}/elsewhere/secret.py"), None),
+            (format!("{here}/project/../elsewhere/secret.py"), None),
+            ("../elsewhere/secret.py".to_owned(), None),
+            (format!("x/site-packages/{here}/elsewhere/secret.py"), None),
+            ("x/site-packages/../../../elsewhere/secret.py".to_owned(), None),
+        ];
+        for (recorded, expected) in rows {
+            let expected = expected.map(|(path, is_own)| (at.join(path), is_own));
+            let sites = std::slice::from_ref(&site);
+            assert_eq!(found(&root, sites, &recorded), expected, "{recorded}");
+        }
+        // A folder of libraries may be any folder that the user names.
+        let sites = [at.join("elsewhere")];
+        let expected = Some((at.join("elsewhere/secret.py"), false));
+        assert_eq!(found(&root, &sites, &format!("{here}/elsewhere/secret.py")), expected);
     }
 }

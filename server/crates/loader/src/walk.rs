@@ -53,3 +53,13 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
         }
     }
 }
+
+/// Whether `path` is no link, or leads to a place below one of `folders`. A folder from elsewhere must not make anybody
+/// read by a link what lies outside of it.
+pub(crate) fn stays_below(path: &Path, folders: &[&Path]) -> bool {
+    if !path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
+        return true;
+    }
+    let Ok(place) = path.canonicalize() else { return false };
+    folders.iter().filter_map(|it| it.canonicalize().ok()).any(|it| place.starts_with(it))
+}

@@ -240,3 +240,35 @@ fn recordings_are_found_and_grouped_by_run() {
         .collect();
     assert_eq!(names, [["two_ranks.rank0.json.gz", "two_ranks.rank1.json.gz"]]);
 }
+
+#[cfg(unix)]
+#[test]
+fn recordings_and_side_cars_are_found_by_links_that_stay_in_the_folder() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["opened/runs", "outside"] {
+        fs::create_dir_all(at(name)).expect("a folder");
+        for ending in ["json.gz", "callers.json.gz"] {
+            let from = fixture(&format!("cpu/torch2.11.0/slow_model.{ending}"));
+            fs::copy(from, at(name).join(format!("slow_model.{ending}"))).expect("copied");
+        }
+    }
+    let link = |to: &str, name: &str| symlink(to, at(name)).expect("linked");
+    link("runs/slow_model.json.gz", "opened/inside.json.gz");
+    link("runs/slow_model.callers.json.gz", "opened/inside.callers.json.gz");
+    link("../outside/slow_model.json.gz", "opened/outside.json.gz");
+    let mut found: Vec<PathBuf> =
+        discover(&at("opened")).into_iter().flat_map(|it| it.inputs).collect();
+    found.sort();
+    assert_eq!(found, [at("opened/inside.json.gz"), at("opened/runs/slow_model.json.gz")]);
+    let kinds = |name: &str| -> Vec<Kind> {
+        load_at(&[at(name)], &workloads()).inputs.iter().map(|input| input.kind).collect()
+    };
+    assert_eq!(kinds("opened/inside.json.gz"), [Kind::Kineto, Kind::Callers]);
+    // A trace that is named is read wherever it lies; a side-car that is found is not.
+    fs::remove_file(at("opened/inside.callers.json.gz")).expect("removed");
+    link("../outside/slow_model.callers.json.gz", "opened/inside.callers.json.gz");
+    assert_eq!(kinds("opened/inside.json.gz"), [Kind::Kineto]);
+    assert_eq!(kinds("opened/outside.json.gz"), [Kind::Kineto]);
+}

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ide::{Finding, LazyModule, Source, View};
 use ledger::{Ledger, SourceFit};
-use loader::Run;
+use loader::{Options, Run, SourceFolders};
 use pysource::{LineIndex, LineMap, Module};
 
 use crate::document::Document;
@@ -61,6 +61,8 @@ pub(crate) struct Loaded {
     pub(crate) run: Run,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
+    /// What sources are read from.
+    sources: SourceFolders,
     /// Keys of the files that were found, by the one spelling of their path.
     by_path: HashMap<String, String>,
     /// The texts that ran, as far as they were asked for: those on disk when the recording was loaded.
@@ -95,9 +97,10 @@ impl Loaded {
         generation: u64,
         signature: Signature,
         run: Run,
-        sites: Vec<PathBuf>,
+        options: &Options,
         before: Option<&Self>,
     ) -> Self {
+        let (sites, sources) = (loader::library_roots(options), loader::source_folders(options));
         let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
         let mut by_path = HashMap::new();
         if let Some(before) = before.filter(|it| it.signature == signature) {
@@ -107,7 +110,8 @@ impl Loaded {
             let Some(path) = &file.path else { continue };
             by_path.insert(paths::real(path), key.clone());
             if file.is_own {
-                let text = || if file.fit == SourceFit::Fits { read(path) } else { None };
+                let is_text = file.fit == SourceFit::Fits;
+                let text = || if is_text { sources.read(path).map(Arc::from) } else { None };
                 texts.entry(key.clone()).or_insert_with(text);
             }
         }
@@ -116,6 +120,7 @@ impl Loaded {
             signature,
             run,
             sites,
+            sources,
             by_path,
             texts: Mutex::new(texts),
             closed: Mutex::default(),
@@ -171,21 +176,29 @@ impl Loaded {
         self.by_path.get(&paths::real(path)).map(String::as_str)
     }
 
-    /// The text of a file that ran; `None` where it is not known. Touches the disk the first time.
-    fn text_that_ran(&self, key: &str, path: Option<&str>) -> Option<Arc<str>> {
+    /// The text of a file that ran; `None` where it is not known. A file of the recording that was not found may be an
+    /// open document below one of some folders. Touches the disk the first time.
+    fn text_that_ran(
+        &self,
+        key: &str,
+        document: Option<(&Document, &[PathBuf])>,
+    ) -> Option<Arc<str>> {
         let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if let Some(text) = known {
             return text;
         }
         let file = self.run.merged.files.get(key)?;
         let text = match (&file.path, file.fit) {
-            (Some(path), SourceFit::Fits) => read(path),
+            (Some(path), SourceFit::Fits) => self.sources.read(path),
             (Some(_), _) => None,
             // Found by its name alone: it must look like what ran.
-            (None, _) => path
-                .and_then(|path| read(Path::new(path)))
+            (None, _) => document
+                .and_then(|(document, folders)| {
+                    SourceFolders::new(folders).read(Path::new(document.path()?))
+                })
                 .filter(|text| ide::fits(&self.run.merged, key, &Module::parse(text))),
         };
+        let text = text.map(Arc::from);
         self.texts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -202,7 +215,8 @@ impl Loaded {
         work: impl FnOnce(&Source<'_>) -> T,
     ) -> Option<T> {
         let key = self.key_of(document, folders)?;
-        let map = document.map(self.generation, || self.text_that_ran(key, document.path()));
+        let map =
+            document.map(self.generation, || self.text_that_ran(key, Some((document, folders))));
         Some(work(&Source {
             ledger: self.ledger(rank),
             key,
@@ -240,7 +254,7 @@ impl Loaded {
         if let Some(known) = known.filter(|it| it.version == version) {
             return Some(known);
         }
-        let text = read(path)?;
+        let text: Arc<str> = self.sources.read(path)?.into();
         let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
         let (index, module) = (LineIndex::new(&text), ide::read_later(Arc::clone(&text)));
         let closed = Arc::new(Closed { version, text, index, module, map });
@@ -255,8 +269,4 @@ impl Loaded {
     pub(crate) fn path_of(&self, key: &str) -> Option<&Path> {
         self.run.merged.files.get(key)?.path.as_deref()
     }
-}
-
-fn read(path: &Path) -> Option<Arc<str>> {
-    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into())
 }

@@ -294,8 +294,7 @@ async fn read(
             Error::Cancelled => Failure::Cancelled,
             error => Failure::Unusable(error.to_string()),
         })?;
-        let sites = loader::library_roots(&options);
-        Ok(Loaded::new(generation, signature, run, sites, before.as_deref()))
+        Ok(Loaded::new(generation, signature, run, &options, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| {
