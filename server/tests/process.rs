@@ -185,3 +185,60 @@ fn the_language_server_ends_with_its_input() {
     let (code, out, _) = run(&mut perfline(&["lsp", "--stdio"]));
     assert_eq!((code, out.as_str()), (Some(1), ""));
 }
+
+#[test]
+fn the_language_server_answers_what_is_not_a_message_and_goes_on() {
+    use std::io::Write;
+    let mut server =
+        perfline(&["lsp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let shutdown = r#"{"jsonrpc":"2.0","id":2,"method":"shutdown"}"#;
+    let lower_case = message(shutdown).to_lowercase();
+    for text in [
+        message(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#),
+        message(r#"{"jsonrpc":"2.0","id":1.5,"method":"shutdown"}"#),
+        message("[]"),
+        message("{not json"),
+        "Content-Length: many\r\n\r\n".to_owned(),
+        lower_case,
+        message(r#"{"jsonrpc":"2.0","method":"exit"}"#),
+    ] {
+        input.write_all(text.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+    let Output { status, stdout, .. } = server.wait_with_output().unwrap();
+    drop(input);
+    let replies = String::from_utf8(stdout).unwrap();
+    assert_eq!(status.code(), Some(0), "{replies}");
+    for (code, times) in [("-32600", 2), ("-32700", 2)] {
+        assert_eq!(replies.matches(code).count(), times, "{code}: {replies}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_language_server_ends_with_the_process_that_started_it_although_its_input_stays_open() {
+    use std::io::{Read, Write};
+    let mut client = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut server = perfline(&["lsp"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held open here, by another process than the client.
+    let mut input = server.stdin.take().unwrap();
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"processId":{},"capabilities":{{}}}}}}"#,
+        client.id()
+    );
+    input.write_all(message(&body).as_bytes()).unwrap();
+    input.flush().unwrap();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let mut told = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(server.wait().unwrap().code(), Some(1));
+    assert!(told.starts_with("perfline: ") && told.contains("processId"), "{told}");
+    drop(input);
+}

@@ -11,7 +11,7 @@
 //! A method is served in three steps, one file for each method in `api/`: unpack its parameters (`from_proto.rs`), call
 //! `ide` with a snapshot on a thread for blocking work, pack the result (`to_proto.rs`). Notifications change the
 //! session, and requests take their snapshot, before their first `.await`: tower-lsp begins handlers in the order of the
-//! messages, but promises nothing after that. What else tower-lsp 0.20 needs is in `service.rs`.
+//! messages, but promises nothing after that. What else tower-lsp 0.20 needs is in `service.rs` and `incoming.rs`.
 
 mod api;
 mod backend;
@@ -20,8 +20,10 @@ mod document;
 mod ext;
 mod from_proto;
 mod globs;
+mod incoming;
 mod loaded;
 mod loader;
+mod parent;
 mod paths;
 mod progress;
 mod publish;
@@ -52,10 +54,13 @@ pub struct Config {
     pub settle: Duration,
     /// How long changes are gathered before diagnostics and refresh requests follow them.
     pub gather: Duration,
+    /// How often the process that `initialize` names is looked at: the session ends with it.
+    pub poll_parent: Duration,
 }
 
 impl Default for Config {
-    /// Recordings on disk, looked for every 2 s (10 s where the client watches, too) and read 1 s after their last change.
+    /// Recordings on disk, looked for every 2 s (10 s where the client watches, too) and read 1 s after their last change;
+    /// the process that started the server is looked at every 3 s.
     fn default() -> Self {
         Self {
             recordings: Arc::new(Disk),
@@ -63,6 +68,7 @@ impl Default for Config {
             poll_watched: Duration::from_secs(10),
             settle: Duration::from_secs(1),
             gather: Duration::from_millis(100),
+            poll_parent: Duration::from_secs(3),
         }
     }
 }
@@ -106,20 +112,21 @@ pub enum Ending {
         /// Whether it had sent `shutdown` before.
         after_shutdown: bool,
     },
-    /// The client sent what is not a message, so that nothing after it can be understood.
-    Malformed,
+    /// The process that `initialize` named as the one that started the server has ended; the input is still open.
+    ParentGone {
+        /// Whether the client had sent `shutdown` before.
+        after_shutdown: bool,
+    },
 }
 
 impl Ending {
     /// The exit status that the protocol asks for: 0 after `shutdown`, else 1.
     #[must_use]
     pub fn exit_code(self) -> ExitCode {
-        match self {
-            Self::Exit { after_shutdown: true } | Self::EndOfInput { after_shutdown: true } => {
-                ExitCode::SUCCESS
-            }
-            Self::Exit { .. } | Self::EndOfInput { .. } | Self::Malformed => ExitCode::FAILURE,
-        }
+        let (Self::Exit { after_shutdown }
+        | Self::EndOfInput { after_shutdown }
+        | Self::ParentGone { after_shutdown }) = self;
+        if after_shutdown { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
@@ -146,8 +153,11 @@ pub fn run_stdio() -> ExitCode {
         };
     let ending =
         runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Config::default()));
-    if ending == Ending::Malformed {
-        service::tell_stderr("the client sent what is no message of the protocol; ending");
+    if matches!(ending, Ending::ParentGone { .. }) {
+        service::tell_stderr(
+            "the process that the client named in `initialize` as processId has ended, so the server ends too; \
+             a client on another machine or in another container has to send null",
+        );
     }
     // Waiting for the thread that reads stdin would be waiting for the client.
     runtime.shutdown_background();

@@ -26,6 +26,8 @@ pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) config: Config,
     abilities: OnceLock<Abilities>,
+    /// The id of the process that started the server, if the client named it.
+    pub(crate) parent: OnceLock<u32>,
     state: Mutex<State>,
     /// The open documents, as the client spells them. What is taken out is an `Arc`, never a guard.
     documents: DashMap<Url, Arc<Document>>,
@@ -142,6 +144,7 @@ impl Session {
             client,
             config,
             abilities: OnceLock::new(),
+            parent: OnceLock::new(),
             state: Mutex::default(),
             documents: DashMap::new(),
             progress: Mutex::default(),

@@ -115,13 +115,42 @@ async fn a_client_that_stops_reading_ends_the_session() {
     assert_eq!(client.end().await, Ending::EndOfInput { after_shutdown: false });
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_message_ends_the_session() {
-    for text in ["Content-Length: 9\r\n\r\n{not json", "Content-Length: abc\r\n\r\n"] {
-        let fake = Fake::new();
-        let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
-        client.send_raw(text).await;
-        assert_eq!(client.end().await, Ending::Malformed);
+async fn the_end_of_the_process_that_started_the_server_ends_the_session() {
+    let fake = Fake::new();
+    let sleeping = || std::process::Command::new("sleep").arg("600").spawn().unwrap();
+
+    let mut parent = sleeping();
+    let mut client = Client::started_by(fake.clone(), parent.id()).await;
+    client.request("shutdown", Value::Null).await.unwrap();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert_eq!(client.end().await, Ending::ParentGone { after_shutdown: true });
+
+    // Where nobody collects it, as in many containers, it stays in the list of processes.
+    #[cfg(target_os = "linux")]
+    {
+        let mut parent = sleeping();
+        let client = Client::started_by(fake.clone(), parent.id()).await;
+        parent.kill().unwrap();
+        assert_eq!(client.end().await, Ending::ParentGone { after_shutdown: false });
+        parent.wait().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_goes_on_while_the_process_that_started_the_server_runs() {
+    let fake = Fake::new();
+    // Our own process; and what is not the id of a process.
+    for process in [std::process::id(), 0, u32::MAX] {
+        let mut client = Client::started_by(fake.clone(), process).await;
+        for _ in 0..5 {
+            // As long as between two looks at the process.
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(client.request("shutdown", Value::Null).await, Ok(Value::Null));
+        assert_eq!(client.hang_up().await, Ending::EndOfInput { after_shutdown: true });
     }
 }
 

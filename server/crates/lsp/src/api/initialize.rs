@@ -1,4 +1,4 @@
-//! `initialize`: what the client can do, where its code is, its first settings.
+//! `initialize`: what the client can do, which process it is, where its code is, its first settings.
 
 use std::path::PathBuf;
 
@@ -9,6 +9,9 @@ use crate::{api, capabilities, paths};
 
 pub(crate) fn handle(session: &Session, params: &InitializeParams) -> InitializeResult {
     let abilities = session.set_abilities(&params.capabilities);
+    if let Some(id) = params.process_id {
+        session.parent.get_or_init(|| id);
+    }
     session.state().folders = folders(params).into();
     if let Some(options) = &params.initialization_options {
         // Either the section itself or what holds it.

@@ -59,6 +59,7 @@ impl Client {
             poll_watched,
             settle: Duration::from_millis(30),
             gather: Duration::from_millis(5),
+            poll_parent: Duration::from_millis(20),
         };
         let server = tokio::spawn(lsp::serve(input, output, config));
         let (sender, messages) = unbounded_channel();
@@ -93,6 +94,15 @@ impl Client {
         client
     }
 
+    /// A client that says which process started the server.
+    pub async fn started_by(recordings: Arc<dyn Recordings>, process: u32) -> Self {
+        let mut client = Self::new(recordings);
+        let params = json!({"capabilities": {}, "processId": process});
+        client.request("initialize", params).await.unwrap();
+        client.notify("initialized", json!({})).await;
+        client
+    }
+
     /// Says hello; gives the server's capabilities.
     pub async fn initialize(&mut self, folder: &Path, capabilities: Value) -> Value {
         let folders = json!([{"uri": uri(folder), "name": "workspace"}]);
@@ -102,14 +112,20 @@ impl Client {
         result["capabilities"].clone()
     }
 
-    pub async fn send_raw(&mut self, text: &str) {
+    pub async fn send_raw(&mut self, bytes: impl AsRef<[u8]>) {
         // A server that has ended shows in what is waited for.
-        let _ = self.writer.write_all(text.as_bytes()).await;
+        let _ = self.writer.write_all(bytes.as_ref()).await;
+    }
+
+    /// Sends what need not be JSON as the body of a message.
+    pub async fn send_body(&mut self, body: impl AsRef<[u8]>) {
+        let body = body.as_ref();
+        self.send_raw(format!("Content-Length: {}\r\n\r\n", body.len())).await;
+        self.send_raw(body).await;
     }
 
     pub async fn send(&mut self, message: &Value) {
-        let text = message.to_string();
-        self.send_raw(&format!("Content-Length: {}\r\n\r\n{text}", text.len())).await;
+        self.send_body(message.to_string()).await;
     }
 
     pub async fn notify(&mut self, method: &str, params: Value) {
@@ -132,6 +148,12 @@ impl Client {
             Some(error) => Err(error.clone()),
             None => Ok(message["result"].clone()),
         }
+    }
+
+    /// The next error that belongs to no request.
+    pub async fn refusal(&mut self) -> Value {
+        let is_it = |message: &Value| message["id"].is_null() && message.get("error").is_some();
+        self.wait("an error without a request", is_it).await["error"].clone()
     }
 
     pub async fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
