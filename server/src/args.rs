@@ -45,8 +45,8 @@ pub(crate) enum Command {
 /// What to load, and against which source.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Recording {
-    /// Traces and memory snapshots of one run, added up; a folder stands for the newest recording below it [default:
-    /// the current folder]
+    /// Traces and memory snapshots of one run, added up; a folder stands for the newest recording below it, - for the
+    /// standard input [default: the current folder]
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loader::{Options, Progress, Run, Stage, Timing, Watch};
+use profile::WarningKind;
 
 use crate::args::Recording;
 use crate::commands::Failure;
@@ -30,7 +31,7 @@ pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
     );
     bar.finish_and_clear();
     let (run, timing) = loaded?;
-    for line in run.failures.iter().chain(&out_of_balance(&run)) {
+    for line in run.failures.iter().chain(&left_out(&run)).chain(&out_of_balance(&run)) {
         tell(line);
     }
     Ok((run, timing))
@@ -50,14 +51,14 @@ pub(crate) fn tell(message: &str) {
     let _ = writeln!(std::io::stderr(), "perfline: {}", clean(message));
 }
 
-/// Files as they are, folders as the newest recording below them.
+/// Files and the standard input as they are, folders as the newest recording below them.
 fn resolve(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     if named.is_empty() {
         return newest(Path::new("."));
     }
     let mut inputs = Vec::new();
     for path in named {
-        if path.is_dir() {
+        if path.is_dir() && path != Path::new(loader::STANDARD_INPUT) {
             inputs.extend(newest(path)?);
         } else {
             inputs.push(path.clone());
@@ -98,7 +99,8 @@ fn bar() -> ProgressBar {
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {
-    let name = progress.path.file_name().unwrap_or_default().to_string_lossy();
+    let name = progress.path.file_name().map_or(&*progress.path, Path::new);
+    let name = loader::shown(name);
     let stage = match progress.stage {
         Stage::Reading => "reading",
         Stage::Attributing => "charging events to lines of",
@@ -106,6 +108,15 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_length(progress.total);
     bar.set_position(progress.done);
     bar.set_message(format!("{stage} {}", clean(&name)));
+}
+
+/// What to tell of inputs that hold the same recording as another.
+fn left_out(run: &Run) -> Vec<String> {
+    let told = run.inputs.iter().flat_map(|input| {
+        let duplicates = input.warnings.iter().filter(|it| it.kind == WarningKind::Duplicate);
+        duplicates.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
+    });
+    told.collect()
 }
 
 /// What to tell when the books do not balance: numbers that cannot be relied on are said to be so.

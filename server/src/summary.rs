@@ -1,5 +1,7 @@
 //! What a recording is, in two or three lines.
 
+use std::path::Path;
+
 use ledger::{Ledger, Metric, Reason};
 use loader::{Input, Kind, Run};
 use profile::{Warning, WarningKind};
@@ -33,10 +35,13 @@ pub(crate) fn lines(run: &Run, scale: &Scale, terminal: &Terminal) -> Vec<String
 
 /// A warning in one line.
 pub(crate) fn warning(warning: &Warning) -> String {
-    match warning.count {
-        0 | 1 => format!("{} (at byte {})", warning.message, warning.offset),
-        times => format!("{} ({times} times, first at byte {})", warning.message, warning.offset),
-    }
+    let place = match (warning.count, warning.offset) {
+        (0 | 1, None) => String::new(),
+        (0 | 1, Some(offset)) => format!(" (at byte {offset})"),
+        (times, None) => format!(" ({times} times)"),
+        (times, Some(offset)) => format!(" ({times} times, first at byte {offset})"),
+    };
+    format!("{}{place}", warning.message)
 }
 
 fn incomplete(input: &Input) -> String {
@@ -68,7 +73,7 @@ fn recording(run: &Run) -> [String; 2] {
 }
 
 fn name(input: &Input) -> String {
-    input.path.file_name().unwrap_or(input.path.as_os_str()).to_string_lossy().into_owned()
+    loader::shown(input.path.file_name().map_or(&input.path, Path::new)).into_owned()
 }
 
 /// How long the steps are, or where there are none, how much was traced.
@@ -159,4 +164,21 @@ fn attributed(ledger: &Ledger) -> String {
     }
     let evidence = if known.is_empty() { known } else { format!(" · {known}") };
     format!("on lines: {}{evidence}", shares.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_names_a_byte_only_where_it_is_about_one() {
+        let text = |offset, count| {
+            let message = "odd".to_owned();
+            warning(&Warning { kind: WarningKind::Other, message, offset, count })
+        };
+        assert_eq!(text(Some(0), 1), "odd (at byte 0)");
+        assert_eq!(text(None, 1), "odd");
+        assert_eq!(text(Some(7), 2), "odd (2 times, first at byte 7)");
+        assert_eq!(text(None, 2), "odd (2 times)");
+    }
 }

@@ -279,7 +279,7 @@ pub(crate) fn training() -> Run {
     let warning = Warning {
         kind: WarningKind::Truncated,
         message: "the file ends inside an event; everything before was read".to_owned(),
-        offset: 12_345,
+        offset: Some(12_345),
         count: 1,
     };
     let input = Input {

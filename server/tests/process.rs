@@ -131,6 +131,62 @@ fn a_damaged_input_is_read_up_to_the_damage_and_told() {
 }
 
 #[test]
+fn the_standard_input_is_read_from_its_first_byte() {
+    let folder = folder_with_a_recording();
+    let file = folder.path().join("logs/trace.json.gz");
+    let csv = |input: &str, stdin: Stdio| {
+        run(perfline(&["lines", input, "--format", "csv"]).current_dir(folder.path()).stdin(stdin))
+    };
+    let (code, expected, err) = csv(file.to_str().unwrap(), Stdio::null());
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(expected.lines().count() > 100, "{expected}");
+    let opened = || Stdio::from(std::fs::File::open(&file).unwrap());
+    assert_eq!(csv("-", opened()), (Some(0), expected.clone(), String::new()));
+
+    let mut inputs = vec!["-"];
+    inputs.extend(cfg!(unix).then_some("/dev/stdin"));
+    for input in inputs {
+        let mut cat = Command::new("gzip").args(["-dc"]).arg(&file).stdout(Stdio::piped()).spawn();
+        let cat = cat.as_mut().unwrap();
+        let piped = Stdio::from(cat.stdout.take().unwrap());
+        assert_eq!(csv(input, piped), (Some(0), expected.clone(), String::new()), "{input}");
+        assert!(cat.wait().unwrap().success());
+    }
+
+    let (code, out, err) = run(perfline(&["report", "-", "-"]).stdin(opened()));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("standard input"), "{out}");
+    let expected = "perfline: warning: standard input: standard input is the same recording and was left out, so that \
+                    it counts once\n";
+    assert_eq!(err, expected);
+    let (code, out, err) = run(&mut perfline(&["report", "-"]));
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.starts_with("perfline: standard input: the file is empty"), "{err}");
+}
+
+#[cfg(unix)]
+#[test]
+fn more_inputs_than_files_that_may_be_open_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for rank in 0..60 {
+        let text = format!(
+            r#"{{"distributedInfo": {{"rank": {rank}}}, "traceEvents": [{{"ph": "X", "cat": "cpu_op", "name": "aten::add",
+            "pid": 1, "tid": 1, "ts": {rank}, "dur": 1}}]}}"#
+        );
+        std::fs::write(folder.path().join(format!("rank{rank}.json")), text).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_perfline");
+    let script = format!("ulimit -Sn 30; exec '{program}' lines rank*.json");
+    let (code, out, err) = run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert_eq!(out.matches("\"complete\": true").count(), 60, "{out}");
+    let script = format!("ulimit -n 30; exec '{program}' lines rank*.json");
+    let (code, _, err) = run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("too many open files; allow more (ulimit -n)"), "{err}");
+}
+
+#[test]
 fn a_limit_decides_the_status() {
     let trace = fixture(TRACE);
     let trace = trace.to_str().unwrap();

@@ -286,7 +286,7 @@ fn inputs(run: &Run) -> Table {
             it.events.to_string(),
             bytes(i64::try_from(it.bytes).unwrap_or(i64::MAX)),
             if it.complete { "whole" } else { "in part" }.to_owned(),
-            it.path.display().to_string(),
+            loader::shown(&it.path).into_owned(),
         ]);
     }
     table
@@ -295,7 +295,7 @@ fn inputs(run: &Run) -> Table {
 fn oddities(out: &mut dyn Write, run: &Run, terminal: &Terminal) -> io::Result<()> {
     for input in &run.inputs {
         for it in &input.warnings {
-            let line = format!("  ! {}: {}", input.path.display(), warning(it));
+            let line = format!("  ! {}: {}", loader::shown(&input.path), warning(it));
             writeln!(out, "{}", cut(&clean(&line), terminal.width))?;
         }
     }

@@ -33,7 +33,7 @@ fn table(timing: &Timing) -> Table {
         table.add_row(vec![what.to_owned(), shown(time), share, bytes, events, file]);
     };
     for it in &timing.inputs {
-        let file = || it.path.display().to_string();
+        let file = || loader::shown(&it.path).into_owned();
         let a_second = |n: u64| n as f64 / it.reading.as_secs_f64().max(f64::EPSILON);
         let rates = [
             format!("{}/s", bytes(a_second(it.bytes) as i64)),

@@ -43,7 +43,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
             "only {} of the side-car's {n_rows} calls are in the trace: it belongs to another recording and was not used",
             found.len()
         );
-        warnings.add(WarningKind::SideCarMismatch, 0, message);
+        warnings.add(WarningKind::SideCarMismatch, None, message);
         return warnings;
     }
     let n_events: usize = by_tid.values().map(Vec::len).sum();
@@ -52,7 +52,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
             "{} of {n_events} Python calls have no exact caller in the side-car",
             n_events - found.len()
         );
-        warnings.add(WarningKind::SideCarMismatch, 0, message);
+        warnings.add(WarningKind::SideCarMismatch, None, message);
     }
     profile.meta.torch = callers.torch.or(profile.meta.torch);
     for (event, file, line) in found {

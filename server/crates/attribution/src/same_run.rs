@@ -45,7 +45,7 @@ pub fn join_snapshot(profile: &mut Profile, snapshot: &Snapshot) -> Warnings {
             "{} of {n_checked} stacks of the snapshot are not those of the trace: it belongs to another program, and its lines are not used for operators",
             told.n_different
         );
-        warnings.add(WarningKind::SnapshotMismatch, 0, message);
+        warnings.add(WarningKind::SnapshotMismatch, None, message);
         return warnings;
     }
     told.note(profile);
@@ -93,7 +93,7 @@ fn pair_device(
     let found = match pair(&traced, &events, |one, other| stacks[one] == stacks[other]) {
         Ok(found) => found,
         Err(why) => {
-            warnings.add(WarningKind::SnapshotMismatch, 0, refusal(&why, device.ordinal));
+            warnings.add(WarningKind::SnapshotMismatch, None, refusal(&why, device.ordinal));
             return;
         }
     };
@@ -106,7 +106,7 @@ fn pair_device(
             device.ordinal,
             if 0 < n_outside { ", whose history is shorter than the trace" } else { "" }
         );
-        warnings.add(WarningKind::SnapshotMismatch, 0, message);
+        warnings.add(WarningKind::SnapshotMismatch, None, message);
     }
     let allocs = found.pairs.into_iter().filter(|&(event, _)| traced[event].is_alloc);
     paired.extend(allocs.map(|(event, it)| (rows[event], stacks[it])));

@@ -2,14 +2,17 @@
 //! on it while others take theirs; then the blocks are used in their order.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::{Error, open};
+use crate::open::Opened;
+use crate::unpack::{Damage, Unpacked};
+use crate::{Error, panics};
 
 /// Bytes of a block: so large that what happens once per block costs nothing, so small that it stays in the cache.
 const BLOCK: usize = 1 << 20;
@@ -22,13 +25,14 @@ struct Block<T> {
     index: usize,
     bytes: Vec<u8>,
     made: T,
-    /// What broke the file off behind it.
-    error: Option<io::Error>,
 }
 
+/// What a worker hands over: a block, or the message of the panic that ended it.
+type Made<T> = Result<Block<T>, String>;
+
 /// Where the blocks come from.
-struct Source<'a> {
-    reader: Box<dyn Read + Send + 'a>,
+struct Source<R> {
+    unpacked: Unpacked<R>,
     n_taken: usize,
     n_used: usize,
     is_over: bool,
@@ -37,119 +41,214 @@ struct Source<'a> {
     spent: Duration,
 }
 
+/// The source, and where workers wait until blocks may be taken from it.
+struct Shared<R> {
+    source: Mutex<Source<R>>,
+    room: Condvar,
+}
+
 /// How a file ended, and what taking its blocks cost.
 pub(crate) struct End {
-    /// What broke it off, if something did.
-    pub(crate) error: Option<io::Error>,
+    /// What was damaged.
+    pub(crate) damage: Vec<Damage>,
     /// Time in the disk and in decompression.
     pub(crate) spent: Duration,
 }
 
-/// Gives every block of `path` to `consume`, in order, with what `work` made of it on one of `n_workers` threads; each
+/// Gives every block of `input` to `consume`, in order, with what `work` made of it on one of `n_workers` threads; each
 /// thread has a `work` of its own, from `prepare`. Bytes read from the disk are added to `done`.
 ///
 /// # Errors
-/// If the file cannot be opened, or `consume` fails, which ends reading.
+/// If `consume` fails or a worker panics, which ends reading.
 pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
-    path: &Path,
+    input: &Opened,
     done: &AtomicU64,
     n_workers: usize,
     prepare: impl Fn() -> W + Sync,
     consume: impl FnMut(&[u8], T) -> Result<(), Error>,
 ) -> Result<End, Error> {
-    let reader = open::decompressed(path, done)
-        .map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    let source = Mutex::new(Source {
-        reader,
-        n_taken: 0,
-        n_used: 0,
-        is_over: false,
-        spare: Vec::new(),
-        spent: Duration::ZERO,
-    });
-    let room = Condvar::new();
+    let shared = Shared {
+        source: Mutex::new(Source {
+            unpacked: input.unpacked(done),
+            n_taken: 0,
+            n_used: 0,
+            is_over: false,
+            spare: Vec::new(),
+            spent: Duration::ZERO,
+        }),
+        room: Condvar::new(),
+    };
     std::thread::scope(|scope| {
+        // Whatever ends this, a panic included: the scope waits for its threads, so none of them may wait for room.
+        let _end = EndOnDrop(&shared);
         let (sender, receiver) = channel();
         for _ in 0..n_workers.max(1) {
             let sender = sender.clone();
-            let (source, room, prepare) = (&source, &room, &prepare);
-            scope.spawn(move || fill_blocks(source, room, n_workers * AHEAD, prepare(), &sender));
+            let (shared, prepare) = (&shared, &prepare);
+            scope.spawn(move || {
+                let fill = || shared.fill_blocks(n_workers * AHEAD, prepare(), &sender);
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(fill)) {
+                    // The block that was taken is missing: nothing that comes after it can be used.
+                    shared.end();
+                    let _ = sender.send(Err(panics::message(&*panic)));
+                }
+            });
         }
         drop(sender);
-        let error = use_in_order(&receiver, &source, &room, consume);
-        let mut source = lock(&source);
-        // Whoever waits for room waits in vain.
-        source.is_over = true;
-        room.notify_all();
-        Ok(End { error: error?, spent: source.spent })
-    })
+        shared.use_in_order(&receiver, &input.path, consume)
+    })?;
+    let Source { unpacked, spent, .. } =
+        shared.source.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(End { damage: unpacked.into_damage(), spent })
 }
 
-fn fill_blocks<T>(
-    source: &Mutex<Source<'_>>,
-    room: &Condvar,
-    most_ahead: usize,
-    mut work: impl FnMut(&[u8]) -> T,
-    sender: &Sender<Block<T>>,
-) {
-    while let Some((index, bytes, error)) = take_block(source, room, most_ahead) {
-        let made = work(&bytes);
-        if sender.send(Block { index, bytes, made, error }).is_err() {
-            return;
+/// Ends the taking of blocks when it goes away.
+struct EndOnDrop<'a, R: Read>(&'a Shared<R>);
+
+impl<R: Read> Drop for EndOnDrop<'_, R> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl<R: Read> Shared<R> {
+    fn lock(&self) -> MutexGuard<'_, Source<R>> {
+        self.source.lock().unwrap_or_else(|poisoned| {
+            // What panicked while it read a block cannot read another.
+            let mut source = poisoned.into_inner();
+            source.is_over = true;
+            source
+        })
+    }
+
+    /// No more blocks are taken; whoever waits for room waits in vain.
+    fn end(&self) {
+        self.lock().is_over = true;
+        self.room.notify_all();
+    }
+
+    fn fill_blocks<T>(
+        &self,
+        most_ahead: usize,
+        mut work: impl FnMut(&[u8]) -> T,
+        sender: &Sender<Made<T>>,
+    ) {
+        while let Some((index, bytes)) = self.take_block(most_ahead) {
+            let made = work(&bytes);
+            if sender.send(Ok(Block { index, bytes, made })).is_err() {
+                return;
+            }
         }
     }
-}
 
-fn take_block(
-    source: &Mutex<Source<'_>>,
-    room: &Condvar,
-    most_ahead: usize,
-) -> Option<(usize, Vec<u8>, Option<io::Error>)> {
-    let mut source = lock(source);
-    while !source.is_over && source.n_taken >= source.n_used + most_ahead {
-        source = room.wait(source).unwrap_or_else(PoisonError::into_inner);
-    }
-    if source.is_over {
-        return None;
-    }
-    let mut bytes = source.spare.pop().unwrap_or_else(|| vec![0; BLOCK]);
-    let begin = Instant::now();
-    let (filled, error) = open::fill(&mut source.reader, &mut bytes);
-    source.spent += begin.elapsed();
-    source.is_over = filled < bytes.len();
-    bytes.truncate(filled);
-    let index = source.n_taken;
-    source.n_taken += 1;
-    Some((index, bytes, error))
-}
-
-fn use_in_order<T>(
-    receiver: &Receiver<Block<T>>,
-    source: &Mutex<Source<'_>>,
-    room: &Condvar,
-    mut consume: impl FnMut(&[u8], T) -> Result<(), Error>,
-) -> Result<Option<io::Error>, Error> {
-    let mut waiting = BTreeMap::new();
-    let mut next = 0;
-    for block in receiver {
-        waiting.insert(block.index, block);
-        while let Some(block) = waiting.remove(&next) {
-            next += 1;
-            consume(&block.bytes, block.made)?;
-            if block.error.is_some() {
-                return Ok(block.error);
-            }
-            let mut source = lock(source);
-            source.n_used = next;
-            if block.bytes.len() == BLOCK {
-                source.spare.push(block.bytes);
-            }
-            room.notify_one();
+    fn take_block(&self, most_ahead: usize) -> Option<(usize, Vec<u8>)> {
+        let mut source = self.lock();
+        while !source.is_over && source.n_taken >= source.n_used + most_ahead {
+            source = self.room.wait(source).unwrap_or_else(PoisonError::into_inner);
         }
+        if source.is_over {
+            return None;
+        }
+        let mut bytes = source.spare.pop().unwrap_or_else(|| vec![0; BLOCK]);
+        let begin = Instant::now();
+        let filled = source.unpacked.fill(&mut bytes);
+        source.spent += begin.elapsed();
+        source.is_over = filled < bytes.len();
+        bytes.truncate(filled);
+        let index = source.n_taken;
+        source.n_taken += 1;
+        Some((index, bytes))
     }
-    Ok(None)
+
+    fn use_in_order<T>(
+        &self,
+        receiver: &Receiver<Made<T>>,
+        path: &Path,
+        mut consume: impl FnMut(&[u8], T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut waiting = BTreeMap::new();
+        let mut next = 0;
+        for made in receiver {
+            let block = made.map_err(|message| Error::panicked(path, message))?;
+            waiting.insert(block.index, block);
+            while let Some(block) = waiting.remove(&next) {
+                next += 1;
+                consume(&block.bytes, block.made)?;
+                let mut source = self.lock();
+                source.n_used = next;
+                if block.bytes.len() == BLOCK {
+                    source.spare.push(block.bytes);
+                }
+                self.room.notify_one();
+            }
+        }
+        Ok(())
+    }
 }
 
-fn lock<'a, 'b>(source: &'a Mutex<Source<'b>>) -> MutexGuard<'a, Source<'b>> {
-    source.lock().unwrap_or_else(PoisonError::into_inner)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open;
+
+    /// More blocks than may be taken ahead, each filled with its number.
+    const N_BLOCKS: usize = 40;
+
+    fn input() -> (tempfile::TempDir, Opened) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("blocks");
+        let blocks: Vec<u8> = (0..N_BLOCKS).flat_map(|it| vec![it as u8; BLOCK]).collect();
+        std::fs::write(&path, blocks).unwrap();
+        let input = open::named(&path).unwrap();
+        (folder, input)
+    }
+
+    fn each_block_of(
+        input: &Opened,
+        work: impl Fn(&[u8]) -> u8 + Sync,
+        consume: impl FnMut(&[u8], u8) -> Result<(), Error>,
+    ) -> Result<End, Error> {
+        each_block(input, &AtomicU64::new(0), 3, || &work, consume)
+    }
+
+    #[test]
+    fn blocks_are_used_in_their_order() {
+        let (_folder, input) = input();
+        let mut seen = Vec::new();
+        let note = |block: &[u8], made| {
+            seen.extend(block.first().map(|&it| (it, made)));
+            Ok(())
+        };
+        let end = each_block_of(&input, |block| block.first().map_or(0, |it| it + 1), note);
+        assert_eq!(end.unwrap().damage, []);
+        assert_eq!(seen, (0..N_BLOCKS as u8).map(|it| (it, it + 1)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_worker_that_panics_ends_reading_with_an_error_that_says_why() {
+        let (_folder, input) = input();
+        let mut n_used = 0;
+        let work = |block: &[u8]| {
+            assert!(block.first() != Some(&17), "block 17 is odd");
+            0
+        };
+        let count = |_: &[u8], _| {
+            n_used += 1;
+            Ok(())
+        };
+        let error = each_block_of(&input, work, count).err().unwrap().to_string();
+        assert!(error.contains("block 17 is odd") && error.contains("report"), "{error}");
+        assert!(error.starts_with(&input.path.display().to_string()), "{error}");
+        assert!(n_used <= 17, "{n_used}");
+    }
+
+    #[test]
+    fn a_consumer_that_panics_or_fails_leaves_no_worker_waiting() {
+        let (_folder, input) = input();
+        let panics = || each_block_of(&input, |_| 0, |_, _| panic!("too much"));
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        let (_folder, input) = self::input();
+        let error = each_block_of(&input, |_| 0, |_, _| Err(Error::Cancelled)).err().unwrap();
+        assert!(matches!(error, Error::Cancelled));
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::panics::caught;
 use crate::{Kind, Recording, names, open, walk};
 
 /// Files of one run are written within this time of each other.
@@ -55,7 +56,7 @@ pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
 
 fn look_at(path: &Path) -> Option<Found> {
     let modified = path.metadata().ok()?.modified().ok()?;
-    let kind = open::sniff(path).ok()?.kind?;
+    let kind = caught(path, || open::found(path)).ok()?.kind?;
     // Side-cars are found by the trace they belong to. Lists of numbers, as timelines are, may be anything.
     (!matches!(kind, Kind::Callers | Kind::Timeline)).then(|| Found {
         path: path.to_owned(),

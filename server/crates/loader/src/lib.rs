@@ -14,22 +14,30 @@ mod hand_over;
 mod load;
 mod names;
 mod open;
+mod panics;
+mod plan;
 mod python_environment;
 mod source_folders;
 mod sources;
 mod timing;
+mod unpack;
 mod utf16;
 mod walk;
+mod zstd;
 
 pub use source_folders::SourceFolders;
 pub use timing::{Times, Timing};
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use attribution::{Sources, recorded_files};
 use ledger::{Ledger, SourceFit};
 use profile::{Profile, Warning};
+
+/// The path that stands for the standard input where inputs are named; a file of that name is `./-`.
+pub const STANDARD_INPUT: &str = "-";
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
@@ -171,7 +179,7 @@ pub struct Watch<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened or read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", shown(path))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -179,7 +187,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The file is neither a trace nor a snapshot, or nothing in it could be read.
-    #[error("{}: {message} (at byte {offset})", path.display())]
+    #[error("{}: {message} (at byte {offset})", shown(path))]
     Unreadable {
         /// Which file.
         path: PathBuf,
@@ -188,9 +196,36 @@ pub enum Error {
         /// Where in the decompressed bytes.
         offset: u64,
     },
+    /// Perfline itself failed.
+    #[error(
+        "{}: reading it failed inside Perfline ({message}); this is a fault of Perfline, please report it",
+        shown(path)
+    )]
+    Panicked {
+        /// Which file was read.
+        path: PathBuf,
+        /// What the panic said.
+        message: String,
+    },
     /// [`Watch::cancelled`] was set.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl Error {
+    fn panicked(path: &Path, message: String) -> Self {
+        Self::Panicked { path: path.to_owned(), message }
+    }
+}
+
+/// An input as people are told of it.
+#[must_use]
+pub fn shown(path: &Path) -> Cow<'_, str> {
+    if path == Path::new(STANDARD_INPUT) {
+        Cow::Borrowed("standard input")
+    } else {
+        path.to_string_lossy()
+    }
 }
 
 /// A recording found on disk: the files of one run, all ranks.
@@ -233,7 +268,8 @@ pub fn source_folders(options: &Options) -> SourceFolders {
     SourceFolders::new(std::iter::once(&options.root).chain(&libraries))
 }
 
-/// Reads `inputs`, charges their events to lines and merges their books.
+/// Reads `inputs`, charges their events to lines and merges their books. Each is opened once, so that pipes can be read;
+/// [`STANDARD_INPUT`] stands for the standard input. A recording that is there twice counts once, with a warning.
 ///
 /// # Errors
 /// If no input can be read at all, or loading was cancelled. An input that is damaged is read up to and around the

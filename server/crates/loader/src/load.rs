@@ -19,10 +19,13 @@ use trace_reader::{StretchReader, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::hand_over::HandOver;
-use crate::open;
+use crate::open::Opened;
+use crate::panics::caught;
+use crate::plan::{One, Plan, SideCar};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
-use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, names, walk};
+use crate::unpack::Damage;
+use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, shown};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MOST_CORES: usize = 8;
@@ -34,20 +37,19 @@ pub(crate) fn load(
     watch: &Watch<'_>,
 ) -> Result<(Run, Timing), Error> {
     let begin = Instant::now();
-    let plan = Plan::new(inputs);
+    let mut plan = Plan::new(inputs, watch.cancelled);
     let job = Job {
         options,
         watch,
         finder: Finder::new(options),
         done: AtomicU64::new(0),
         n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MOST_CORES),
-        total: plan.jobs.iter().map(|job| job.size).sum(),
+        total: plan.jobs.iter().map(|job| job.input.size).sum(),
     };
     let loaded = parallel::map(&plan.jobs, |one| job.load(one, &plan));
     let mut loaded: Vec<(&One, _)> = plan.jobs.iter().zip(loaded).collect();
     loaded.sort_by_key(|(one, _)| one.order);
-    let is_only_pair = plan.is_only_pair;
-    let mut failed = plan.failed;
+    let mut failed = std::mem::take(&mut plan.failed);
     let mut results = Vec::new();
     for (_, result) in loaded {
         match result {
@@ -62,7 +64,7 @@ pub(crate) fn load(
     {
         return Err(error);
     }
-    if is_only_pair {
+    if plan.is_only_pair {
         give_one_rank(&mut results);
     }
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
@@ -87,143 +89,19 @@ fn give_one_rank(results: &mut [Loaded]) {
     }
 }
 
-/// What to read.
-struct Plan {
-    /// Snapshots first: a trace waits for the one of its rank.
-    jobs: Vec<One>,
-    /// Side-cars that were named as inputs.
-    callers: Vec<PathBuf>,
-    /// The ranks of the snapshots.
-    snapshots: BTreeMap<u32, HandOver>,
-    /// Whether there is one trace and one snapshot whose name tells no rank: they belong together.
-    is_only_pair: bool,
-    /// Whether there is any trace.
-    has_traces: bool,
-    /// Inputs that cannot even be looked at.
-    failed: Vec<Error>,
-}
-
-/// One trace or snapshot.
-struct One {
-    path: PathBuf,
-    /// Place among the inputs.
-    order: usize,
-    kind: Kind,
-    size: u64,
-    rank_by_name: Option<u32>,
-    /// Place among the traces, for files that tell no rank.
-    place: u32,
-    is_only_trace: bool,
-}
-
-impl Plan {
-    fn new(inputs: &[PathBuf]) -> Self {
-        let mut plan = Self {
-            jobs: Vec::new(),
-            callers: Vec::new(),
-            snapshots: BTreeMap::new(),
-            is_only_pair: false,
-            has_traces: false,
-            failed: Vec::new(),
-        };
-        let mut places: BTreeMap<Kind, u32> = BTreeMap::new();
-        for path in inputs {
-            match look_at(path) {
-                Err(error) => plan.failed.push(error),
-                Ok((Kind::Callers, _)) => plan.callers.push(path.clone()),
-                Ok((kind, size)) => {
-                    let place = places.entry(kind).or_default();
-                    let rank_by_name = names::rank(path);
-                    let path = path.clone();
-                    plan.jobs.push(One {
-                        path,
-                        order: plan.jobs.len(),
-                        kind,
-                        size,
-                        rank_by_name,
-                        place: *place,
-                        is_only_trace: false,
-                    });
-                    *place += 1;
-                }
-            }
-        }
-        if let (true, Some(path)) = (plan.jobs.is_empty(), plan.callers.first()) {
-            plan.failed.push(unreadable(
-                path,
-                "holds the exact callers of a trace; name the trace itself",
-                0,
-            ));
-        }
-        let n_traces = plan.jobs.iter().filter(|one| one.kind == Kind::Kineto).count();
-        for one in &mut plan.jobs {
-            one.is_only_trace = n_traces <= 1;
-        }
-        plan.has_traces = n_traces > 0;
-        let snapshots = || plan.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
-        let n_snapshots = snapshots().count();
-        plan.is_only_pair =
-            n_traces == 1 && n_snapshots == 1 && snapshots().all(|one| one.rank_by_name.is_none());
-        plan.snapshots =
-            snapshots().map(|one| (one.rank_or_place(), HandOver::default())).collect();
-        plan.jobs.sort_by_key(|one| one.kind != Kind::Snapshot);
-        plan
-    }
-
-    /// The snapshot of the same rank as a trace of `rank`; it tells device memory.
-    fn snapshot_of(&self, rank: u32) -> Option<&HandOver> {
-        let only = self.snapshots.values().next().filter(|_| self.is_only_pair);
-        only.or_else(|| self.snapshots.get(&rank))
-    }
-
-    /// The side-car of a trace: named as an input, or lying beside it.
-    fn callers_of(&self, one: &One, root: &Path) -> Option<PathBuf> {
-        let stem = names::stem(&one.path);
-        let named = self.callers.iter().find(|path| names::stem(path) == stem);
-        let only = self.callers.first().filter(|_| one.is_only_trace);
-        let beside = || {
-            let candidates = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
-            let beside =
-                candidates.iter().map(|ending| one.path.with_file_name(format!("{stem}{ending}")));
-            let folder = one.path.with_file_name(".");
-            let is_there = |it: &PathBuf| it.is_file() && walk::stays_below(it, &[&folder, root]);
-            beside.into_iter().find(is_there)
-        };
-        named.or(only).cloned().or_else(beside)
-    }
-}
-
-impl One {
-    /// The rank that its name tells, or its place stands for.
-    fn rank_or_place(&self) -> u32 {
-        self.rank_by_name.unwrap_or(self.place)
-    }
-}
-
-/// What `path` is, and its size on disk.
-fn look_at(path: &Path) -> Result<(Kind, u64), Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let size = std::fs::metadata(path).map_err(io)?.len();
-    let sniffed = open::sniff(path).map_err(io)?;
-    match sniffed.kind {
-        Some(kind) => Ok((kind, size)),
-        None if sniffed.prefix.is_empty() => {
-            Err(unreadable(path, "the file is empty; was the recording still being written?", 0))
-        }
-        None => Err(unreadable(
-            path,
-            "neither a torch.profiler trace nor a CUDA memory snapshot; name a .json, .json.gz or .pickle that PyTorch wrote",
-            0,
-        )),
-    }
-}
-
 /// One loaded input with its books.
 struct Loaded {
     inputs: Vec<Input>,
     ledger: Ledger,
     rank: u32,
     times: Option<Times>,
+}
+
+impl Loaded {
+    /// Whether the input, which stands before its side-car, was read without loss.
+    fn is_complete(&self) -> bool {
+        self.inputs.first().is_some_and(|it| it.complete)
+    }
 }
 
 struct Job<'a> {
@@ -237,33 +115,70 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Reads an input. Where that is damaged, and others hold the same recording, the best of them counts.
     fn load(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
-        match one.kind {
-            Kind::Snapshot => self.load_snapshot(one, plan),
-            Kind::Timeline => self.load_timeline(one),
-            Kind::Kineto | Kind::Callers => self.load_trace(one, plan),
+        let mut best = self.load_input(&one.input, one, plan);
+        let mut left_out = one.same_file.clone();
+        let mut damaged = Vec::new();
+        let mut kept = &one.input;
+        for copy in &one.copies {
+            if best.as_ref().is_ok_and(Loaded::is_complete) {
+                left_out.push(copy.path.clone());
+                continue;
+            }
+            if let Err(Error::Cancelled) = best {
+                break;
+            }
+            let other = self.load_input(copy, one, plan);
+            if worth(&best) < worth(&other) {
+                damaged.push(kept.path.clone());
+                (best, kept) = (other, copy);
+            } else {
+                damaged.push(copy.path.clone());
+            }
         }
+        let mut loaded = best?;
+        let mut warnings = Warnings::default();
+        for (paths, why) in [(left_out, "is the same recording"), (damaged, "is a damaged copy")] {
+            for path in paths {
+                let message =
+                    format!("{} {why} and was left out, so that it counts once", shown(&path));
+                warnings.add(WarningKind::Duplicate, None, message);
+            }
+        }
+        if let Some(input) = loaded.inputs.first_mut() {
+            input.warnings.extend(warnings.iter().cloned());
+        }
+        Ok(loaded)
     }
 
-    fn load_trace(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_input(&self, input: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+        caught(&input.path, || match one.kind {
+            Kind::Snapshot => self.load_snapshot(input, one, plan),
+            Kind::Timeline => self.load_timeline(input, one),
+            Kind::Kineto | Kind::Callers => self.load_trace(input, one, plan),
+        })
+    }
+
+    fn load_trace(&self, file: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
         let begin = Instant::now();
         let mut reader = TraceReader::new();
-        let End { error: broken, spent } = self.each_stretch(&one.path, &mut reader)?;
+        let End { damage, spent } = self.each_stretch(file, &mut reader)?;
         let mut trace = reader.finish();
         let reading = begin.elapsed();
+        if let (0, Some(offset)) = (trace.events, trace.no_list) {
+            return Err(nothing_in(file, &damage, NO_LIST, offset));
+        }
         if !trace.looks_like_trace {
-            let message = "no trace events were found; record again with torch.profiler and export_chrome_trace";
-            return Err(unreadable(&one.path, message, trace.bytes));
+            return Err(nothing_in(file, &damage, NO_EVENTS, trace.bytes));
         }
         let mut warnings = trace.warnings;
-        let is_broken = broken.is_some();
-        if let Some(error) = broken {
-            warnings.add(WarningKind::BrokenCompression, trace.bytes, broken_message(&error));
-        }
+        let is_damaged = !damage.is_empty();
+        add_damage(&mut warnings, damage);
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
-        if let Some(callers) =
-            plan.callers_of(one, &self.options.root).filter(|_| !self.options.ignore_exact)
+        if !self.options.ignore_exact
+            && let Some(callers) = plan.callers_of(one, file, &self.options.root)
         {
             inputs.push(self.join(&callers, &mut trace.profile, rank));
         }
@@ -273,7 +188,7 @@ impl Job<'_> {
         {
             warnings.extend(join_snapshot(&mut trace.profile, &snapshot));
         }
-        self.report(&one.path, Stage::Attributing)?;
+        self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
         let sources = self.finder.find(&recorded_files(&trace.profile));
         let finding = begin.elapsed();
@@ -284,7 +199,7 @@ impl Job<'_> {
         let begin = Instant::now();
         let ledger = attribute(&trace.profile, &sources, options, rank);
         let times = Times {
-            path: one.path.clone(),
+            path: file.path.clone(),
             bytes: trace.bytes,
             events: trace.events,
             reading,
@@ -292,9 +207,9 @@ impl Job<'_> {
             finding,
             attributing: begin.elapsed(),
         };
-        let complete = trace.complete && !is_broken;
+        let complete = trace.complete && !is_damaged;
         let input = Input {
-            path: one.path.clone(),
+            path: file.path.clone(),
             kind: one.kind,
             rank,
             events: trace.events,
@@ -307,9 +222,9 @@ impl Job<'_> {
     }
 
     /// Reads a side-car into its trace. One that cannot be used costs a warning, not the trace.
-    fn join(&self, path: &Path, profile: &mut Profile, rank: u32) -> Input {
+    fn join(&self, side_car: &SideCar, profile: &mut Profile, rank: u32) -> Input {
         let mut input = Input {
-            path: path.to_owned(),
+            path: side_car.path().to_owned(),
             kind: Kind::Callers,
             rank,
             events: 0,
@@ -318,35 +233,21 @@ impl Job<'_> {
             warnings: Vec::new(),
         };
         let mut warnings = Warnings::default();
-        let mut text = Vec::new();
-        // The side-car is small beside its trace, so its bytes are not counted into the progress.
-        let done = AtomicU64::new(0);
-        let read = blocks::each_block(
-            path,
-            &done,
-            1,
-            || |_: &[u8]| (),
-            |block, ()| {
-                text.extend_from_slice(block);
-                Ok(())
-            },
-        );
-        match read.map(|end| end.error) {
-            Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
-            Ok(Some(error)) => warnings.add(
-                WarningKind::BrokenCompression,
-                text.len() as u64,
-                broken_message(&error),
-            ),
-            Ok(None) => {}
-        }
-        input.bytes = text.len() as u64;
-        match read_callers(&text) {
-            Err(error) => warnings.add(WarningKind::Other, 0, format!("not used: {error}")),
-            Ok((callers, read_warnings)) => {
-                input.events = n_calls(&callers);
-                warnings.extend(read_warnings);
-                warnings.extend(join_callers(profile, &callers));
+        match side_car.read() {
+            Err(error) => warnings.add(WarningKind::Other, None, format!("not used: {error}")),
+            Ok((text, damage)) => {
+                input.bytes = text.len() as u64;
+                add_damage(&mut warnings, damage.clone());
+                match read_callers(text) {
+                    Err(error) => {
+                        warnings.add(WarningKind::Other, None, format!("not used: {error}"));
+                    }
+                    Ok((callers, read_warnings)) => {
+                        input.events = n_calls(&callers);
+                        warnings.extend(read_warnings);
+                        warnings.extend(join_callers(profile, &callers));
+                    }
+                }
             }
         }
         input.complete = warnings.is_empty();
@@ -354,28 +255,27 @@ impl Job<'_> {
         input
     }
 
-    fn load_snapshot(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_snapshot(&self, file: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
         let begin = Instant::now();
         let mut reader = SnapshotReader::new();
         let mut bytes = 0;
-        let End { error: broken, spent } = self.each_block(&one.path, |block| {
+        let End { damage, spent } = self.each_block(file, |block| {
             bytes += block.len() as u64;
             reader.feed(block);
         })?;
-        let (snapshot, mut warnings) =
-            reader.finish().map_err(|error| unreadable(&one.path, &error.to_string(), bytes))?;
+        let (snapshot, mut warnings) = reader
+            .finish()
+            .map_err(|error| nothing_in(file, &damage, &error.to_string(), error.offset()))?;
         let reading = begin.elapsed();
-        let is_broken = broken.is_some();
-        if let Some(error) = broken {
-            warnings.add(WarningKind::BrokenCompression, bytes, broken_message(&error));
-        }
+        let is_damaged = !damage.is_empty();
+        add_damage(&mut warnings, damage);
         let snapshot = Arc::new(snapshot);
         if let Some(giver) = giver {
             giver.give(plan.has_traces.then(|| Arc::clone(&snapshot)));
         }
-        self.report(&one.path, Stage::Attributing)?;
+        self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
         let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
         let finding = begin.elapsed();
@@ -383,17 +283,17 @@ impl Job<'_> {
         let ledger = attribute_snapshot(&snapshot, &sources, rank);
         let attributing = begin.elapsed();
         let input = Input {
-            path: one.path.clone(),
+            path: file.path.clone(),
             kind: Kind::Snapshot,
             rank,
             events: snapshot.devices.iter().map(|device| device.events.len() as u64).sum(),
             bytes,
-            complete: !is_broken
+            complete: !is_damaged
                 && !warnings.iter().any(|warning| warning.kind == WarningKind::Truncated),
             warnings: warnings.iter().cloned().collect(),
         };
         let times = Times {
-            path: one.path.clone(),
+            path: file.path.clone(),
             bytes,
             events: input.events,
             reading,
@@ -404,21 +304,18 @@ impl Job<'_> {
         Ok(Loaded { inputs: vec![input], ledger, rank, times: Some(times) })
     }
 
-    fn load_timeline(&self, one: &One) -> Result<Loaded, Error> {
+    fn load_timeline(&self, file: &Opened, one: &One) -> Result<Loaded, Error> {
         let mut bytes = Vec::new();
-        let broken = self.each_block(&one.path, |block| bytes.extend_from_slice(block))?.error;
+        let damage = self.each_block(file, |block| bytes.extend_from_slice(block))?.damage;
         let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
             let message =
                 "no memory timeline could be read; export it again with export_memory_timeline";
-            return Err(unreadable(&one.path, message, 0));
+            return Err(nothing_in(file, &damage, message, 0));
         };
-        if let Some(error) = broken {
-            let message = broken_message(&error);
-            warnings.add(WarningKind::BrokenCompression, bytes.len() as u64, message);
-        }
+        add_damage(&mut warnings, damage);
         let rank = one.rank_or_place();
         let input = Input {
-            path: one.path.clone(),
+            path: file.path.clone(),
             kind: Kind::Timeline,
             rank,
             events: timeline.at.len() as u64,
@@ -431,30 +328,30 @@ impl Job<'_> {
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
-    fn each_stretch(&self, path: &Path, reader: &mut TraceReader) -> Result<End, Error> {
-        self.report(path, Stage::Reading)?;
+    fn each_stretch(&self, file: &Opened, reader: &mut TraceReader) -> Result<End, Error> {
+        self.report(&file.path, Stage::Reading)?;
         let reads_ahead = self.n_cores > 1;
         let prepare = || {
             let mut ahead = reads_ahead.then(StretchReader::new);
             move |block: &[u8]| ahead.as_mut().and_then(|ahead| ahead.read(block))
         };
-        blocks::each_block(path, &self.done, self.n_cores, prepare, |block, stretch| {
+        blocks::each_block(file, &self.done, self.n_cores, prepare, |block, stretch| {
             reader.feed_stretch(block, stretch.as_ref());
-            self.report(path, Stage::Reading)
+            self.report(&file.path, Stage::Reading)
         })
     }
 
     /// Gives every block to `consume`.
-    fn each_block(&self, path: &Path, mut consume: impl FnMut(&[u8])) -> Result<End, Error> {
-        self.report(path, Stage::Reading)?;
+    fn each_block(&self, file: &Opened, mut consume: impl FnMut(&[u8])) -> Result<End, Error> {
+        self.report(&file.path, Stage::Reading)?;
         blocks::each_block(
-            path,
+            file,
             &self.done,
             1,
             || |_: &[u8]| (),
             |block, ()| {
                 consume(block);
-                self.report(path, Stage::Reading)
+                self.report(&file.path, Stage::Reading)
             },
         )
     }
@@ -473,12 +370,29 @@ fn n_calls(callers: &Callers) -> u64 {
     callers.threads.iter().map(|thread| thread.name.len() as u64).sum()
 }
 
-fn unreadable(path: &Path, message: &str, offset: u64) -> Error {
-    Error::Unreadable { path: path.to_owned(), message: message.to_owned(), offset }
+const NO_EVENTS: &str =
+    "no trace events were found; record again with torch.profiler and export_chrome_trace";
+
+const NO_LIST: &str =
+    "traceEvents is no list of events; record again with torch.profiler and export_chrome_trace";
+
+/// Why nothing could be read: what damaged the file, if something did, else what is wrong at `offset`.
+fn nothing_in(file: &Opened, damage: &[Damage], message: &str, offset: u64) -> Error {
+    let damage = damage.first().map(|it| (&*it.message, it.offset.unwrap_or(0)));
+    let (message, offset) = damage.unwrap_or((message, offset));
+    Error::Unreadable { path: file.path.clone(), message: message.to_owned(), offset }
 }
 
-fn broken_message(error: &std::io::Error) -> String {
-    format!("the compressed data breaks off ({error}); everything before was read")
+fn add_damage(warnings: &mut Warnings, damage: Vec<Damage>) {
+    for Damage { kind, message, offset } in damage {
+        warnings.add(kind, offset, message);
+    }
+}
+
+/// What is better has more: whether it is there, whether it is complete, events.
+fn worth(loaded: &Result<Loaded, Error>) -> Option<(bool, u64)> {
+    let loaded = loaded.as_ref().ok()?;
+    Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }
 
 /// Adds the books of each rank, and of all ranks.

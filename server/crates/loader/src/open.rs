@@ -1,83 +1,274 @@
-//! Opens a file, tells what it is, and decompresses it.
+//! Opens an input, and tells what it is. What is looked at and what is read come from one handle, so that a pipe loses
+//! nothing and a file that is exchanged meanwhile is not taken for the one that was looked at.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::Kind;
-use crate::utf16::FromUtf16;
+use crate::unpack::{Damage, Unpacked};
+use crate::{Error, Kind, STANDARD_INPUT, names};
 
 /// Compressed bytes that are asked for at once.
 const BUFFER: usize = 256 << 10;
 
+/// The same while looking at a file: what is asked for is kept until the file is read.
+const LOOK_BUFFER: usize = 16 << 10;
+
 /// Decompressed bytes that are looked at to tell what a file is.
 const PREFIX: usize = 64 << 10;
 
-/// What the first bytes say a file is, and those bytes.
-pub(crate) struct Sniffed {
+/// Bytes of a file that are read for these at most: what a compressed file begins with may hold nothing.
+const MOST_HEAD: u64 = 1 << 20;
+
+/// An input that was looked at and can be read, once.
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    /// Bytes on disk; 0 where nobody knows, as of a pipe.
+    pub(crate) size: u64,
+    /// What the first bytes say it is.
     pub(crate) kind: Option<Kind>,
-    pub(crate) prefix: Vec<u8>,
+    /// Whether there is nothing in it.
+    pub(crate) is_empty: bool,
+    /// What is wrong with its first bytes.
+    pub(crate) damage: Option<Damage>,
+    /// Of the decompressed bytes that were looked at.
+    prefix_digest: u64,
+    /// Of all, once somebody asked for it.
+    digest: Option<Option<u64>>,
+    /// Whether these name the time of an event: no two recordings begin with the same then.
+    tells_time: bool,
+    /// Whether it can be read again.
+    is_regular: bool,
+    /// What was read to look at it.
+    head: Vec<u8>,
+    rest: File,
 }
 
-/// Tells what `path` is from its first bytes.
-pub(crate) fn sniff(path: &Path) -> io::Result<Sniffed> {
-    let counted = AtomicU64::new(0);
-    let mut prefix = Vec::new();
-    let read = decompressed(path, &counted)?.take(PREFIX as u64).read_to_end(&mut prefix);
-    // A compressed file that is cut within the first bytes still shows what it holds.
-    read.or_else(|error| if prefix.is_empty() { Err(error) } else { Ok(0) })?;
-    let kind = if snapshot_reader::looks_like_snapshot(&prefix) {
+/// What two names of one file have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity(#[cfg(unix)] [u64; 2], #[cfg(not(unix))] PathBuf);
+
+impl Identity {
+    /// Of what `path` names, without opening it: a pipe would wait.
+    #[cfg(unix)]
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = if path == Path::new(STANDARD_INPUT) {
+            standard_input().and_then(|file| file.metadata())
+        } else {
+            std::fs::metadata(path)
+        };
+        metadata.ok().map(|it| Self([it.dev(), it.ino()]))
+    }
+
+    /// Of what `path` names. Hard links are told by their content alone.
+    #[cfg(not(unix))]
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        if path == Path::new(STANDARD_INPUT) {
+            return Some(Self(path.to_owned()));
+        }
+        std::fs::canonicalize(path).ok().map(Self)
+    }
+}
+
+/// Opens an input that somebody named, and looks at it: a file, a pipe, a device, or `-`.
+///
+/// # Errors
+/// If it cannot be opened, or its first bytes cannot be read.
+pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
+    let file = if path == Path::new(STANDARD_INPUT) { standard_input() } else { open_file(path) };
+    file.and_then(|file| Opened::new(path, file))
+        .map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// Opens a file that nobody named, and looks at it. What is no regular file is never opened: a pipe waits for whoever
+/// writes into it, and a device may do anything.
+///
+/// # Errors
+/// If it is something else or cannot be opened, or its first bytes cannot be read.
+pub(crate) fn found(path: &Path) -> Result<Opened, Error> {
+    let refused = || io::Error::new(io::ErrorKind::InvalidInput, "is no regular file");
+    let open = || {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(refused());
+        }
+        let file = open_file(path)?;
+        // It may have been exchanged meanwhile.
+        if !file.metadata()?.is_file() {
+            return Err(refused());
+        }
+        Opened::new(path, file)
+    };
+    open().map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+impl Opened {
+    fn new(path: &Path, mut file: File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            let message = "is a folder; name a file in it";
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, message));
+        }
+        let mut head = Vec::new();
+        let mut prefix = vec![0; PREFIX];
+        let tee = Tee { file: &mut file, head: &mut head };
+        let mut unpacked = Unpacked::new(tee.take(MOST_HEAD), LOOK_BUFFER);
+        let n = unpacked.fill(&mut prefix);
+        prefix.truncate(n);
+        let mut damage = unpacked.into_damage();
+        if head.len() as u64 == MOST_HEAD {
+            // That looking ended there is no damage.
+            damage.clear();
+        }
+        let damage = damage.into_iter().next();
+        let mut hasher = DefaultHasher::new();
+        prefix.hash(&mut hasher);
+        Ok(Self {
+            path: path.to_owned(),
+            size: if metadata.is_file() { metadata.len() } else { 0 },
+            kind: kind(&prefix),
+            is_empty: prefix.is_empty() && damage.is_none(),
+            damage,
+            prefix_digest: hasher.finish(),
+            digest: None,
+            tells_time: prefix.windows(4).any(|it| it == b"\"ts\""),
+            is_regular: metadata.is_file(),
+            head,
+            rest: file,
+        })
+    }
+
+    /// The decompressed bytes. Bytes of the file are added to `done` when they are read.
+    pub(crate) fn unpacked<'a>(&'a self, done: &'a AtomicU64) -> Unpacked<impl Read + Send + 'a> {
+        Unpacked::new(Counted { inner: Cursor::new(&*self.head).chain(&self.rest), done }, BUFFER)
+    }
+
+    /// Whether a side-car may lie beside it.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.is_regular
+    }
+
+    /// Whether both hold the same recording, although they are different files. Nothing is read for traces: their first
+    /// events name the time in nanoseconds. Others must be equal to the last byte, and are read for that, once, where
+    /// their names or sizes suggest it and they are regular files.
+    ///
+    /// # Errors
+    /// If one of them cannot be put back to where it was.
+    pub(crate) fn is_same_recording(
+        &mut self,
+        other: &mut Self,
+        cancelled: &AtomicBool,
+    ) -> io::Result<bool> {
+        if (self.kind, self.prefix_digest) != (other.kind, other.prefix_digest) {
+            return Ok(false);
+        }
+        if self.kind == Some(Kind::Kineto) && self.tells_time {
+            return Ok(true);
+        }
+        if self.size != other.size && names::stem(&self.path) != names::stem(&other.path) {
+            return Ok(false);
+        }
+        let digest = self.digest(cancelled)?;
+        Ok(digest.is_some() && digest == other.digest(cancelled)?)
+    }
+
+    /// Of all decompressed bytes; `None` of what is damaged or can be read only once.
+    fn digest(&mut self, cancelled: &AtomicBool) -> io::Result<Option<u64>> {
+        if self.digest.is_none() && self.is_regular {
+            let digest = self.read_digest(cancelled);
+            (&self.rest).seek(SeekFrom::Start(self.head.len() as u64))?;
+            self.digest = Some(digest);
+        }
+        Ok(self.digest.flatten())
+    }
+
+    fn read_digest(&self, cancelled: &AtomicBool) -> Option<u64> {
+        let done = AtomicU64::new(0);
+        let mut unpacked = self.unpacked(&done);
+        let mut block = vec![0; PREFIX];
+        let mut hasher = DefaultHasher::new();
+        loop {
+            let n = unpacked.fill(&mut block);
+            block[..n].hash(&mut hasher);
+            if cancelled.load(Ordering::Relaxed) {
+                return None;
+            }
+            if n < block.len() {
+                return unpacked.into_damage().is_empty().then(|| hasher.finish());
+            }
+        }
+    }
+}
+
+fn kind(prefix: &[u8]) -> Option<Kind> {
+    if snapshot_reader::looks_like_snapshot(prefix) {
         Some(Kind::Snapshot)
-    } else if trace_reader::callers::looks_like_callers(&prefix) {
+    } else if trace_reader::callers::looks_like_callers(prefix) {
         Some(Kind::Callers)
-    } else if trace_reader::looks_like_trace(&prefix) {
+    } else if trace_reader::looks_like_trace(prefix) {
         Some(Kind::Kineto)
-    } else if snapshot_reader::looks_like_timeline(&prefix) {
+    } else if snapshot_reader::looks_like_timeline(prefix) {
         Some(Kind::Timeline)
     } else {
         None
-    };
-    Ok(Sniffed { kind, prefix })
+    }
 }
 
-/// Fills `block` as far as the reader goes, so that what was decompressed before an error is not lost.
-pub(crate) fn fill(reader: &mut impl Read, block: &mut [u8]) -> (usize, Option<io::Error>) {
-    let mut filled = 0;
-    while filled < block.len() {
-        match reader.read(&mut block[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return (filled, Some(error)),
-        }
-    }
-    (filled, None)
+/// The standard input as a file of its own: closing it closes nothing else, and nothing stays in a buffer.
+fn standard_input() -> io::Result<File> {
+    #[cfg(unix)]
+    let owned = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let owned = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    owned.map(File::from)
 }
 
-/// The decompressed bytes of `path`, text in UTF-16 as UTF-8. Bytes read from the disk are added to `done`.
-pub(crate) fn decompressed<'a>(
-    path: &Path,
-    done: &'a AtomicU64,
-) -> io::Result<Box<dyn Read + Send + 'a>> {
-    let mut file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder; name a file in it"));
-    }
-    let mut magic = [0; 4];
-    let (n_magic, error) = fill(&mut file, &mut magic);
-    if let Some(error) = error {
-        return Err(error);
-    }
-    let file = Counted { inner: Cursor::new(magic[..n_magic].to_vec()).chain(file), done };
-    let bytes: Box<dyn Read + Send + 'a> = match magic {
-        [0x1f, 0x8b, ..] => {
-            Box::new(flate2::read::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file)))
-        }
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Zstd::new(BufReader::with_capacity(BUFFER, file))),
-        _ => Box::new(file),
+/// Opens a file. Inputs stay open from the first look to the last byte, and a run may have a thousand ranks.
+#[cfg(unix)]
+fn open_file(path: &Path) -> io::Result<File> {
+    let are_too_many = |result: &io::Result<File>| {
+        let code = result.as_ref().err().and_then(io::Error::raw_os_error);
+        code == Some(rustix::io::Errno::MFILE.raw_os_error())
     };
-    Ok(Box::new(FromUtf16::new(bytes)))
+    let mut result = File::open(path);
+    if are_too_many(&result) && raise_limit_of_files() {
+        result = File::open(path);
+    }
+    if are_too_many(&result) {
+        let message = "too many open files; allow more (ulimit -n) or name fewer inputs";
+        return Err(io::Error::other(message));
+    }
+    result
+}
+
+#[cfg(not(unix))]
+fn open_file(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Whether this process may open more files now than before: many shells allow less than the system does.
+#[cfg(unix)]
+fn raise_limit_of_files() -> bool {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    limit.current != limit.maximum && setrlimit(Resource::Nofile, raised).is_ok()
+}
+
+/// Keeps what goes through.
+struct Tee<'a> {
+    file: &'a mut File,
+    head: &'a mut Vec<u8>,
+}
+
+impl Read for Tee<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.head.extend_from_slice(&buffer[..n]);
+        Ok(n)
+    }
 }
 
 /// Counts the bytes that go through.
@@ -91,42 +282,5 @@ impl<R: Read> Read for Counted<'_, R> {
         let n = self.inner.read(buffer)?;
         self.done.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
-    }
-}
-
-/// A zstd file: one frame after the other.
-struct Zstd<R: Read + io::BufRead> {
-    source: R,
-    decoder: ruzstd::decoding::FrameDecoder,
-    is_in_frame: bool,
-}
-
-impl<R: io::BufRead> Zstd<R> {
-    fn new(source: R) -> Self {
-        Self { source, decoder: ruzstd::decoding::FrameDecoder::new(), is_in_frame: false }
-    }
-}
-
-impl<R: io::BufRead> Read for Zstd<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        use ruzstd::decoding::BlockDecodingStrategy;
-        loop {
-            if !self.is_in_frame {
-                if self.source.fill_buf()?.is_empty() {
-                    return Ok(0);
-                }
-                self.decoder.reset(&mut self.source).map_err(io::Error::other)?;
-                self.is_in_frame = true;
-            }
-            if self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                let strategy = BlockDecodingStrategy::UptoBytes(buffer.len().max(1));
-                self.decoder.decode_blocks(&mut self.source, strategy).map_err(io::Error::other)?;
-            }
-            let n = self.decoder.read(buffer)?;
-            if n > 0 {
-                return Ok(n);
-            }
-            self.is_in_frame = !self.decoder.is_finished();
-        }
     }
 }

@@ -33,6 +33,16 @@ impl<R: Read> FromUtf16<R> {
         Self { inner, head: [0; 2], n_head: 0, state: State::Start }
     }
 
+    /// What the text comes from.
+    pub(crate) fn inner_mut(&mut self) -> &mut R {
+        &mut self.inner
+    }
+
+    /// Gives back what the text comes from.
+    pub(crate) fn into_inner(self) -> R {
+        self.inner
+    }
+
     /// Tells what it is.
     fn start(&mut self) -> io::Result<State> {
         while self.n_head < self.head.len() {

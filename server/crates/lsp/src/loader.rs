@@ -146,7 +146,8 @@ fn named(
         if path.is_dir() {
             recordings.discover(path).into_iter().next().map(|it| it.inputs).unwrap_or_default()
         } else {
-            vec![path.clone()]
+            // `-` is a file here: the standard input is the protocol's.
+            vec![std::path::absolute(path).unwrap_or_else(|_| path.clone())]
         }
     });
     let inputs: Vec<PathBuf> = inputs.collect();
@@ -298,7 +299,8 @@ async fn read(
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| {
-        Err(Failure::Unusable(format!("internal error while loading: {error}")))
+        let message = "internal error while loading, a fault of Perfline: please report it";
+        Err(Failure::Unusable(format!("{message} ({error})")))
     })
 }
 
@@ -337,17 +339,13 @@ async fn tell_losses(session: &Session, loaded: &Loaded) {
     let run = &loaded.run;
     for input in &run.inputs {
         for warning in &input.warnings {
+            let at = warning.offset.map_or(String::new(), |it| format!(" (at byte {it})"));
             let times = if warning.count > 1 {
                 format!(" ({} times)", warning.count)
             } else {
                 String::new()
             };
-            let text = format!(
-                "{}: {} (at byte {}){times}",
-                input.path.display(),
-                warning.message,
-                warning.offset
-            );
+            let text = format!("{}: {}{at}{times}", input.path.display(), warning.message);
             session.client.log_message(MessageType::WARNING, text).await;
         }
     }

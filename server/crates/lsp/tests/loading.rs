@@ -173,6 +173,44 @@ async fn a_broken_recording_is_told_once_and_the_numbers_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_panic_while_loading_is_told_and_the_numbers_stay() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
+    client.diagnostics(&uri).await;
+    client.open(&uri, TRAIN).await;
+    fake.on_load(|_, _, _| panic!("row 7 is odd"));
+    std::fs::write(fake.path("trace.json"), "22").unwrap();
+    let told = client.expect("window/showMessage").await;
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("row 7 is odd") && message.contains("report"), "{message}");
+    assert_eq!((&told["type"], client.hints(&uri).await.len()), (&json!(1), 3));
+    let error = client.command("perfline.load", json!([])).await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("row 7 is odd"), "{error}");
+    // The next recording is loaded as if nothing had happened.
+    let run = run_of("train.py", &fake.path("train.py"));
+    fake.on_load(move |_, _, _| Ok(run.clone()));
+    client.command("perfline.load", json!([])).await.unwrap();
+    assert_eq!(client.hints(&uri).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dash_is_a_file_because_the_standard_input_is_the_protocols() {
+    let fake = Fake::new();
+    let (sender, mut loaded) = tokio::sync::mpsc::unbounded_channel();
+    let run = run_of("train.py", &fake.path("train.py"));
+    fake.on_load(move |inputs, _, _| {
+        sender.send(inputs.to_vec()).unwrap();
+        Ok(run.clone())
+    });
+    let mut client = Client::new(fake.clone());
+    client.request("initialize", json!({"capabilities": {}})).await.unwrap();
+    client.notify("initialized", json!({})).await;
+    client.command("perfline.load", json!(["-"])).await.unwrap();
+    assert!(loaded.recv().await.unwrap()[0].is_absolute());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn losses_of_a_recording_are_told() {
     let fake = Fake::new();
     let mut run = run_of("train.py", &fake.path("train.py"));

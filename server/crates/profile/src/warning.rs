@@ -31,6 +31,8 @@ pub enum WarningKind {
     SideCarMismatch,
     /// The memory snapshot of the same rank does not fit the trace, or not all of it.
     SnapshotMismatch,
+    /// Another input holds the same recording, and only one of them counts.
+    Duplicate,
     /// Something else that the message explains.
     Other,
 }
@@ -42,8 +44,8 @@ pub struct Warning {
     pub kind: WarningKind,
     /// What happened and what it means, one sentence, without path and offset.
     pub message: String,
-    /// Byte offset in the (decompressed) text where it was first seen.
-    pub offset: u64,
+    /// Byte offset in the (decompressed) text where it was first seen; `None` where it is about the input as a whole.
+    pub offset: Option<u64>,
     /// How often it was seen.
     pub count: u64,
 }
@@ -57,8 +59,13 @@ impl Warnings {
     const MOST: usize = 64;
 
     /// Counts one more oddity; so that a file with a million faults costs little.
-    pub fn add(&mut self, kind: WarningKind, offset: u64, message: impl AsRef<str>) {
-        let message = message.as_ref();
+    pub fn add(
+        &mut self,
+        kind: WarningKind,
+        offset: impl Into<Option<u64>>,
+        message: impl AsRef<str>,
+    ) {
+        let (offset, message) = (offset.into(), message.as_ref());
         let full = self.0.len() >= Self::MOST;
         let same = self.0.iter_mut().find(|it| it.kind == kind && (full || it.message == message));
         match same {
@@ -94,7 +101,7 @@ impl Warnings {
             match self.0.iter_mut().find(same) {
                 Some(known) => known.count += warning.count,
                 None => {
-                    let offset = warning.offset.wrapping_add(shift);
+                    let offset = warning.offset.map(|it| it.wrapping_add(shift));
                     self.0.push(Warning { offset, ..warning.clone() });
                 }
             }

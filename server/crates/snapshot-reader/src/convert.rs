@@ -48,7 +48,7 @@ pub(crate) fn convert(
     if converter.budget == 0 {
         converter.warnings.add(
             WarningKind::Other,
-            0,
+            None,
             "the file refers to the same parts over and over; only the first were kept",
         );
     }

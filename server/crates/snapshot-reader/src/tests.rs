@@ -335,7 +335,7 @@ fn an_opcode_that_cannot_be_obeyed_is_named_with_its_place() {
 fn text_that_is_not_utf8_is_told_once_per_text() {
     let (_, warnings) = read_snapshot(b"}(\x8c\x08segments]\x8c\x01\xffNu.").unwrap();
     let told: Vec<_> = warnings.iter().map(|it| (it.kind, it.offset, it.count)).collect();
-    assert_eq!(told, [(WarningKind::InvalidUtf8, 13, 1), (WarningKind::Other, 0, 1)]);
+    assert_eq!(told, [(WarningKind::InvalidUtf8, Some(13), 1), (WarningKind::Other, Some(0), 1)]);
 }
 
 // Pieces.
@@ -374,7 +374,7 @@ fn a_pickle_that_breaks_off_gives_what_came_before_and_nothing_else() {
             let truncated: Vec<_> =
                 warnings.iter().filter(|it| it.kind == WarningKind::Truncated).collect();
             assert_eq!(truncated.len(), 1);
-            assert!(truncated[0].offset as usize <= len);
+            assert!(truncated[0].offset.is_some_and(|it| it <= len as u64));
             // What is there is what the whole file says, in its order.
             let part = lines(&snapshot);
             let mut rest = whole.iter();
@@ -397,7 +397,10 @@ fn segments_survive_when_the_traces_are_cut_off() {
     let text: Vec<_> = warnings.iter().map(|it| (it.offset, it.message.as_str())).collect();
     assert_eq!(
         text,
-        [(alloc as u64 - 2, "the pickle ends early; the segments and events before were read")]
+        [(
+            Some(alloc as u64 - 2),
+            "the pickle ends early; the segments and events before were read"
+        )]
     );
 }
 
@@ -413,7 +416,7 @@ fn what_lies_before_damage_is_kept_and_the_lost_share_told() {
     let message = format!(
         "the pickle is damaged; the segments and events before were read, {lost} % of the bytes were not"
     );
-    assert_eq!(text, [(WarningKind::Malformed, at as u64, message)]);
+    assert_eq!(text, [(WarningKind::Malformed, Some(at as u64), message)]);
 }
 
 #[test]
@@ -421,7 +424,7 @@ fn bytes_behind_the_end_are_told() {
     let pickle = concat(&[LIST, b"more"]);
     let (snapshot, warnings) = read_snapshot(&pickle).unwrap();
     assert_eq!(snapshot.segments.len(), 1);
-    assert_eq!(warnings.iter().map(|it| it.offset).collect::<Vec<_>>(), [LIST.len() as u64]);
+    assert_eq!(warnings.iter().map(|it| it.offset).collect::<Vec<_>>(), [Some(LIST.len() as u64)]);
 }
 
 // Attacks.

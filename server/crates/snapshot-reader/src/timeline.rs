@@ -86,7 +86,7 @@ fn changes(lists: &[Vec<i64>], warnings: &mut Warnings) -> MemoryTimeline {
         let [at, _, bytes, category] = list[..] else {
             warnings.add(
                 WarningKind::Malformed,
-                0,
+                None,
                 "a change that is no list of four numbers was left out",
             );
             continue;
@@ -94,7 +94,7 @@ fn changes(lists: &[Vec<i64>], warnings: &mut Warnings) -> MemoryTimeline {
         let Some(of) = usize::try_from(category).ok().and_then(|it| level.get_mut(it)) else {
             warnings.add(
                 WarningKind::NumberOutOfRange,
-                0,
+                None,
                 "a change of an unknown category was left out",
             );
             continue;

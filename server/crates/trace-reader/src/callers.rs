@@ -159,7 +159,7 @@ impl FileThread {
         if columns.iter().any(|&it| it != n_rows) {
             let message =
                 "the columns of a thread have different lengths; the rows that all have were read";
-            warnings.add(WarningKind::Malformed, 0, message);
+            warnings.add(WarningKind::Malformed, None, message);
         }
         let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
         let mut callers = ThreadCallers { tid: self.tid, ..ThreadCallers::default() };
@@ -174,7 +174,7 @@ impl FileThread {
             let Some(name) = string(&self.name[row]) else {
                 warnings.add(
                     WarningKind::Malformed,
-                    0,
+                    None,
                     "a call whose name is not in the file was left out",
                 );
                 continue;

@@ -27,6 +27,8 @@ pub struct TraceReader {
     /// Whether the outermost value was closed.
     is_closed: bool,
     has_structure: bool,
+    /// Where something else stands in place of the list of events.
+    no_list: Option<u64>,
     /// The beginning of a value whose end was not fed yet.
     carry: Vec<u8>,
     /// Length of `carry` at which it is tried again: it doubles, so that a long value fed in small pieces is read in
@@ -77,6 +79,8 @@ pub struct Trace {
     pub complete: bool,
     /// Whether anything that only a trace has was found.
     pub looks_like_trace: bool,
+    /// Where something else stands in place of the list of events: byte offset of the value of `traceEvents`.
+    pub no_list: Option<u64>,
 }
 
 impl Default for TraceReader {
@@ -95,6 +99,7 @@ impl TraceReader {
             is_bare: false,
             is_closed: false,
             has_structure: false,
+            no_list: None,
             carry: Vec::new(),
             retry_at: LEAST_ADDED,
             most_carried: MOST_CARRIED,
@@ -174,6 +179,7 @@ impl TraceReader {
             lost_bytes: self.lost_bytes,
             complete: self.is_closed && self.lost_bytes == 0,
             looks_like_trace: self.has_structure || phased > 0,
+            no_list: self.no_list,
         }
     }
 
@@ -330,11 +336,15 @@ impl TraceReader {
             b'"' => {
                 let (key, value) = scan::key(buf, at)?;
                 self.has_structure |= envelope::is_key_of_trace(key);
-                if key == b"traceEvents" && scan::byte(buf, value)? == b'[' {
+                let is_list = scan::byte(buf, value)? == b'[';
+                if key == b"traceEvents" && is_list {
                     self.place = Place::Events;
                     return Ok(value + 1);
                 }
                 let end = scan::skip_value(buf, value)?;
+                if key == b"traceEvents" {
+                    self.no_list.get_or_insert(self.offset + value as u64);
+                }
                 let Tables { profile, warnings, .. } = &mut self.tables;
                 envelope::read(key, buf, value, &mut profile.meta, self.offset, warnings);
                 Ok(end)

@@ -23,10 +23,8 @@ fn dump(text: &str) -> String {
         }
     }
     for warning in warnings.iter() {
-        out += &format!(
-            "warning {:?} @{} x{}: {}\n",
-            warning.kind, warning.offset, warning.count, warning.message
-        );
+        let at = warning.offset.map_or(String::new(), |it| format!(" @{it}"));
+        out += &format!("warning {:?}{at} x{}: {}\n", warning.kind, warning.count, warning.message);
     }
     out
 }
@@ -52,8 +50,8 @@ fn side_cars_and_what_is_wrong_with_them() {
         (
             r#"{"schema": "perfline.callers/1", "strings": ["a"], "threads": [{"tid": 1, "name": [0, 5, 0], "start_ns": [1, 1, 1, 1], "file": [0, 0, 7], "line": [1, 2, 99999999999]}]}"#,
             "thread 1\na at 1 from a:1\na at 3 from nowhere:0\n\
-             warning Malformed @0 x1: the columns of a thread have different lengths; the rows that all have were read\n\
-             warning Malformed @0 x1: a call whose name is not in the file was left out\n",
+             warning Malformed x1: the columns of a thread have different lengths; the rows that all have were read\n\
+             warning Malformed x1: a call whose name is not in the file was left out\n",
         ),
         (
             r#"{"schema": "perfline.callers/2"}"#,

@@ -132,7 +132,7 @@ fn cut_off_anywhere() {
         let kinds: Vec<String> = trace.warnings.iter().map(|it| format!("{:?}", it.kind)).collect();
         let expected: &[&str] = if is_whole || len == 0 { &[] } else { &["Truncated"] };
         assert_eq!(kinds, expected, "{}", String::from_utf8_lossy(&text[..len]));
-        let read_to = trace.warnings.iter().map(|it| it.offset).next().unwrap_or(len as u64);
+        let read_to = trace.warnings.iter().find_map(|it| it.offset).unwrap_or(len as u64);
         assert_eq!(
             trace.lost_bytes,
             len as u64 - read_to,
@@ -187,7 +187,7 @@ proptest! {
         let trace = read(&text);
         prop_assert_eq!(trace.bytes, text.len() as u64);
         prop_assert!(trace.lost_bytes <= trace.bytes);
-        prop_assert!(trace.warnings.iter().all(|it| it.offset <= trace.bytes));
+        prop_assert!(trace.warnings.iter().all(|it| it.offset.is_some_and(|it| it <= trace.bytes)));
         prop_assert!(trace.complete || !trace.warnings.is_empty() || text.is_empty());
     }
 

@@ -28,12 +28,9 @@ pub(crate) fn dump(trace: &Trace) -> String {
     dump_device(&mut out, profile);
     dump_rest(&mut out, profile);
     for warning in trace.warnings.iter() {
-        writeln!(
-            out,
-            "warning {:?} @{} x{}: {}",
-            warning.kind, warning.offset, warning.count, warning.message
-        )
-        .unwrap();
+        let at = warning.offset.map_or(String::new(), |it| format!(" @{it}"));
+        writeln!(out, "warning {:?}{at} x{}: {}", warning.kind, warning.count, warning.message)
+            .unwrap();
     }
     let complete = if trace.complete { "complete" } else { "incomplete" };
     let kind = if trace.looks_like_trace { "" } else { ", no trace" };

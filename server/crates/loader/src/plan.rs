@@ -1,0 +1,223 @@
+//! What to read: each input opened once, told what it is, and put with those that it belongs to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use crate::hand_over::HandOver;
+use crate::open::{self, Identity, Opened};
+use crate::panics::caught;
+use crate::unpack::Damage;
+use crate::{Error, Kind, blocks, names, walk};
+
+/// What to read.
+pub(crate) struct Plan {
+    /// Snapshots first: a trace waits for the one of its rank.
+    pub(crate) jobs: Vec<One>,
+    /// Side-cars that were named as inputs.
+    callers: Vec<Arc<SideCar>>,
+    /// The ranks of the snapshots.
+    pub(crate) snapshots: BTreeMap<u32, HandOver>,
+    /// Whether there is one trace and one snapshot whose name tells no rank: they belong together.
+    pub(crate) is_only_pair: bool,
+    /// Whether there is any trace.
+    pub(crate) has_traces: bool,
+    /// Inputs that cannot even be looked at.
+    pub(crate) failed: Vec<Error>,
+}
+
+/// One trace or snapshot.
+pub(crate) struct One {
+    pub(crate) input: Opened,
+    /// Other names of the same file.
+    pub(crate) same_file: Vec<PathBuf>,
+    /// Other files with the same recording.
+    pub(crate) copies: Vec<Opened>,
+    /// Place among the inputs.
+    pub(crate) order: usize,
+    pub(crate) kind: Kind,
+    pub(crate) rank_by_name: Option<u32>,
+    /// Place among the traces, for files that tell no rank.
+    pub(crate) place: u32,
+    is_only_trace: bool,
+}
+
+impl Plan {
+    /// Opens and looks at `inputs`. It ends early when `cancelled` is set.
+    pub(crate) fn new(inputs: &[PathBuf], cancelled: &AtomicBool) -> Self {
+        let mut plan = Self {
+            jobs: Vec::new(),
+            callers: Vec::new(),
+            snapshots: BTreeMap::new(),
+            is_only_pair: false,
+            has_traces: false,
+            failed: Vec::new(),
+        };
+        // The job that reads each file, if there is one.
+        let mut known: BTreeMap<Identity, Option<usize>> = BTreeMap::new();
+        for path in inputs {
+            let identity = Identity::of(path);
+            if let Some(job) = identity.as_ref().and_then(|it| known.get(it)) {
+                let job = job.and_then(|it| plan.jobs.get_mut(it));
+                job.into_iter().for_each(|job| job.same_file.push(path.clone()));
+                continue;
+            }
+            let job = caught(path, || plan.add(open::named(path)?, cancelled));
+            known.extend(identity.map(|it| (it, job.as_ref().ok().copied().flatten())));
+            plan.failed.extend(job.err());
+        }
+        plan.pair();
+        plan
+    }
+
+    /// Takes an input: the job that reads it, if it is no side-car.
+    fn add(&mut self, mut input: Opened, cancelled: &AtomicBool) -> Result<Option<usize>, Error> {
+        let kind = match input.kind {
+            None => return Err(unknown(&input)),
+            Some(Kind::Callers) => {
+                self.callers.push(Arc::new(SideCar::new(input.path.clone(), Some(input))));
+                return Ok(None);
+            }
+            Some(kind) => kind,
+        };
+        for (index, job) in self.jobs.iter_mut().enumerate() {
+            let is_same = job.input.is_same_recording(&mut input, cancelled);
+            if is_same.map_err(|source| Error::Io { path: input.path.clone(), source })? {
+                job.copies.push(input);
+                return Ok(Some(index));
+            }
+        }
+        let place = self.jobs.iter().filter(|job| job.kind == kind).count();
+        self.jobs.push(One {
+            rank_by_name: names::rank(&input.path),
+            input,
+            same_file: Vec::new(),
+            copies: Vec::new(),
+            order: self.jobs.len(),
+            kind,
+            place: u32::try_from(place).unwrap_or(u32::MAX),
+            is_only_trace: false,
+        });
+        Ok(Some(self.jobs.len() - 1))
+    }
+
+    /// Finds out which inputs belong together.
+    fn pair(&mut self) {
+        if let (true, Some(callers)) = (self.jobs.is_empty(), self.callers.first()) {
+            let message = "holds the exact callers of a trace; name the trace itself";
+            self.failed.push(unreadable(&callers.path, message, 0));
+        }
+        let n_traces = self.jobs.iter().filter(|one| one.kind == Kind::Kineto).count();
+        for one in &mut self.jobs {
+            one.is_only_trace = n_traces <= 1;
+        }
+        self.has_traces = n_traces > 0;
+        let snapshots = || self.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
+        self.is_only_pair = n_traces == 1
+            && snapshots().count() == 1
+            && snapshots().all(|one| one.rank_by_name.is_none());
+        self.snapshots =
+            snapshots().map(|one| (one.rank_or_place(), HandOver::default())).collect();
+        self.jobs.sort_by_key(|one| one.kind != Kind::Snapshot);
+    }
+
+    /// The snapshot of the same rank as a trace of `rank`; it tells device memory.
+    pub(crate) fn snapshot_of(&self, rank: u32) -> Option<&HandOver> {
+        let only = self.snapshots.values().next().filter(|_| self.is_only_pair);
+        only.or_else(|| self.snapshots.get(&rank))
+    }
+
+    /// The side-car of a trace that is read from `input`: named as an input, or lying beside it.
+    /// One that nobody named is no link that leads out of the trace's folder and of `root`.
+    pub(crate) fn callers_of(
+        &self,
+        one: &One,
+        input: &Opened,
+        root: &Path,
+    ) -> Option<Arc<SideCar>> {
+        let stem = names::stem(&input.path);
+        let named = self.callers.iter().find(|it| names::stem(&it.path) == stem);
+        let only = self.callers.first().filter(|_| one.is_only_trace);
+        let beside = || {
+            let endings = [".callers.json.gz", ".callers.json", ".callers.json.zst"];
+            let mut beside =
+                endings.iter().map(|it| input.path.with_file_name(format!("{stem}{it}")));
+            let folder = input.path.with_file_name(".");
+            let is_there = |it: &Path| it.is_file() && walk::stays_below(it, &[&folder, root]);
+            let path = beside.find(|path| input.is_regular() && is_there(path))?;
+            Some(Arc::new(SideCar::new(path, None)))
+        };
+        named.or(only).cloned().or_else(beside)
+    }
+}
+
+impl One {
+    /// The rank that its name tells, or its place stands for.
+    pub(crate) fn rank_or_place(&self) -> u32 {
+        self.rank_by_name.unwrap_or(self.place)
+    }
+}
+
+/// The exact callers of a trace. Several traces may share them, so what was read stays.
+pub(crate) struct SideCar {
+    path: PathBuf,
+    /// `None` of one that nobody named: it is opened when it is read.
+    opened: Option<Opened>,
+    read: OnceLock<Result<(Vec<u8>, Vec<Damage>), Error>>,
+}
+
+impl SideCar {
+    fn new(path: PathBuf, opened: Option<Opened>) -> Self {
+        Self { path, opened, read: OnceLock::new() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its text, and what of it is damaged.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub(crate) fn read(&self) -> Result<&(Vec<u8>, Vec<Damage>), &Error> {
+        let read = || {
+            let found;
+            let input = match &self.opened {
+                Some(named) => named,
+                None => {
+                    found = open::found(&self.path)?;
+                    &found
+                }
+            };
+            let mut text = Vec::new();
+            // It is small beside its trace, so its bytes are not counted into the progress.
+            let done = AtomicU64::new(0);
+            let prepare = || |_: &[u8]| ();
+            let keep = |block: &[u8], ()| {
+                text.extend_from_slice(block);
+                Ok(())
+            };
+            let damage = blocks::each_block(input, &done, 1, prepare, keep)?.damage;
+            Ok((text, damage))
+        };
+        self.read.get_or_init(|| caught(&self.path, read)).as_ref()
+    }
+}
+
+/// Why an input that is no recording is refused.
+fn unknown(input: &Opened) -> Error {
+    if let Some(Damage { message, offset, .. }) = &input.damage {
+        return unreadable(&input.path, message, offset.unwrap_or(0));
+    }
+    let message = if input.is_empty {
+        "the file is empty; was the recording still being written?"
+    } else {
+        "neither a torch.profiler trace nor a CUDA memory snapshot; name a .json, .json.gz or .pickle that PyTorch wrote"
+    };
+    unreadable(&input.path, message, 0)
+}
+
+fn unreadable(path: &Path, message: &str, offset: u64) -> Error {
+    Error::Unreadable { path: path.to_owned(), message: message.to_owned(), offset }
+}
