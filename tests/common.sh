@@ -28,6 +28,7 @@ end_step() {
 
 # skip NAME REASON: says, now and at the end, that a step was left out.
 skip() {
+  end_step
   printf '\n== %s: skipped, %s\n' "$1" "$2"
   printf 'skipped\t%s\t%s\n' "$1" "$2" >>"$PERFLINE_STEPS"
 }
