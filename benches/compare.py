@@ -37,11 +37,17 @@ def main():
     parser.add_argument("--size", default="400M", help="of the traces (default: %(default)s)")
     parser.add_argument("--snapshot-size", default="500M", help="of the snapshot (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: %(default)s)")
-    parser.add_argument("--slow-rounds", type=int, default=1, help="runs of what takes ten times as long (default: %(default)s)")
+    parser.add_argument(
+        "--slow-rounds", type=int, default=1, help="runs of what takes ten times as long (default: %(default)s)"
+    )
     parser.add_argument("--dir", type=Path, default=ROOT / "target/benches", help="where inputs and peers lie")
-    parser.add_argument("--site", help="a site-packages folder with the PyTorch of the fixtures, for inference in libraries")
+    parser.add_argument(
+        "--site", help="a site-packages folder with the PyTorch of the fixtures, for inference in libraries"
+    )
     parser.add_argument("--perfline", type=Path, help="a binary to run instead of building one")
-    parser.add_argument("--slope", metavar="SIZE", help="run Perfline alone, on traces of SIZE and, halving, down to 100 MB")
+    parser.add_argument(
+        "--slope", metavar="SIZE", help="run Perfline alone, on traces of SIZE and, halving, down to 100 MB"
+    )
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
@@ -62,7 +68,8 @@ class Bench:
 
     def machine(self):
         """What the numbers were taken on."""
-        model = next((it.split(":")[1].strip() for it in open("/proc/cpuinfo") if it.startswith("model name")), platform.machine())
+        described = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((it.split(":")[1].strip() for it in described if it.startswith("model name")), platform.machine())
         load = os.getloadavg()[0]
         return f"{model}, {len(os.sched_getaffinity(0))} cores, load {load:.1f} when the runs began, {self.options.rounds} rounds"
 
@@ -106,7 +113,10 @@ class Bench:
             wall, cpu, memory = medians(results)
             n = trace.stat().st_size
             trace.unlink()
-            print(f"| {megabytes(n)} | {wall:.2f} s | {n / wall / 1e6:.0f} | {cpu:.2f} s | {megabytes(memory)} | {memory / n:.1%} |", flush=True)
+            print(
+                f"| {megabytes(n)} | {wall:.2f} s | {n / wall / 1e6:.0f} | {cpu:.2f} s | {megabytes(memory)} | {memory / n:.1%} |",
+                flush=True,
+            )
 
     def lines(self, trace):
         site = ["--site", self.options.site] if self.options.site else []
@@ -124,7 +134,9 @@ class Bench:
             print(f"making {path.name}", file=sys.stderr)
             part = path.with_name("part-" + path.name)
             # In a process of its own: what this one holds would count for those it starts.
-            subprocess.run([sys.executable, ROOT / "benches/inputs.py", *what, part], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, ROOT / "benches/inputs.py", *what, part], check=True, stdout=subprocess.DEVNULL
+            )
             part.rename(path)
 
     def peers(self):
@@ -132,7 +144,9 @@ class Bench:
         python = self.dir / "peers/bin/python"
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", self.dir / "peers"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True
+        )
         return python
 
     def table(self, title, path, runs, slow, unit, raw):
@@ -141,14 +155,25 @@ class Bench:
             for name, command in {**runs, **(slow if n < self.options.slow_rounds else {})}.items():
                 if (result := run(command)) is not None:
                     results[name][n] = result
-        print(f"**{title}**: {megabytes(path.stat().st_size)}" + (f" ({megabytes(raw)} raw)" if raw != path.stat().st_size else ""))
-        print(f"\nMultiples are of {unit}.\n\n| | time | × | cpu | × | peak memory | of the raw size |\n|---|---|---|---|---|---|---|")
+        print(
+            f"**{title}**: {megabytes(path.stat().st_size)}"
+            + (f" ({megabytes(raw)} raw)" if raw != path.stat().st_size else "")
+        )
+        print(
+            f"\nMultiples are of {unit}.\n\n| | time | × | cpu | × | peak memory | of the raw size |\n|---|---|---|---|---|---|---|"
+        )
         rows = {name: medians(it.values()) for name, it in results.items() if it}
         for name, (wall, cpu, memory) in sorted(rows.items(), key=lambda it: it[1][0]):
             # Of the same round, because what else the machine does changes from one to the next.
-            ratios = [[mine / its for mine, its in zip(it[:2], results[unit][n])] for n, it in results[name].items() if n in results[unit]]
+            ratios = [
+                [mine / its for mine, its in zip(it[:2], results[unit][n])]
+                for n, it in results[name].items()
+                if n in results[unit]
+            ]
             slower, more = medians(ratios) if ratios else (float("nan"), float("nan"))
-            print(f"| {name} | {wall:.2f} s | {slower:.2f} | {cpu:.2f} s | {more:.2f} | {megabytes(memory)} | {memory / raw:.0%} |")
+            print(
+                f"| {name} | {wall:.2f} s | {slower:.2f} | {cpu:.2f} s | {more:.2f} | {megabytes(memory)} | {memory / raw:.0%} |"
+            )
         for name in results.keys() - rows.keys():
             print(f"| {name} | failed | | | | | |")
         print(flush=True)

@@ -29,7 +29,7 @@ class Repetition:
         at = 0
         for found in FIELD.finditer(events):
             key, number = (found[1], found[2]) if found[1] else (found[3], found[4])
-            if key == "Record function id" and number == "0" or number.startswith("-"):
+            if (key == "Record function id" and number == "0") or number.startswith("-"):
                 continue
             group = 2 if found[1] else 4
             self.literals.append(events[at : found.start(group)])
@@ -55,7 +55,7 @@ class Repetition:
         for literal, value, space in zip(self.literals, self.values, self.spaces):
             value += shift[space]
             parts.append(literal)
-            parts.append("%d.%03d" % divmod(value, 1000) if space == "ts" else str(value))
+            parts.append(f"{value // 1000}.{value % 1000:03d}" if space == "ts" else str(value))
         parts.append(self.last)
         return "".join(parts)
 

@@ -44,7 +44,16 @@ def recording(text):
     events, now, ids = [], 1000.0, 1
 
     def event(category, name, start, length, process=7, thread=7, **args):
-        row = {"ph": "X", "cat": category, "name": name, "pid": process, "tid": thread, "ts": start, "dur": length, "args": args}
+        row = {
+            "ph": "X",
+            "cat": category,
+            "name": name,
+            "pid": process,
+            "tid": thread,
+            "ts": start,
+            "dur": length,
+            "args": args,
+        }
         events.append(row)
 
     hot = [(row + 1, "item" in line) for row, line in enumerate(text.split("\n")) if "torch" in line or "item" in line]
@@ -78,7 +87,12 @@ def recording(text):
         file, line = f"torch/lib{n // 500}.py", n % 500 * 3
         frame = {"Python id": ids + n + 1, "CallFrom": f"{file}:{line + 2}"}
         event("python_function", f"{file}({line + 1}): g", 1000 + n * 10, 9, 7, 99, **frame)
-    return {"schemaVersion": 1, "with_stack": 1, "traceEvents": events, "deviceProperties": [{"id": 0, "name": "made up"}]}
+    return {
+        "schemaVersion": 1,
+        "with_stack": 1,
+        "traceEvents": events,
+        "deviceProperties": [{"id": 0, "name": "made up"}],
+    }
 
 
 class Server:
@@ -86,7 +100,9 @@ class Server:
 
     def __init__(self, binary, folder):
         command = [binary, "lsp"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         self.replies, self.diagnostics, self.ids = {}, {}, 0
         self.news = threading.Condition()
         threading.Thread(target=self.listen, daemon=True).start()
@@ -196,7 +212,9 @@ def requests(server, uri, text, rounds):
         return server.ask("textDocument/inlayHint", textDocument=document, range=lines(first, last))
 
     def actions(line):
-        return server.ask("textDocument/codeAction", textDocument=document, range=lines(line, line), context={"diagnostics": []})
+        return server.ask(
+            "textDocument/codeAction", textDocument=document, range=lines(line, line), context={"diagnostics": []}
+        )
 
     all_hints, _ = hints(0, n_lines)
     hot = [it["position"]["line"] for it in all_hints]
@@ -221,7 +239,10 @@ def requests(server, uri, text, rounds):
     row("code actions on a finding", lambda n: actions(found[n * 7 % len(found)]))
     row("code actions elsewhere", lambda n: actions(hot_line(n) + 1))
     row("`perfline.heat` of all lines", lambda n: server.command("heat", uri=uri))
-    row("`perfline.heat` of a function", lambda n: server.command("heat", uri=uri, firstLine=hot_line(n), scope="function"))
+    row(
+        "`perfline.heat` of a function",
+        lambda n: server.command("heat", uri=uri, firstLine=hot_line(n), scope="function"),
+    )
     row("`perfline.details`", lambda n: server.command("details", uri=uri, line=hot_line(n) + 1))
     row("`perfline.hotLines`, 20", lambda n: server.command("hotLines"))
     row("`perfline.hotLines`, 2,000", lambda n: server.command("hotLines", limit=2000))
@@ -239,7 +260,9 @@ def requests(server, uri, text, rounds):
 
     def typed(n):
         key(n)
-        return server.ask("textDocument/hover", textDocument={"uri": "untitled:none"}, position={"line": 0, "character": 0})
+        return server.ask(
+            "textDocument/hover", textDocument={"uri": "untitled:none"}, position={"line": 0, "character": 0}
+        )
 
     def all_of_it(n):
         began = server.cpu()

@@ -66,10 +66,17 @@ shows() { screen | grep -qF -- "$1"; }
 shows_not() { ! shows "$1"; }
 beside() { screen | grep -F -- "$1" | grep -qE -- "$2"; }
 
-see() { until_so shows "$1" && echo "ok   seen: $1" || failed "not seen: $1"; }
-see_no() { until_so shows_not "$1" && echo "ok   gone: $1" || failed "still there: $1"; }
+# check SEEN NOT_SEEN COMMAND...: waits until the command succeeds, and says which of the two came out.
+check() {
+  local seen=$1 not_seen=$2
+  shift 2
+  until_so "$@" || failed "$not_seen"
+  echo "ok   $seen"
+}
+see() { check "seen: $1" "not seen: $1" shows "$1"; }
+see_no() { check "gone: $1" "still there: $1" shows_not "$1"; }
 # see_beside TEXT PATTERN: on one line of the screen.
-see_beside() { until_so beside "$1" "$2" && echo "ok   seen: $2 beside $1" || failed "not seen: $2 beside $1"; }
+see_beside() { check "seen: $2 beside $1" "not seen: $2 beside $1" beside "$1" "$2"; }
 
 none_left() {
   local server
@@ -79,5 +86,5 @@ none_left() {
 }
 servers_gone() {
   [ -s "$work/servers" ] || failed "no server was started"
-  until_so none_left && echo "ok   the server is gone" || failed "the server is still there"
+  check 'the server is gone' 'the server is still there' none_left
 }

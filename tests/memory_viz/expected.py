@@ -14,6 +14,7 @@ Both count a block as the bytes that were asked for, not as the bytes that it ta
 
 Needs an environment with torch, and node.
 """
+
 import argparse
 import gzip
 import json

@@ -8,6 +8,7 @@ The sizes, addresses and frames are invented, so that what each file shows is kn
 - out_of_memory: a request that the reserved memory would hold, but for its pieces; then one that nothing would hold.
 - ring_buffer: a history that lost its oldest events, and releases that wait for a stream.
 """
+
 import gzip
 import pickle
 from pathlib import Path
@@ -24,11 +25,29 @@ def frame(filename, line, name):
 
 MAIN = frame("train.py", 60, "<module>")
 ENGINE = [frame("??", 0, "torch::autograd::Engine::evaluate_function(...)"), frame("??", 0, "__clone")]
-BACKWARD = [frame("/site-packages/torch/autograd/graph.py", 824, "_engine_run_backward"), frame("train.py", 44, "train_step"), MAIN]
-FORWARD = [frame("/site-packages/torch/nn/modules/linear.py", 125, "forward"), frame("train.py", 17, "forward"), frame("train.py", 41, "train_step"), MAIN]
-LOSS = [frame("/site-packages/torch/nn/functional.py", 3494, "cross_entropy"), frame("train.py", 42, "train_step"), MAIN]
+BACKWARD = [
+    frame("/site-packages/torch/autograd/graph.py", 824, "_engine_run_backward"),
+    frame("train.py", 44, "train_step"),
+    MAIN,
+]
+FORWARD = [
+    frame("/site-packages/torch/nn/modules/linear.py", 125, "forward"),
+    frame("train.py", 17, "forward"),
+    frame("train.py", 41, "train_step"),
+    MAIN,
+]
+LOSS = [
+    frame("/site-packages/torch/nn/functional.py", 3494, "cross_entropy"),
+    frame("train.py", 42, "train_step"),
+    MAIN,
+]
 CACHE = [frame("train.py", 43, "train_step"), MAIN]
-OPTIMIZER = [frame("/site-packages/torch/optim/adam.py", 150, "_init_group"), frame("/site-packages/torch/optim/optimizer.py", 516, "wrapper"), frame("train.py", 45, "train_step"), MAIN]
+OPTIMIZER = [
+    frame("/site-packages/torch/optim/adam.py", 150, "_init_group"),
+    frame("/site-packages/torch/optim/optimizer.py", 516, "wrapper"),
+    frame("train.py", 45, "train_step"),
+    MAIN,
+]
 GROW = [frame("train.py", 70, "grow"), MAIN]
 
 
@@ -41,7 +60,15 @@ class Device:
 
     def event(self, action, addr, size, frames=None, **more):
         self.time += 10
-        event = {"action": action, "addr": addr, "size": size, "stream": 0, "time_us": self.time, "compile_context": "N/A", "user_metadata": ""}
+        event = {
+            "action": action,
+            "addr": addr,
+            "size": size,
+            "stream": 0,
+            "time_us": self.time,
+            "compile_context": "N/A",
+            "user_metadata": "",
+        }
         if frames is not None:
             event["frames"] = frames
         self.events.append({**event, **more})
@@ -78,7 +105,15 @@ class Device:
             if at < addr:
                 blocks.append(free_block(at, addr - at))
             rounded = (size + 511) // 512 * 512
-            blocks.append({"address": addr, "size": rounded, "requested_size": size, "state": "active_allocated", "frames": frames})
+            blocks.append(
+                {
+                    "address": addr,
+                    "size": rounded,
+                    "requested_size": size,
+                    "state": "active_allocated",
+                    "frames": frames,
+                }
+            )
             at = addr + rounded
         if at < self.next:
             blocks.append(free_block(at, self.next - at))
@@ -93,12 +128,30 @@ def segment(address, blocks):
     total = sum(block["size"] for block in blocks)
     active = sum(block["size"] for block in blocks if block["state"] != "inactive")
     requested = sum(block["requested_size"] for block in blocks if block["state"] != "inactive")
-    return {"device": 0, "address": address, "total_size": total, "allocated_size": active, "active_size": active, "requested_size": requested, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": blocks}
+    return {
+        "device": 0,
+        "address": address,
+        "total_size": total,
+        "allocated_size": active,
+        "active_size": active,
+        "requested_size": requested,
+        "stream": 0,
+        "segment_type": "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": blocks,
+    }
 
 
 def whole(segments, events, annotations=()):
     settings = {"PYTORCH_CUDA_ALLOC_CONF": "", "expandable_segments": False}
-    return {"segments": segments, "device_traces": [events], "allocator_settings": settings, "external_annotations": list(annotations)}
+    return {
+        "segments": segments,
+        "device_traces": [events],
+        "allocator_settings": settings,
+        "external_annotations": list(annotations),
+    }
 
 
 def training():

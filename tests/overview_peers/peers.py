@@ -10,6 +10,7 @@ names, they get each trace with every name that they lack replaced by one that t
 with times relative to the first event, since a float loses a quarter of a microsecond at the size of an epoch.
 HTA's filter, which drops the last step and what no call launched, is turned off.
 """
+
 import argparse
 import collections
 import contextlib
@@ -38,13 +39,17 @@ def read(path):
     with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
         trace = json.loads(file.read().decode("utf-8", "replace"), parse_float=Decimal, strict=False)
     trace = {"traceEvents": trace} if isinstance(trace, list) else trace
-    events = [it for it in trace["traceEvents"]
-              if it.get("ph") == "X" and it.get("cat", "").lower() in RUNTIME + DEVICE + HOST and "ts" in it]
+    events = [
+        it
+        for it in trace["traceEvents"]
+        if it.get("ph") == "X" and it.get("cat", "").lower() in RUNTIME + DEVICE + HOST and "ts" in it
+    ]
     first = min((Decimal(it["ts"]) for it in events), default=0)
     for it in events:
         it["ts"], it["dur"] = float(Decimal(it["ts"]) - first), float(Decimal(it.get("dur", 0)))
-        it["args"] = {key: float(value) if isinstance(value, Decimal) else value
-                      for key, value in it.get("args", {}).items()}
+        it["args"] = {
+            key: float(value) if isinstance(value, Decimal) else value for key, value in it.get("args", {}).items()
+        }
     return events, trace.get("deviceProperties") or []
 
 
@@ -84,14 +89,18 @@ def plugin(events, devices):
     overall = OverallParser()
     overall.aggregate(parser.steps, parser.role_ranges)
     metrics = GPUMetricsParser.parse_events(
-        parsed, parser.global_start_ts, parser.global_end_ts, parser.steps[0][0], parser.steps[-1][1])
+        parsed, parser.global_start_ts, parser.global_end_ts, parser.steps[0][0], parser.steps[-1][1]
+    )
     roles = ["kernel", "memcpy", "memset", "communication", "runtime", "data_loader", "cpu", "other", "time"]
     steps = []
     for name, costs, shared in zip(parser.steps_names, overall.steps_costs, overall.communication_overlap):
         step = {"name": name, **{role: round(cost, 3) for role, cost in zip(roles, costs.costs)}}
-        step["overlap"] = {"compute": round(shared.computation - shared.overlap, 3), "both": round(shared.overlap, 3),
-                           "communication": round(shared.communication - shared.overlap, 3),
-                           "other": round(shared.other, 3)}
+        step["overlap"] = {
+            "compute": round(shared.computation - shared.overlap, 3),
+            "both": round(shared.overlap, 3),
+            "communication": round(shared.communication - shared.overlap, 3),
+            "other": round(shared.other, 3),
+        }
         steps.append(step)
     kernels = [it for it in parsed if it.type == EventTypes.KERNEL]
     total = sum(it.duration for it in kernels)
@@ -102,7 +111,8 @@ def plugin(events, devices):
         result["devices"][str(device)] = {
             "utilisation": metrics.gpu_utilization[device],
             "multiprocessor_efficiency": metrics.avg_approximated_sm_efficiency_per_device[device],
-            "occupancy": metrics.avg_occupancy_per_device[device]}
+            "occupancy": metrics.avg_occupancy_per_device[device],
+        }
     if total:
         result["eligible_share"] = eligible(events, devices) / total
     return result
@@ -120,10 +130,12 @@ def eligible(events, devices):
             it["args"].setdefault("External id", 0)
         profile = RunProfileData("worker", "span", body)
         profile.process()
-        operators = [it for root in profile.tid2tree.values()
-                     for it in TensorCoresParser._get_bottom_tc_eligible_operators(root)]
-    return sum(kernel.end_time - kernel.start_time
-               for it in operators for call in it.runtimes for kernel in call.get_kernels())
+        operators = [
+            it for root in profile.tid2tree.values() for it in TensorCoresParser._get_bottom_tc_eligible_operators(root)
+        ]
+    return sum(
+        kernel.end_time - kernel.start_time for it in operators for call in it.runtimes for kernel in call.get_kernels()
+    )
 
 
 def for_hta(events):
@@ -159,8 +171,7 @@ def hta(events):
     ordinals = sorted({it["args"].get("device", 0) for it in events if it["cat"].lower() in DEVICE})
     result = {}
     for ordinal in ordinals:
-        own = [it for it in for_hta(events)
-               if it["cat"] not in DEVICE or it["args"].get("device", 0) == ordinal]
+        own = [it for it in for_hta(events) if it["cat"] not in DEVICE or it["args"].get("device", 0) == ordinal]
         with tempfile.TemporaryDirectory() as folder, quiet():
             path = pathlib.Path(folder, "rank.json")
             path.write_text(json.dumps({"traceEvents": own, "distributedInfo": {"rank": 0}}))
@@ -171,20 +182,31 @@ def hta(events):
             idle, _ = BreakdownAnalysis.get_idle_time_breakdown(trace, 30, 0, visualize=False)
             launches = CudaKernelAnalysis.cuda_kernel_launch_stats(trace, [0], visualize=False)[0]
             has_communication = any("nccl" in it["name"].lower() for it in own if it["cat"] == "kernel")
-            overlap = CommunicationAnalysis.get_comm_comp_overlap(trace, visualize=False).iloc[0] \
-                if has_communication else None
+            overlap = (
+                CommunicationAnalysis.get_comm_comp_overlap(trace, visualize=False).iloc[0]
+                if has_communication
+                else None
+            )
         classes = collections.defaultdict(float)
         for _, row in idle.iterrows():
             classes[row["idle_category"]] += float(row["idle_time"])
         delay, call, time = launches["launch_delay"], launches["cpu_duration"], launches["gpu_duration"]
         result[str(ordinal)] = {
-            "span": float(temporal["kernel_time(us)"]), "idle": float(temporal["idle_time(us)"]),
-            "compute": float(temporal["compute_time(us)"]), "non_compute": float(temporal["non_compute_time(us)"]),
+            "span": float(temporal["kernel_time(us)"]),
+            "idle": float(temporal["idle_time(us)"]),
+            "compute": float(temporal["compute_time(us)"]),
+            "non_compute": float(temporal["non_compute_time(us)"]),
             "overlap_percent": None if overlap is None else float(overlap["comp_comm_overlap_pctg"]),
             "idle_classes": {key: round(classes[key], 3) for key in ("host_wait", "kernel_wait", "other")},
-            "launches": {"count": len(launches), "delay": float(delay.sum()), "long_delays": int((delay > 100).sum()),
-                         "call": float(call.sum()), "long_calls": int((call > 50).sum()),
-                         "shorter_than_call": int((time < call).sum())}}
+            "launches": {
+                "count": len(launches),
+                "delay": float(delay.sum()),
+                "long_delays": int((delay > 100).sum()),
+                "call": float(call.sum()),
+                "long_calls": int((call > 50).sum()),
+                "shorter_than_call": int((time < call).sum()),
+            },
+        }
     return result
 
 
@@ -214,8 +236,11 @@ def main():
     data = arguments.parse_args().data
     inputs = {f"fixtures/{it.relative_to(ROOT / 'fixtures')}": it for it in traces(ROOT / "fixtures/simulated_cuda")}
     if data:
-        inputs |= {f"data/{it.relative_to(data)}": it
-                   for part in ("cuda", "multirank", "rocm", "misc") for it in traces(data / part)}
+        inputs |= {
+            f"data/{it.relative_to(data)}": it
+            for part in ("cuda", "multirank", "rocm", "misc")
+            for it in traces(data / part)
+        }
     result = {}
     for name, path in inputs.items():
         events, devices = read(path)

@@ -21,6 +21,18 @@ vim.api.nvim_create_user_command('Perfline', function(arguments) require('perfli
   desc = 'PyTorch profiles on the lines that caused them',
 })
 
-for _, name in ipairs({ 'hot', 'quickfix', 'functions', 'next', 'prev', 'details', 'callers', 'callees', 'relative', 'format', 'heat' }) do
+for _, name in ipairs({
+  'hot',
+  'quickfix',
+  'functions',
+  'next',
+  'prev',
+  'details',
+  'callers',
+  'callees',
+  'relative',
+  'format',
+  'heat',
+}) do
   vim.keymap.set({ 'n', 'x' }, '<Plug>(perfline-' .. name .. ')', function() require('perfline.command').map(name) end)
 end

@@ -7,7 +7,8 @@ local failures = 0
 local function ok(name, good, detail)
   if not good then failures = failures + 1 end
   if type(detail) == 'function' then detail = not good and detail() or nil end
-  local shown = detail ~= nil and not good and '  ' .. (type(detail) == 'string' and detail or vim.inspect(detail)) or ''
+  local shown = detail ~= nil and not good and '  ' .. (type(detail) == 'string' and detail or vim.inspect(detail))
+    or ''
   io.stdout:write((good and 'ok   ' or 'FAIL ') .. name .. shown .. '\n')
 end
 
@@ -38,9 +39,12 @@ local function hint(text)
   vim.api.nvim_win_set_cursor(0, { place, 0 })
   vim.cmd('redraw!')
   vim.api.nvim_win_set_cursor(0, cursor)
-  local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inlayhint'] or vim.api.nvim_get_namespaces()['vim_lsp_inlayhint']
+  local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inlayhint']
+    or vim.api.nvim_get_namespaces()['vim_lsp_inlayhint']
   local shown
-  for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, namespace, { place - 1, 0 }, { place - 1, -1 }, { details = true })) do
+  for _, mark in
+    ipairs(vim.api.nvim_buf_get_extmarks(buf, namespace, { place - 1, 0 }, { place - 1, -1 }, { details = true }))
+  do
     for _, chunk in ipairs(mark[4].virt_text or {}) do
       shown = (shown or '') .. chunk[1]
     end
@@ -50,7 +54,12 @@ end
 
 -- The hints of the lines that the tests look at.
 local function hints()
-  return { linear = hint('torch.relu(layer(x))'), item = hint('x.max().item()'), backward = hint('loss.backward()'), step = hint('opt.step()') }
+  return {
+    linear = hint('torch.relu(layer(x))'),
+    item = hint('x.max().item()'),
+    backward = hint('loss.backward()'),
+    step = hint('opt.step()'),
+  }
 end
 
 -- The heat marks by line.
@@ -76,7 +85,12 @@ local function close_float()
   if window then vim.api.nvim_win_close(window, true) end
 end
 
-local function at(text) vim.api.nvim_win_set_cursor(0, { line_of(text), assert(vim.api.nvim_buf_get_lines(buf, line_of(text) - 1, line_of(text), false)[1]:find(text, 1, true)) - 1 }) end
+local function at(text)
+  vim.api.nvim_win_set_cursor(0, {
+    line_of(text),
+    assert(vim.api.nvim_buf_get_lines(buf, line_of(text) - 1, line_of(text), false)[1]:find(text, 1, true)) - 1,
+  })
+end
 local function here() return vim.api.nvim_win_get_cursor(0)[1] end
 local function status() return require('perfline').status(buf) end
 
@@ -88,7 +102,10 @@ local function waits(text)
   return false
 end
 local function diagnostics()
-  return vim.tbl_map(function(it) return ('%d %s %s'):format(it.lnum + 1, it.code, it.message) end, vim.diagnostic.get(buf))
+  return vim.tbl_map(
+    function(it) return ('%d %s %s'):format(it.lnum + 1, it.code, it.message) end,
+    vim.diagnostic.get(buf)
+  )
 end
 
 -- What was said lately.
@@ -112,11 +129,17 @@ local tests = {}
 local function test(name, run) tests[#tests + 1] = { name = name, run = run } end
 
 test('start', function()
-  ok('the server is attached', wait(function() return #vim.lsp.get_clients({ bufnr = buf, name = 'perfline' }) == 1 end))
+  ok(
+    'the server is attached',
+    wait(function() return #vim.lsp.get_clients({ bufnr = buf, name = 'perfline' }) == 1 end)
+  )
   local client = vim.lsp.get_clients({ bufnr = buf, name = 'perfline' })[1]
   ok('its root is the project', client.config.root_dir == vim.fn.getcwd(), client.config.root_dir)
   ok('the recording is loaded', wait(function() return status().loaded end), status())
-  ok('recordings are remembered', wait(function() return require('perfline.recent').list()[1][1]:find('slow_model.json.gz', 1, true) end))
+  ok(
+    'recordings are remembered',
+    wait(function() return require('perfline.recent').list()[1][1]:find('slow_model.json.gz', 1, true) end)
+  )
   vim.fn.writefile(vim.tbl_map(tostring, vim.api.nvim_get_proc_children(vim.fn.getpid())), vim.env.PERFLINE_PID)
 end)
 
@@ -128,12 +151,23 @@ test('hints', function()
 end)
 
 test('lenses', function()
-  local function lenses() return vim.tbl_map(function(it) return it.lens or it end, vim.lsp.codelens.get(vim.fn.has('nvim-0.12') == 1 and { bufnr = buf } or buf)) end
-  ok('a lens on the function', wait(function()
-    for _, lens in ipairs(lenses()) do
-      if lens.range.start.line + 1 == line_of('def train_step') then return lens.command.title:find('of the step', 1, true) end
-    end
-  end), lenses())
+  local function lenses()
+    return vim.tbl_map(
+      function(it) return it.lens or it end,
+      vim.lsp.codelens.get(vim.fn.has('nvim-0.12') == 1 and { bufnr = buf } or buf)
+    )
+  end
+  ok(
+    'a lens on the function',
+    wait(function()
+      for _, lens in ipairs(lenses()) do
+        if lens.range.start.line + 1 == line_of('def train_step') then
+          return lens.command.title:find('of the step', 1, true)
+        end
+      end
+    end),
+    lenses()
+  )
   vim.api.nvim_win_set_cursor(0, { line_of('def train_step'), 0 })
   vim.lsp.codelens.run()
   ok('running it lists its lines', wait(function() return offered[1]:find(BACKWARD, 1, true) end), offered)
@@ -152,8 +186,15 @@ end)
 
 test('code action', function()
   at(ITEM)
-  vim.lsp.buf.code_action({ apply = true, filter = function(it) return it.title:find('^Ignore') ~= nil and it.title:find('sync', 1, true) ~= nil end })
-  ok('is applied', wait(function() return vim.api.nvim_get_current_line():find('# perfline: ignore[sync]', 1, true) end), vim.api.nvim_get_current_line())
+  vim.lsp.buf.code_action({
+    apply = true,
+    filter = function(it) return it.title:find('^Ignore') ~= nil and it.title:find('sync', 1, true) ~= nil end,
+  })
+  ok(
+    'is applied',
+    wait(function() return vim.api.nvim_get_current_line():find('# perfline: ignore[sync]', 1, true) end),
+    vim.api.nvim_get_current_line()
+  )
   ok('ends the diagnostic', wait(function() return not waits(ITEM) end), diagnostics)
   vim.cmd('silent undo')
   ok('undone, it is back', wait(function() return waits(ITEM) end), diagnostics)
@@ -186,32 +227,60 @@ test('relative', function()
   local step = level('torch.sigmoid')
   at('torch.sigmoid')
   vim.cmd('Perfline relative function')
-  ok('to the function', wait(function() return level('torch.sigmoid') > step and not heat()[line_of(BACKWARD)] end), heat())
+  ok(
+    'to the function',
+    wait(function() return level('torch.sigmoid') > step and not heat()[line_of(BACKWARD)] end),
+    heat()
+  )
   at(BACKWARD)
   vim.api.nvim_exec_autocmds('CursorMoved', { buffer = buf })
-  ok('which is that of the cursor', wait(function() return heat()[line_of(BACKWARD)] and not heat()[line_of(ITEM)] end), heat())
+  ok(
+    'which is that of the cursor',
+    wait(function() return heat()[line_of(BACKWARD)] and not heat()[line_of(ITEM)] end),
+    heat()
+  )
   vim.cmd(('%d,%dPerfline relative'):format(line_of('residual = x'), line_of(ITEM)))
   ok('to a selection', wait(function() return level(ITEM) > 12 and not heat()[line_of(BACKWARD)] end), heat())
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two' })
-  ok('which moves with its lines', wait(function() return level(ITEM) > 12 and not heat()[line_of(BACKWARD)] end), heat())
+  ok(
+    'which moves with its lines',
+    wait(function() return level(ITEM) > 12 and not heat()[line_of(BACKWARD)] end),
+    heat()
+  )
   vim.cmd('silent undo')
   vim.cmd('Perfline relative step')
-  ok('to the step again', wait(function() return level('torch.sigmoid') == step and heat()[line_of(BACKWARD)] end), heat())
+  ok(
+    'to the step again',
+    wait(function() return level('torch.sigmoid') == step and heat()[line_of(BACKWARD)] end),
+    heat()
+  )
 end)
 
 test('edits', function()
   vim.api.nvim_buf_set_lines(buf, 0, 0, false, { '# one', '# two', '# three' })
-  ok('hints move with their lines', wait(function() return hint(ITEM) == usual and hint(BACKWARD) and not hint('residual = x') end), hints)
+  ok(
+    'hints move with their lines',
+    wait(function() return hint(ITEM) == usual and hint(BACKWARD) and not hint('residual = x') end),
+    hints
+  )
   ok('heat too', wait(function() return heat()[line_of(BACKWARD)] and vim.tbl_count(heat()) >= 4 end), heat())
   ok('diagnostics too', wait(function() return waits(ITEM) end), diagnostics)
   local place = line_of(BACKWARD)
   vim.api.nvim_buf_set_lines(buf, place - 1, place, false, { '    loss.backward(retain_graph=False)' })
-  ok('a changed line is stale', wait(function() return (hint('retain_graph') or '≈'):find('≈', 1, true) and hint(STEP) end), hints)
+  ok(
+    'a changed line is stale',
+    wait(function() return (hint('retain_graph') or '≈'):find('≈', 1, true) and hint(STEP) end),
+    hints
+  )
   vim.cmd('silent undo')
   ok('undone, it is not', wait(function() return hint(BACKWARD) and not hint(BACKWARD):find('≈', 1, true) end), hints)
   place = line_of(BACKWARD)
   vim.api.nvim_buf_set_lines(buf, place - 1, place, false, {})
-  ok('a deleted line takes its number along', wait(function() return not heat()[line_of('RuntimeError')] and hint(STEP) and heat()[line_of(STEP)] end), heat())
+  ok(
+    'a deleted line takes its number along',
+    wait(function() return not heat()[line_of('RuntimeError')] and hint(STEP) and heat()[line_of(STEP)] end),
+    heat()
+  )
   vim.cmd('silent undo')
   vim.cmd('silent undo')
   ok('undone, all is back', wait(function() return hint(ITEM) == usual and heat()[line_of(BACKWARD)] end), hints)
@@ -248,7 +317,11 @@ test('lists', function()
   vim.cmd('Perfline quickfix')
   ok('the quickfix list', wait(function() return #vim.fn.getqflist() > 3 end), vim.fn.getqflist())
   local entry = vim.fn.getqflist()[1]
-  ok('with places and costs', entry.lnum == line_of(BACKWARD) and entry.bufnr == buf and entry.text:find('ms', 1, true), entry)
+  ok(
+    'with places and costs',
+    entry.lnum == line_of(BACKWARD) and entry.bufnr == buf and entry.text:find('ms', 1, true),
+    entry
+  )
   vim.cmd('cclose')
 end)
 
@@ -258,7 +331,9 @@ test('details', function()
   ok('show the kernels', wait(function() return float():find('sgemm', 1, true) end), float())
   local columns = {}
   for line in (float() or ''):gmatch('[^\n]+') do
-    if line:find('calls', 1, true) and line:find('kernel', 1, true) then columns.head = vim.fn.strdisplaywidth(line:match('^.-calls')) end
+    if line:find('calls', 1, true) and line:find('kernel', 1, true) then
+      columns.head = vim.fn.strdisplaywidth(line:match('^.-calls'))
+    end
     if line:find('sgemm', 1, true) then columns.row = vim.fn.strdisplaywidth(line:match('^.-%s+%d+')) end
   end
   ok('in columns', columns.head and columns.head == columns.row, float())
@@ -277,7 +352,11 @@ end)
 test('view', function()
   vim.cmd('Perfline metric cpu')
   ok('another metric', wait(function() return hint(BACKWARD):find('cpu', 1, true) end), hints)
-  ok('in the statusline', wait(function() return require('perfline').statusline():find('^cpu · slow_model.json.gz') end), require('perfline').statusline())
+  ok(
+    'in the statusline',
+    wait(function() return require('perfline').statusline():find('^cpu · slow_model.json.gz') end),
+    require('perfline').statusline()
+  )
   ok('heat follows', wait(function() return heat()[line_of(ITEM)] end), heat())
   vim.cmd('Perfline step 2')
   ok('one step', wait(function() return status().view.step == 2 end), status())
@@ -306,7 +385,11 @@ end)
 
 test('loading', function()
   vim.cmd('Perfline unload')
-  ok('unload takes all away', wait(function() return not status().loaded and next(hints()) == nil and next(heat()) == nil end), function() return { status().loaded, hints(), heat() } end)
+  ok(
+    'unload takes all away',
+    wait(function() return not status().loaded and next(hints()) == nil and next(heat()) == nil end),
+    function() return { status().loaded, hints(), heat() } end
+  )
   ok('the statusline too', require('perfline').statusline() == '', require('perfline').statusline())
   vim.cmd('Perfline load ' .. vim.env.PERFLINE_CPU)
   ok('load brings a recording', wait(function() return hint(BACKWARD):find('cpu', 1, true) end), hints)
@@ -320,16 +403,32 @@ end)
 
 test('report', function()
   vim.cmd('Perfline report')
-  ok('opens', wait(function() return vim.bo.filetype == 'perfline-report' and vim.fn.search('CUDA time') > 0 end), vim.bo.filetype)
+  ok(
+    'opens',
+    wait(function() return vim.bo.filetype == 'perfline-report' and vim.fn.search('CUDA time') > 0 end),
+    vim.bo.filetype
+  )
   vim.cmd('close')
 end)
 
 test('completion', function()
   local function complete(line) return vim.fn.getcompletion(line, 'cmdline') end
-  ok('of subcommands', vim.tbl_contains(complete('Perfline '), 'hot') and vim.deep_equal(complete('Perfline une'), {}), complete('Perfline '))
+  ok(
+    'of subcommands',
+    vim.tbl_contains(complete('Perfline '), 'hot') and vim.deep_equal(complete('Perfline une'), {}),
+    complete('Perfline ')
+  )
   ok('of metrics', vim.tbl_contains(complete('Perfline metric '), 'wait'), complete('Perfline metric '))
-  ok('of charges', vim.deep_equal(complete('Perfline metric cpu '), { 'own', 'total' }), complete('Perfline metric cpu '))
-  ok('of steps', vim.deep_equal(complete('Perfline step '), { 'mean', 'run', '1', '2', '3' }), complete('Perfline step '))
+  ok(
+    'of charges',
+    vim.deep_equal(complete('Perfline metric cpu '), { 'own', 'total' }),
+    complete('Perfline metric cpu ')
+  )
+  ok(
+    'of steps',
+    vim.deep_equal(complete('Perfline step '), { 'mean', 'run', '1', '2', '3' }),
+    complete('Perfline step ')
+  )
   ok('of files', vim.tbl_contains(complete('Perfline load slow'), 'slow_model.json.gz'), complete('Perfline load slow'))
   ok('after a range', vim.deep_equal(complete("'<,'>Perfline rel"), { 'relative' }), complete("'<,'>Perfline rel"))
 end)
@@ -358,7 +457,11 @@ end)
 
 test('options', function()
   require('perfline').setup({ heat = { style = 'nowhere' }, colour = 'red' })
-  ok('mistakes are told', said:find('heat.style: "nowhere" is none of', 1, true) and said:find('colour is no option', 1, true), said)
+  ok(
+    'mistakes are told',
+    said:find('heat.style: "nowhere" is none of', 1, true) and said:find('colour is no option', 1, true),
+    said
+  )
   ok('and not taken', require('perfline.config').options.heat.style[1] == 'line')
   require('perfline').setup()
 end)
@@ -368,14 +471,20 @@ local text
 local function reset()
   vim.cmd('silent! only')
   vim.api.nvim_win_set_buf(0, buf)
-  if not vim.deep_equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), text) then vim.api.nvim_buf_set_lines(buf, 0, -1, false, text) end
+  if not vim.deep_equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), text) then
+    vim.api.nvim_buf_set_lines(buf, 0, -1, false, text)
+  end
   choose, offered, said = nil, nil, ''
   if usual then ok('as usual', wait(function() return hint(ITEM) == usual end), hints) end
 end
 
 test('stopping', function()
   vim.cmd('Perfline stop')
-  ok('takes all away', wait(function() return #vim.lsp.get_clients({ name = 'perfline' }) == 0 and next(heat()) == nil end), heat)
+  ok(
+    'takes all away',
+    wait(function() return #vim.lsp.get_clients({ name = 'perfline' }) == 0 and next(heat()) == nil end),
+    heat
+  )
   ok('in silence', said == '', said)
   vim.cmd('Perfline start')
   ok('starting brings it back', wait(function() return hint(ITEM) == usual and heat()[line_of(BACKWARD)] end), hints)

@@ -94,7 +94,7 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
 
   private async update(): Promise<void> {
     const { view } = this;
-    if (view === undefined || !view.visible) {
+    if (!view?.visible) {
       return;
     }
     // The details stay while another kind of file, or a list, has the focus.

@@ -106,7 +106,7 @@ export class HeatDecorations implements vscode.Disposable {
     for (const type of this.types.values()) {
       type.dispose();
     }
-    const hasRuler = vscode.workspace.getConfiguration('perfline').get('heat.overviewRuler', true);
+    const hasRuler = vscode.workspace.getConfiguration('perfline').get<boolean>('heat.overviewRuler', true);
     this.types = new Map();
     for (let level = 1; level <= LEVELS; level += 1) {
       for (const bar of BARS) {

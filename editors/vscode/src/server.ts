@@ -181,7 +181,8 @@ export class Server implements vscode.Disposable {
         vscode.l10n.t('{0} is not a Perfline server. Correct the setting perfline.server.path.', located.path),
       );
     }
-    const own = parseVersion(`perfline ${String(this.context.extension.packageJSON.version)}`);
+    const manifest = this.context.extension.packageJSON as { version: string };
+    const own = parseVersion(`perfline ${manifest.version}`);
     if (own !== undefined && !isCompatible(version, own)) {
       throw new StartFailure(
         vscode.l10n.t(
@@ -212,6 +213,8 @@ export class Server implements vscode.Disposable {
       outputChannel: this.log,
       // What the user has to know is shown as a message, with what to do.
       revealOutputChannelOn: RevealOutputChannelOn.Never,
+      // Without it the client does not say that settings have changed, unless the server registers for that.
+      // eslint-disable-next-line @typescript-eslint/no-deprecated
       synchronize: { configurationSection: 'perfline' },
       initializationFailedHandler: () => false,
       errorHandler: {
@@ -241,7 +244,7 @@ export class Server implements vscode.Disposable {
   private middleware(client: () => LanguageClient): Middleware {
     const progress = new LoadProgress(client);
     return {
-      executeCommand: (command, args, next) =>
+      executeCommand: (command, args, next): unknown =>
         command === 'perfline.hotLines' ? this.onLens(args) : next(command, args),
       handleWorkDoneProgress: (token, params, next) => {
         if (String(token).startsWith('perfline/load/')) {

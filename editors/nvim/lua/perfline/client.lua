@@ -117,7 +117,10 @@ function M.autostart(buf)
   if vim.fn.executable(config.options.cmd[1]) == 0 then
     if not warned then
       warned = true
-      vim.notify(('perfline: %s is no program; see :checkhealth perfline'):format(config.options.cmd[1]), vim.log.levels.WARN)
+      vim.notify(
+        ('perfline: %s is no program; see :checkhealth perfline'):format(config.options.cmd[1]),
+        vim.log.levels.WARN
+      )
     end
     return
   end
@@ -169,9 +172,7 @@ end
 
 ---@param message string
 ---@param level integer?
-function M.say(message, level)
-  vim.notify('perfline: ' .. message, level or vim.log.levels.INFO)
-end
+function M.say(message, level) vim.notify('perfline: ' .. message, level or vim.log.levels.INFO) end
 
 -- Asks the server, and calls `done` with its answer; tells what went wrong.
 ---@param command string without `perfline.`
@@ -184,7 +185,8 @@ function M.ask(command, argument, done, buf)
     M.say('no server runs here; open a Python file, or :checkhealth perfline', vim.log.levels.WARN)
     return
   end
-  local parameters = { command = 'perfline.' .. command, arguments = { next(argument) and argument or vim.empty_dict() } }
+  local parameters =
+    { command = 'perfline.' .. command, arguments = { next(argument) and argument or vim.empty_dict() } }
   local function handler(failure, result)
     if failure then
       -- A server that is being stopped takes no request any more; one that was cancelled is asked anew.

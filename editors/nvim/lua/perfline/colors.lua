@@ -57,7 +57,9 @@ local defined
 -- a coloured line. Like comments they can.
 local function readable()
   for _, name in ipairs({ 'LspInlayHint', 'LspCodeLens' }) do
-    if vim.api.nvim_get_hl(0, { name = name }).link == 'NonText' then vim.api.nvim_set_hl(0, name, { link = 'Comment' }) end
+    if vim.api.nvim_get_hl(0, { name = name }).link == 'NonText' then
+      vim.api.nvim_set_hl(0, name, { link = 'Comment' })
+    end
   end
 end
 

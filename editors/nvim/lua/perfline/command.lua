@@ -48,7 +48,9 @@ local function recent()
   local runs = require('perfline.recent').list()
   local options = {
     prompt = 'Recordings loaded lately',
-    format_item = function(it) return vim.fn.fnamemodify(it[1], ':~:.') .. (#it > 1 and (' and %d more'):format(#it - 1) or '') end,
+    format_item = function(it)
+      return vim.fn.fnamemodify(it[1], ':~:.') .. (#it > 1 and (' and %d more'):format(#it - 1) or '')
+    end,
   }
   vim.ui.select(runs, options, function(it)
     if it then load(it) end
@@ -89,7 +91,9 @@ local subcommands = {
     end,
   },
   metric = {
-    run = function(call) client.ask('setMetric', { metric = call.words[1] or 'auto', charge = call.words[2] }, say_view) end,
+    run = function(call)
+      client.ask('setMetric', { metric = call.words[1] or 'auto', charge = call.words[2] }, say_view)
+    end,
     complete = function(words) return #words == 0 and METRICS or #words == 1 and { 'own', 'total' } or {} end,
   },
   step = {
@@ -153,7 +157,7 @@ end
 ---@param line string
 ---@return string[]
 function M.complete(lead, line)
-  local words = vim.split(line:gsub("^.-Perfline!?%s*", '', 1), '%s+')
+  local words = vim.split(line:gsub('^.-Perfline!?%s*', '', 1), '%s+')
   table.remove(words) -- the word that is being typed
   local name = table.remove(words, 1)
   local found

@@ -89,9 +89,7 @@ function M.set(given)
   local good = checked(given, defaults, '', problems)
   M.options = vim.tbl_extend('force', vim.deepcopy(defaults), good)
   M.options.heat = vim.tbl_extend('force', vim.deepcopy(defaults.heat), good.heat or {})
-  if #problems > 0 then
-    vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN)
-  end
+  if #problems > 0 then vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN) end
 end
 
 return M

@@ -12,7 +12,11 @@ local namespace = vim.api.nvim_create_namespace('perfline.details')
 local function ask(metric, done)
   local argument = { uri = vim.uri_from_bufnr(0), line = vim.api.nvim_win_get_cursor(0)[1], metric = metric }
   client.ask('details', argument, function(details)
-    if details then done(details) else client.say('nothing is known of this line') end
+    if details then
+      done(details)
+    else
+      client.say('nothing is known of this line')
+    end
   end)
 end
 
@@ -32,7 +36,13 @@ function M.show(metric)
       max_height = math.floor(vim.o.lines * 0.5),
     })
     for _, mark in ipairs(marks) do
-      vim.api.nvim_buf_set_extmark(buf, namespace, mark.row, mark.first + 1, { end_col = mark.last + 1, hl_group = mark.group })
+      vim.api.nvim_buf_set_extmark(
+        buf,
+        namespace,
+        mark.row,
+        mark.first + 1,
+        { end_col = mark.last + 1, hl_group = mark.group }
+      )
     end
   end)
 end
@@ -48,10 +58,14 @@ function M.callees()
   ask(nil, function(details)
     if #details.callees == 0 then return client.say('this line calls nothing that was recorded') end
     local place = details.place
-    local items = hot.items_of(vim.tbl_map(
-      function(callee) return { cells = { callee.text, callee.name }, what = callee.name, uri = place.uri, line = place.line } end,
-      details.callees
-    ))
+    local items = hot.items_of(
+      vim.tbl_map(
+        function(callee)
+          return { cells = { callee.text, callee.name }, what = callee.name, uri = place.uri, line = place.line }
+        end,
+        details.callees
+      )
+    )
     require('perfline.pick')(items, 'Callees')
   end)
 end

@@ -30,7 +30,10 @@ local function recording(status)
     vim.health.warn(failure)
   end
   if not status.loaded then
-    vim.health.warn('No recording is loaded', { 'Record one with `with_stack=True` into the project', ':Perfline load FILE' })
+    vim.health.warn(
+      'No recording is loaded',
+      { 'Record one with `with_stack=True` into the project', ':Perfline load FILE' }
+    )
     return
   end
   vim.health.ok(status.summary)
@@ -45,22 +48,44 @@ local function recording(status)
       vim.health.warn(warning)
     end
   end
-  vim.health.info(('On lines: %s of CPU time, %s of CUDA time'):format(percent(status.attributed.cpu), percent(status.attributed.cuda)))
+  vim.health.info(
+    ('On lines: %s of CPU time, %s of CUDA time'):format(
+      percent(status.attributed.cpu),
+      percent(status.attributed.cuda)
+    )
+  )
 end
 
 ---@param status perfline.Status
 local function evidence(status)
   local lines = status.evidence
-  vim.health.info(('%d lines exact, %d inferred, %d known by their function only'):format(lines.exact, lines.inferred, lines['function']))
+  vim.health.info(
+    ('%d lines exact, %d inferred, %d known by their function only'):format(
+      lines.exact,
+      lines.inferred,
+      lines['function']
+    )
+  )
   if lines['function'] > lines.exact + lines.inferred then
-    vim.health.warn('Most lines are not known', { 'Open the folder that the code ran in, or record with torch 2.14 or later' })
+    vim.health.warn(
+      'Most lines are not known',
+      { 'Open the folder that the code ran in, or record with torch 2.14 or later' }
+    )
   end
   local sources = status.sources
-  vim.health.info(('%d files found, %d edited since the recording, %d not found'):format(sources.found, sources.edited, sources.missing))
+  vim.health.info(
+    ('%d files found, %d edited since the recording, %d not found'):format(
+      sources.found,
+      sources.edited,
+      sources.missing
+    )
+  )
   if #status.sitePackages > 0 then
     vim.health.ok('Library code: ' .. table.concat(status.sitePackages, ', '))
   else
-    vim.health.info('No Python environment was found: lines of library code are not looked up. Activate one, or set `python.sitePackages`')
+    vim.health.info(
+      'No Python environment was found: lines of library code are not looked up. Activate one, or set `python.sitePackages`'
+    )
   end
 end
 
@@ -71,9 +96,7 @@ function M.check()
 
   vim.health.start('perfline: the server')
   local clients = vim.lsp.get_clients({ name = 'perfline' })
-  if #clients == 0 then
-    vim.health.info('Not running: it starts with the first Python file')
-  end
+  if #clients == 0 then vim.health.info('Not running: it starts with the first Python file') end
   for _, client in ipairs(clients) do
     vim.health.ok(('Running for %s, %d buffers'):format(client.config.root_dir, vim.tbl_count(client.attached_buffers)))
     local status

@@ -121,7 +121,9 @@ function M.attach(client_id, buf)
     buffer = buf,
     callback = function(event)
       local method = event.data.method
-      if event.data.client_id == client_id and (method == 'textDocument/didOpen' or method == 'textDocument/didChange') then
+      if
+        event.data.client_id == client_id and (method == 'textDocument/didOpen' or method == 'textDocument/didChange')
+      then
         M.refresh(buf)
       end
     end,

@@ -69,7 +69,12 @@ function M.items(places)
     local name = ('%s:%d'):format(place.file, place.line or place.recordedLine)
     local source = place.source or (place.uri and '(gone)' or '(not here)')
     local what = ('%s: %s'):format(place['function'], source)
-    return { cells = { format.line(place), name, place['function'], source }, what = what, uri = place.uri, line = place.line }
+    return {
+      cells = { format.line(place), name, place['function'], source },
+      what = what,
+      uri = place.uri,
+      line = place.line,
+    }
   end, places))
 end
 
@@ -79,7 +84,8 @@ function M.quickfix(items, title)
   local entries = {}
   for _, it in ipairs(items) do
     if it.filename then
-      entries[#entries + 1] = { filename = it.filename, lnum = it.lnum, col = 1, text = ('%s  %s'):format(it.cost, it.what) }
+      entries[#entries + 1] =
+        { filename = it.filename, lnum = it.lnum, col = 1, text = ('%s  %s'):format(it.cost, it.what) }
     end
   end
   vim.fn.setqflist({}, ' ', { title = title, items = entries })
@@ -97,7 +103,12 @@ end
 ---@param query perfline.HotQuery
 ---@param done fun(places: perfline.Place[], title: string)
 local function ask(query, done)
-  local argument = { limit = query.limit or require('perfline.pick').capacity(), metric = query.metric, firstLine = query.first, lastLine = query.last }
+  local argument = {
+    limit = query.limit or require('perfline.pick').capacity(),
+    metric = query.metric,
+    firstLine = query.first,
+    lastLine = query.last,
+  }
   if query.first or query.here then argument.uri = vim.uri_from_bufnr(0) end
   if query.all then argument.ownOnly = false end
   client.ask('hotLines', argument, function(answer)
@@ -142,7 +153,12 @@ function M.functions(query)
       local place = sum.place
       local count = sum.lines == 1 and '1 line' or ('%d lines, hottest'):format(sum.lines)
       return {
-        cells = { format.percent(sum.share), place['function'], place.file, ('%s: %s'):format(count, place.source or '') },
+        cells = {
+          format.percent(sum.share),
+          place['function'],
+          place.file,
+          ('%s: %s'):format(count, place.source or ''),
+        },
         what = place['function'],
         uri = place.uri,
         line = place.line,
@@ -159,7 +175,11 @@ function M.of_lens(arguments)
   if type(argument) ~= 'table' then
     argument = { limit = arguments[1], uri = arguments[2], firstLine = arguments[3], lastLine = arguments[4] }
   end
-  client.ask('hotLines', argument, function(answer) require('perfline.pick')(M.items(answer.lines), 'Hot lines here') end)
+  client.ask(
+    'hotLines',
+    argument,
+    function(answer) require('perfline.pick')(M.items(answer.lines), 'Hot lines here') end
+  )
 end
 
 -- To the next (1) or previous (-1) line of this buffer that costs something, `count` times, around the end.

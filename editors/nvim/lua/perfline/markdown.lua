@@ -93,7 +93,9 @@ function M.lines(markdown, width)
     else
       close()
       local prose, bold = wrapped(plain(line), width), line:match('^%*%*(.-)%*%*')
-      if bold then marks[#marks + 1] = { row = #lines, first = 0, last = math.min(#plain(bold), #prose[1]), group = 'Title' } end
+      if bold then
+        marks[#marks + 1] = { row = #lines, first = 0, last = math.min(#plain(bold), #prose[1]), group = 'Title' }
+      end
       vim.list_extend(lines, prose)
     end
   end

@@ -8,7 +8,9 @@ local function go(it)
     return
   end
   vim.cmd("normal! m'")
-  if vim.fs.normalize(it.filename) ~= vim.fs.normalize(vim.api.nvim_buf_get_name(0)) then vim.cmd.edit(vim.fn.fnameescape(it.filename)) end
+  if vim.fs.normalize(it.filename) ~= vim.fs.normalize(vim.api.nvim_buf_get_name(0)) then
+    vim.cmd.edit(vim.fn.fnameescape(it.filename))
+  end
   vim.api.nvim_win_set_cursor(0, { math.min(it.lnum, vim.api.nvim_buf_line_count(0)), 0 })
   vim.cmd('normal! ^zvzz')
 end
@@ -31,7 +33,8 @@ function pickers.telescope(items, title)
       return { value = it, display = it.text, ordinal = it.text, filename = it.filename, lnum = it.lnum, col = 1 }
     end,
   })
-  local options = { prompt_title = title, finder = finder, previewer = conf.grep_previewer({}), sorter = conf.generic_sorter({}) }
+  local options =
+    { prompt_title = title, finder = finder, previewer = conf.grep_previewer({}), sorter = conf.generic_sorter({}) }
   require('telescope.pickers').new({}, options):find()
 end
 

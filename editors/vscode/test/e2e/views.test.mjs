@@ -84,7 +84,6 @@ test('the next hot line, and the previous one', async () => {
 });
 
 test('everything about a line, in a panel that follows the cursor', async () => {
-  const { page } = window;
   await window.goTo(46);
   await window.command('Perfline: Show Line Details');
   const details = await window.webview('main header');

@@ -6,12 +6,14 @@ Each function is run, by each of the interpreters, with arguments of which every
 line of the frame that does it (`f_lineno`, what a profiler sees). Truth tests are answered from a script, several scripts
 per function, so that branches are taken both ways. Interpreters that say the same share a line of the output.
 """
+
 import collections
 import dis
 import inspect
 import json
 import subprocess
 import sys
+import typing
 
 SCRIPTS = ["1", "0", "10", "01", "110"]
 LIMIT = 40
@@ -28,9 +30,9 @@ def main(pythons):
     for (file, name, _, frame), by_events in said.items():
         if where != (file, name):
             where = (file, name)
-            print("== %s %s" % where)
+            print(f"== {file} {name}")
         for events, versions in by_events.items():
-            line = "%s: %s: %s" % (frame, " ".join(versions), events)
+            line = f"{frame}: {' '.join(versions)}: {events}"
             if line not in seen:
                 seen.add(line)
                 print(line)
@@ -41,14 +43,16 @@ class Enough(BaseException):
 
 
 class State:
+    """What the functions that observe share: there is one of it, so the class itself holds it."""
+
     file = None
     script = "1"
     at = 0
-    frames = {}
+    frames: typing.ClassVar = {}
     n = 0
     on = False
     # A generator that is dropped before it began runs for a last time, in Python 3.8 to 3.11.
-    kept = []
+    kept: typing.ClassVar = []
 
 
 def opcode(frame):
@@ -70,7 +74,7 @@ def note(frame, what):
         State.on = False
         raise Enough()
     events = State.frames.setdefault(id(frame), (frame, []))[1]
-    events.append("%d %s" % (frame.f_lineno, what))
+    events.append(f"{frame.f_lineno} {what}")
 
 
 def answer():
@@ -90,14 +94,14 @@ class T:
         if name == "keys" and not op.startswith("LOAD"):
             log("spread")
             return lambda: ["k"]
-        log("load .%s" % name)
+        log(f"load .{name}")
         return T(name == "boom")
 
     def __setattr__(self, name, value):
-        log("store .%s" % name)
+        log(f"store .{name}")
 
     def __delattr__(self, name):
-        log("del .%s" % name)
+        log(f"del .{name}")
 
     def __getitem__(self, index):
         op = opcode(sys._getframe(1))[0]
@@ -228,17 +232,17 @@ for names, symbols in [
     ("add sub mul matmul truediv mod pow lshift rshift or xor and floordiv", "+ - * @ / % ** << >> | ^ & //"),
 ]:
     for name, symbol in zip(names.split(), symbols.split()):
-        setattr(T, "__%s__" % name, observed(symbol))
-        setattr(T, "__i%s__" % name, observed(symbol + "="))
+        setattr(T, f"__{name}__", observed(symbol))
+        setattr(T, f"__i{name}__", observed(symbol + "="))
 for name, symbol in zip("eq ne lt le gt ge".split(), "== != < <= > >=".split()):
-    setattr(T, "__%s__" % name, observed(symbol))
+    setattr(T, f"__{name}__", observed(symbol))
 for name, symbol in zip("neg pos invert".split(), "u- u+ u~".split()):
-    setattr(T, "__%s__" % name, observed(symbol))
+    setattr(T, f"__{name}__", observed(symbol))
 
 
 def profile(frame, event, arg):
     if event == "call" and frame.f_code.co_filename == State.file and frame.f_back is not None:
-        note(frame.f_back, "frame %s" % frame.f_code.co_name)
+        note(frame.f_back, f"frame {frame.f_code.co_name}")
         State.frames.setdefault(id(frame), (frame, []))
 
 
@@ -286,9 +290,9 @@ def one():
                 for frame, events in State.frames.values():
                     code = frame.f_code
                     if events:
-                        key = (file, function.__name__, script, "%s %d" % (code.co_name, code.co_firstlineno))
+                        key = (file, function.__name__, script, f"{code.co_name} {code.co_firstlineno}")
                         records.append((key, "; ".join(events)))
-    print(json.dumps(["%d.%d" % sys.version_info[:2], records]))
+    print(json.dumps(["{}.{}".format(*sys.version_info[:2]), records]))
 
 
 if __name__ == "__main__":
