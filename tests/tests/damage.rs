@@ -104,7 +104,9 @@ fn one_event_does_not_drown_the_others() {
         let run = load_bytes("t.json", text.as_bytes()).unwrap();
         let offset = u64::try_from(place).unwrap() + 1;
         let is_told = run.inputs[0].warnings.iter().any(|it| {
-            it.kind == profile::WarningKind::NotCredible && it.offset == Some(offset) && it.count == 1
+            it.kind == profile::WarningKind::NotCredible
+                && it.offset == Some(offset)
+                && it.count == 1
         });
         if run.merged != whole || !is_told {
             wrong.push((event, run.merged.totals, run.inputs[0].warnings.clone()));
