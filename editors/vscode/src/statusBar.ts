@@ -116,7 +116,7 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
   line(shown);
   const shares = [
     ...(attributed.cuda === null ? [] : [vscode.l10n.t('{0} of GPU time', percentText(attributed.cuda))]),
-    ...(attributed.cpu === null ? [] : [vscode.l10n.t('{0} of CPU time', percentText(attributed.cpu))]),
+    ...(attributed.cpu === null ? [] : [vscode.l10n.t('{0} of thread time', percentText(attributed.cpu))]),
   ];
   if (shares.length > 0) {
     line(vscode.l10n.t('On lines: {0}', shares.join(', ')));

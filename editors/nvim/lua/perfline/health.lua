@@ -49,7 +49,7 @@ local function recording(status)
     end
   end
   vim.health.info(
-    ('On lines: %s of CPU time, %s of CUDA time'):format(
+    ('On lines: %s of thread time, %s of CUDA time'):format(
       percent(status.attributed.cpu),
       percent(status.attributed.cuda)
     )

@@ -31,9 +31,9 @@ enum Part {
 type Placeholder = &'static str;
 
 /// What a template may name.
-pub const PLACEHOLDERS: [&str; 12] = [
-    "share", "cpu", "cuda", "backward", "wait", "waits", "idle", "comm", "alloc", "peak",
-    "kernels", "calls",
+pub const PLACEHOLDERS: [&str; 13] = [
+    "share", "cpu", "cuda", "backward", "wait", "waits", "waiting", "idle", "comm", "alloc",
+    "peak", "kernels", "calls",
 ];
 
 impl Format {

@@ -36,7 +36,7 @@ fn left(events: &[String]) -> String {
         .collect();
     words.extend(profile.memory.bytes.iter().map(|it| format!("{it:+}")));
     for warning in trace.warnings.iter() {
-        let before = &text[..usize::try_from(warning.offset).unwrap()];
+        let before = &text[..usize::try_from(warning.offset.unwrap()).unwrap()];
         let event = before.matches("\"ph\"").count();
         words.push(format!("{:?} {event} x{}", warning.kind, warning.count));
     }
