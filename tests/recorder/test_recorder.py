@@ -1,0 +1,281 @@
+"""Holds ``fixtures/perfline_recorder.py`` against what it promises to the program that is recorded, without PyTorch.
+
+    python3 -m unittest discover tests/recorder
+
+A stand-in for ``torch`` has what the recorder asks for, and faults that real recordings have only now and then.
+"""
+import contextlib
+import gzip
+import importlib
+import io
+import json
+import os
+import pathlib
+import resource
+import stat
+import sys
+import tempfile
+import types
+import unittest
+import warnings
+from unittest import mock
+
+FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures"
+NOBODY = 65534
+
+
+class PyCall:
+    def __init__(self, caller):
+        self.caller = caller
+
+
+class PyCCall(PyCall):
+    pass
+
+
+class Operator:
+    pass
+
+
+def torch_modules():
+    """PyTorch, as far as the recorder knows it."""
+    torch = types.ModuleType("torch")
+    torch.__version__ = "2.6.0"
+    internals = types.ModuleType("torch._C._profiler")
+    internals._ExtraFields_PyCall = PyCall
+    internals._ExtraFields_PyCCall = PyCCall
+    return {"torch": torch, "torch._C": types.ModuleType("torch._C"), "torch._C._profiler": internals}
+
+
+class Event:
+    """An event of the tree. An attribute that is an exception is raised when it is read, as in PyTorch's bindings."""
+
+    def __init__(self, name, start, children=(), caller=("train.py", 7), kind=PyCall, thread=1):
+        self._values = {"name": name, "children": children, "start_time_ns": start, "start_tid": thread,
+                        "extra_fields": kind(Caller(*caller)) if kind is not Operator else Operator()}
+
+    def __getattr__(self, attribute):
+        value = self._values[attribute]
+        if isinstance(value, Exception):
+            raise value
+        return list(value) if attribute == "children" and value else value
+
+
+class Caller:
+    def __init__(self, file, line):
+        self._file = file
+        self.line_number = line
+
+    @property
+    def file_name(self):
+        if isinstance(self._file, Exception):
+            raise self._file
+        return self._file
+
+
+class FlatEvent:
+    def start_thread_id(self):
+        return 1
+
+    def device_resource_id(self):
+        return 4711
+
+
+def profiler(*roots):
+    results = types.SimpleNamespace(experimental_event_tree=lambda: list(roots), events=lambda: [FlatEvent()])
+    return types.SimpleNamespace(profiler=types.SimpleNamespace(kineto_results=results))
+
+
+def undecodable(data):
+    """What reading a text of these bytes raises."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error
+    raise AssertionError(f"{data!r} is UTF-8")
+
+
+GOOD = Event("train.py(1): main", 1000, [
+    Event("aten::add", 1500, kind=Operator, children=[Event("<built-in method item>", 1700, kind=PyCCall)]),
+    Event("train.py(5): step", 1200, caller=("train.py", 3)),
+])
+
+
+class RecorderTest(unittest.TestCase):
+    def setUp(self):
+        self.enter(mock.patch.dict(sys.modules, torch_modules()))
+        self.enter(mock.patch.object(sys, "path", [str(FIXTURES), *sys.path]))
+        sys.modules.pop("perfline_recorder", None)
+        self.recorder = importlib.import_module("perfline_recorder")
+        self.folder = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
+        self.path = self.folder / "train.callers.json.gz"
+
+    def enter(self, context):
+        """What ``enterContext`` does from Python 3.11 on."""
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def write(self, prof, path=None):
+        """Returns what ``write_callers`` returns, and the warnings."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            calls = self.recorder.write_callers(prof, self.path if path is None else path)
+        return calls, [str(warning.message) for warning in caught]
+
+    def written(self):
+        return json.loads(gzip.decompress(self.path.read_bytes()))
+
+    def assert_nothing_written(self, prof, reason, path=None):
+        """No exception, one warning that names the file and says why, and nothing new in the folder."""
+        before = sorted(self.folder.iterdir())
+        calls, messages = self.write(prof, path)
+        self.assertEqual((calls, len(messages)), (0, 1), messages)
+        self.assertIn("nothing was written to", messages[0])
+        self.assertIn(str(self.path if path is None else path), messages[0])
+        self.assertIn(reason, messages[0])
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+
+class Writing(RecorderTest):
+    def test_the_callers_of_all_calls_are_written(self):
+        self.assertEqual(self.write(profiler(GOOD)), (3, []))
+        self.assertEqual(self.written(), {
+            "schema": "perfline.callers/1",
+            "torch": "2.6.0",
+            "python": "{}.{}.{}".format(*sys.version_info[:3]),
+            "strings": ["train.py(1): main", "train.py", "<built-in method item>", "train.py(5): step"],
+            "threads": [{"tid": 4711, "name": [0, 3, 2], "start_ns": [1000, 200, 500], "file": [1, 1, 1],
+                         "line": [7, 3, 7]}],
+        })
+
+    def test_a_file_of_the_same_name_is_replaced(self):
+        self.path.write_text("old")
+        self.assertEqual(self.write(profiler(GOOD)), (3, []))
+        self.assertEqual(len(self.written()["threads"]), 1)
+        self.assertEqual(list(self.folder.iterdir()), [self.path])
+
+    def test_names_that_are_not_utf8_are_written_as_a_reader_of_the_trace_sees_them(self):
+        name = undecodable(b"caf\xe9.py(0): \x90inited")
+        prof = profiler(Event(name, 1, [Event("inner", 2)], caller=(undecodable(b"\xff.py"), 4)))
+        self.assertEqual(self.write(prof), (2, []))
+        self.assertEqual(self.written()["strings"], ["caf\ufffd.py(0): \ufffdinited", "\ufffd.py", "inner", "train.py"])
+
+    def test_events_that_cannot_be_read_are_left_out_and_told_in_one_warning(self):
+        broken = [Event(RuntimeError("no name"), 2), Event("no children", 3, ValueError("gone"))]
+        calls, messages = self.write(profiler(*broken, GOOD))
+        self.assertEqual((calls, len(messages)), (3, 1), messages)
+        self.assertIn("2 events", messages[0])
+        self.assertIn("RuntimeError: no name", messages[0])
+        self.assertIn(str(self.path), messages[0])
+        self.assertEqual(len(self.written()["threads"][0]["name"]), 3)
+
+    def test_without_python_calls_the_file_is_empty_and_a_warning_tells(self):
+        for prof in [profiler(), profiler(Event("aten::add", 1, kind=Operator))]:
+            calls, messages = self.write(prof)
+            self.assertEqual((calls, len(messages)), (0, 1), messages)
+            self.assertIn("with_stack=True", messages[0])
+            self.assertEqual(self.written()["threads"], [])
+
+
+class Harm(RecorderTest):
+    def test_before_anything_is_recorded(self):
+        for prof in [types.SimpleNamespace(profiler=None), types.SimpleNamespace(), None]:
+            self.assert_nothing_written(prof, "call this after it has stopped")
+
+    def test_what_is_not_a_path(self):
+        self.assert_nothing_written(profiler(GOOD), "TypeError", path=5)
+
+    def test_a_profiler_that_fails(self):
+        prof = profiler(GOOD)
+        prof.profiler.kineto_results.experimental_event_tree = mock.Mock(side_effect=MemoryError("tree"))
+        self.assert_nothing_written(prof, "MemoryError: tree")
+
+    def test_a_pytorch_without_what_is_needed(self):
+        del sys.modules["torch._C._profiler"]._ExtraFields_PyCCall
+        self.assert_nothing_written(profiler(GOOD), "ImportError")
+
+    def test_a_folder_that_is_not_there(self):
+        self.assert_nothing_written(profiler(GOOD), "FileNotFoundError", path=self.folder / "none" / "c.json.gz")
+
+    def test_a_folder_that_may_not_be_written(self):
+        self.folder.chmod(0o555)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+            self.addCleanup(os.seteuid, 0)
+        self.assert_nothing_written(profiler(GOOD), "PermissionError")
+
+    def test_a_disk_that_is_full_keeps_the_file_that_was_there(self):
+        self.path.write_text("old")
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16, limits[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
+        self.assert_nothing_written(profiler(GOOD), "OSError")
+        self.assertEqual(self.path.read_text(), "old")
+
+    def test_a_program_that_turns_warnings_into_exceptions(self):
+        for prof in [None, profiler()]:
+            with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as stderr:
+                warnings.simplefilter("error")
+                self.assertEqual(self.recorder.write_callers(prof, self.path), 0)
+            self.assertIn(str(self.path), stderr.getvalue())
+
+    def test_the_warning_points_to_the_call(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.recorder.write_callers(None, self.path)
+        self.assertEqual(caught[0].filename, __file__)
+
+    def test_an_interrupt_is_the_users_and_leaves_nothing_behind(self):
+        with mock.patch.object(gzip.GzipFile, "write", side_effect=KeyboardInterrupt), \
+                self.assertRaises(KeyboardInterrupt):
+            self.recorder.write_callers(profiler(GOOD), self.path)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Links(RecorderTest):
+    def setUp(self):
+        super().setUp()
+        self.precious = self.folder / "precious"
+        self.precious.write_text("mine")
+
+    def test_a_link_at_a_name_that_can_be_foreseen_is_not_followed(self):
+        link = self.folder / (self.path.name + ".partial")
+        link.symlink_to(self.precious)
+        self.assertEqual(self.write(profiler(GOOD)), (3, []))
+        self.assertEqual(self.precious.read_text(), "mine")
+        self.assertTrue(link.is_symlink())
+
+    def test_a_link_at_the_name_of_the_file_is_replaced(self):
+        self.path.symlink_to(self.precious)
+        self.assertEqual(self.write(profiler(GOOD)), (3, []))
+        self.assertEqual(self.precious.read_text(), "mine")
+        self.assertFalse(self.path.is_symlink())
+
+    def test_a_link_at_the_temporary_name_stops_the_write(self):
+        with mock.patch.object(self.recorder.secrets, "token_hex", return_value="known"):
+            self.write(profiler(GOOD))
+            (self.folder / ".perfline-known").symlink_to(self.precious)
+            self.assert_nothing_written(profiler(GOOD), "FileExistsError")
+        self.assertEqual(self.precious.read_text(), "mine")
+
+    def test_the_temporary_file_is_in_the_same_folder_and_its_name_differs_each_time(self):
+        with mock.patch.object(os, "replace", wraps=os.replace) as replace:
+            self.write(profiler(GOOD))
+            self.write(profiler(GOOD))
+        partial = [pathlib.Path(call.args[0]) for call in replace.call_args_list]
+        self.assertEqual([it.parent for it in partial], [self.folder, self.folder])
+        self.assertNotEqual(*partial)
+
+    def test_who_may_read_the_file_is_up_to_the_program(self):
+        for mask, mode in [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)]:
+            before = os.umask(mask)
+            try:
+                self.write(profiler(GOOD))
+            finally:
+                os.umask(before)
+            self.assertEqual(stat.S_IMODE(self.path.stat().st_mode), mode)
+
+
+if __name__ == "__main__":
+    unittest.main()
