@@ -1,12 +1,7 @@
-"""Holds ``fixtures/perfline_recorder.py`` against what it promises to the program that is recorded, without PyTorch.
+"""What ``write_callers`` promises to the program that is recorded."""
 
-    python3 -m unittest discover tests/recorder
-
-A stand-in for ``torch`` has what the recorder asks for, and faults that real recordings have only now and then.
-"""
 import contextlib
 import gzip
-import importlib
 import io
 import json
 import os
@@ -20,70 +15,10 @@ import unittest
 import warnings
 from unittest import mock
 
-FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures"
+from perfline import recorder
+from stand_in import GOOD, Event, Operator, profiler, torch_modules
+
 NOBODY = 65534
-
-
-class PyCall:
-    def __init__(self, caller):
-        self.caller = caller
-
-
-class PyCCall(PyCall):
-    pass
-
-
-class Operator:
-    pass
-
-
-def torch_modules():
-    """PyTorch, as far as the recorder knows it."""
-    torch = types.ModuleType("torch")
-    torch.__version__ = "2.6.0"
-    internals = types.ModuleType("torch._C._profiler")
-    internals._ExtraFields_PyCall = PyCall
-    internals._ExtraFields_PyCCall = PyCCall
-    return {"torch": torch, "torch._C": types.ModuleType("torch._C"), "torch._C._profiler": internals}
-
-
-class Event:
-    """An event of the tree. An attribute that is an exception is raised when it is read, as in PyTorch's bindings."""
-
-    def __init__(self, name, start, children=(), caller=("train.py", 7), kind=PyCall, thread=1):
-        self._values = {"name": name, "children": children, "start_time_ns": start, "start_tid": thread,
-                        "extra_fields": kind(Caller(*caller)) if kind is not Operator else Operator()}
-
-    def __getattr__(self, attribute):
-        value = self._values[attribute]
-        if isinstance(value, Exception):
-            raise value
-        return list(value) if attribute == "children" and value else value
-
-
-class Caller:
-    def __init__(self, file, line):
-        self._file = file
-        self.line_number = line
-
-    @property
-    def file_name(self):
-        if isinstance(self._file, Exception):
-            raise self._file
-        return self._file
-
-
-class FlatEvent:
-    def start_thread_id(self):
-        return 1
-
-    def device_resource_id(self):
-        return 4711
-
-
-def profiler(*roots):
-    results = types.SimpleNamespace(experimental_event_tree=lambda: list(roots), events=lambda: [FlatEvent()])
-    return types.SimpleNamespace(profiler=types.SimpleNamespace(kineto_results=results))
 
 
 def undecodable(data):
@@ -95,18 +30,9 @@ def undecodable(data):
     raise AssertionError(f"{data!r} is UTF-8")
 
 
-GOOD = Event("train.py(1): main", 1000, [
-    Event("aten::add", 1500, kind=Operator, children=[Event("<built-in method item>", 1700, kind=PyCCall)]),
-    Event("train.py(5): step", 1200, caller=("train.py", 3)),
-])
-
-
 class RecorderTest(unittest.TestCase):
     def setUp(self):
         self.enter(mock.patch.dict(sys.modules, torch_modules()))
-        self.enter(mock.patch.object(sys, "path", [str(FIXTURES), *sys.path]))
-        sys.modules.pop("perfline_recorder", None)
-        self.recorder = importlib.import_module("perfline_recorder")
         self.folder = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
         self.path = self.folder / "train.callers.json.gz"
 
@@ -120,7 +46,7 @@ class RecorderTest(unittest.TestCase):
         """Returns what ``write_callers`` returns, and the warnings."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            calls = self.recorder.write_callers(prof, self.path if path is None else path)
+            calls = recorder.write_callers(prof, self.path if path is None else path)
         return calls, [str(warning.message) for warning in caught]
 
     def written(self):
@@ -140,14 +66,18 @@ class RecorderTest(unittest.TestCase):
 class Writing(RecorderTest):
     def test_the_callers_of_all_calls_are_written(self):
         self.assertEqual(self.write(profiler(GOOD)), (3, []))
-        self.assertEqual(self.written(), {
-            "schema": "perfline.callers/1",
-            "torch": "2.6.0",
-            "python": "{}.{}.{}".format(*sys.version_info[:3]),
-            "strings": ["train.py(1): main", "train.py", "<built-in method item>", "train.py(5): step"],
-            "threads": [{"tid": 4711, "name": [0, 3, 2], "start_ns": [1000, 200, 500], "file": [1, 1, 1],
-                         "line": [7, 3, 7]}],
-        })
+        self.assertEqual(
+            self.written(),
+            {
+                "schema": "perfline.callers/1",
+                "torch": "2.6.0",
+                "python": "{}.{}.{}".format(*sys.version_info[:3]),
+                "strings": ["train.py(1): main", "train.py", "<built-in method item>", "train.py(5): step"],
+                "threads": [
+                    {"tid": 4711, "name": [0, 3, 2], "start_ns": [1000, 200, 500], "file": [1, 1, 1], "line": [7, 3, 7]}
+                ],
+            },
+        )
 
     def test_a_file_of_the_same_name_is_replaced(self):
         self.path.write_text("old")
@@ -217,19 +147,21 @@ class Harm(RecorderTest):
         for prof in [None, profiler()]:
             with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()) as stderr:
                 warnings.simplefilter("error")
-                self.assertEqual(self.recorder.write_callers(prof, self.path), 0)
+                self.assertEqual(recorder.write_callers(prof, self.path), 0)
             self.assertIn(str(self.path), stderr.getvalue())
 
     def test_the_warning_points_to_the_call(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.recorder.write_callers(None, self.path)
+            recorder.write_callers(None, self.path)
         self.assertEqual(caught[0].filename, __file__)
 
     def test_an_interrupt_is_the_users_and_leaves_nothing_behind(self):
-        with mock.patch.object(gzip.GzipFile, "write", side_effect=KeyboardInterrupt), \
-                self.assertRaises(KeyboardInterrupt):
-            self.recorder.write_callers(profiler(GOOD), self.path)
+        with (
+            mock.patch.object(gzip.GzipFile, "write", side_effect=KeyboardInterrupt),
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            recorder.write_callers(profiler(GOOD), self.path)
         self.assertEqual(list(self.folder.iterdir()), [])
 
 
@@ -253,7 +185,7 @@ class Links(RecorderTest):
         self.assertFalse(self.path.is_symlink())
 
     def test_a_link_at_the_temporary_name_stops_the_write(self):
-        with mock.patch.object(self.recorder.secrets, "token_hex", return_value="known"):
+        with mock.patch.object(recorder.secrets, "token_hex", return_value="known"):
             self.write(profiler(GOOD))
             (self.folder / ".perfline-known").symlink_to(self.precious)
             self.assert_nothing_written(profiler(GOOD), "FileExistsError")

@@ -1,0 +1,21 @@
+"""PyTorch profiler data on the source line that caused it: record a run, and read what each line cost.
+
+    import perfline
+
+    with perfline.profile() as prof:
+        for batch in loader:
+            train_step(batch)
+            prof.step()
+
+    run = perfline.read(*prof.recordings)
+    for line in run.lines[:10]:
+        print(line["file"], line["line"], line["cpu_own_us"], line["cuda_own_us"])
+
+``python -m perfline`` is the program: ``python -m perfline annotate`` prints the source with what each line costs.
+Importing this package does not import PyTorch.
+"""
+
+from perfline._run import ReadError, Run, read
+from perfline.recorder import profile, trace_handler, write_callers
+
+__all__ = ["ReadError", "Run", "profile", "read", "trace_handler", "write_callers"]

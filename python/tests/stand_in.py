@@ -1,0 +1,156 @@
+"""A stand-in for PyTorch, as far as the recorder knows it, with faults that real recordings have only now and then."""
+
+import json
+import types
+import typing
+
+
+class PyCall:
+    def __init__(self, caller):
+        self.caller = caller
+
+
+class PyCCall(PyCall):
+    pass
+
+
+class Operator:
+    pass
+
+
+def torch_modules():
+    """What is in ``sys.modules`` when PyTorch was imported."""
+    torch = types.ModuleType("torch")
+    torch.__version__ = "2.6.0"
+    torch.profiler = types.ModuleType("torch.profiler")
+    torch.profiler.profile = Profile
+    torch.profiler.schedule = schedule
+    internals = types.ModuleType("torch._C._profiler")
+    internals._ExtraFields_PyCall = PyCall
+    internals._ExtraFields_PyCCall = PyCCall
+    return {
+        "torch": torch,
+        "torch.profiler": torch.profiler,
+        "torch._C": types.ModuleType("torch._C"),
+        "torch._C._profiler": internals,
+    }
+
+
+class Event:
+    """An event of the tree. An attribute that is an exception is raised when it is read, as in PyTorch's bindings."""
+
+    def __init__(self, name, start, children=(), caller=("train.py", 7), kind=PyCall, thread=1):
+        self._values = {
+            "name": name,
+            "children": children,
+            "start_time_ns": start,
+            "start_tid": thread,
+            "extra_fields": kind(Caller(*caller)) if kind is not Operator else Operator(),
+        }
+
+    def __getattr__(self, attribute):
+        value = self._values[attribute]
+        if isinstance(value, Exception):
+            raise value
+        return list(value) if attribute == "children" and value else value
+
+
+class Caller:
+    def __init__(self, file, line):
+        self._file = file
+        self.line_number = line
+
+    @property
+    def file_name(self):
+        if isinstance(self._file, Exception):
+            raise self._file
+        return self._file
+
+
+class FlatEvent:
+    def start_thread_id(self):
+        return 1
+
+    def device_resource_id(self):
+        return 4711
+
+
+def profiler(*roots):
+    results = types.SimpleNamespace(experimental_event_tree=lambda: list(roots), events=lambda: [FlatEvent()])
+    return types.SimpleNamespace(profiler=types.SimpleNamespace(kineto_results=results))
+
+
+GOOD = Event(
+    "train.py(1): main",
+    1000,
+    [
+        Event("aten::add", 1500, kind=Operator, children=[Event("<built-in method item>", 1700, kind=PyCCall)]),
+        Event("train.py(5): step", 1200, caller=("train.py", 3)),
+    ],
+)
+"""A tree with three Python calls."""
+
+
+def schedule(*, wait, warmup, active, repeat):
+    """The states of ``torch.profiler.schedule``, for one cycle."""
+    assert repeat == 1
+    states = ["none"] * wait + ["warm up"] * warmup + ["record"] * (active - 1) + ["record and save"]
+    return lambda step: states[step] if step < len(states) else "none"
+
+
+class Profile:
+    """``torch.profiler.profile``: which steps it records, and when it says that a trace is ready.
+
+    ``made`` lists the profilers. ``failing`` names methods that raise.
+    """
+
+    made: typing.ClassVar[list] = []
+    failing = ()
+    trace: typing.ClassVar[dict] = {"traceEvents": [{"name": "train.py(1): main", "cat": "python_function"}]}
+
+    def __init__(self, *, schedule, on_trace_ready, **options):
+        self.options = options
+        self.profiler = profiler(GOOD).profiler
+        self.recorded = []
+        self.is_running = False
+        self._schedule = schedule
+        self._on_trace_ready = on_trace_ready
+        self._step = 0
+        self._fail("__init__")
+        self.made.append(self)
+
+    def __enter__(self):
+        self._fail("__enter__")
+        self.is_running = True
+        self._note()
+        return self
+
+    def step(self):
+        self._fail("step")
+        before = self._state()
+        self._step += 1
+        if before == "record and save":
+            self._on_trace_ready(self)
+        self._note()
+
+    def __exit__(self, *_):
+        self.is_running = False
+        self._fail("__exit__")
+        if self._state().startswith("record"):
+            self._on_trace_ready(self)
+
+    def export_chrome_trace(self, path):
+        self._fail("export_chrome_trace")
+        with open(path, "x") as file:
+            json.dump(self.trace, file)
+
+    def _state(self):
+        return "record" if self._schedule is None else self._schedule(self._step)
+
+    def _note(self):
+        if self._state().startswith("record"):
+            self.recorded.append(self._step)
+
+    def _fail(self, method):
+        if method in self.failing:
+            raise RuntimeError(f"{method} failed")

@@ -1,0 +1,260 @@
+"""What ``profile`` and ``trace_handler`` record, write, and promise to the program that is recorded."""
+
+import contextlib
+import gzip
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import warnings
+from unittest import mock
+
+import perfline
+import stand_in
+
+HOST = socket.gethostname()
+
+
+class RecordingTest(unittest.TestCase):
+    def setUp(self):
+        self.modules = stand_in.torch_modules()
+        self.enter(mock.patch.dict(sys.modules, self.modules))
+        self.enter(mock.patch.multiple(stand_in.Profile, made=[], failing=()))
+        self.enter(mock.patch.dict(os.environ))
+        for variable in ("RANK", "WORLD_SIZE"):
+            os.environ.pop(variable, None)
+        self.folder = pathlib.Path(self.enter(tempfile.TemporaryDirectory())) / "runs"
+
+    def enter(self, context):
+        """What ``enterContext`` does from Python 3.11 on."""
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    @contextlib.contextmanager
+    def warns(self, *parts):
+        """The block gives one warning, in which each of ``parts`` is; without parts, it gives none."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        messages = [str(it.message) for it in caught]
+        self.assertEqual(len(messages), 1 if parts else 0, messages)
+        for part in parts:
+            self.assertIn(part, messages[0])
+            self.assertEqual(caught[0].filename, __file__)
+
+    def files(self):
+        return sorted(it.name for it in self.folder.iterdir())
+
+    def record(self, n_steps, **options):
+        """A program of so many steps; returns what ``profile`` gave, and the stand-in for PyTorch's profiler."""
+        with perfline.profile(self.folder, **options) as prof:
+            for _ in range(n_steps):
+                prof.step()
+        return prof, stand_in.Profile.made[0]
+
+
+class Recording(RecordingTest):
+    def test_steps_after_the_first_are_recorded_and_written(self):
+        with self.warns():
+            prof, torch_prof = self.record(10)
+        self.assertEqual(torch_prof.recorded, [2, 3, 4])
+        self.assertEqual(torch_prof.options, {"with_stack": True, "record_shapes": True, "profile_memory": True})
+        [path] = prof.recordings
+        self.assertEqual(os.path.dirname(path), str(self.folder))
+        with gzip.open(path) as trace:
+            self.assertEqual(json.load(trace), torch_prof.trace)
+
+    def test_which_steps_are_recorded_can_be_told(self):
+        for skip, steps, expected in [(0, 2, [0, 1]), (1, 1, [1]), (5, 2, [5, 6]), (0, None, list(range(11)))]:
+            with self.subTest(skip=skip, steps=steps), mock.patch.object(stand_in.Profile, "made", []), self.warns():
+                prof, torch_prof = self.record(10, skip=skip, steps=steps)
+                self.assertEqual(torch_prof.recorded, expected)
+                self.assertEqual(len(prof.recordings), 1)
+
+    def test_options_go_to_the_profiler(self):
+        with self.warns():
+            _, torch_prof = self.record(5, profile_memory=False, activities=["cpu"])
+        self.assertEqual(
+            torch_prof.options,
+            {"with_stack": True, "record_shapes": True, "profile_memory": False, "activities": ["cpu"]},
+        )
+
+    def test_the_profiler_is_gone_when_its_steps_are_written(self):
+        with perfline.profile(self.folder) as prof:
+            for _ in range(5):
+                self.assertTrue(stand_in.Profile.made[0].is_running)
+                prof.step()
+            self.assertEqual(len(prof.recordings), 1)
+            self.assertFalse(stand_in.Profile.made[0].is_running)
+            prof.step()
+
+    def test_a_block_that_ends_early_leaves_what_was_recorded(self):
+        with self.warns():
+            prof, torch_prof = self.record(3)
+        self.assertEqual((torch_prof.recorded, len(prof.recordings)), ([2, 3], 1))
+
+    def test_a_block_that_fails_leaves_what_was_recorded(self):
+        for error in (ValueError, KeyboardInterrupt):
+            with (
+                self.subTest(error=error),
+                self.warns(),
+                self.assertRaises(error),
+                perfline.profile(self.folder) as prof,
+            ):
+                for _ in range(3):
+                    prof.step()
+                raise error
+            self.assertEqual(len(prof.recordings), 1)
+
+    def test_a_block_that_records_nothing_says_why(self):
+        with self.warns("prof.step() was called 1 times, and recording begins after 2", "steps=None"):
+            prof, _ = self.record(1)
+        self.assertEqual(prof.recordings, [])
+        with self.warns(), self.assertRaises(ValueError), perfline.profile(self.folder):
+            raise ValueError("the program's own fault is told alone")
+
+
+class Harm(RecordingTest):
+    def test_a_profiler_that_fails_costs_one_warning_and_not_the_program(self):
+        for method, problem in [
+            ("__init__", "nothing is recorded"),
+            ("__enter__", "nothing is recorded"),
+            ("step", "recording ended early"),
+            ("__exit__", "did not stop as it should"),
+            ("export_chrome_trace", "no recording was written"),
+        ]:
+            with self.subTest(method=method), mock.patch.object(stand_in.Profile, "failing", (method,)):
+                with self.warns(problem, f"RuntimeError: {method} failed"):
+                    done = 0
+                    with perfline.profile(self.folder) as prof:
+                        for _ in range(10):
+                            done += 1
+                            prof.step()
+                self.assertEqual(done, 10)
+
+    def test_several_faults_are_told_once(self):
+        with (
+            mock.patch.object(stand_in.Profile, "failing", ("step", "__exit__", "export_chrome_trace")),
+            self.warns("step failed"),
+            perfline.profile(self.folder) as prof,
+        ):
+            prof.step()
+            prof.step()
+
+    def test_without_pytorch_the_program_runs(self):
+        with (
+            mock.patch.dict(sys.modules, {"torch": None, "torch.profiler": None}),
+            self.warns("nothing is recorded", "torch"),
+            perfline.profile(self.folder) as prof,
+        ):
+            prof.step()
+        self.assertEqual(prof.recordings, [])
+
+    def test_an_option_that_pytorch_does_not_know(self):
+        with (
+            mock.patch.object(stand_in.Profile, "__init__", lambda self, *, schedule, on_trace_ready: None),
+            self.warns("nothing is recorded", "with_stack"),
+            perfline.profile(self.folder) as prof,
+        ):
+            prof.step()
+
+    def test_a_folder_that_cannot_be_made(self):
+        self.folder.write_text("a file")
+        with self.warns("no recording was written to", "FileExistsError"):
+            self.record(10)
+        self.assertEqual(self.folder.read_text(), "a file")
+
+    def test_a_fault_leaves_no_files_behind(self):
+        handler = perfline.trace_handler(self.folder)
+        prof = stand_in.Profile(schedule=None, on_trace_ready=handler)
+        faults = [
+            mock.patch("os.replace", side_effect=OSError("disk")),
+            mock.patch("gzip.GzipFile.write", side_effect=OSError("disk")),
+        ]
+        for fault in faults:
+            with fault, warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                handler(prof)
+            self.assertIn("no recording was written", str(caught[-1].message))
+            self.assertEqual(self.files(), [])
+
+    def test_importing_the_package_does_not_import_pytorch(self):
+        code = "import sys; sys.modules['torch'] = None; import perfline; print(perfline.profile)"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertIn("perfline.recorder.profile", done.stdout)
+
+
+class Files(RecordingTest):
+    def write(self, *arguments, trace=None):
+        handler = perfline.trace_handler(self.folder, *arguments)
+        prof = stand_in.Profile(schedule=None, on_trace_ready=handler)
+        prof.trace = trace or prof.trace
+        with self.warns(), mock.patch("time.time_ns", return_value=1700000000000000000):
+            handler(prof)
+
+    def test_the_callers_are_beside_the_trace(self):
+        self.write()
+        stem = f"{HOST}_{os.getpid()}.1700000000000000000"
+        self.assertEqual(self.files(), [f"{stem}.callers.json.gz", f"{stem}.pt.trace.json.gz"])
+        with gzip.open(self.folder / f"{stem}.callers.json.gz") as callers:
+            self.assertEqual(json.load(callers)["schema"], "perfline.callers/1")
+
+    def test_a_trace_that_names_the_callers_has_no_file_beside_it(self):
+        self.write(trace={"traceEvents": [{"args": {"CallFrom": "train.py:3"}}]})
+        self.assertEqual(self.files(), [f"{HOST}_{os.getpid()}.1700000000000000000.pt.trace.json.gz"])
+
+    def test_the_worker_can_be_named(self):
+        self.write("first")
+        self.assertIn("first.1700000000000000000.pt.trace.json.gz", self.files())
+
+    def test_the_rank_is_in_the_name(self):
+        distributed = types.SimpleNamespace(
+            is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 3, get_world_size=lambda: 4
+        )
+        with mock.patch.dict(sys.modules, {"torch.distributed": distributed}):
+            self.write()
+        self.assertIn(f"{HOST}_rank3.1700000000000000000.pt.trace.json.gz", self.files())
+
+    def test_launchers_tell_the_rank_of_a_program_without_a_group(self):
+        distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
+        with (
+            mock.patch.dict(sys.modules, {"torch.distributed": distributed}),
+            mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}),
+        ):
+            self.write()
+        self.assertIn(f"{HOST}_rank1.1700000000000000000.pt.trace.json.gz", self.files())
+
+    def test_one_process_alone_has_no_rank(self):
+        with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
+            self.write()
+        self.assertIn(f"{HOST}_{os.getpid()}.1700000000000000000.pt.trace.json.gz", self.files())
+
+    def test_the_trace_comes_last(self):
+        seen = []
+        replace = os.replace
+        with mock.patch("os.replace", side_effect=lambda a, b: (seen.append(os.path.basename(b)), replace(a, b))):
+            self.write("worker")
+        self.assertEqual([it.split(".", 2)[2] for it in seen], ["callers.json.gz", "pt.trace.json.gz"])
+
+    def test_cycles_are_kept_apart(self):
+        handler = perfline.trace_handler(self.folder, "worker")
+        prof = stand_in.Profile(schedule=None, on_trace_ready=handler)
+        for _ in range(2):
+            handler(prof)
+        self.assertEqual(sum(it.endswith(".pt.trace.json.gz") for it in self.files()), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
