@@ -21,7 +21,7 @@ use crate::blocks::{self, End};
 use crate::hand_over::HandOver;
 use crate::open::Opened;
 use crate::panics::caught;
-use crate::plan::{One, Plan, SideCar};
+use crate::plan::{One, Plan, SideCar, Text};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::unpack::Damage;
@@ -235,10 +235,10 @@ impl Job<'_> {
         let mut warnings = Warnings::default();
         match side_car.read() {
             Err(error) => warnings.add(WarningKind::Other, None, format!("not used: {error}")),
-            Ok((text, damage)) => {
-                input.bytes = text.len() as u64;
+            Ok(Text { bytes, damage }) => {
+                input.bytes = bytes.len() as u64;
                 add_damage(&mut warnings, damage.clone());
-                match read_callers(text) {
+                match read_callers(bytes) {
                     Err(error) => {
                         warnings.add(WarningKind::Other, None, format!("not used: {error}"));
                     }

@@ -164,23 +164,29 @@ pub(crate) struct SideCar {
     path: PathBuf,
     /// `None` of one that nobody named: it is opened when it is read.
     opened: Option<Opened>,
-    read: OnceLock<Result<(Vec<u8>, Vec<Damage>), Error>>,
+    text: OnceLock<Result<Text, Error>>,
+}
+
+/// What a side-car holds.
+pub(crate) struct Text {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) damage: Vec<Damage>,
 }
 
 impl SideCar {
     fn new(path: PathBuf, opened: Option<Opened>) -> Self {
-        Self { path, opened, read: OnceLock::new() }
+        Self { path, opened, text: OnceLock::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its text, and what of it is damaged.
+    /// What it holds.
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub(crate) fn read(&self) -> Result<&(Vec<u8>, Vec<Damage>), &Error> {
+    pub(crate) fn read(&self) -> Result<&Text, &Error> {
         let read = || {
             let found;
             let input = match &self.opened {
@@ -190,18 +196,18 @@ impl SideCar {
                     &found
                 }
             };
-            let mut text = Vec::new();
+            let mut bytes = Vec::new();
             // It is small beside its trace, so its bytes are not counted into the progress.
             let done = AtomicU64::new(0);
             let prepare = || |_: &[u8]| ();
             let keep = |block: &[u8], ()| {
-                text.extend_from_slice(block);
+                bytes.extend_from_slice(block);
                 Ok(())
             };
             let damage = blocks::each_block(input, &done, 1, prepare, keep)?.damage;
-            Ok((text, damage))
+            Ok(Text { bytes, damage })
         };
-        self.read.get_or_init(|| caught(&self.path, read)).as_ref()
+        self.text.get_or_init(|| caught(&self.path, read)).as_ref()
     }
 }
 
