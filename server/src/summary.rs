@@ -132,12 +132,13 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
 
 /// The threads that are in no other number, and what they did.
 fn idle_threads(ledger: &Ledger) -> Option<String> {
-    let threads = match ledger.idle_threads() {
-        0 => return None,
-        1 => "1 idle thread".to_owned(),
-        number => format!("{} idle threads", count(number as f64)),
-    };
-    Some(format!("{threads}, left out: they only waited"))
+    match ledger.idle_threads() {
+        0 => None,
+        1 => Some("1 idle thread, left out: it only waited".to_owned()),
+        number => {
+            Some(format!("{} idle threads, left out: they only waited", count(number as f64)))
+        }
+    }
 }
 
 /// How much of the recording has a line, and how that is known.

@@ -775,8 +775,26 @@ fn threads(recording: &Recording, stacks: &Stacks) -> Vec<Vec<Interval>> {
 
 /// Whether a Python event is a call that waits.
 fn is_waiting(host: &Host) -> bool {
-    let waits = ["acquire of _thread.", "function sleep>", "poll of select.", "get of _queue.S"];
-    host.kind == Kind::Python && waits.iter().any(|it| host.name.contains(it))
+    let functions = ["sleep", "select", "waitpid", "sigwait"];
+    let methods = [
+        "acquire of _thread.",
+        "__enter__ of _thread.",
+        "join of _thread.",
+        "acquire of _multiprocessing.",
+        "__enter__ of _multiprocessing.",
+        "poll of select.",
+        "recv of socket ",
+        "recv_into of socket ",
+        "recvfrom of socket ",
+        "recvmsg of socket ",
+        "_accept of socket ",
+        "connect of socket ",
+        "get of _queue.SimpleQueue ",
+    ];
+    let is_function = |it: &&str| host.name == format!("<built-in function {it}>");
+    let is_method = |it: &&str| host.name.contains(&format!("<built-in method {it}"));
+    host.kind == Kind::Python
+        && (functions.iter().any(|it| is_function(it)) || methods.iter().any(|it| is_method(it)))
 }
 
 /// Whether a thread ran no operator, runtime call or range, allocated nothing, and waited for nine tenths of its time.

@@ -21,6 +21,9 @@ use crate::suppression::Suppression;
 use crate::table::{Align, Table};
 use crate::terminal::{ALARM, STRONG, Terminal, clean, cut};
 
+/// Least share (of 1) of the step that a line must wait to be listed.
+const MIN_WAITING: f64 = 0.001;
+
 /// Prints the report and gives the limits that the recording exceeds, one sentence each.
 ///
 /// # Errors
@@ -193,6 +196,10 @@ impl<'a> Lines<'a> {
         ]);
         for (key, it) in self.ranked(|it| self.scale.value(column, it), |_| true) {
             let value = self.scale.value(column, it);
+            // Every lock waits for an instant.
+            if column == Column::Waiting && self.scale.share(column, value) < MIN_WAITING {
+                continue;
+            }
             table.add_row(vec![
                 column.text(value),
                 percent(self.scale.share(column, value)),

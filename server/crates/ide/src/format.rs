@@ -188,8 +188,8 @@ mod tests {
         let rows = [
             (
                 "{gpu}",
-                "\"gpu\" is no placeholder; it is one of: share, cpu, cuda, backward, wait, waits, idle, comm, alloc, peak, \
-                 kernels, calls",
+                "unknown placeholder `gpu`, expected one of: share, cpu, cuda, backward, wait, waits, waiting, idle, comm, alloc, \
+                 peak, kernels, calls",
             ),
             ("{cuda", "\"{\" without a \"}\" after it"),
             ("[{cuda}", "\"[\" without a \"]\" after it"),

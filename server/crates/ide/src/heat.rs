@@ -201,7 +201,7 @@ mod tests {
             assert_eq!(Scope::parse(scope.name()), Ok(scope));
         }
         let error = Scope::parse("all").map_err(|error| error.to_string());
-        let expected = "\"all\" is no scope; it is one of: step, file, range, function";
+        let expected = "unknown scope `all`, expected one of: step, file, range, function";
         assert_eq!(error, Err(expected.to_owned()));
     }
 }

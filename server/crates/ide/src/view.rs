@@ -190,7 +190,7 @@ impl UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no {}; it is one of: {}", self.name, self.what, self.allowed)
+        write!(f, "unknown {} `{}`, expected one of: {}", self.what, self.name, self.allowed)
     }
 }
 
@@ -214,9 +214,9 @@ mod tests {
     #[test]
     fn an_unknown_name_is_told_with_those_that_are_known() {
         let error = Metric::parse("gpu").map_err(|error| error.to_string());
-        let expected = "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory";
+        let expected = "unknown metric `gpu`, expected one of: auto, cpu, cuda, backward, wait, idle, comm, memory";
         assert_eq!(error, Err(expected.to_owned()));
         let error = Charge::parse("").map_err(|error| error.to_string());
-        assert_eq!(error, Err("\"\" is no charge; it is one of: own, total".to_owned()));
+        assert_eq!(error, Err("unknown charge ``, expected one of: own, total".to_owned()));
     }
 }

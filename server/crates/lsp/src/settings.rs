@@ -272,10 +272,10 @@ mod tests {
         assert_eq!(settings, Settings::default());
         let starts = [
             "perfline.recordings.include: \"runs\" is no list of texts",
-            "perfline.view.metric: \"gpu\" is no metric; it is one of: auto, cpu",
+            "perfline.view.metric: unknown metric `gpu`, expected one of: auto, cpu",
             "perfline.view.per: 3 is neither \"step\" nor \"run\"",
             "perfline.view.threshold: \"much\" is no percentage from 0 to 100",
-            "perfline.hints.format: \"gpu\" is no placeholder; it is one of: share",
+            "perfline.hints.format: unknown placeholder `gpu`, expected one of: share",
             "perfline.diagnostics.severity: sync: \"loud\" is none of: off, hint, information, warning, error",
             "perfline.hints.enabled: \"yes\" is neither true nor false",
             "perfline.view.steps is no setting; there are: recordings.include",

@@ -300,41 +300,41 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         (
             "perfline.setMetric",
             json!(["gpu"]),
-            "\"gpu\" is no metric; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
+            "unknown metric `gpu`, expected one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
         ),
         (
             "perfline.setMetric",
             json!([]),
-            "metric is missing; it is one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
+            "missing `metric`, expected one of: auto, cpu, cuda, backward, wait, idle, comm, memory",
         ),
         (
             "perfline.setMetric",
             json!(["cpu", "sum"]),
-            "\"sum\" is no charge; it is one of: own, total",
+            "unknown charge `sum`, expected one of: own, total",
         ),
         (
             "perfline.setStep",
             json!([7]),
-            "7 is no step; it is one of: \"mean\", \"run\", or a step of the recording: 1, 2",
+            "unknown step `7`, expected one of: \"mean\", \"run\", or a step of the recording: 1, 2",
         ),
         (
             "perfline.setRank",
             json!(["two"]),
-            "\"two\" is no rank; it is one of: \"all\", or a rank of the recording: 0, 1",
+            "unknown rank `\"two\"`, expected one of: \"all\", or a rank of the recording: 0, 1",
         ),
         ("perfline.hotLines", json!([{"limit": "all"}]), "limit: \"all\" is no number"),
         ("perfline.load", json!([7]), "paths is no list of paths"),
         (
             "perfline.sing",
             json!([]),
-            "\"perfline.sing\" is no command; it is one of: perfline.load, perfline.unload, perfline.setMetric, \
+            "unknown command `perfline.sing`, expected one of: perfline.load, perfline.unload, perfline.setMetric, \
              perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (
             "perfline.heat",
             json!([{"uri": uri, "scope": "class"}]),
-            "\"class\" is no scope; it is one of: step, file, range, function",
+            "unknown scope `class`, expected one of: step, file, range, function",
         ),
         ("perfline.details", json!([uri]), "line is missing"),
         ("perfline.details", json!(["nowhere", 1]), "uri: \"nowhere\" is no URI"),
@@ -344,7 +344,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     assert!(page["markdown"].as_str().unwrap().starts_with("# `sync`: "), "{page}");
     let error = client.command("perfline.explain", json!(["wait"])).await.unwrap_err();
     let message = error["message"].as_str().unwrap();
-    assert!(message.starts_with("\"wait\" is no rule; it is one of: sync, "), "{message}");
+    assert!(message.starts_with("unknown rule `wait`, expected one of: sync, "), "{message}");
     for (command, arguments, message) in rows {
         let error = client.command(command, arguments).await.unwrap_err();
         assert_eq!(
@@ -546,7 +546,7 @@ async fn settings_are_asked_for_and_followed() {
         told["message"]
             .as_str()
             .unwrap()
-            .starts_with("Perfline: perfline.view.metric: \"gpu\" is no metric"),
+            .starts_with("Perfline: perfline.view.metric: unknown metric `gpu`"),
         "{told}"
     );
     assert_eq!(client.hints(&uri).await[0], "1:16 30 %");
@@ -564,7 +564,8 @@ async fn a_client_that_only_sends_settings() {
     client.request("initialize", params).await.unwrap();
     client.notify("initialized", json!({})).await;
     let told = client.expect("window/showMessage").await;
-    let message = "Perfline: perfline.view.charge: \"net\" is no charge; it is one of: own, total";
+    let message =
+        "Perfline: perfline.view.charge: unknown charge `net`, expected one of: own, total";
     assert_eq!(told, json!({"type": 2, "message": message}));
     client.command("perfline.load", json!([])).await.unwrap();
     client.open(&uri, TRAIN).await;

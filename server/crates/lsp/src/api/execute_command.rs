@@ -38,7 +38,9 @@ pub(crate) async fn handle(
         ext::EXPLAIN => explain(&arguments)?,
         unknown => {
             let commands = ext::COMMANDS.join(", ");
-            return Err(invalid(format!("{unknown:?} is no command; it is one of: {commands}")));
+            return Err(invalid(format!(
+                "unknown command `{unknown}`, expected one of: {commands}"
+            )));
         }
     };
     Ok(Some(value))
@@ -88,7 +90,7 @@ impl Arguments {
 
     fn need(&self, name: &str, allowed: &str) -> Result<&Value> {
         self.get(0, name)
-            .ok_or_else(|| invalid(format!("{name} is missing; it is one of: {allowed}")))
+            .ok_or_else(|| invalid(format!("missing `{name}`, expected one of: {allowed}")))
     }
 }
 
@@ -194,7 +196,7 @@ fn explain(arguments: &Arguments) -> Result<Value> {
     let ids: Vec<&str> = ide::rules().map(|it| it.id).collect();
     let name = text(arguments.need("rule", &ids.join(", "))?);
     let Some(rule) = ide::rule(&name) else {
-        return Err(invalid(format!("{name:?} is no rule; it is one of: {}", ids.join(", "))));
+        return Err(invalid(format!("unknown rule `{name}`, expected one of: {}", ids.join(", "))));
     };
     Ok(json!({"rule": rule.id, "title": rule.title, "markdown": ide::explanation(rule)}))
 }
@@ -230,7 +232,9 @@ fn set_step(session: &Session, arguments: &Arguments) -> Result<Value> {
         (Some("mean"), _) => Period::Mean,
         (Some("run"), _) => Period::Run,
         (_, Some(step)) => Period::Step(step),
-        _ => return Err(invalid(format!("{value} is no step; it is one of: {}", allowed()))),
+        _ => {
+            return Err(invalid(format!("unknown step `{value}`, expected one of: {}", allowed())));
+        }
     };
     session.state().choice.period = Some(period);
     session.refresh();
@@ -252,7 +256,9 @@ fn set_rank(session: &Session, arguments: &Arguments) -> Result<Value> {
     let rank = match (value.as_str(), number) {
         (Some("all"), _) => None,
         (_, Some(rank)) => Some(rank),
-        _ => return Err(invalid(format!("{value} is no rank; it is one of: {}", allowed()))),
+        _ => {
+            return Err(invalid(format!("unknown rank `{value}`, expected one of: {}", allowed())));
+        }
     };
     session.state().choice.rank = rank;
     session.refresh();
