@@ -794,7 +794,7 @@ fn is_waiting(host: &Host) -> bool {
     let is_function = |it: &&str| host.name == format!("<built-in function {it}>");
     let is_method = |it: &&str| host.name.contains(&format!("<built-in method {it}"));
     host.kind == Kind::Python
-        && (functions.iter().any(|it| is_function(it)) || methods.iter().any(|it| is_method(it)))
+        && (functions.iter().any(is_function) || methods.iter().any(is_method))
 }
 
 /// Whether a thread ran no operator, runtime call or range, allocated nothing, and waited for nine tenths of its time.
