@@ -4,6 +4,7 @@
 
 #![allow(clippy::expect_used)] // A test that cannot go on says why.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -92,6 +93,7 @@ fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
         ("kernels", books.kernels.cast_signed()),
         ("sync", books.sync),
         ("syncs", books.syncs.cast_signed()),
+        ("waiting", books.waiting),
         ("idle_after_sync", books.idle_after_sync),
         ("gpu_idle", books.gpu_idle),
         ("alloc", books.alloc),
@@ -103,6 +105,30 @@ fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
         let _never_fails = write!(text, " {name}={amount}");
     }
     text.push('\n');
+}
+
+/// The functions of the workload whose lines together have more time in the steps than the steps last. Those that call
+/// themselves are left out: their lines stand in a stack together.
+fn longer_than_the_steps(ledger: &Ledger) -> Vec<String> {
+    let steps: i64 = match ledger.steps.is_empty() {
+        true => ledger.threads.values().copied().max().unwrap_or(0),
+        false => ledger.steps.values().sum(),
+    };
+    let mut functions: BTreeMap<(&str, &str), (i64, bool)> = BTreeMap::new();
+    let is_own = |line: &LineKey| ledger.files.get(&line.file).is_some_and(|it| it.is_own);
+    for (line, books) in ledger.lines.iter().filter(|(line, _)| is_own(line)) {
+        let (elapsed, calls_itself) =
+            functions.entry((line.file.as_str(), books.function.as_str())).or_default();
+        *elapsed += books.elapsed;
+        *calls_itself |= books.callers.keys().any(|caller| {
+            let function = ledger.lines.get(caller).map(|it| it.function.as_str());
+            caller.file == line.file && function == Some(books.function.as_str())
+        });
+    }
+    let too_long = functions
+        .into_iter()
+        .filter(|(_, (elapsed, calls_itself))| !calls_itself && *elapsed > steps);
+    too_long.map(|((file, function), _)| format!("{file}: {function}")).collect()
 }
 
 #[test]
@@ -120,7 +146,8 @@ fn every_recording_gives_the_ledger_that_is_written_down() {
         let name = relative.to_string_lossy().replace('\\', "/").replace(".json.gz", ".txt");
         let path = repository().join("tests/golden").join(&name);
         let ledger = ledger(&trace);
-        assert!(ledger.balances().iter().all(ledger::Balance::is_balanced), "{name}");
+        assert!(ledger.adds_up(), "{name}");
+        assert_eq!(longer_than_the_steps(&ledger), [""; 0], "{name}");
         let listing = listing(&ledger);
         if is_blessing {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
