@@ -441,7 +441,9 @@ impl Collector<'_> {
             true => name.to_owned(),
             false => format!("{}.{name}", parent.qualified_name),
         };
-        let first_line = self.line(range.start());
+        // Of damaged text the parser may hand out last what stands first; the functions stay in order of their lines.
+        let before = self.functions.last().map_or(1, |function| function.first_line);
+        let first_line = self.line(range.start()).max(before);
         self.functions.push(Function {
             name: name.to_owned(),
             qualified_name,
