@@ -11,7 +11,8 @@
 //! The way through: `callers` and `same_run` take exact lines from what was recorded beside a trace; `sources` says which
 //! recorded files are yours; `names` reads what event names and call stacks
 //! say; `stacks` holds the distinct line stacks as a prefix tree; `sweep` walks all host events once in time order
-//! and fixes each event's stack; `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post`
+//! and fixes each event's stack; `waiting` says which
+//! calls and threads only wait; `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post`
 //! turns the amounts per stack into amounts per line.
 
 mod backward;
