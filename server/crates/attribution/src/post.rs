@@ -233,14 +233,18 @@ fn in_steps(ledger: &Ledger, parts: &Parts<'_>) -> Books {
         return Books { waiting: ledger.totals.waiting - idle, ..ledger.totals };
     }
     let host = &profile.host;
-    let within = |start, end| steps.within(start, end, 0, &mut 0).0;
-    let syncs = swept.syncs.iter();
+    // Both are in order of start, so that the steps are walked once.
+    let sum = |spans: &mut dyn Iterator<Item = (Ns, Ns)>| -> Ns {
+        let mut cursor = 0;
+        spans.map(|(start, end)| steps.within(start, end, 0, &mut cursor).0).sum()
+    };
+    let mut syncs = swept.syncs.iter().map(|&id| (host.start[id.index()], host.end(id)));
     Books {
         cpu: swept.in_steps.iter().sum(),
         waiting: swept.waiting_in_steps,
         cuda: device.in_steps,
-        gpu_idle: gaps.all.iter().map(|gap| within(gap.start, gap.end)).sum(),
-        sync: syncs.map(|id| within(host.start[id.index()], host.end(*id))).sum(),
+        gpu_idle: sum(&mut gaps.all.iter().map(|gap| (gap.start, gap.end))),
+        sync: sum(&mut syncs),
         alloc: memory.in_steps,
         // Added with their totals.
         comm: 0,
