@@ -21,11 +21,12 @@ use std::collections::BTreeMap;
 
 use ledger::Evidence;
 use profile::{HostEventId, Profile};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 
+use crate::Sources;
 use crate::names::Names;
 use crate::stacks::{LineId, Lines};
-use crate::{Sources, parallel};
 
 pub(crate) use compiled::is_range;
 
@@ -101,23 +102,30 @@ pub(crate) fn infer(
     let mut learned = learn::Learned::default();
     let codes: Vec<usize> = (0..structure.codes.len()).collect();
     for _ in 1..ROUNDS {
-        let lessons = parallel::map(&codes, |&code_index| {
-            let code = &structure.codes[code_index];
-            let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
-            let mut lesson = learn::Learned::default();
-            for sequence in &code.sequences {
-                lesson.add(code_index, &aligner.align(sequence), sequence, &aligner);
-            }
-            lesson
-        });
+        let lessons: Vec<_> = codes
+            .par_iter()
+            .map(|&code_index| {
+                let code = &structure.codes[code_index];
+                let mut aligner =
+                    align::Aligner::new(code, &structure, &learned, code_index, &classes);
+                let mut lesson = learn::Learned::default();
+                for sequence in &code.sequences {
+                    lesson.add(code_index, &aligner.align(sequence), sequence, &aligner);
+                }
+                lesson
+            })
+            .collect();
         learned = learn::Learned::default();
         lessons.into_iter().for_each(|lesson| learned.merge(lesson));
     }
-    let aligned = parallel::map(&codes, |&code_index| {
-        let code = &structure.codes[code_index];
-        let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
-        code.sequences.iter().map(|it| aligner.align(it).told()).collect::<Vec<_>>()
-    });
+    let aligned: Vec<_> = codes
+        .par_iter()
+        .map(|&code_index| {
+            let code = &structure.codes[code_index];
+            let mut aligner = align::Aligner::new(code, &structure, &learned, code_index, &classes);
+            code.sequences.iter().map(|it| aligner.align(it).told()).collect::<Vec<_>>()
+        })
+        .collect();
     for (code, aligned) in structure.codes.iter().zip(&aligned) {
         for (sequence, aligned) in code.sequences.iter().zip(aligned) {
             structure.tell(code, sequence, aligned, lines, &mut inferred);

@@ -25,7 +25,6 @@ mod loops;
 mod memory;
 mod names;
 mod overview;
-pub mod parallel;
 mod patterns;
 mod post;
 mod reserve;

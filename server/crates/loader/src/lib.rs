@@ -23,6 +23,7 @@ mod timing;
 mod unpack;
 mod utf16;
 mod walk;
+mod workers;
 mod zstd;
 
 pub use source_folders::SourceFolders;

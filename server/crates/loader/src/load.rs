@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::parallel::{self, n_cores};
 use attribution::{
     attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot, recorded_files,
     recorded_snapshot_files,
@@ -25,6 +24,7 @@ use crate::plan::{One, Plan, SideCar, Text};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::unpack::Damage;
+use crate::workers::{self, n_cores};
 use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, shown};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
@@ -46,7 +46,7 @@ pub(crate) fn load(
         n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MOST_CORES),
         total: plan.jobs.iter().map(|job| job.input.size).sum(),
     };
-    let loaded = parallel::map(&plan.jobs, |one| job.load(one, &plan));
+    let loaded = workers::map(&plan.jobs, |one| job.load(one, &plan));
     let mut loaded: Vec<(&One, _)> = plan.jobs.iter().zip(loaded).collect();
     loaded.sort_by_key(|(one, _)| one.order);
     let mut failed = std::mem::take(&mut plan.failed);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
 use pysource::Module;
 use pysource::flow::{Flow, flows};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::align::Answer;
@@ -13,9 +14,9 @@ use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
 use super::keys::{self, KeyId, Keys};
 use super::{Inferred, Told};
+use crate::Sources;
 use crate::names::{Frame, Names};
 use crate::stacks::{FileId, Lines};
-use crate::{Sources, parallel};
 
 /// How many functions that wrap one another are looked through.
 const DEEPEST_WRAPPER: u32 = 3;
@@ -283,11 +284,14 @@ fn codes<'a>(
     }
     let mut found: Vec<Option<Code>> = wanted.iter().map(|_| None).collect();
     let of_file: Vec<(&str, Vec<usize>)> = of_file.into_iter().collect();
-    let flows = parallel::map(&of_file, |(_, rows)| {
-        let functions: Vec<usize> = rows.iter().map(|&row| wanted[row].function).collect();
-        let text = wanted[rows[0]].source.text.as_deref();
-        text.map_or_else(Vec::new, |text| flows(text, &functions))
-    });
+    let flows: Vec<_> = of_file
+        .par_iter()
+        .map(|(_, rows)| {
+            let functions: Vec<usize> = rows.iter().map(|&row| wanted[row].function).collect();
+            let text = wanted[rows[0]].source.text.as_deref();
+            text.map_or_else(Vec::new, |text| flows(text, &functions))
+        })
+        .collect();
     for ((file, rows), flows) in of_file.into_iter().zip(flows) {
         let Some((text, module)) =
             wanted[rows[0]].source.text.clone().zip(wanted[rows[0]].source.module.clone())

@@ -1,11 +1,15 @@
-//! Work on all cores that there are, with the results of one. The loader works like this too.
+//! One thread for each input that is read at the same time.
+//!
+//! These threads are not rayon's, which inference uses: a trace may wait for what is read from a snapshot (`hand_over`), and
+//! rayon neither begins work in order nor allows work to wait for other work.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `work` gives for each item, in their order. Items are begun in their order.
-#[must_use]
-pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+/// The results of `work` for each item, in the order of the items.
+///
+/// Items are begun in their order, on as many threads as there are cores, so an item may wait for one that stands before it.
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let n_workers = n_cores().min(items.len());
     if n_workers <= 1 {
         return items.iter().map(work).collect();
@@ -30,9 +34,8 @@ pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The cores that this process may use; 1 where nobody knows.
-#[must_use]
-pub fn n_cores() -> usize {
+/// The cores that this process may use; 1 where the system does not say.
+pub(crate) fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
