@@ -1,16 +1,17 @@
-//! The walls between the rooms, as ARCHITECTURE.md draws them.
+//! The boundaries between the crates, as ARCHITECTURE.md draws them.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use tests::fixtures::{read_gz, repository};
 
 /// Which of our crates each crate may use.
-const ROOMS: [(&str, &[&str]); 12] = [
+const CRATES: [(&str, &[&str]); 12] = [
     ("profile", &[]),
     ("ledger", &[]),
     ("trace-reader", &["profile"]),
@@ -66,17 +67,19 @@ const CORE: [&str; 8] = [
 #[test]
 fn every_crate_is_on_the_map() {
     let found: BTreeSet<String> = crates().into_iter().map(|it| it.name).collect();
-    let map: BTreeSet<String> = ROOMS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let map: BTreeSet<String> = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(found, map);
 }
 
 #[test]
-fn arrows_point_one_way() {
-    let ours: BTreeSet<&str> = ROOMS.iter().map(|(name, _)| *name).collect();
+fn dependencies_point_one_way() {
+    let ours: BTreeSet<&str> = CRATES.iter().map(|(name, _)| *name).collect();
     let mut wrong = Vec::new();
     for it in crates() {
-        let allowed =
-            ROOMS.iter().find(|(name, _)| *name == it.name).map_or(&[][..], |(_, allowed)| allowed);
+        let allowed = CRATES
+            .iter()
+            .find(|(name, _)| *name == it.name)
+            .map_or(&[][..], |(_, allowed)| allowed);
         for used in it.dependencies.iter().filter(|used| ours.contains(used.as_str())) {
             if !allowed.contains(&used.as_str()) {
                 wrong.push(format!("{} may not depend on {used}", it.name));
@@ -90,7 +93,7 @@ fn arrows_point_one_way() {
 }
 
 #[test]
-fn one_room_for_each_foreign_interface() {
+fn each_foreign_interface_has_one_crate() {
     let mut wrong = Vec::new();
     for it in crates() {
         for (reserved, owner) in RESERVED.iter().filter(|(_, owner)| *owner != it.name) {
@@ -109,32 +112,24 @@ fn one_room_for_each_foreign_interface() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Clippy reports what `server/crates/clippy.toml` disallows; a crate with a `clippy.toml` of its own does not read that one.
 #[test]
 fn core_crates_do_no_io() {
-    let forbidden = ["fs", "net", "process", "env", "io::stdin", "io::stdout", "io::stderr"];
-    let mut wrong = Vec::new();
-    for it in crates().into_iter().filter(|it| CORE.contains(&it.name.as_str())) {
-        for path in files_below(&it.folder.join("src"), "rs") {
-            let text = without_tests(&path);
-            for (index, line) in text.lines().enumerate() {
-                let code = line.split("//").next().unwrap_or_default();
-                let from_group = || {
-                    let names = code.split_once("std::{").map_or("", |(_, names)| names);
-                    names
-                        .split([',', '{', '}'])
-                        .map(|it| it.trim().trim_end_matches("::").to_owned())
-                        .collect::<Vec<_>>()
-                };
-                if forbidden.iter().any(|it| {
-                    code.contains(&format!("std::{it}"))
-                        || from_group().iter().any(|name| name == it)
-                }) {
-                    wrong.push(format!("{}:{}: {}", path.display(), index + 1, line.trim()));
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let disallowed = fs::read_to_string(repository().join("server/crates/clippy.toml")).unwrap();
+    assert!(disallowed.contains("std::fs::read\""));
+    let exempt: Vec<String> = crates()
+        .into_iter()
+        .filter(|it| CORE.contains(&it.name.as_str()))
+        .filter(|it| {
+            !it.folder.starts_with(repository().join("server/crates"))
+                || it.folder.join("clippy.toml").exists()
+        })
+        .map(|it| it.name)
+        .collect();
+    assert!(
+        exempt.is_empty(),
+        "core crates without the rules of server/crates/clippy.toml: {exempt:?}"
+    );
 }
 
 #[test]
@@ -227,64 +222,27 @@ struct Crate {
 
 /// The members of the workspace.
 fn crates() -> Vec<Crate> {
-    let root = repository();
-    let rooms = fs::read_dir(root.join("server/crates")).unwrap().map(|it| it.unwrap().path());
-    let folders = rooms.chain([root.join("server"), root.join("tests")]);
-    folders.filter(|it| it.join("Cargo.toml").exists()).map(read_crate).collect()
+    let metadata = MetadataCommand::new()
+        .manifest_path(repository().join("Cargo.toml"))
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec()
+        .unwrap();
+    metadata.workspace_packages().into_iter().map(read_crate).collect()
 }
 
-fn read_crate(folder: PathBuf) -> Crate {
-    let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-    let name = text
-        .lines()
-        .find_map(|it| it.strip_prefix("name = \""))
-        .unwrap()
-        .trim_end_matches('"')
-        .to_owned();
-    let mut section = "";
-    let mut found = Crate { name, folder, dependencies: Vec::new(), all_dependencies: Vec::new() };
-    for line in text.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#')) {
-        if let Some(header) = line.strip_prefix('[') {
-            section = header.trim_end_matches(']');
-        }
-        // `name.workspace = true`, `name = …` in a section, or a section of its own.
-        let dependency = match section.split_once("dependencies.") {
-            Some((_, name)) if line.starts_with('[') => name,
-            None if section.ends_with("dependencies") && !line.starts_with('[') => {
-                line.split(['.', ' ', '=']).next().unwrap_or_default()
-            }
-            _ => continue,
-        };
-        found.all_dependencies.push(dependency.to_owned());
-        if !section.contains("dev-dependencies") || found.name == "tests" {
-            found.dependencies.push(dependency.to_owned());
-        }
+fn read_crate(package: &Package) -> Crate {
+    let name = package.name.to_string();
+    let names = |is_taken: &dyn Fn(DependencyKind) -> bool| {
+        let dependencies = package.dependencies.iter().filter(|it| is_taken(it.kind));
+        dependencies.map(|it| it.name.clone()).collect()
+    };
+    Crate {
+        folder: package.manifest_path.parent().unwrap().into(),
+        dependencies: names(&|kind| kind != DependencyKind::Development || name == "tests"),
+        all_dependencies: names(&|_| true),
+        name,
     }
-    found
-}
-
-fn files_below(folder: &Path, extension: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_below(&path, extension));
-        } else if path.extension().is_some_and(|it| it == extension) {
-            found.push(path);
-        }
-    }
-    found
-}
-
-/// The text of a source file up to its unit tests, which come last; nothing of a file that holds only tests.
-fn without_tests(path: &Path) -> String {
-    if path.file_stem().is_some_and(|it| it == "tests")
-        || path.components().any(|it| it.as_os_str() == "tests")
-    {
-        return String::new();
-    }
-    let text = fs::read_to_string(path).unwrap();
-    text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned()
 }
 
 /// The files under version control that are there.

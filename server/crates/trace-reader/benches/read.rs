@@ -2,6 +2,8 @@
 //!
 //! The text is a recorded trace whose events are repeated until it has [`LEN`] bytes.
 
+#![expect(clippy::disallowed_methods, reason = "the trace is read from disk")]
+
 use std::hint::black_box;
 use std::io::Read;
 use std::path::Path;

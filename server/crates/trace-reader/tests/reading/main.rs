@@ -1,5 +1,7 @@
 //! What comes out of traces and side-cars: small texts and the tables that they become.
 
+#![expect(clippy::disallowed_methods, reason = "recordings are read from disk")]
+
 #[cfg(test)]
 mod ahead;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Of programs put together at random.
 
+#![expect(clippy::disallowed_methods, reason = "the workloads are read from disk")]
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
