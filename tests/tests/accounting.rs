@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
-use attribution::{Options, Sources};
+use attribution::Options;
 use ledger::{Books, Ledger, LineBooks, LineKey, PerStep, Reason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use recorded::Sources;
 use tests::builder::render;
 use tests::fixtures;
 use tests::odd::{ARGS, Oddity, make_odd};

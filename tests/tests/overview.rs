@@ -2,8 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
-use attribution::{Options, Sources, attribute};
+use attribution::{Options, attribute};
 use ledger::{Ledger, Overview, Precision};
+use recorded::Sources;
 use tests::builder::render;
 use trace_reader::TraceReader;
 

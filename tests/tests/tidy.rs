@@ -11,18 +11,27 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use tests::fixtures::{read_gz, repository};
 
 /// Which of our crates each crate may use.
-const CRATES: [(&str, &[&str]); 12] = [
+const CRATES: &[(&str, &[&str])] = &[
     ("profile", &[]),
     ("ledger", &[]),
     ("trace-reader", &["profile"]),
     ("snapshot-reader", &["profile"]),
     ("pysource", &[]),
-    ("attribution", &["ledger", "profile", "pysource"]),
+    ("recorded", &["ledger", "profile", "pysource"]),
+    ("attribution", &["ledger", "profile", "pysource", "recorded"]),
     ("insights", &["ledger", "profile"]),
     ("ide", &["insights", "ledger", "pysource"]),
     (
         "loader",
-        &["attribution", "ledger", "profile", "pysource", "snapshot-reader", "trace-reader"],
+        &[
+            "attribution",
+            "ledger",
+            "profile",
+            "pysource",
+            "recorded",
+            "snapshot-reader",
+            "trace-reader",
+        ],
     ),
     ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
     ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "profile", "pysource"]),
@@ -35,6 +44,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "loader",
             "profile",
             "pysource",
+            "recorded",
             "snapshot-reader",
             "trace-reader",
         ],
@@ -42,7 +52,7 @@ const CRATES: [(&str, &[&str]); 12] = [
 ];
 
 /// Crates of others that only one of ours may use. A name that ends in `*` stands for all that begin so.
-const RESERVED: [(&str, &str); 7] = [
+const RESERVED: &[(&str, &str)] = &[
     ("ruff_*", "pysource"),
     ("tower*", "lsp"),
     ("lsp-types", "lsp"),
@@ -53,12 +63,13 @@ const RESERVED: [(&str, &str); 7] = [
 ];
 
 /// Crates that turn values into values.
-const CORE: [&str; 8] = [
+const CORE: &[&str] = &[
     "profile",
     "ledger",
     "trace-reader",
     "snapshot-reader",
     "pysource",
+    "recorded",
     "attribution",
     "insights",
     "ide",

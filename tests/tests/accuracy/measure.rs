@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use attribution::{EventLine, Options, Sources, event_lines, join_callers};
+use attribution::{EventLine, Options, event_lines, join_callers};
 use ledger::Evidence;
 use profile::{HostEventId, HostKind, Profile};
+use recorded::Sources;
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 

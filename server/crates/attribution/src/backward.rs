@@ -2,10 +2,11 @@
 
 use ledger::Ns;
 use profile::{FlowKind, HostEventId, HostKind, Profile, ThreadId};
+use recorded::Launches;
 use rustc_hash::FxHashMap;
 
-use crate::device::Launches;
-use crate::sweep::{Swept, at};
+use crate::stacks::grow_to;
+use crate::sweep::Swept;
 
 /// Backward time by the own line of the forward operator.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ pub(crate) fn backward(profile: &Profile, launches: &Launches, swept: &Swept<'_>
     let line = |row: usize| swept.stacks.own(swept.inside[forward[row].get()?.index()]).get();
     for (row, node) in swept.backward_nodes.iter().enumerate() {
         if let Some(line) = line(row) {
-            *at(&mut backward.cpu, line.index()) += host.duration[node.index()];
+            *grow_to(&mut backward.cpu, line.index()) += host.duration[node.index()];
         }
     }
     for event in profile.device.ids() {
@@ -33,7 +34,7 @@ pub(crate) fn backward(profile: &Profile, launches: &Launches, swept: &Swept<'_>
         if let Some(row) = node.checked_sub(1)
             && let Some(line) = line(row as usize)
         {
-            *at(&mut backward.cuda, line.index()) += profile.device.duration[event.index()];
+            *grow_to(&mut backward.cuda, line.index()) += profile.device.duration[event.index()];
         }
     }
     backward

@@ -1,231 +1,12 @@
 //! Device events: who launched them, when the device was idle, and the charging of device time.
 
 use ledger::{Kernel, Ns};
-use profile::{DeviceEventId, DeviceKind, HostEventId, HostKind, LaunchShapeId, Profile, StrId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use profile::{DeviceEventId, DeviceKind, LaunchShapeId, Profile, StrId};
+use recorded::{KernelClasses, Launches, Steps};
+use rustc_hash::FxHashMap;
 
-use crate::idle::IdleCause;
-use crate::overview::Classes;
-use crate::stacks::{LineId, Node};
-use crate::steps::Steps;
-use crate::sweep::{Swept, at};
-
-/// The host events that launched each device event.
-pub(crate) struct Launches {
-    /// The runtime call with the event's `correlation`.
-    runtime: Vec<HostEventId>,
-    /// The operator with the runtime call's `External id`, then with the event's own.
-    operator: Vec<[HostEventId; 2]>,
-    /// The launch of the latest event before with the same `graph id` whose own launch is known.
-    graph: Vec<HostEventId>,
-}
-
-impl Launches {
-    pub(crate) fn new(profile: &Profile) -> Self {
-        let (host, device) = (&profile.host, &profile.device);
-        let (by_correlation, by_external_id) = numbered_host_events(profile);
-        let find = |map: &FxHashMap<i64, HostEventId>, number: i64| {
-            map.get(&number).copied().unwrap_or(HostEventId::NONE)
-        };
-        let runtime: Vec<HostEventId> =
-            device.correlation.iter().map(|&number| find(&by_correlation, number)).collect();
-        let of_call = |event: DeviceEventId| {
-            let call = runtime[event.index()].get();
-            call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize])
-        };
-        let operator: Vec<[HostEventId; 2]> = device
-            .ids()
-            .map(|event| {
-                [of_call(event), device.external_id[event.index()]]
-                    .map(|number| find(&by_external_id, number))
-            })
-            .collect();
-        let mut of_graph: FxHashMap<i64, HostEventId> = FxHashMap::default();
-        let graph = device
-            .ids()
-            .map(|event| {
-                let graph = device.graph_id[event.index()];
-                let own = runtime[event.index()].get().or(operator[event.index()][1].get());
-                match own.filter(|_| graph > 0) {
-                    Some(launch) => of_graph.insert(graph, launch).unwrap_or(launch),
-                    None => of_graph.get(&graph).copied().unwrap_or(HostEventId::NONE),
-                }
-            })
-            .collect();
-        Self { runtime, operator, graph }
-    }
-
-    /// The host event that stands for the launch: the runtime call, else an operator, else the launch of its graph.
-    pub(crate) fn launch(&self, event: DeviceEventId) -> Option<HostEventId> {
-        let [_, own] = self.operator[event.index()];
-        self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
-    }
-
-    /// The innermost operator around the launch, as far as `External id`s tell.
-    pub(crate) fn operator(&self, event: DeviceEventId) -> Option<HostEventId> {
-        let [of_call, own] = self.operator[event.index()];
-        of_call.get().or(own.get())
-    }
-
-    /// The runtime call that launched `event`, alone or with the rest of its graph.
-    pub(crate) fn call(&self, event: DeviceEventId) -> Option<HostEventId> {
-        self.runtime[event.index()].get()
-    }
-
-    /// The runtime call that launched `event`, and nothing else: a graph is launched as a whole. Recordings without
-    /// `graph id` tell it by the call alone (`cudaGraphLaunch`, `hipGraphLaunch`).
-    pub(crate) fn own_call(&self, profile: &Profile, event: DeviceEventId) -> Option<HostEventId> {
-        let call = self.call(event)?;
-        let is_of_graph = || {
-            let name = profile.strings.get(profile.host.name[call.index()]);
-            profile.device.graph_id[event.index()] > 0 || name.contains("GraphLaunch")
-        };
-        if is_of_graph() { None } else { Some(call) }
-    }
-
-    /// Everything that may tell the stack, best first.
-    fn candidates(&self, event: DeviceEventId) -> impl Iterator<Item = HostEventId> {
-        let [of_call, own] = self.operator[event.index()];
-        [self.runtime[event.index()], of_call, own].into_iter().filter_map(HostEventId::get)
-    }
-}
-
-/// Runtime calls by `correlation` and operators by `External id`; of several with one number the first in the file.
-fn numbered_host_events(
-    profile: &Profile,
-) -> (FxHashMap<i64, HostEventId>, FxHashMap<i64, HostEventId>) {
-    let host = &profile.host;
-    let mut by_correlation = FxHashMap::default();
-    let mut by_external_id = FxHashMap::default();
-    if profile.device.is_empty() {
-        return (by_correlation, by_external_id);
-    }
-    for id in host.ids() {
-        let row = host.detail[id.index()] as usize;
-        let (map, number) = match host.kind[id.index()] {
-            HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
-            HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),
-            HostKind::Annotation | HostKind::Python => continue,
-        };
-        if number > 0 {
-            map.entry(number).or_insert(id);
-        }
-    }
-    (by_correlation, by_external_id)
-}
-
-/// A time during which a device ran nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gap {
-    pub(crate) start: Ns,
-    pub(crate) end: Ns,
-    pub(crate) cause: IdleCause,
-}
-
-/// What one device did in all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct DeviceTime {
-    pub(crate) time: Ns,
-    pub(crate) busy: Ns,
-    pub(crate) idle: Ns,
-}
-
-/// The idle gaps of all devices.
-pub(crate) struct Gaps {
-    /// By launching thread, then by device, in order of time.
-    by_thread: Vec<Vec<Vec<Gap>>>,
-    /// All gaps of all devices in order of start.
-    pub(crate) all: Vec<Gap>,
-    /// Idle time before events whose launch is not known.
-    pub(crate) without_launch: Ns,
-    /// Idle time before events whose launch is known.
-    pub(crate) with_launch: Ns,
-    /// Totals by device ordinal.
-    pub(crate) devices: std::collections::BTreeMap<i32, DeviceTime>,
-    pageable: FxHashSet<i64>,
-}
-
-impl Gaps {
-    pub(crate) fn new(profile: &Profile, launches: &Launches) -> Self {
-        let device = &profile.device;
-        let mut gaps = Self {
-            by_thread: vec![Vec::new(); profile.threads.len()],
-            all: Vec::new(),
-            without_launch: 0,
-            with_launch: 0,
-            devices: std::collections::BTreeMap::new(),
-            pageable: FxHashSet::default(),
-        };
-        let mut by_device: std::collections::BTreeMap<i32, Vec<DeviceEventId>> =
-            std::collections::BTreeMap::new();
-        for event in device.ids() {
-            by_device.entry(device.device[event.index()]).or_default().push(event);
-            let is_copy = device.kind[event.index()] == DeviceKind::Memcpy;
-            if is_copy && profile.strings.get(device.name[event.index()]).contains("Pageable") {
-                gaps.pageable.insert(device.correlation[event.index()]);
-            }
-        }
-        for (ordinal, mut events) in by_device {
-            // Stable: of events that start together, the first in the file ends the gap.
-            events.sort_by_key(|event| device.start[event.index()]);
-            let mut of_thread: FxHashMap<usize, Vec<Gap>> = FxHashMap::default();
-            let mut books = DeviceTime::default();
-            let mut busy_until: Option<Ns> = None;
-            for event in events {
-                let (start, end) = (device.start[event.index()], device.end(event));
-                books.time += end - start;
-                if let Some(until) = busy_until.filter(|&until| until < start) {
-                    let launch = launches.launch(event);
-                    let launched = launch.map(|launch| profile.host.start[launch.index()]);
-                    let cause = IdleCause::of(until, start, launched);
-                    let gap = Gap { start: until, end: start, cause };
-                    books.idle += gap.end - gap.start;
-                    gaps.all.push(gap);
-                    match launch {
-                        None => gaps.without_launch += gap.end - gap.start,
-                        Some(launch) => {
-                            gaps.with_launch += gap.end - gap.start;
-                            of_thread
-                                .entry(profile.host.thread[launch.index()].index())
-                                .or_default()
-                                .push(gap);
-                        }
-                    }
-                }
-                let from = busy_until.map_or(start, |until| until.max(start));
-                books.busy += (end - from).max(0);
-                busy_until = Some(busy_until.map_or(end, |until| until.max(end)));
-            }
-            gaps.devices.insert(ordinal, books);
-            for (thread, of_device) in of_thread {
-                gaps.by_thread[thread].push(of_device);
-            }
-        }
-        gaps.all.sort_by_key(|gap| gap.start);
-        gaps
-    }
-
-    /// The gaps that `thread` ended, one list in order of time for each device.
-    pub(crate) fn of_thread(&self, thread: usize) -> &[Vec<Gap>] {
-        &self.by_thread[thread]
-    }
-
-    /// Idle time of the gaps that begin within `start..=end`.
-    pub(crate) fn beginning_within(&self, start: Ns, end: Ns) -> Ns {
-        let first = self.all.partition_point(|gap| gap.start < start);
-        self.all[first..]
-            .iter()
-            .take_while(|gap| gap.start <= end)
-            .map(|gap| gap.end - gap.start)
-            .sum()
-    }
-
-    /// Whether the copy with this `correlation` reads or writes pageable host memory: then even an asynchronous call
-    /// returns only when the copy is done.
-    pub(crate) fn is_pageable_copy(&self, correlation: i64) -> bool {
-        correlation > 0 && self.pageable.contains(&correlation)
-    }
-}
+use crate::stacks::{LineId, Node, grow_to};
+use crate::sweep::Swept;
 
 /// The line stack of each device event.
 pub(crate) struct DeviceStacks(Vec<Node>);
@@ -323,7 +104,7 @@ pub(crate) fn charge(
     launches: &Launches,
     stacks: &DeviceStacks,
     steps: &Steps,
-    classes: &Classes,
+    classes: &KernelClasses,
     swept: &Swept<'_>,
 ) -> DeviceCharges {
     let (host, device) = (&profile.host, &profile.device);
@@ -342,12 +123,12 @@ pub(crate) fn charge(
             }
             continue;
         };
-        *at(&mut charges.cuda, node.index()) += time;
+        *grow_to(&mut charges.cuda, node.index()) += time;
         *charges.by_device.entry((own, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);
             let call = call.map(|it| profile.host.duration[it.index()]);
-            at(&mut charges.kernels, node.index()).add(call, time);
+            grow_to(&mut charges.kernels, node.index()).add(call, time);
         }
         let kernel =
             charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();

@@ -1,33 +1,7 @@
-//! Why a device was idle.
+//! Idle time of devices, by cause.
 
 use ledger::Ns;
-
-/// A gap between two events of a device that is shorter than this is what devices need from one to the next, if the second
-/// was launched in time. HTA has the same default (`consecutive_kernel_delay`; it says nanoseconds, but compares with
-/// the microseconds of traces).
-const KERNEL_GAP: Ns = 30_000;
-
-/// Why a device was idle: HTA's classes of idle time, for gaps over all streams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IdleCause {
-    /// What ended the gap had not been launched when it began.
-    Host,
-    /// It had been launched, and the gap is short.
-    Kernel,
-    /// It had been launched, and waited for something else; or its launch is not known.
-    Other,
-}
-
-impl IdleCause {
-    /// Of the gap `start..end`, which was ended by something launched at `launched`.
-    pub(crate) fn of(start: Ns, end: Ns, launched: Option<Ns>) -> Self {
-        match launched {
-            Some(launched) if start < launched => Self::Host,
-            Some(_) if end - start < KERNEL_GAP => Self::Kernel,
-            _ => Self::Other,
-        }
-    }
-}
+use recorded::IdleCause;
 
 /// Idle time, and what of it has which cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,24 +21,6 @@ impl Idle {
             IdleCause::Host => self.host += time,
             IdleCause::Kernel => self.kernel += time,
             IdleCause::Other => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn causes() {
-        let rows = [
-            ((100, 200, Some(101)), IdleCause::Host),
-            ((100, 200, Some(100)), IdleCause::Kernel),
-            ((100, 100 + KERNEL_GAP, Some(7)), IdleCause::Other),
-            ((100, 101, None), IdleCause::Other),
-        ];
-        for ((start, end, launched), expected) in rows {
-            assert_eq!(IdleCause::of(start, end, launched), expected);
         }
     }
 }

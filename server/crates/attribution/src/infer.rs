@@ -22,13 +22,10 @@ use std::collections::BTreeMap;
 use ledger::Evidence;
 use profile::{HostEventId, Profile};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use recorded::Sources;
 use rustc_hash::FxHashMap;
 
-use crate::Sources;
-use crate::names::Names;
-use crate::stacks::{LineId, Lines};
-
-pub(crate) use compiled::is_range;
+use crate::stacks::{LineId, Lines, Names};
 
 /// Rounds of aligning and learning. Later rounds change nothing in the recordings at hand.
 const ROUNDS: usize = 3;

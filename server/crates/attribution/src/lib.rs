@@ -8,12 +8,11 @@
 //! *The test that says so*: `tests/tests/accounting.rs` holds this crate against a slow, obvious implementation of
 //! the same page on hand-written, random and recorded traces; `tests/tests/tidy.rs` holds the dependency list.
 //!
-//! The way through: `callers` and `same_run` take exact lines from what was recorded beside a trace; `sources` says which
-//! recorded files are yours; `names` reads what event names and call stacks
-//! say; `stacks` holds the distinct line stacks as a prefix tree; `sweep` walks all host events once in time order
-//! and fixes each event's stack; `waiting` says which
-//! calls and threads only wait; `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post`
-//! turns the amounts per stack into amounts per line.
+//! The way through: `callers` and `same_run` take exact lines from what was recorded beside a trace; `stacks` holds the
+//! distinct lines and line stacks, and what the names of events say about them (`stacks::names`); `infer` infers the lines
+//! that the recording does not name; `sweep` walks all host events once in time order and fixes each event's stack;
+//! `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post` turns the amounts per stack into
+//! amounts per line.
 
 mod backward;
 mod callers;
@@ -23,63 +22,38 @@ mod idle;
 mod infer;
 mod loops;
 mod memory;
-mod names;
+mod options;
 mod overview;
 mod patterns;
 mod post;
 mod reserve;
 mod same_run;
 mod snapshot;
-mod sources;
 mod stacks;
-mod steps;
 mod sweep;
 mod timeline;
 mod trace_memory;
-mod waiting;
 mod waits;
 
 pub use callers::join_callers;
 pub use categories::attribute_timeline;
-pub use names::{RecordedFile, recorded_files, recorded_snapshot_files};
+pub use options::Options;
 pub use same_run::join_snapshot;
 pub use snapshot::attribute_snapshot;
-pub use sources::{Source, Sources};
+pub use sweep::EventLine;
 
 use ledger::Ledger;
 use profile::Profile;
-
-/// How to attribute.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
-    /// measured against truth.
-    pub ignore_exact: bool,
-    /// Leaves the memory of devices out, because a snapshot of the same rank tells it better.
-    pub ignore_device_memory: bool,
-}
-
-/// Where an event came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventLine {
-    /// A Python call or an outermost operator.
-    pub event: profile::HostEventId,
-    /// Key of the file in the ledger.
-    pub file: String,
-    /// 1-based line.
-    pub line: u32,
-    /// How the line is known.
-    pub evidence: ledger::Evidence,
-}
+use recorded::{IdleGaps, KernelClasses, Launches, Sources, Steps};
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
 #[must_use]
 pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Vec<EventLine> {
-    let names = names::Names::new(profile, sources, options);
-    let launches = device::Launches::new(profile);
-    let gaps = device::Gaps::new(profile, &launches);
-    let swept = sweep::sweep(profile, names, sources, &steps::Steps::new(profile), &gaps, &[]);
+    let names = stacks::Names::new(profile, sources, options);
+    let launches = Launches::new(profile);
+    let gaps = IdleGaps::new(profile, &launches);
+    let swept = sweep::sweep(profile, names, sources, &Steps::new(profile), &gaps, &[]);
     swept.event_lines(profile)
 }
 
@@ -88,12 +62,12 @@ pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Ve
 /// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
 #[must_use]
 pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u32) -> Ledger {
-    let names = names::Names::new(profile, sources, options);
-    let steps = steps::Steps::new(profile);
-    let launches = device::Launches::new(profile);
-    let gaps = device::Gaps::new(profile, &launches);
+    let names = stacks::Names::new(profile, sources, options);
+    let steps = Steps::new(profile);
+    let launches = Launches::new(profile);
+    let gaps = IdleGaps::new(profile, &launches);
     let memory_events = memory::order(profile, options);
-    let classes = overview::Classes::new(profile);
+    let classes = KernelClasses::new(profile);
     let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
     let device_stacks = device::stacks(profile, &launches, &mut swept);
     let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ledger::{Allocation, Bytes, Ns};
 use profile::{DeviceType, MemoryDevice, Profile};
+use recorded::Steps;
 use rustc_hash::FxHashMap;
 
-use crate::Options;
-use crate::stacks::{LineId, Node};
-use crate::steps::Steps;
-use crate::sweep::{Swept, at};
+use crate::options::Options;
+use crate::stacks::{LineId, Node, grow_to};
+use crate::sweep::Swept;
 use crate::timeline::Level;
 
 /// Bytes by own line.
@@ -219,7 +219,7 @@ impl MemoryCharges {
                 && it.alloc_at <= peak_at
                 && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
             let is_live = it.is_tracked && it.freed_at.is_none();
-            let books = at(&mut self.by_line, line.index());
+            let books = grow_to(&mut self.by_line, line.index());
             books.alloc += it.bytes;
             books.allocs += 1;
             let allocation = self.allocations.entry((line, device.to_owned())).or_default();

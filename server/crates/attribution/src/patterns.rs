@@ -9,11 +9,11 @@ mod words;
 
 use ledger::{Ns, Pattern, PatternBooks};
 use profile::Profile;
+use recorded::{Launches, Steps};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::device::{DeviceStacks, Launches};
+use crate::device::DeviceStacks;
 use crate::stacks::LineId;
-use crate::steps::Steps;
 use crate::sweep::Swept;
 
 /// What was found, by own line.

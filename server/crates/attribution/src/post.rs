@@ -1,20 +1,19 @@
 //! Amounts per stack to amounts per line: the last step into the ledger.
 
 use ledger::{
-    Books, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, LineKey, Metric, Ns,
-    Reason, SourceFile, ThreadKey,
+    Books, DeviceBooks, DeviceKey, KernelKey, Ledger, LineBooks, Metric, Ns, Reason, ThreadKey,
 };
 use profile::{LaunchShapeId, Profile};
+use recorded::{IdleGaps, Sources, Steps};
 
 use crate::backward::Backward;
-use crate::device::{DeviceCharges, Gaps};
+use crate::device::DeviceCharges;
+use crate::loops;
 use crate::memory::MemoryCharges;
 use crate::patterns::Found;
-use crate::stacks::{File, LineId, Lines, Stacks};
-use crate::steps::Steps;
+use crate::stacks::{evidence_by_line, function, line_key, post_file};
 use crate::sweep::Swept;
 use crate::waits::Waits;
-use crate::{Sources, loops};
 
 /// Everything that was charged.
 pub(crate) struct Parts<'a> {
@@ -22,7 +21,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) sources: &'a Sources,
     pub(crate) rank: u32,
     pub(crate) steps: &'a Steps,
-    pub(crate) gaps: &'a Gaps,
+    pub(crate) gaps: &'a IdleGaps,
     pub(crate) swept: &'a Swept<'a>,
     pub(crate) device: &'a DeviceCharges,
     pub(crate) waits: &'a Waits,
@@ -90,11 +89,6 @@ fn is_blank(books: &LineBooks) -> bool {
         && [books.calls, books.ops, books.syncs, books.kernels].iter().all(|&count| count == 0)
         && books.gpu_idle == 0
         && books.patterns.is_empty()
-}
-
-pub(crate) fn line_key(lines: &Lines, line: LineId) -> LineKey {
-    let file = &lines.files[lines.file_of(line).0 as usize];
-    LineKey { file: file.key.clone(), line: lines.number(line) }
 }
 
 /// Self, own and total of thread and device time.
@@ -301,43 +295,4 @@ fn post_totals(ledger: &mut Ledger, parts: &Parts<'_>) {
 fn thread_key(parts: &Parts<'_>, thread: usize) -> ThreadKey {
     let tid = parts.profile.threads[thread].tid;
     ThreadKey { rank: parts.rank, thread: parts.profile.strings.get(tid).to_owned() }
-}
-
-/// Lists a file in the ledger.
-pub(crate) fn post_file(ledger: &mut Ledger, sources: &Sources, file: &File) {
-    let source = sources.get(&file.recorded);
-    let entry = SourceFile {
-        recorded: file.recorded.clone(),
-        path: source.and_then(|source| source.path.clone()),
-        is_own: file.is_own,
-        fit: source.map_or(ledger::SourceFit::Missing, |source| source.fit),
-    };
-    ledger.files.insert(file.key.clone(), entry);
-}
-
-/// The weakest evidence of each line, over the stacks that something was charged to, and over those around them.
-/// An empty `is_charged` means all.
-pub(crate) fn evidence_by_line(stacks: &Stacks, is_charged: &[bool]) -> Vec<Evidence> {
-    let mut evidence = vec![Evidence::Exact; stacks.lines.len()];
-    let mut is_used: Vec<bool> = (0..stacks.len())
-        .map(|node| is_charged.is_empty() || is_charged.get(node).copied().unwrap_or(false))
-        .collect();
-    for node in stacks.nodes().rev().filter(|node| !node.is_empty()) {
-        if is_used[node.index()] {
-            is_used[stacks.parent(node).index()] = true;
-            let weakest = &mut evidence[stacks.line(node).index()];
-            *weakest = (*weakest).max(stacks.evidence(node));
-        }
-    }
-    evidence
-}
-
-/// The function that `line` is in: qualified where the source was found, else as recorded.
-pub(crate) fn function(lines: &Lines, sources: &Sources, line: LineId) -> String {
-    let file = &lines.files[lines.file_of(line).0 as usize];
-    let module = sources.get(&file.recorded).and_then(|source| source.module.as_deref());
-    let qualified = module
-        .and_then(|module| module.enclosing(lines.number(line)))
-        .map(|it| it.qualified_name.clone());
-    qualified.filter(|name| !name.is_empty()).unwrap_or_else(|| lines.function(line).to_owned())
 }

@@ -3,6 +3,7 @@
 
 use ledger::{Ns, SegmentTime};
 use profile::{HostKind, Profile};
+use recorded::reserves_memory;
 use rustc_hash::FxHashMap;
 
 use crate::stacks::LineId;
@@ -12,7 +13,8 @@ use crate::sweep::Swept;
 pub(crate) fn charge(profile: &Profile, swept: &Swept<'_>) -> FxHashMap<LineId, SegmentTime> {
     let host = &profile.host;
     let mut charges: FxHashMap<LineId, SegmentTime> = FxHashMap::default();
-    let reserves: Vec<bool> = profile.strings.iter().map(|(_, name)| reserves(name)).collect();
+    let reserves: Vec<bool> =
+        profile.strings.iter().map(|(_, name)| reserves_memory(name)).collect();
     let mut until: Vec<Ns> = vec![Ns::MIN; profile.threads.len()];
     let calls = swept.order.iter().filter(|id| {
         host.kind[id.index()] == HostKind::Runtime && reserves[host.name[id.index()].index()]
@@ -30,39 +32,4 @@ pub(crate) fn charge(profile: &Profile, swept: &Swept<'_>) -> FxHashMap<LineId, 
         }
     }
     charges
-}
-
-/// `cudaMalloc`, `hipFree`, `cuMemAlloc_v2`, `cuMemCreate` and what else expandable segments are made of; neither host
-/// memory nor pools.
-fn reserves(name: &str) -> bool {
-    let name = name.trim_start_matches(|it: char| it.is_ascii_lowercase());
-    let name = name.split_once('_').map_or(name, |it| it.0);
-    matches!(
-        name,
-        "Malloc"
-            | "Free"
-            | "MemAlloc"
-            | "MemFree"
-            | "MemCreate"
-            | "MemRelease"
-            | "MemMap"
-            | "MemUnmap"
-            | "MemSetAccess"
-            | "MemAddressReserve"
-            | "MemAddressFree"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn device_memory_is_told_from_other_memory() {
-        let yes = ["cudaMalloc", "hipFree", "cuMemAlloc_v2", "cuMemCreate", "hipMemUnmap"];
-        let no =
-            ["cudaMallocHost", "cudaFreeAsync", "cudaMemcpy", "cuMemFreeHost", "cudaMallocArray"];
-        assert!(yes.iter().all(|it| reserves(it)));
-        assert!(!no.iter().any(|it| reserves(it)));
-    }
 }

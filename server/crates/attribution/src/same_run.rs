@@ -11,12 +11,9 @@ use profile::{
     DeviceType, HostEventId, HostKind, MemoryDevice, Profile, Snapshot, SnapshotAction,
     SnapshotFrame, StackId, WarningKind, Warnings,
 };
+use recorded::{Frame, function_of, in_order, is_compiled_range, is_python};
 use rustc_hash::FxHashMap;
 
-use crate::infer::is_range;
-use crate::names::{Frame, function_of};
-use crate::snapshot::is_python;
-use crate::sweep::order_key;
 use pair::{Event, Refused, pair};
 
 /// Share of what both tell, in percent, on which they may differ; else they are of different programs.
@@ -142,12 +139,10 @@ impl Told {
     fn new(profile: &Profile, snapshot: &Snapshot, paired: &[(u32, StackId)]) -> Self {
         let mut told = Self::default();
         let host = &profile.host;
-        let mut order: Vec<HostEventId> = host.ids().collect();
-        order.sort_by_key(|&id| order_key(profile, id));
         let mut times = host.start.iter().chain(&host.duration);
         let is_coarse = times.all(|time| time % 1_000 == 0);
         let mut stacks: Vec<Vec<HostEventId>> = vec![Vec::new(); profile.threads.len()];
-        let mut events = order.into_iter().peekable();
+        let mut events = in_order(profile).into_iter().peekable();
         for &(row, stack) in paired {
             let (thread, at) =
                 (profile.memory.thread[row as usize].index(), profile.memory.at[row as usize]);
@@ -186,7 +181,7 @@ impl Told {
                 // The outermost of those below the next Python event.
                 HostKind::Operator => {
                     let name = profile.strings.get(host.name[event.index()]);
-                    operator = if is_range(name) { operator } else { Some(event) };
+                    operator = if is_compiled_range(name) { operator } else { Some(event) };
                 }
                 HostKind::Annotation | HostKind::Runtime => {}
                 HostKind::Python => {

@@ -10,12 +10,11 @@ mod space;
 mod steps;
 
 use ledger::{Allocation, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason};
-use profile::{DeviceType, MemoryDevice, Snapshot, SnapshotFrame};
+use profile::{DeviceType, MemoryDevice, Snapshot};
+use recorded::{Sources, is_python};
 
-use crate::Sources;
 use crate::memory::device_name;
-use crate::post::post_file;
-use crate::stacks::{File, Lines, Node, Stacks};
+use crate::stacks::{File, Lines, Node, Stacks, post_file};
 use replay::{Limit, Replay};
 use report::{Frames, report};
 
@@ -81,14 +80,6 @@ fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory) {
     let allocation =
         Allocation { allocs: books.allocs, alloc: books.alloc, peak: books.peak, live: books.live };
     mine.allocations.insert(device.to_owned(), allocation);
-}
-
-/// Whether a frame is Python's: C++ frames have no line, or a file of another language.
-pub(crate) fn is_python(snapshot: &Snapshot, frame: &SnapshotFrame) -> bool {
-    let file = snapshot.strings.get(frame.file);
-    let is_source =
-        [".py", ".pyx"].iter().any(|ending| file.ends_with(ending)) || file.starts_with('<');
-    frame.line > 0 && is_source
 }
 
 fn line_stack(snapshot: &Snapshot, sources: &Sources, stack: usize, stacks: &mut Stacks) -> Node {

@@ -4,17 +4,28 @@ use std::collections::BTreeMap;
 
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use profile::{HostEventId, HostKind, Profile, StrId};
+use recorded::{
+    Frame, IdleGap, IdleGaps, Sources, Steps, idle_threads, in_order, is_asynchronous_copy,
+    is_blocking_call, order_key,
+};
 use rustc_hash::FxHashMap;
 
-use crate::device::{Gap, Gaps};
 use crate::idle::Idle;
 use crate::infer::{Inferred, infer};
-use crate::names::{CallStacks, Frame, Names, PythonName};
-use crate::stacks::{LineId, Lines, Node, Stacks};
-use crate::steps::Steps;
-use crate::waiting::idle_threads;
-use crate::waits::{is_asynchronous_copy, is_blocking_call};
-use crate::{EventLine, Sources};
+use crate::stacks::{CallStacks, LineId, Lines, Names, Node, PythonName, Stacks, grow_to};
+
+/// Where an event came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventLine {
+    /// A Python call or an outermost operator.
+    pub event: profile::HostEventId,
+    /// Key of the file in the ledger.
+    pub file: String,
+    /// 1-based line.
+    pub line: u32,
+    /// How the line is known.
+    pub evidence: ledger::Evidence,
+}
 
 /// What the walk found. Vectors "by line" and "by node" are indexed by [`LineId`] and [`Node`] and may be shorter than
 /// the tables: what is missing is 0.
@@ -91,16 +102,11 @@ pub(crate) fn sweep<'a>(
     mut names: Names<'a>,
     sources: &Sources,
     steps: &Steps,
-    gaps: &Gaps,
+    gaps: &IdleGaps,
     memory_events: &[u32],
 ) -> Swept<'a> {
     let host = &profile.host;
-    let mut order: Vec<HostEventId> = host.ids().collect();
-    // A file is a few long runs in time order, which the stable sort merges in linear time.
-    order.sort_by(|&one, &other| {
-        let by_start = host.start[one.index()].cmp(&host.start[other.index()]);
-        by_start.then_with(|| order_key(profile, one).cmp(&order_key(profile, other)))
-    });
+    let order = in_order(profile);
     let mut lines = Lines::default();
     let inferred = infer(profile, sources, &mut names, &mut lines, &order);
     let has_device = !profile.device.is_empty();
@@ -167,7 +173,7 @@ pub(crate) fn sweep<'a>(
     (0..n_threads).for_each(|thread| sweep.end(thread));
     let mut swept = sweep.swept;
     for (node, _) in swept.cpu.iter().enumerate().filter(|(_, time)| **time != 0) {
-        *at(&mut swept.is_charged, node) = true;
+        *grow_to(&mut swept.is_charged, node) = true;
     }
     swept.readings = sweep.inferred.readings;
     swept.order = order;
@@ -199,20 +205,6 @@ impl Swept<'_> {
         }
         found
     }
-}
-
-/// The order of host events; file order, the last key, is left to the stable sort.
-pub(crate) fn order_key(
-    profile: &Profile,
-    id: HostEventId,
-) -> (Ns, std::cmp::Reverse<Ns>, HostKind, i64) {
-    let host = &profile.host;
-    let kind = host.kind[id.index()];
-    let python_id = match kind {
-        HostKind::Python => host.python.id[host.detail[id.index()] as usize],
-        HostKind::Annotation | HostKind::Operator | HostKind::Runtime => 0,
-    };
-    (host.start[id.index()], std::cmp::Reverse(host.end(id)), kind, python_id)
 }
 
 /// Which threads run autograd nodes.
@@ -299,7 +291,7 @@ struct Waiters {
 struct Sweep<'a, 'b> {
     profile: &'a Profile,
     steps: &'b Steps,
-    gaps: &'b Gaps,
+    gaps: &'b IdleGaps,
     inferred: Inferred,
     swept: Swept<'a>,
     threads: Vec<Thread>,
@@ -400,7 +392,7 @@ impl<'a> Sweep<'a, '_> {
             None => (stacks.line(base), stacks.evidence(base)),
         };
         if let Some(line) = line.get() {
-            let (calls, weakest) = at(&mut self.swept.calls, line.index());
+            let (calls, weakest) = grow_to(&mut self.swept.calls, line.index());
             *calls += 1;
             *weakest = (*weakest).max(evidence);
             let callee = self.swept.callees.entry((line, name)).or_default();
@@ -432,8 +424,8 @@ impl<'a> Sweep<'a, '_> {
             open.inside = self.swept.stacks.at(open.inside, frame.is_frame, line, evidence);
         }
         if is_outermost && let Some(line) = self.swept.stacks.line(open.inside).get() {
-            *at(&mut self.swept.ops, line.index()) += 1;
-            *at(&mut self.swept.is_charged, open.inside.index()) = true;
+            *grow_to(&mut self.swept.ops, line.index()) += 1;
+            *grow_to(&mut self.swept.is_charged, open.inside.index()) = true;
             let own = self.swept.stacks.own(open.inside);
             let operator =
                 self.swept.operators.entry((own, host.name[open.id.index()])).or_default();
@@ -464,7 +456,7 @@ impl<'a> Sweep<'a, '_> {
             self.threads[thread].syncs.push((start, open.end));
             let own = self.swept.stacks.own(open.inside);
             if let Some(own) = own.get() {
-                *at(&mut self.swept.is_charged, open.inside.index()) = true;
+                *grow_to(&mut self.swept.is_charged, open.inside.index()) = true;
                 let mut cursor = self.threads[thread].step_cursor;
                 let steps = &mut self.swept.steps;
                 self.steps.split(start, open.end, &mut cursor, |step, time| {
@@ -560,7 +552,7 @@ impl<'a> Sweep<'a, '_> {
 struct Charge<'a, 'b> {
     swept: &'a mut Swept<'b>,
     steps: &'a Steps,
-    gaps: &'a [Vec<Gap>],
+    gaps: &'a [Vec<IdleGap>],
     thread: usize,
     /// Whether the thread only waits.
     is_idle: bool,
@@ -575,21 +567,21 @@ impl Charge<'_, '_> {
             self.swept.idle_threads[self.thread] += end - start;
             return;
         }
-        *at(&mut self.swept.cpu, node.index()) += end - start;
+        *grow_to(&mut self.swept.cpu, node.index()) += end - start;
         if state.has_adopted {
-            *at(&mut self.swept.adopted, node.index()) += end - start;
+            *grow_to(&mut self.swept.adopted, node.index()) += end - start;
         }
         let own = self.swept.stacks.own(node);
         let (in_steps, elapsed) = match self.steps.0.is_empty() {
             true => (end - start, if self.is_main { end - start } else { 0 }),
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         };
-        *at(&mut self.swept.in_steps, node.index()) += in_steps;
+        *grow_to(&mut self.swept.in_steps, node.index()) += in_steps;
         if !state.has_adopted {
-            *at(&mut self.swept.elapsed, node.index()) += elapsed;
+            *grow_to(&mut self.swept.elapsed, node.index()) += elapsed;
         }
         if is_waiting {
-            *at(&mut self.swept.waiting, node.index()) += end - start;
+            *grow_to(&mut self.swept.waiting, node.index()) += end - start;
             self.swept.waiting_in_steps += in_steps;
             if let Some(own) = own.get() {
                 let (mut cursor, per_step) = (state.step_cursor, &mut self.swept.steps);
@@ -616,7 +608,7 @@ impl Charge<'_, '_> {
         state.own_since = end;
         swept.threads[*thread] += end - start;
         if let Some(own) = own.get() {
-            *at(&mut swept.by_thread[*thread], own.index()) += end - start;
+            *grow_to(&mut swept.by_thread[*thread], own.index()) += end - start;
             steps.split(start, end, &mut state.step_cursor, |step, time| {
                 swept.steps.entry((own, step)).or_default().cpu += time;
             });
@@ -639,7 +631,11 @@ impl Charge<'_, '_> {
                     None => swept.idle_without_line += to - from,
                     Some(own) => {
                         let is_after_wait = is_within(&state.syncs, gap.start);
-                        at(&mut swept.idle, node.index()).add(to - from, gap.cause, is_after_wait);
+                        grow_to(&mut swept.idle, node.index()).add(
+                            to - from,
+                            gap.cause,
+                            is_after_wait,
+                        );
                         let mut step_cursor = state.step_cursor;
                         let per_step = &mut swept.steps;
                         steps.split(from, to, &mut step_cursor, |step, time| {
@@ -695,12 +691,4 @@ fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
 fn is_within(spans: &[(Ns, Ns)], at: Ns) -> bool {
     let begun = spans.partition_point(|&(start, _)| start <= at);
     spans[..begun].last().is_some_and(|&(_, end)| at <= end)
-}
-
-/// The entry at `index`, the vector filled up with zeros so far.
-pub(crate) fn at<T: Default + Clone>(values: &mut Vec<T>, index: usize) -> &mut T {
-    if index >= values.len() {
-        values.resize(index + 1, T::default());
-    }
-    &mut values[index]
 }

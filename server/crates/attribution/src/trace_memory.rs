@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use ledger::{DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, StepMemory};
 use profile::MemoryDevice;
+use recorded::Steps;
 
 use crate::memory::{Curve, device_name};
-use crate::steps::Steps;
 use crate::timeline::samples;
 
 /// The books of each device with a curve, from the lines of the ledger.

@@ -2,11 +2,12 @@
 
 use ledger::Ns;
 use profile::{HostEventId, Profile};
+use recorded::{IdleGaps, is_blocking_call};
 use rustc_hash::FxHashMap;
 
-use crate::device::{DeviceStacks, Gaps};
-use crate::stacks::LineId;
-use crate::sweep::{Swept, at};
+use crate::device::DeviceStacks;
+use crate::stacks::{LineId, grow_to};
+use crate::sweep::Swept;
 
 /// What the waits of the recording cost, by own line.
 #[derive(Debug, Default)]
@@ -21,25 +22,10 @@ pub(crate) struct Waits {
     pub(crate) by_node: Vec<(Ns, Ns)>,
 }
 
-/// Whether the runtime call `name` returns only when the device is done.
-pub(crate) fn is_blocking_call(name: &str) -> bool {
-    name.contains("Synchronize") || (is_copy(name) && !name.contains("Async"))
-}
-
-/// Whether `name` copies and returns at once, unless host memory is pageable.
-pub(crate) fn is_asynchronous_copy(name: &str) -> bool {
-    is_copy(name) && name.contains("Async")
-}
-
-/// `cudaMemcpy`, `hipMemcpyWithStream`, `cuMemcpyDtoHAsync_v2`: after the library's prefix a copy begins with `Memcpy`.
-fn is_copy(name: &str) -> bool {
-    name.trim_start_matches(|it: char| it.is_ascii_lowercase()).starts_with("Memcpy")
-}
-
 /// Charges the syncs that the sweep found.
 pub(crate) fn waits(
     profile: &Profile,
-    gaps: &Gaps,
+    gaps: &IdleGaps,
     stacks: &DeviceStacks,
     swept: &Swept<'_>,
 ) -> Waits {
@@ -63,7 +49,7 @@ pub(crate) fn waits(
             waits.without_line += end - start;
             continue;
         };
-        let (time, count) = at(&mut waits.by_line, line.index());
+        let (time, count) = grow_to(&mut waits.by_line, line.index());
         *time += end - start;
         *count += u64::from(!is_part_of_next);
         for event in running.overlapping(start, end) {
@@ -76,7 +62,7 @@ pub(crate) fn waits(
                 *waited_for = waited_for.saturating_add(shared);
             }
         }
-        let (blocked, idle_after) = at(&mut waits.by_node, node.index());
+        let (blocked, idle_after) = grow_to(&mut waits.by_node, node.index());
         *blocked += end - start;
         *idle_after += gaps.beginning_within(start, end);
     }
@@ -128,35 +114,5 @@ impl Running {
         let first = self.latest_end.partition_point(|&latest| latest <= start);
         let last = self.start.partition_point(|&it| it < end);
         self.events[first.min(last)..last].iter().copied()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocking_calls_are_told_from_others() {
-        let blocking = [
-            "cudaStreamSynchronize",
-            "cudaDeviceSynchronize",
-            "hipEventSynchronize",
-            "cuCtxSynchronize",
-            "cudaMemcpy",
-            "hipMemcpy",
-            "hipMemcpyWithStream",
-            "cuMemcpyDtoH_v2",
-        ];
-        let not_blocking = [
-            "cudaMemcpyAsync",
-            "cudaMemset",
-            "cudaLaunchKernel",
-            "cudaGraphAddMemcpyNode",
-            "cuMemcpyDtoHAsync_v2",
-            "cudaStreamWaitEvent",
-            "cudaEventQuery",
-        ];
-        assert_eq!(blocking.map(is_blocking_call), [true; 8]);
-        assert_eq!(not_blocking.map(is_blocking_call), [false; 7]);
     }
 }

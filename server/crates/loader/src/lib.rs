@@ -33,9 +33,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use attribution::{Sources, recorded_files};
 use ledger::{Ledger, SourceFit};
 use profile::{Profile, Warning};
+use recorded::{Sources, recorded_files};
 
 /// The path that stands for the standard input where inputs are named; a file of that name is `./-`.
 pub const STANDARD_INPUT: &str = "-";

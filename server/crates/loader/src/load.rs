@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::{
-    attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot, recorded_files,
-    recorded_snapshot_files,
-};
+use attribution::{attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
+use recorded::{recorded_files, recorded_snapshot_files};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use trace_reader::callers::read_callers;
 use trace_reader::{StretchReader, TraceReader};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use attribution::{RecordedFile, Source, Sources};
 use ledger::SourceFit;
 use pysource::Module;
+use recorded::{RecordedFile, Source, Sources};
 
 use crate::source_folders::{RecordedPath, SourceFolders};
 use crate::{Options, python_environment, walk};

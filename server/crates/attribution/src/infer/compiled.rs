@@ -1,12 +1,7 @@
 //! Frames whose code `torch.compile` wrote. It does not follow the source: guards, the compiled graph, then what broke
 //! the graph and a function for the rest. Everything has the line where the frame begins, but for what broke the graph.
 
-use crate::names::Frame;
-
-/// Whether an operator of this name is a range in which `torch.compile` looks for, or runs, what it wrote for a function.
-pub(crate) fn is_range(operator: &str) -> bool {
-    operator.starts_with("Torch-Compiled Region") || operator == "TorchDynamo Cache Lookup"
-}
+use recorded::Frame;
 
 /// Whether the names of a frame's children show that `torch.compile` wrote its code: it begins by telling the profiler
 /// so. Up to torch 2.12 that is done by way of a wrapper, which hides the name.

@@ -2,10 +2,8 @@
 
 use profile::{Profile, StrId};
 use pysource::{Function, FunctionKind, Module};
+use recorded::{Frame, Source, Sources};
 use rustc_hash::FxHashMap;
-
-use crate::names::Frame;
-use crate::{Source, Sources};
 
 /// Where `Module.__call__` is defined: its frame is recorded as `nn.Module: …`, without file and line.
 const MODULE_CALL: (&str, [&str; 2]) =

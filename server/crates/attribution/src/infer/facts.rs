@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pysource::flow::{Binding, Callee, Flow, SiteKind};
 use pysource::{Function, FunctionKind, Module, Value};
+use recorded::Sources;
 use rustc_hash::FxHashMap;
 
 use super::structure::Code;
-use crate::Sources;
 
 /// Classes beyond this number of a lineage are not looked at.
 const LONGEST_LINEAGE: usize = 16;

@@ -2,10 +2,10 @@
 
 use profile::{Profile, StrId};
 use pysource::{Function, FunctionKind};
+use recorded::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::definitions::{Definition, Definitions};
-use crate::names::Frame;
 
 /// A row of [`Keys`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,6 +6,7 @@ use profile::{HostEventId, HostKind, Ns, Profile, StrId};
 use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use recorded::{Frame, Sources, is_compiled_range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::align::Answer;
@@ -14,9 +15,7 @@ use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
 use super::keys::{self, KeyId, Keys};
 use super::{Inferred, Told};
-use crate::Sources;
-use crate::names::{Frame, Names};
-use crate::stacks::{FileId, Lines};
+use crate::stacks::{FileId, Lines, Names};
 
 /// How many functions that wrap one another are looked through.
 const DEEPEST_WRAPPER: u32 = 3;
@@ -362,7 +361,7 @@ impl Children {
             if kind == HostKind::Operator {
                 let name = host.name[id.index()];
                 let is_range = ranges.get_mut(name.index()).is_some_and(|known| {
-                    *known.get_or_insert_with(|| compiled::is_range(profile.strings.get(name)))
+                    *known.get_or_insert_with(|| is_compiled_range(profile.strings.get(name)))
                 });
                 if is_range {
                     continue;

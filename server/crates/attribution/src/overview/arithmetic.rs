@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use ledger::{Arithmetic, Ns, Precision, TensorCores};
 use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
+use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashMap;
 
-use super::Classes;
 use super::flops::{self, Cost};
-use crate::device::Launches;
 
 /// An operator with a known cost that is not part of another one.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +43,7 @@ pub(crate) fn counted(
     profile: &Profile,
     order: &[HostEventId],
     launches: &Launches,
-    classes: &Classes,
+    classes: &KernelClasses,
 ) -> (Vec<Counted>, u64) {
     let (host, device) = (&profile.host, &profile.device);
     let is_counted: Vec<bool> =
@@ -98,7 +97,7 @@ pub(crate) fn counted(
     (known.collect(), unknown)
 }
 
-fn add(counted: &mut Counted, profile: &Profile, classes: &Classes, event: DeviceEventId) {
+fn add(counted: &mut Counted, profile: &Profile, classes: &KernelClasses, event: DeviceEventId) {
     counted.launched += profile.device.duration[event.index()];
     counted.device.get_or_insert(profile.device.device[event.index()]);
     counted.has_tensor_cores |= classes.tensor_cores(event) == TensorCores::Yes;

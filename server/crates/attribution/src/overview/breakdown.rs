@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ledger::{Breakdown, Interval, KernelClass, Ns, Overlap};
 use profile::{DeviceKind, HostKind, Profile};
+use recorded::KernelClasses;
 
-use super::Classes;
 use super::intervals::Intervals;
 use super::spans::Span;
 
@@ -13,7 +13,7 @@ use super::spans::Span;
 pub(crate) fn breakdown(
     profile: &Profile,
     spans: &[Span],
-    classes: &Classes,
+    classes: &KernelClasses,
 ) -> (Interval, BTreeMap<u32, Interval>) {
     let activity = Activity::new(profile, classes);
     let overlap = Shared::new(&activity);
@@ -52,7 +52,7 @@ struct Activity {
 }
 
 impl Activity {
-    fn new(profile: &Profile, classes: &Classes) -> Self {
+    fn new(profile: &Profile, classes: &KernelClasses) -> Self {
         let (host, device) = (&profile.host, &profile.device);
         let (mut kernel, mut memcpy, mut memset) = (Vec::new(), Vec::new(), Vec::new());
         let mut communication = Vec::new();

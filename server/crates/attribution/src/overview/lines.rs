@@ -4,21 +4,19 @@ use std::collections::BTreeMap;
 
 use ledger::{Books, KernelClass, Ledger, LineBooks, Metric, Ns, Reason};
 use profile::{DeviceEventId, Profile};
+use recorded::{KernelClasses, Launches, Steps};
 
-use super::Classes;
 use super::arithmetic::Counted;
 use super::intervals::Intervals;
-use crate::device::{DeviceStacks, Launches};
-use crate::post::line_key;
-use crate::stacks::LineId;
-use crate::steps::Steps;
+use crate::device::DeviceStacks;
+use crate::stacks::{LineId, line_key};
 use crate::sweep::Swept;
 
 /// What lines are charged from.
 pub(crate) struct Parts<'a, 'b> {
     pub(crate) profile: &'a Profile,
     pub(crate) launches: &'a Launches,
-    pub(crate) classes: &'a Classes,
+    pub(crate) classes: &'a KernelClasses,
     pub(crate) steps: &'a Steps,
     pub(crate) stacks: &'a DeviceStacks,
     pub(crate) swept: &'a Swept<'b>,

@@ -2,9 +2,7 @@
 
 use ledger::Ns;
 use profile::{HostKind, Profile};
-
-use crate::device::Launches;
-use crate::steps::Steps;
+use recorded::{Launches, Steps};
 
 /// A step, from its begin on the host to the end of what it launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use ledger::{IdleClasses, Ns};
 use profile::{DeviceEventId, Profile};
-
-use crate::device::Launches;
-use crate::idle::IdleCause;
+use recorded::{IdleCause, Launches};
 
 /// Idle time of all streams that `events` (of one device, in order of start) ran on.
 pub(crate) fn idle(

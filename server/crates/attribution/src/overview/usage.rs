@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ledger::{DeviceOverview, KernelClass, Launches as LaunchStatistics, Ns, TensorCores};
 use profile::{DeviceEventId, DeviceKind, Profile};
+use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashSet;
 
 use super::intervals::Intervals;
 use super::spans::Span;
-use super::{Classes, devices, eligible, streams};
-use crate::device::Launches;
+use super::{devices, eligible, streams};
 
 /// A launch that takes longer, from the return of its call to the start of the kernel, is told (as HTA does).
 const LONG_DELAY: Ns = 100_000;
@@ -25,7 +25,7 @@ pub(crate) fn devices(
     profile: &Profile,
     spans: &[Span],
     launches: &Launches,
-    classes: &Classes,
+    classes: &KernelClasses,
 ) -> BTreeMap<i32, DeviceOverview> {
     let device = &profile.device;
     let mut by_device: BTreeMap<i32, Vec<DeviceEventId>> = BTreeMap::new();
@@ -74,7 +74,7 @@ fn describe(usage: &mut DeviceOverview, profile: &Profile, ordinal: i32) {
 fn with_tensor_cores(
     profile: &Profile,
     launches: &Launches,
-    classes: &Classes,
+    classes: &KernelClasses,
 ) -> FxHashSet<profile::HostEventId> {
     let on_tensor_cores =
         profile.device.ids().filter(|&event| classes.tensor_cores(event) == TensorCores::Yes);
@@ -85,7 +85,7 @@ fn with_tensor_cores(
 struct Events<'a> {
     profile: &'a Profile,
     launches: &'a Launches,
-    classes: &'a Classes,
+    classes: &'a KernelClasses,
     events: &'a [DeviceEventId],
 }
 

@@ -2,11 +2,11 @@
 
 use ledger::{Ns, Pattern, PatternBooks};
 use profile::{DeviceEventId, DeviceKind, HostEventId, Profile};
+use recorded::{Launches, Steps};
 use rustc_hash::FxHashMap;
 
 use super::Found;
-use crate::device::{DeviceStacks, Launches};
-use crate::steps::Steps;
+use crate::device::DeviceStacks;
 use crate::sweep::Swept;
 
 /// Charges each copy from pageable host memory, with the time that the host waited in its call and in the

@@ -2,15 +2,13 @@
 
 use ledger::{Bytes, Ns, Pattern, PatternBooks};
 use profile::{HostEventId, HostKind, Profile, StrId};
+use recorded::{Frame, Launches, Steps};
 
 use super::Found;
 use super::copies::is_upload;
 use super::indexing::{Indexing, Item};
 use super::words::{Word, words};
-use crate::device::Launches;
-use crate::names::Frame;
 use crate::stacks::LineId;
-use crate::steps::Steps;
 use crate::sweep::Swept;
 
 /// Operators of one step of an optimizer from which it works on one parameter at a time, where no frame says so.

@@ -1,8 +1,7 @@
 //! What names of events mean to the patterns: each distinct name is looked at once.
 
 use profile::Profile;
-
-use crate::names::Frame;
+use recorded::Frame;
 
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

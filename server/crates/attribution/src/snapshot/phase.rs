@@ -2,8 +2,7 @@
 
 use ledger::Phase;
 use profile::{Snapshot, SnapshotFrame};
-
-use super::is_python;
+use recorded::is_python;
 
 /// The phase that the frames of a stack tell (innermost first): the innermost sign counts.
 pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {

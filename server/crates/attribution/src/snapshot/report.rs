@@ -7,13 +7,13 @@ use ledger::{
     StepMemory,
 };
 use profile::{Snapshot, SnapshotAction, StackId};
+use recorded::Sources;
 use rustc_hash::FxHashMap;
 
 use super::replay::{Allocation, Replay};
 use super::space::Space;
 use super::steps::Steps;
-use crate::Sources;
-use crate::stacks::{LineId, Node, Stacks};
+use crate::stacks::{LineId, Node, Stacks, line_key};
 use crate::timeline::samples;
 
 /// Failed requests that are told of one device: the last ones, since one usually ends the run.
@@ -47,7 +47,7 @@ impl Frames<'_> {
     }
 
     pub(super) fn key(&self, line: LineId) -> LineKey {
-        crate::post::line_key(&self.stacks.lines, line)
+        line_key(&self.stacks.lines, line)
     }
 
     /// The lines of a stack, outermost first.
@@ -216,7 +216,7 @@ impl Context<'_> {
                 by_stack.max_by_key(|&(&stack, &bytes)| (bytes, std::cmp::Reverse(stack)));
             books.stack = heaviest.map(|(&it, _)| self.frames.lines(it)).unwrap_or_default();
             books.function =
-                crate::post::function(&self.frames.stacks.lines, self.frames.sources, line);
+                crate::stacks::function(&self.frames.stacks.lines, self.frames.sources, line);
             memory.lines.insert(self.frames.key(line), books);
         }
     }

@@ -2,7 +2,8 @@
 
 use ledger::{DeviceMemory, Held, LineKey, Phase};
 use profile::{
-    SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotSegment, StackId,
+    SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment,
+    StackId,
 };
 
 use super::*;

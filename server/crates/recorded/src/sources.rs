@@ -48,12 +48,12 @@ impl Sources {
     }
 
     /// What all texts say that are at hand.
-    pub(crate) fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
+    pub fn modules(&self) -> impl Iterator<Item = &Arc<Module>> {
         self.files.values().filter_map(|source| source.module.as_ref())
     }
 
     /// Where the files are that were found.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.values().filter_map(|source| source.path.as_deref())
     }
 

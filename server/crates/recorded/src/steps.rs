@@ -5,20 +5,25 @@ use profile::{HostKind, Profile, ThreadId};
 
 /// One step of the recorded loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
-    pub(crate) number: u32,
+pub struct Step {
+    /// The number that the recording gives it.
+    pub number: u32,
     /// The thread that its range is on.
-    pub(crate) thread: ThreadId,
-    pub(crate) start: Ns,
-    pub(crate) end: Ns,
+    pub thread: ThreadId,
+    /// When it began.
+    pub start: Ns,
+    /// When it, or its part before the next step, ended.
+    pub end: Ns,
 }
 
 /// The steps in order of start, without overlap.
 #[derive(Debug, Default)]
-pub(crate) struct Steps(pub(crate) Vec<Step>);
+pub struct Steps(pub Vec<Step>);
 
 impl Steps {
-    pub(crate) fn new(profile: &Profile) -> Self {
+    /// Collects the ranges of all threads.
+    #[must_use]
+    pub fn new(profile: &Profile) -> Self {
         let host = &profile.host;
         let mut steps: Vec<Step> = Vec::new();
         for id in host.ids() {
@@ -41,13 +46,7 @@ impl Steps {
 
     /// Calls `charge` with the number of each step that `start..end` touches and the shared time. `cursor` is the index of
     /// a step that does not begin after `start`; it moves on with times that grow.
-    pub(crate) fn split(
-        &self,
-        start: Ns,
-        end: Ns,
-        cursor: &mut usize,
-        mut charge: impl FnMut(u32, Ns),
-    ) {
+    pub fn split(&self, start: Ns, end: Ns, cursor: &mut usize, mut charge: impl FnMut(u32, Ns)) {
         self.each(start, end, cursor, |step, time| charge(step.number, time));
     }
 
@@ -67,7 +66,8 @@ impl Steps {
     }
 
     /// What of `start..end` lies in steps, and what of this in steps of `thread`; with `cursor` as in [`Self::split`].
-    pub(crate) fn within(&self, start: Ns, end: Ns, thread: usize, cursor: &mut usize) -> (Ns, Ns) {
+    #[must_use]
+    pub fn within(&self, start: Ns, end: Ns, thread: usize, cursor: &mut usize) -> (Ns, Ns) {
         let (mut sum, mut of_thread) = (0, 0);
         self.each(start, end, cursor, |step, time| {
             sum += time;
@@ -77,7 +77,8 @@ impl Steps {
     }
 
     /// The number of the step that holds `at`.
-    pub(crate) fn at(&self, at: Ns) -> Option<u32> {
+    #[must_use]
+    pub fn at(&self, at: Ns) -> Option<u32> {
         let index = self.0.partition_point(|step| step.start <= at);
         let step = self.0[..index].last()?;
         (at < step.end).then_some(step.number)

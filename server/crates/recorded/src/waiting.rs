@@ -3,7 +3,7 @@
 use ledger::Ns;
 use profile::{HostEventId, HostKind, Profile};
 
-use crate::names::Frame;
+use crate::frames::Frame;
 
 /// Share of its traced time, in percent, from which a thread that runs nothing is idle.
 const MIN_IDLE_PERCENT: i128 = 90;
@@ -35,7 +35,8 @@ const WAITING: [(&str, &[&str]); 6] = [
 ];
 
 /// Whether the Python event `name`, which is not a frame, is a call that waits.
-pub(crate) fn is_waiting_call(name: &str) -> bool {
+#[must_use]
+pub fn is_waiting_call(name: &str) -> bool {
     let Some((function, owner)) = built_in(name) else { return false };
     WAITING.iter().any(|&(prefix, functions)| {
         let is_owner = if prefix.is_empty() { owner.is_empty() } else { owner.starts_with(prefix) };
@@ -84,7 +85,8 @@ const WAITING_FUNCTIONS: [&str; 14] = [
 /// A thread waits while the innermost event is a call that waits. It also waits while nothing is recorded for a millisecond
 /// or more in a frame of a function that is named like such a call, or in one that began before any event of the thread
 /// had ended, as frames do that were open when recording began.
-pub(crate) fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
+#[must_use]
+pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     let host = &profile.host;
     let mut is_candidate = vec![false; profile.threads.len()];
     for id in host.ids() {

@@ -1,0 +1,11 @@
+//! How to attribute.
+
+/// Which parts of a recording are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
+    /// measured against truth.
+    pub ignore_exact: bool,
+    /// Leaves the memory of devices out, because a snapshot of the same rank tells it better.
+    pub ignore_device_memory: bool,
+}

@@ -1,0 +1,96 @@
+//! The files that a recording names, with the functions that ran in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use profile::{HostKind, Profile, Snapshot, StrId};
+
+use crate::frames::{Frame, is_python, parse_caller, provenance};
+
+/// A file that a recording names, with the functions that ran in it: enough to find and confirm it on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordedFile {
+    /// The path as recorded.
+    pub path: String,
+    /// The functions that ran, with a line as recorded: mostly the definition's, sometimes one inside.
+    pub functions: Vec<(String, u32)>,
+}
+
+/// The files that a trace names, by recorded path.
+#[must_use]
+pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
+    let mut files = Files::default();
+    let mut seen = vec![false; profile.strings.len()];
+    let mut is_new =
+        |id: StrId| id.get().is_some_and(|id| !std::mem::replace(&mut seen[id.index()], true));
+    let host = &profile.host;
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+        let name = host.name[id.index()];
+        if is_new(name)
+            && let Some(frame) = Frame::parse(profile.strings.get(name))
+        {
+            files.add(frame);
+        }
+    }
+    for &caller in &host.python.caller {
+        if is_new(caller)
+            && let Some((file, _)) = parse_caller(profile.strings.get(caller))
+        {
+            files.file(file);
+        }
+    }
+    for &stack in &host.operators.call_stack {
+        if is_new(stack) {
+            profile
+                .strings
+                .get(stack)
+                .split(';')
+                .filter_map(Frame::parse)
+                .for_each(|frame| files.add(frame));
+        }
+    }
+    for &stack in &profile.device.stack {
+        if is_new(stack) {
+            provenance(profile.strings.get(stack)).iter().for_each(|(file, _, _)| files.file(file));
+        }
+    }
+    files.finish()
+}
+
+/// The files that a snapshot names, by recorded path. Frames without a line (C++) are left out.
+#[must_use]
+pub fn recorded_snapshot_files(snapshot: &Snapshot) -> Vec<RecordedFile> {
+    let mut files = Files::default();
+    for frame in snapshot.stacks.iter().flatten().filter(|frame| is_python(snapshot, frame)) {
+        let (file, function) =
+            (snapshot.strings.get(frame.file), snapshot.strings.get(frame.function));
+        files.add(Frame { file, line: frame.line, function });
+    }
+    files.finish()
+}
+
+/// Collects functions by file.
+#[derive(Default)]
+struct Files(BTreeMap<String, BTreeSet<(String, u32)>>);
+
+impl Files {
+    fn add(&mut self, frame: Frame<'_>) {
+        self.file(frame.file);
+        if let Some(functions) = self.0.get_mut(frame.file) {
+            functions.insert((frame.function.to_owned(), frame.line));
+        }
+    }
+
+    fn file(&mut self, file: &str) {
+        if !self.0.contains_key(file) {
+            self.0.insert(file.to_owned(), BTreeSet::new());
+        }
+    }
+
+    fn finish(self) -> Vec<RecordedFile> {
+        let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile {
+            path,
+            functions: functions.into_iter().collect(),
+        };
+        self.0.into_iter().map(file).collect()
+    }
+}

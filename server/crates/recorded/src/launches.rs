@@ -1,0 +1,114 @@
+//! Who launched each device event, as far as the numbers of the recording tell.
+
+use profile::{DeviceEventId, HostEventId, HostKind, Profile};
+use rustc_hash::FxHashMap;
+
+/// The host events that launched each device event.
+pub struct Launches {
+    /// The runtime call with the event's `correlation`.
+    runtime: Vec<HostEventId>,
+    /// The operator with the runtime call's `External id`, then with the event's own.
+    operator: Vec<[HostEventId; 2]>,
+    /// The launch of the latest event before with the same `graph id` whose own launch is known.
+    graph: Vec<HostEventId>,
+}
+
+impl Launches {
+    /// Looks up the launches of all device events.
+    #[must_use]
+    pub fn new(profile: &Profile) -> Self {
+        let (host, device) = (&profile.host, &profile.device);
+        let (by_correlation, by_external_id) = numbered_host_events(profile);
+        let find = |map: &FxHashMap<i64, HostEventId>, number: i64| {
+            map.get(&number).copied().unwrap_or(HostEventId::NONE)
+        };
+        let runtime: Vec<HostEventId> =
+            device.correlation.iter().map(|&number| find(&by_correlation, number)).collect();
+        let of_call = |event: DeviceEventId| {
+            let call = runtime[event.index()].get();
+            call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize])
+        };
+        let operator: Vec<[HostEventId; 2]> = device
+            .ids()
+            .map(|event| {
+                [of_call(event), device.external_id[event.index()]]
+                    .map(|number| find(&by_external_id, number))
+            })
+            .collect();
+        let mut of_graph: FxHashMap<i64, HostEventId> = FxHashMap::default();
+        let graph = device
+            .ids()
+            .map(|event| {
+                let graph = device.graph_id[event.index()];
+                let own = runtime[event.index()].get().or(operator[event.index()][1].get());
+                match own.filter(|_| graph > 0) {
+                    Some(launch) => of_graph.insert(graph, launch).unwrap_or(launch),
+                    None => of_graph.get(&graph).copied().unwrap_or(HostEventId::NONE),
+                }
+            })
+            .collect();
+        Self { runtime, operator, graph }
+    }
+
+    /// The host event that stands for the launch: the runtime call, else an operator, else the launch of its graph.
+    #[must_use]
+    pub fn launch(&self, event: DeviceEventId) -> Option<HostEventId> {
+        let [_, own] = self.operator[event.index()];
+        self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
+    }
+
+    /// The innermost operator around the launch, as far as `External id`s tell.
+    #[must_use]
+    pub fn operator(&self, event: DeviceEventId) -> Option<HostEventId> {
+        let [of_call, own] = self.operator[event.index()];
+        of_call.get().or(own.get())
+    }
+
+    /// The runtime call that launched `event`, alone or with the rest of its graph.
+    #[must_use]
+    pub fn call(&self, event: DeviceEventId) -> Option<HostEventId> {
+        self.runtime[event.index()].get()
+    }
+
+    /// The runtime call that launched `event`, and nothing else: a graph is launched as a whole. Recordings without
+    /// `graph id` tell it by the call alone (`cudaGraphLaunch`, `hipGraphLaunch`).
+    #[must_use]
+    pub fn own_call(&self, profile: &Profile, event: DeviceEventId) -> Option<HostEventId> {
+        let call = self.call(event)?;
+        let is_of_graph = || {
+            let name = profile.strings.get(profile.host.name[call.index()]);
+            profile.device.graph_id[event.index()] > 0 || name.contains("GraphLaunch")
+        };
+        if is_of_graph() { None } else { Some(call) }
+    }
+
+    /// Everything that may tell the stack, best first.
+    pub fn candidates(&self, event: DeviceEventId) -> impl Iterator<Item = HostEventId> {
+        let [of_call, own] = self.operator[event.index()];
+        [self.runtime[event.index()], of_call, own].into_iter().filter_map(HostEventId::get)
+    }
+}
+
+/// Runtime calls by `correlation` and operators by `External id`; of several with one number the first in the file.
+fn numbered_host_events(
+    profile: &Profile,
+) -> (FxHashMap<i64, HostEventId>, FxHashMap<i64, HostEventId>) {
+    let host = &profile.host;
+    let mut by_correlation = FxHashMap::default();
+    let mut by_external_id = FxHashMap::default();
+    if profile.device.is_empty() {
+        return (by_correlation, by_external_id);
+    }
+    for id in host.ids() {
+        let row = host.detail[id.index()] as usize;
+        let (map, number) = match host.kind[id.index()] {
+            HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
+            HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),
+            HostKind::Annotation | HostKind::Python => continue,
+        };
+        if number > 0 {
+            map.entry(number).or_insert(id);
+        }
+    }
+    (by_correlation, by_external_id)
+}

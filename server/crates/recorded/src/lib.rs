@@ -1,0 +1,34 @@
+//! What the events of a recording say by themselves, before anything is charged to a line.
+//!
+//! *Owns*: how frames, callers and call stacks are spelled (`frames`); the files that a recording names (`files`) and what
+//! is known about them (`sources`); the order of host events (`order`) and the steps (`steps`); which call launched a
+//! device event (`launches`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
+//! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean.
+//!
+//! *Never*: assigns a line, charges an amount, reads a file.
+//!
+//! *The test that says so*: `tests/tests/tidy.rs` holds the dependency list: `call-sites`, `device-memory`,
+//! `run-summary` and `attribution` build on this crate, and it knows none of them.
+
+mod files;
+mod frames;
+mod idle_gaps;
+mod kernel_classes;
+mod kernel_names;
+mod launches;
+mod order;
+mod runtime_calls;
+mod sources;
+mod steps;
+mod waiting;
+
+pub use files::{RecordedFile, recorded_files, recorded_snapshot_files};
+pub use frames::{Frame, function_of, is_compiled_range, is_python, parse_caller, provenance};
+pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps};
+pub use kernel_classes::KernelClasses;
+pub use launches::Launches;
+pub use order::{in_order, order_key};
+pub use runtime_calls::{is_asynchronous_copy, is_blocking_call, reserves_memory};
+pub use sources::{Source, Sources};
+pub use steps::{Step, Steps};
+pub use waiting::{idle_threads, is_waiting_call};
