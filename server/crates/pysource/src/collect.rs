@@ -3,32 +3,19 @@
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    Arguments, Comprehension, Expr, ExprCall, Identifier, ModModule, Pattern, Stmt, StmtClassDef,
+    Arguments, Comprehension, Expr, ExprCall, Identifier, Pattern, Stmt, StmtClassDef,
     StmtFunctionDef,
 };
-use ruff_python_parser::{Mode, ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::directives::directives;
 use crate::repair::repair;
+use crate::stack_guard::{Depth, Descend, with_tree};
 use crate::values::{Value, each_value};
 use crate::{Class, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
-/// Free stack below which the walk goes on on a new one: more than a level of the walk takes.
-const STACK_RED_ZONE: usize = 64 * 1024;
-/// Size of such a new stack.
-const STACK_SIZE: usize = 1024 * 1024;
-/// Stack that one level of the tree takes when it is dropped, rounded up: unoptimised builds take some 100 bytes.
-const DROP_STACK_PER_LEVEL: usize = 1024;
-/// Stack that the parser takes for a lambda in the default of another's parameter, rounded up: it is 1,440 bytes. For
-/// every other nesting the parser looks for more stack by itself.
-const PARSER_STACK_PER_LAMBDA: usize = 4 * 1024;
-/// A text with more lambdas is none that anybody wrote, and not worth its stack.
-const MOST_LAMBDAS: usize = 20_000;
-/// Nor is a longer text; the largest modules of PyTorch have a megabyte.
-const MOST_BYTES: usize = 16 << 20;
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
-const LONGEST_NAME: usize = 1024;
+const MAX_NAME: usize = 1024;
 
 /// Reads everything of `text` that [`Module`] tells.
 pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
@@ -50,33 +37,7 @@ pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
     }
 }
 
-/// What `read` finds in the tree of a text, with as much stack as it takes to parse and to drop it; `read` tells the
-/// depth of the tree, too. `None` for a text that nobody wrote.
-pub(crate) fn with_tree<R>(
-    text: &str,
-    read: impl FnOnce(&Parsed<ModModule>) -> (R, usize),
-) -> Option<R> {
-    let n_lambdas = memchr::memmem::find_iter(text.as_bytes(), "lambda").count();
-    if text.len() > MOST_BYTES || n_lambdas > MOST_LAMBDAS {
-        return None;
-    }
-    let stack = n_lambdas * PARSER_STACK_PER_LAMBDA + STACK_RED_ZONE;
-    let options = ParseOptions::from(Mode::Module);
-    let parsed = stacker::maybe_grow(stack, stack + STACK_SIZE, || parse_unchecked(text, options));
-    let parsed = parsed.try_into_module()?;
-    let (found, deepest) = read(&parsed);
-    // A tree is dropped recursively, without a look at the stack.
-    let stack = deepest * DROP_STACK_PER_LEVEL;
-    stacker::maybe_grow(stack + STACK_RED_ZONE, stack + STACK_SIZE, || drop(parsed));
-    Some(found)
-}
-
-/// Walks one level further down a tree.
-pub(crate) fn deeper<R>(walk: impl FnOnce() -> R) -> R {
-    stacker::maybe_grow(STACK_RED_ZONE, STACK_SIZE, walk)
-}
-
-/// What `text` says and, if it is damaged, the repaired text, which says more; `None` for one that nobody wrote.
+/// What `text` says and, if it is damaged, the repaired text, which says more; `None` for one over the limits of size.
 fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
     with_tree(text, |parsed| {
         let mut collector = Collector {
@@ -87,11 +48,10 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
             plain_parameters: Vec::new(),
             scope: 0,
             call: None,
-            depth: 0,
-            deepest: 0,
+            depth: Depth::default(),
         };
         collector.visit_body(&parsed.syntax().body);
-        let Collector { functions, loops, mut classes, deepest, .. } = collector;
+        let Collector { functions, loops, mut classes, depth, .. } = collector;
         for class in &mut classes {
             class.attributes.sort();
             class.attributes.dedup();
@@ -103,7 +63,7 @@ fn read(text: &str, lines: &LineIndex) -> Option<(Module, Option<String>)> {
         let directives = directives(text, parsed.tokens(), lines);
         let module =
             Module { functions, loops, classes, long_statements, directives, n_lines, has_errors };
-        ((module, repaired), deepest)
+        ((module, repaired), depth.max())
     })
 }
 
@@ -157,13 +117,18 @@ struct Collector<'a> {
     /// Where the arguments of the innermost call begin: a generator expression that is the only argument has no
     /// brackets of its own, and CPython counts those of the call.
     call: Option<TextSize>,
-    depth: usize,
-    deepest: usize,
+    depth: Depth,
+}
+
+impl Descend for Collector<'_> {
+    fn depth(&mut self) -> &mut Depth {
+        &mut self.depth
+    }
 }
 
 impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        self.deeper(|this| match stmt {
+        self.descend(|this| match stmt {
             Stmt::FunctionDef(def) => this.function(def),
             Stmt::ClassDef(class) => this.class(class),
             Stmt::For(it) => {
@@ -187,7 +152,7 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
-        self.deeper(|this| match expr {
+        self.descend(|this| match expr {
             Expr::Lambda(lambda) => {
                 let outer =
                     this.enter("<lambda>", FunctionKind::Lambda, lambda.range, lambda.body.start());
@@ -258,19 +223,11 @@ impl<'a> SourceOrderVisitor<'a> for Collector<'_> {
     }
 
     fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        self.deeper(|this| source_order::walk_pattern(this, pattern));
+        self.descend(|this| source_order::walk_pattern(this, pattern));
     }
 }
 
 impl Collector<'_> {
-    /// Walks one level further down.
-    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
-        self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
-        self::deeper(|| walk(self));
-        self.depth -= 1;
-    }
-
     fn function(&mut self, def: &StmtFunctionDef) {
         let decorator = def.decorator_list.first().map(|decorator| decorator.expression.start());
         let kind = if def.is_async { FunctionKind::AsyncDef } else { FunctionKind::Def };
@@ -436,7 +393,7 @@ impl Collector<'_> {
     fn enter(&mut self, name: &str, kind: FunctionKind, range: TextRange, body: TextSize) -> usize {
         let parent = &self.functions[self.scope];
         let begins_anew =
-            parent.kind == FunctionKind::Module || parent.qualified_name.len() > LONGEST_NAME;
+            parent.kind == FunctionKind::Module || parent.qualified_name.len() > MAX_NAME;
         let qualified_name = match begins_anew {
             true => name.to_owned(),
             false => format!("{}.{name}", parent.qualified_name),

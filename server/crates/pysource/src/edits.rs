@@ -9,8 +9,8 @@ mod arguments;
 mod collected;
 mod data_loader;
 mod optimizer;
+mod origins;
 mod pinned;
-mod resolve;
 mod zero_grad;
 
 use std::ops::{Range, RangeInclusive};
@@ -19,8 +19,8 @@ use ruff_python_ast::ExprCall;
 use ruff_python_ast::token::Tokens;
 use ruff_text_size::Ranged;
 
-use crate::collect::with_tree;
-use crate::names::Names;
+use crate::semantic::FileNames;
+use crate::stack_guard::with_tree;
 use crate::{LineIndex, Module};
 
 /// What is known of the run that the text is to be made faster for.
@@ -122,7 +122,7 @@ struct Place<'t, 'a> {
     text: &'t str,
     lines: &'t LineIndex,
     tokens: &'t Tokens,
-    names: &'t Names<'a>,
+    names: &'t FileNames<'a>,
     statement: RangeInclusive<u32>,
     recorded: Recorded,
 }
@@ -172,7 +172,7 @@ impl Module {
             return Vec::new();
         }
         let found = with_tree(text, |parsed| {
-            let names = Names::of(parsed.syntax(), &lines, *statement.start());
+            let names = FileNames::of(parsed.syntax(), &lines, *statement.start());
             let place = Place {
                 text,
                 lines: &lines,
@@ -188,7 +188,7 @@ impl Module {
                 Goal::HostToDevice => pinned::change(&place).into_iter().collect(),
                 Goal::DataLoader => data_loader::workers(&place).into_iter().collect(),
             };
-            (changes, names.deepest)
+            (changes, names.scopes.depth)
         });
         let mut changes = found.unwrap_or_default();
         changes.retain(|it| !Self::parse(&it.apply(text)).has_errors);

@@ -44,21 +44,18 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::collect::with_tree;
 use crate::repair::repair;
+use crate::semantic::{Bindings, Code, Scopes};
+use crate::stack_guard::with_tree;
 use crate::{LineIndex, Value};
 
-mod bindings;
 mod builder;
 mod expressions;
 mod lines;
-mod scopes;
 mod statements;
 
-use bindings::Names;
 use builder::Builder;
 use lines::Lines;
-use scopes::Scopes;
 
 /// The cost of a way that there is not, in [`Ways`].
 pub const UNREACHABLE: u32 = u32::MAX;
@@ -77,7 +74,7 @@ pub fn flows(text: &str, wanted: &[usize]) -> Vec<Flow> {
     flows.unwrap_or_else(|| wanted.iter().map(|&function| Flow::empty(function)).collect())
 }
 
-/// The flows of `text`, or the repaired text, which says more; `None` for a text that nobody wrote. `original` is what
+/// The flows of `text`, or the repaired text, which says more; `None` for a text over the limits of size. `original` is what
 /// `text` is a repair of.
 fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<Vec<Flow>, String>> {
     let lines = LineIndex::new(text);
@@ -88,12 +85,12 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
             .flatten();
         // Comprehensions may be inlined, each with variables of its own.
         let inlined = (0..scopes.codes.len())
-            .filter(|&it| matches!(scopes.codes[it], scopes::Code::Comprehension(_)));
-        let mut names: HashMap<_, _> = inlined.map(|it| (it, Names::new(&scopes, it))).collect();
+            .filter(|&it| matches!(scopes.codes[it], Code::Comprehension(_)));
+        let mut names: HashMap<_, _> = inlined.map(|it| (it, Bindings::new(&scopes, it))).collect();
         let build = |&function: &usize| {
             let mut scope = Some(function);
             while let Some(at) = scope {
-                names.entry(at).or_insert_with(|| Names::new(&scopes, at));
+                names.entry(at).or_insert_with(|| Bindings::new(&scopes, at));
                 scope = scopes.parents.get(at).copied().flatten();
             }
             Builder::build(&scopes, &lines, &names, function)
@@ -102,7 +99,7 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
             Some(repaired) => Err(repaired),
             None => Ok(wanted.iter().map(build).collect::<Vec<_>>()),
         };
-        (flows, scopes.deepest)
+        (flows, scopes.depth)
     })?;
     if let (Some(original), Ok(flows)) = (original, &mut flows) {
         let originals = LineIndex::new(original);

@@ -8,7 +8,7 @@
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
 //!
 //! *The tests that say so*: the dumps in `module.rs`, the property tests in `line_index.rs` and `line_map.rs`,
-//! `hostile.rs`, the texts in `edits/tests/` and `moves/tests/`, and `tests/flow.rs` (against what Python was seen to
+//! `robustness.rs`, the texts in `edits/tests/` and `moves/tests/`, and `tests/flow.rs` (against what Python was seen to
 //! do); `tests/tests/tidy.rs` holds the dependency list.
 //!
 //! Lines are 1-based everywhere, as in recordings and in Python. `\n`, `\r\n` and a lone `\r` end a line, as in Python
@@ -19,14 +19,15 @@ mod collect;
 mod directives;
 pub mod edits;
 pub mod flow;
-#[cfg(test)]
-mod hostile;
 mod line_index;
 mod line_map;
 mod module;
 mod moves;
-mod names;
 mod repair;
+#[cfg(test)]
+mod robustness;
+mod semantic;
+mod stack_guard;
 mod syncs;
 mod values;
 

@@ -27,8 +27,8 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::collect::{deeper, with_tree};
-use crate::names::{Found, Kind, Names};
+use crate::semantic::{FileNames, Found, Kind};
+use crate::stack_guard::{guarded, with_tree};
 use crate::{LineIndex, Module};
 
 /// A statement that may stand elsewhere instead.
@@ -116,9 +116,9 @@ impl Module {
             return None;
         }
         let found = with_tree(text, |parsed| {
-            let names = Names::of(parsed.syntax(), &lines, line);
+            let names = FileNames::of(parsed.syntax(), &lines, line);
             let found = names.found().and_then(|found| self.possible(text, &lines, &names, found));
-            (found, names.deepest)
+            (found, names.scopes.depth)
         })??;
         (!Self::parse(&found.apply(text)).has_errors).then_some(found)
     }
@@ -127,7 +127,7 @@ impl Module {
         &self,
         text: &str,
         lines: &LineIndex,
-        names: &Names<'_>,
+        names: &FileNames<'_>,
         found: Found<'_>,
     ) -> Option<Move> {
         let assign = found.suite[found.row].as_assign_stmt()?;
@@ -165,18 +165,18 @@ impl Module {
 }
 
 /// Whether a statement is one of a function, whose names nothing sees from outside of its text.
-pub(crate) fn is_private(names: &Names<'_>, found: Found<'_>) -> bool {
-    let function = names.scopes[found.scope];
+pub(crate) fn is_private(names: &FileNames<'_>, found: Found<'_>) -> bool {
+    let function = names.scopes.codes[found.scope];
     let is_watched = |watcher: &&str| {
-        names.of_name(watcher).iter().any(|it| function.range.contains_range(it.range))
+        names.of_name(watcher).iter().any(|it| function.range().contains_range(it.range))
     };
-    function.is_def && !WATCHERS.iter().any(is_watched)
+    function.is_def() && !WATCHERS.iter().any(is_watched)
 }
 
 /// The first statement of the `if` that alone uses `name`, where reading `other` does the same.
 fn into_if<'a>(
     text: &str,
-    names: &Names<'_>,
+    names: &FileNames<'_>,
     found: Found<'a>,
     (name, other): (&ExprName, &ExprName),
 ) -> Option<(&'a Stmt, Destination)> {
@@ -210,8 +210,12 @@ fn read(assign: &StmtAssign) -> Option<(&ExprName, &'static str, &ExprName)> {
 }
 
 /// The `if` after a statement that has all uses of `name` in its body, and its row.
-fn target<'a>(names: &Names<'_>, found: Found<'a>, name: &ExprName) -> Option<(usize, &'a StmtIf)> {
-    let function = names.scopes[found.scope].range;
+fn target<'a>(
+    names: &FileNames<'_>,
+    found: Found<'a>,
+    name: &ExprName,
+) -> Option<(usize, &'a StmtIf)> {
+    let function = names.scopes.codes[found.scope].range();
     let uses = names.of_name(name.id.as_str()).iter();
     let mut uses = uses
         .filter(|it| function.contains_range(it.range) && it.range != name.range)
@@ -230,13 +234,13 @@ fn target<'a>(names: &Names<'_>, found: Found<'a>, name: &ExprName) -> Option<(u
 /// Whether a name stands for the same object when the `if` is reached: it is a name of this function alone, and is not
 /// bound in between.
 fn keeps_its_object(
-    names: &Names<'_>,
+    names: &FileNames<'_>,
     found: Found<'_>,
     other: &ExprName,
     read: TextRange,
     target: &StmtIf,
 ) -> bool {
-    let function = names.scopes[found.scope].range;
+    let function = names.scopes.codes[found.scope].range();
     let between = TextRange::new(read.end(), target.test.end());
     names.of_name(other.id.as_str()).iter().filter(|it| function.contains_range(it.range)).all(
         |it| {
@@ -250,7 +254,7 @@ fn keeps_its_object(
 /// Whether the value of `other` is the same when the `if` is reached, because nobody else has hold of it: it was made
 /// by a statement before the read, and not handed on since.
 fn keeps_its_value(
-    names: &Names<'_>,
+    names: &FileNames<'_>,
     found: Found<'_>,
     other: &ExprName,
     after: usize,
@@ -279,7 +283,7 @@ fn keeps_its_value(
 }
 
 /// Whether the result of an expression is an object that nobody else has hold of.
-pub(crate) fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
+pub(crate) fn is_fresh(names: &FileNames<'_>, expr: &Expr) -> bool {
     match expr {
         Expr::BinOp(it) => is_arithmetic(it.op),
         Expr::UnaryOp(it) => it.op == UnaryOp::USub,
@@ -288,7 +292,7 @@ pub(crate) fn is_fresh(names: &Names<'_>, expr: &Expr) -> bool {
     }
 }
 
-fn is_fresh_call(names: &Names<'_>, call: &ExprCall) -> bool {
+fn is_fresh_call(names: &FileNames<'_>, call: &ExprCall) -> bool {
     if let Some(path) = names.imported_path(&call.func) {
         return FRESH_FUNCTIONS.contains(&path.as_str());
     }
@@ -341,7 +345,7 @@ impl Harmless<'_> {
 
 impl<'a> SourceOrderVisitor<'a> for Harmless<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        deeper(|| source_order::walk_stmt(self, stmt));
+        guarded(|| source_order::walk_stmt(self, stmt));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -362,7 +366,7 @@ impl<'a> SourceOrderVisitor<'a> for Harmless<'_> {
             },
             _ => {}
         }
-        deeper(|| source_order::walk_expr(self, expr));
+        guarded(|| source_order::walk_expr(self, expr));
     }
 }
 
@@ -377,7 +381,7 @@ fn is_inert(stmt: &Stmt) -> bool {
 }
 
 fn is_inert_expr(expr: &Expr) -> bool {
-    let all = |exprs: &[&Expr]| exprs.iter().all(|it| deeper(|| is_inert_expr(it)));
+    let all = |exprs: &[&Expr]| exprs.iter().all(|it| guarded(|| is_inert_expr(it)));
     match expr {
         Expr::Name(_)
         | Expr::StringLiteral(_)

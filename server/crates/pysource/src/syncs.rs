@@ -3,7 +3,7 @@
 //! A name counts as a tensor from where it is bound to what evidently makes one, to where it is bound to something
 //! else. What is not evident is left alone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
@@ -12,7 +12,8 @@ use ruff_python_ast::{
 };
 use ruff_text_size::Ranged;
 
-use crate::collect::{deeper, with_tree};
+use crate::semantic::{Imports, imported};
+use crate::stack_guard::{Depth, Descend, with_tree};
 use crate::{LineIndex, Module};
 
 /// Something in a loop that would wait for the device if the tensor were on one.
@@ -107,7 +108,7 @@ const READERS: [&str; 16] = [
 ];
 
 /// Levels of an expression that are looked at.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 impl Module {
     /// What in `text`, which this is the module of, would wait for a device in a loop; in source order. Empty where the
@@ -121,16 +122,15 @@ impl Module {
         let found = with_tree(text, |parsed| {
             let mut reader = Reader {
                 lines: &lines,
-                imports: HashMap::new(),
+                imports: Imports::default(),
                 tensors: vec![HashSet::new()],
                 loops: 0,
-                depth: 0,
-                deepest: 0,
+                depth: Depth::default(),
                 found: Vec::new(),
             };
             reader.visit_body(&parsed.syntax().body);
-            let has_torch = reader.imports.values().any(|it| it.split('.').next() == Some("torch"));
-            (if has_torch { reader.found } else { Vec::new() }, reader.deepest)
+            let has_torch = reader.imports.paths().any(|it| it.split('.').next() == Some("torch"));
+            (if has_torch { reader.found } else { Vec::new() }, reader.depth.max())
         });
         let mut found = found.unwrap_or_default();
         found.sort_by_key(|it| it.range.start);
@@ -140,25 +140,23 @@ impl Module {
 
 struct Reader<'a> {
     lines: &'a LineIndex,
-    /// What names were imported as, with dots.
-    imports: HashMap<&'a str, String>,
+    /// What names were imported as.
+    imports: Imports<'a>,
     /// Names that are tensors, by function.
     tensors: Vec<HashSet<&'a str>>,
     /// Loops around, within the function.
     loops: usize,
-    depth: usize,
-    deepest: usize,
+    depth: Depth,
     found: Vec<PossibleSync>,
 }
 
-impl<'a> Reader<'a> {
-    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
-        self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
-        deeper(|| walk(self));
-        self.depth -= 1;
+impl Descend for Reader<'_> {
+    fn depth(&mut self) -> &mut Depth {
+        &mut self.depth
     }
+}
 
+impl<'a> Reader<'a> {
     fn add(&mut self, place: &impl Ranged, what: &'static str) {
         if self.loops == 0 {
             return;
@@ -189,25 +187,19 @@ impl<'a> Reader<'a> {
     fn annotated(&self, parameters: &'a Parameters) -> HashSet<&'a str> {
         let all = parameters.iter_non_variadic_params().map(|it| &it.parameter);
         let is_tensor =
-            |annotation: &Expr| self.path(annotation, 0).is_some_and(|path| path == "torch.Tensor");
+            |annotation: &Expr| self.path(annotation).is_some_and(|path| path == "torch.Tensor");
         all.filter(|it| it.annotation.as_deref().is_some_and(is_tensor))
             .map(|it| it.name.as_str())
             .collect()
     }
 
     /// An imported name with what follows it: `torch.nn.functional.relu`.
-    fn path(&self, expr: &Expr, depth: usize) -> Option<String> {
-        match expr {
-            Expr::Name(name) => self.imports.get(name.id.as_str()).cloned(),
-            Expr::Attribute(it) if depth < DEEPEST => {
-                Some(format!("{}.{}", self.path(&it.value, depth + 1)?, it.attr))
-            }
-            _ => None,
-        }
+    fn path(&self, expr: &Expr) -> Option<String> {
+        self.imports.path(expr).map(|(_, path)| path)
     }
 
     fn is_tensor(&self, expr: &Expr, depth: usize) -> bool {
-        if depth == DEEPEST {
+        if depth == MAX_DEPTH {
             return false;
         }
         let is = |expr: &Expr| self.is_tensor(expr, depth + 1);
@@ -227,7 +219,7 @@ impl<'a> Reader<'a> {
                 matches!(it.attr.as_str(), "data" | "grad" | "T" | "mT") && is(&it.value)
             }
             Expr::Call(call) => {
-                if let Some(path) = self.path(&call.func, 0) {
+                if let Some(path) = self.path(&call.func) {
                     let function = path.strip_prefix("torch.").unwrap_or_default();
                     return function.starts_with("nn.functional.") || MAKERS.contains(&function);
                 }
@@ -262,7 +254,7 @@ impl<'a> Reader<'a> {
 
     fn call(&mut self, call: &ExprCall) {
         let is_bare = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
-        let path = self.path(&call.func, 0);
+        let path = self.path(&call.func);
         match path.as_deref() {
             Some("torch.cuda.synchronize") => return self.add(call, "torch.cuda.synchronize()"),
             Some("torch.nonzero") => return self.add(call, "torch.nonzero()"),
@@ -272,7 +264,7 @@ impl<'a> Reader<'a> {
         if let Some(func) = call.func.as_attribute_expr() {
             // A call on something imported is none of a tensor: `np.item()`.
             let is_tensor = self.is_tensor(&func.value, 0);
-            let may_be = is_tensor || self.path(&func.value, 0).is_none();
+            let may_be = is_tensor || self.path(&func.value).is_none();
             match func.attr.as_str() {
                 "item" if is_bare && may_be => self.add(call, ".item()"),
                 "cpu" if is_bare && may_be => self.add(call, ".cpu()"),
@@ -323,26 +315,12 @@ fn is_call_of(expr: &Expr, name: &str) -> bool {
 
 impl<'a> SourceOrderVisitor<'a> for Reader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        self.deeper(|this| match stmt {
+        self.descend(|this| match stmt {
             Stmt::FunctionDef(def) => this.function(def),
-            Stmt::Import(it) => {
-                for alias in &it.names {
-                    let name = alias.name.as_str();
-                    let (bound, path) = match &alias.asname {
-                        Some(bound) => (bound.as_str(), name),
-                        None => {
-                            let first = name.split('.').next().unwrap_or(name);
-                            (first, first)
-                        }
-                    };
-                    this.imports.insert(bound, path.to_owned());
-                }
-            }
-            Stmt::ImportFrom(it) => {
-                let Some(module) = it.module.as_ref().filter(|_| it.level == 0) else { return };
-                for alias in &it.names {
-                    let bound = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-                    this.imports.insert(bound, format!("{module}.{}", alias.name));
+            // What a relative import names is none of `torch`.
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                for it in imported(stmt).into_iter().filter(|it| !it.is_relative) {
+                    this.imports.add(it);
                 }
             }
             Stmt::For(it) => {
@@ -385,7 +363,7 @@ impl<'a> SourceOrderVisitor<'a> for Reader<'a> {
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
-        self.deeper(|this| match expr {
+        self.descend(|this| match expr {
             Expr::Call(call) => {
                 this.call(call);
                 source_order::walk_expr(this, expr);

@@ -2,7 +2,7 @@
 
 use ruff_python_ast::Expr;
 
-use crate::collect::deeper;
+use crate::stack_guard::guarded;
 
 /// What a name or attribute is assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl Value {
 
 /// What an expression may evaluate to: the ways of a conditional expression, the operands of `and` and `or`.
 pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
-    deeper(|| match expr {
+    guarded(|| match expr {
         Expr::If(it) => {
             each_value(&it.body, each);
             each_value(&it.orelse, each);

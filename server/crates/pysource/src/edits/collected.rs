@@ -17,7 +17,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::{Change, Place, Replacement, What};
 use crate::moves::after_loop::{is_made_in_each_pass, loop_around};
 use crate::moves::is_private;
-use crate::names::Kind;
+use crate::semantic::Kind;
 
 pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
     let names = place.names;
@@ -26,7 +26,7 @@ pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
     let is_made = outer.suite[..outer.row].iter().any(|it| is_empty_list(it, list));
     let after = outer.suite.get(outer.row + 1)?;
     let after = TextRange::new(after.start(), outer.suite.last()?.end());
-    let function = names.scopes[inner.scope].range;
+    let function = names.scopes.codes[inner.scope].range();
     let uses = names.of_name(list.id.as_str()).iter();
     let mut uses = uses.filter(|it| function.contains_range(it.range) && it.range != list.range);
     let mut n_bound = 0;

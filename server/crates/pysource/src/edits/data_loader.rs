@@ -10,7 +10,8 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{are_plain, keyword};
 use super::{Change, Place, What};
-use crate::collect::deeper;
+use crate::semantic::Code;
+use crate::stack_guard::guarded;
 
 /// What is suggested. More is for whoever measures.
 const WORKERS: u32 = 4;
@@ -20,7 +21,7 @@ pub(super) const MOST_POSITIONAL: usize = 5;
 
 const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"];
 
-/// Names that are followed when a value is looked at, at most.
+/// FileNames that are followed when a value is looked at, at most.
 const MOST_HOPS: usize = 8;
 
 pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
@@ -58,7 +59,7 @@ pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option
     let (call, path) = match iterable {
         Expr::Call(it) if matches!(&*it.func, Expr::Name(it) if is_wrapper(place, it.id.as_str())) =>
         {
-            return deeper(|| loader_of(place, it.arguments.args.first()?));
+            return guarded(|| loader_of(place, it.arguments.args.first()?));
         }
         _ => place.names.made_by(iterable)?,
     };
@@ -67,7 +68,7 @@ pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option
 
 /// Whether a name is of something that gives what it is given.
 pub(super) fn is_wrapper(place: &Place<'_, '_>, name: &str) -> bool {
-    let imported = place.names.imports.get(name).map_or("", String::as_str);
+    let imported = place.names.imports.of_name(name).unwrap_or_default();
     match name {
         "enumerate" => place.names.is_builtin(name),
         "tqdm" => matches!(imported, "tqdm.tqdm" | "tqdm.auto.tqdm"),
@@ -81,9 +82,9 @@ fn is_zero(expr: &Expr) -> bool {
 
 /// Whether something is run by nobody who only imports the file.
 fn is_guarded(place: &Place<'_, '_>, range: TextRange) -> bool {
-    let is_function = |it: &&crate::names::Scope| it.is_def && it.range.contains_range(range);
+    let is_function = |it: &Code<'_>| it.is_def() && it.range().contains_range(range);
     let is_main = |it: &&TextRange| it.contains_range(range);
-    place.names.scopes.iter().any(|it| is_function(&it))
+    place.names.scopes.codes.iter().any(is_function)
         || place.names.mains.iter().any(|it| is_main(&it))
 }
 
@@ -97,9 +98,11 @@ fn is_of_module(place: &Place<'_, '_>, expr: &Expr) -> bool {
         !place
             .names
             .scopes
+            .codes
             .iter()
             .skip(1)
-            .any(|it| it.range.contains_range(range) && it.range.start() != range.start())
+            .map(Code::range)
+            .any(|it| it.contains_range(range) && it.start() != range.start())
     };
     let function = place.names.binding(name).and_then(|it| place.names.functions.get(&it.range));
     function.is_some_and(|it| is_global(it.range))
@@ -116,7 +119,7 @@ fn is_indexed<'a>(place: &Place<'_, 'a>, data: &'a Expr) -> bool {
             "Subset" => {
                 let data = call.arguments.args.first();
                 are_plain(&call.arguments, 2)
-                    && data.is_some_and(|it| deeper(|| is_indexed(place, it)))
+                    && data.is_some_and(|it| guarded(|| is_indexed(place, it)))
             }
             "TensorDataset" => all_on_host(place, call),
             _ => path.starts_with("torchvision.datasets.") && all_on_host(place, call),
@@ -132,9 +135,11 @@ fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
     let is_local = place
         .names
         .scopes
+        .codes
         .iter()
         .skip(1)
-        .any(|it| it.range != class.range && it.range.contains_range(class.range));
+        .map(Code::range)
+        .any(|range| range != class.range && range.contains_range(class.range));
     let is_data_set = class.arguments.as_ref().is_some_and(|it| {
         let paths = it.args.iter().filter_map(|it| match it {
             // `Dataset[Tensor]`
@@ -167,7 +172,7 @@ fn each_argument(call: &ExprCall) -> impl Iterator<Item = &Expr> {
 /// cannot be pickled.
 fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr, hops: usize) -> bool {
     let Some(hops) = hops.checked_sub(1) else { return false };
-    let deep = |it: &'a Expr| deeper(|| is_on_host(place, it, hops));
+    let deep = |it: &'a Expr| guarded(|| is_on_host(place, it, hops));
     let is_plain = match expr {
         _ if expr.is_literal_expr() || place.names.imported_path(expr).is_some() => true,
         Expr::Name(_) | Expr::Attribute(_) => place.names.origin(expr).is_some_and(deep),

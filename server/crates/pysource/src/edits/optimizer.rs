@@ -126,7 +126,7 @@ fn has_plain_rate(place: &Place<'_, '_>, call: &ExprCall) -> bool {
 }
 
 fn is_number(place: &Place<'_, '_>, expr: &Expr) -> bool {
-    let deep = |it: &Expr| crate::collect::deeper(|| is_number(place, it));
+    let deep = |it: &Expr| crate::stack_guard::guarded(|| is_number(place, it));
     match expr {
         Expr::NumberLiteral(it) => !matches!(it.value, Number::Complex { .. }),
         Expr::UnaryOp(it) => deep(&it.operand),

@@ -11,7 +11,7 @@ use ruff_text_size::{Ranged, TextRange};
 use super::arguments::{Given, are_plain, given, keyword};
 use super::data_loader::{MOST_POSITIONAL, is_wrapper, loader_of};
 use super::{Change, Place, What};
-use crate::names::{Kind, Occurrence};
+use crate::semantic::{Code, Kind, Occurrence};
 
 pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
     let all = place.methods(&["to", "cuda"]);
@@ -93,7 +93,7 @@ fn is_pinning(expr: &Expr) -> bool {
 /// The loader of the innermost loop around a copy that binds what is copied, if nothing else binds it before the copy.
 fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Option<Source<'a>> {
     let found = place.names.loops.iter().rev().find(|it| body(it).contains_range(root.range))?;
-    let (names, scopes) = (place.names, &place.names.scopes);
+    let (names, scopes) = (place.names, &place.names.scopes.codes);
     let until = assignment(place, copy).map_or(copy.start(), Ranged::start);
     let before = TextRange::new(found.iter.end(), until.max(found.iter.end()));
     let is_bound = |it: &&Occurrence| it.kind != Kind::Load && before.contains_range(it.range);
@@ -106,8 +106,8 @@ fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Op
     };
     let call = loader_of(place, &found.iter)?;
     let function = |range: TextRange| {
-        let around = scopes.iter().filter(|it| it.is_def && it.range.contains_range(range));
-        around.map(|it| it.range).min_by_key(|it| it.len())
+        let around = scopes.iter().filter(|it| it.is_def() && it.range().contains_range(range));
+        around.map(Code::range).min_by_key(|it| it.len())
     };
     let is_once = |it: &ExprName| {
         let all = names.of_name(it.id.as_str()).iter();

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::bindings::{self, Names};
 use super::lines::Lines;
-use super::scopes::{Code, Scopes};
 use super::{Binding, ByteRange, Flow, Site, SiteKind};
 use crate::LineIndex;
-use crate::collect::deeper;
+use crate::semantic::{Bindings, Code, Scopes, resolve};
+use crate::stack_guard::guarded;
 use crate::values::{Value, value_of};
 
 /// Marks the joins among node numbers, until the number of sites is known.
@@ -23,7 +22,7 @@ pub(super) struct Builder<'t, 'a> {
     pub(super) scopes: &'t Scopes<'a>,
     pub(super) lines: &'t LineIndex,
     /// The names of the function and of those around it.
-    names: &'t HashMap<usize, Names<'a>>,
+    names: &'t HashMap<usize, Bindings<'a>>,
     function: usize,
     sites: Vec<Site>,
     n_joins: u32,
@@ -78,7 +77,7 @@ impl<'t, 'a> Builder<'t, 'a> {
     pub(super) fn build(
         scopes: &'t Scopes<'a>,
         lines: &'t LineIndex,
-        names: &'t HashMap<usize, Names<'a>>,
+        names: &'t HashMap<usize, Bindings<'a>>,
         function: usize,
     ) -> Flow {
         let Some(&code) = scopes.codes.get(function) else { return Flow::empty(function) };
@@ -102,7 +101,7 @@ impl<'t, 'a> Builder<'t, 'a> {
             n_inlined: 0,
         };
         match code {
-            Code::Module(body) => builder.body(body),
+            Code::Module(module) => builder.body(&module.body),
             Code::Class(class) => builder.body(&class.body),
             Code::Def(def) => builder.body(&def.body),
             Code::Lambda(lambda) => builder.expr(&lambda.body),
@@ -149,7 +148,7 @@ impl<'t, 'a> Builder<'t, 'a> {
     /// What a name is bound to. Within a comprehension, its own variables come first.
     pub(super) fn binding(&self, name: &str) -> Binding {
         let scope = self.inlined.unwrap_or(self.function);
-        bindings::resolve(self.scopes, self.names, scope, name)
+        resolve(self.scopes, self.names, scope, name)
     }
 
     /// The line of an offset.
@@ -186,7 +185,7 @@ impl<'t, 'a> Builder<'t, 'a> {
 
     /// Whether an expression is a number, a string or the like, as far as the text tells.
     fn is_plain(&self, expr: &Expr) -> bool {
-        deeper(|| match expr {
+        guarded(|| match expr {
             Expr::Name(it) => match self.binding(&it.id) {
                 Binding::Variable { values, .. } => {
                     !values.is_empty() && values.iter().all(Value::is_plain)

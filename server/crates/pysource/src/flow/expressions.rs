@@ -8,14 +8,14 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::Builder;
 use super::lines::Lines;
-use super::scopes::{Code, Loops};
 use super::{Access, BinaryOp, Binding, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
-use crate::collect::deeper;
+use crate::semantic::{Code, Loops};
+use crate::stack_guard::guarded;
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
-const MOST_INLINED: u32 = 8;
+const MAX_INLINED: u32 = 8;
 /// Longer callees are cut at the front: those of a long chain of calls would be quadratic in the text.
-const LONGEST_PATH: usize = 32;
+const MAX_PATH: usize = 32;
 /// [`Builder::here`] in a comprehension: its instructions have no line, and get that of the one before.
 const NO_LINE: u32 = 0;
 
@@ -38,7 +38,7 @@ impl<'a> Builder<'_, 'a> {
         let outer = (self.here, self.here_310);
         let line = self.line_of(expr);
         (self.here, self.here_310) = (line, line);
-        let is_constant = deeper(|| match expr {
+        let is_constant = guarded(|| match expr {
             Expr::BinOp(it) => {
                 let (left, right) = (self.evaluated(&it.left), self.evaluated(&it.right));
                 if !(left && right) {
@@ -155,7 +155,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// Evaluates a condition, and goes to `then` if it holds, else to `otherwise`. As CPython's `compiler_jump_if`.
     pub(super) fn condition(&mut self, test: &'a Expr, then: u32, otherwise: u32) {
-        deeper(|| self.condition_here(test, then, otherwise));
+        guarded(|| self.condition_here(test, then, otherwise));
         self.at = None;
     }
 
@@ -269,7 +269,7 @@ impl<'a> Builder<'_, 'a> {
         let lines = Lines::same(self.line_of(it));
         for (row, value) in it.values.iter().enumerate() {
             let inner = match value {
-                Expr::BoolOp(inner) => deeper(|| self.bool_op(inner)).map(|join| (inner.op, join)),
+                Expr::BoolOp(inner) => guarded(|| self.bool_op(inner)).map(|join| (inner.op, join)),
                 _ => {
                     self.expr(value);
                     None
@@ -396,7 +396,7 @@ impl<'a> Builder<'_, 'a> {
             let InterpolatedStringElement::Interpolation(it) = element else { continue };
             self.expr(&it.expression);
             if let Some(spec) = &it.format_spec {
-                deeper(|| self.spec(&spec.elements, line));
+                guarded(|| self.spec(&spec.elements, line));
             }
             if formats {
                 let lines = Lines::until(11, line, self.line_of(it));
@@ -425,7 +425,7 @@ impl<'a> Builder<'_, 'a> {
             return;
         }
         self.site(SiteKind::Comprehension { function }, Lines::same(line), loops.range);
-        if self.n_inlined < MOST_INLINED {
+        if self.n_inlined < MAX_INLINED {
             let called = std::mem::replace(&mut self.at, start);
             let outer = self.inlined.replace(function);
             self.n_inlined += 1;
@@ -490,7 +490,7 @@ impl Builder<'_, '_> {
         let is_super = matches!(func, Expr::Attribute(it) if is_super_call(&it.value));
         loop {
             rest = match rest {
-                _ if path.len() == LONGEST_PATH => {
+                _ if path.len() == MAX_PATH => {
                     path.push("?".to_owned());
                     break;
                 }

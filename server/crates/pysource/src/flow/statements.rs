@@ -10,11 +10,11 @@ use ruff_text_size::{Ranged, TextRange};
 use super::builder::{Builder, Jump};
 use super::lines::Lines;
 use super::{Access, CompareOp, Iteration, SiteKind, expressions};
-use crate::collect::deeper;
+use crate::stack_guard::guarded;
 
 impl<'a> Builder<'_, 'a> {
     pub(super) fn body(&mut self, body: &'a [Stmt]) {
-        body.iter().for_each(|stmt| deeper(|| self.stmt(stmt)));
+        body.iter().for_each(|stmt| guarded(|| self.stmt(stmt)));
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) {
@@ -165,7 +165,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// Assigns to a target, or deletes it.
     pub(super) fn target(&mut self, target: &'a Expr, access: Access) {
-        deeper(|| match target {
+        guarded(|| match target {
             Expr::Attribute(it) => {
                 self.expr(&it.value);
                 self.attribute(it, access);
@@ -278,7 +278,7 @@ impl<'a> Builder<'_, 'a> {
         if let Some(target) = &item.optional_vars {
             self.target(target, Access::Store);
         }
-        deeper(|| self.with_items(with, others, line));
+        guarded(|| self.with_items(with, others, line));
         let last = with.body.last().map_or(line, |stmt| self.line_of(stmt));
         self.close_finally(open, true, |this| {
             let lines = lines.with(0..=9, last);
@@ -350,7 +350,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// Goes on if the subject has the pattern, else at `fails`.
     fn pattern(&mut self, pattern: &'a Pattern, fails: u32) {
-        deeper(|| self.pattern_here(pattern, fails));
+        guarded(|| self.pattern_here(pattern, fails));
     }
 
     fn pattern_here(&mut self, pattern: &'a Pattern, fails: u32) {

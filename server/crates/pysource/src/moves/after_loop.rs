@@ -17,14 +17,18 @@ use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Harmless, is_fresh};
-use crate::names::{Found, Kind, Names};
+use crate::semantic::{FileNames, Found, Kind};
 
 /// The statement after the loop that first uses `name`, before which the read of `other` does the same.
-pub(super) fn target<'a>(names: &Names<'a>, name: &ExprName, other: &ExprName) -> Option<&'a Stmt> {
+pub(super) fn target<'a>(
+    names: &FileNames<'a>,
+    name: &ExprName,
+    other: &ExprName,
+) -> Option<&'a Stmt> {
     let (outer, inner) = loop_around(names)?;
     is_made_in_each_pass(names, inner, other).then_some(())?;
 
-    let function = names.scopes[inner.scope].range;
+    let function = names.scopes.codes[inner.scope].range();
     let uses = names.of_name(name.id.as_str()).iter();
     let uses = uses.filter(|it| function.contains_range(it.range) && it.range != name.range);
     let first = uses.clone().map(|it| it.range).min_by_key(|it| it.start())?;
@@ -47,7 +51,7 @@ pub(super) fn target<'a>(names: &Names<'a>, name: &ExprName, other: &ExprName) -
 }
 
 /// The loop whose body the statement that was looked for stands in, and that statement.
-pub(crate) fn loop_around<'a>(names: &Names<'a>) -> Option<(Found<'a>, Found<'a>)> {
+pub(crate) fn loop_around<'a>(names: &FileNames<'a>) -> Option<(Found<'a>, Found<'a>)> {
     let inner = names.found()?;
     let [around @ .., outer, _] = &names.path[..] else { return None };
     let body = match &outer.suite[outer.row] {
@@ -63,8 +67,12 @@ pub(crate) fn loop_around<'a>(names: &Names<'a>) -> Option<(Found<'a>, Found<'a>
 
 /// Whether `other` is made by a statement of the body before the read, whenever that is come to, and nothing in the
 /// function changes it or gives it to anybody.
-pub(crate) fn is_made_in_each_pass(names: &Names<'_>, inner: Found<'_>, other: &ExprName) -> bool {
-    let function = names.scopes[inner.scope].range;
+pub(crate) fn is_made_in_each_pass(
+    names: &FileNames<'_>,
+    inner: Found<'_>,
+    other: &ExprName,
+) -> bool {
+    let function = names.scopes.codes[inner.scope].range();
     let Some(def) = names.functions.values().find(|it| it.range == function) else { return false };
     let is_made = |stmt: &Stmt| {
         stmt.as_assign_stmt().is_some_and(|it| match it.targets.as_slice() {
@@ -108,7 +116,7 @@ struct Choices {
 
 impl<'a> SourceOrderVisitor<'a> for Choices {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        crate::collect::deeper(|| source_order::walk_stmt(self, stmt));
+        crate::stack_guard::guarded(|| source_order::walk_stmt(self, stmt));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -116,6 +124,6 @@ impl<'a> SourceOrderVisitor<'a> for Choices {
         // `a < b < c` does not always come to `c`.
         let is_choice = is_choice && !matches!(expr, Expr::Compare(it) if it.ops.len() < 2);
         self.is_found |= is_choice && self.from <= expr.start() && expr.end() <= self.to;
-        crate::collect::deeper(|| source_order::walk_expr(self, expr));
+        crate::stack_guard::guarded(|| source_order::walk_expr(self, expr));
     }
 }

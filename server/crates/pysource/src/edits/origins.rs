@@ -1,20 +1,20 @@
 //! Which call made what a name stands for.
 
-use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, ExprName, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::collect::deeper;
-use crate::names::{Kind, Names, Occurrence};
+use crate::semantic::{Code, FileNames, Kind, Occurrence};
+use crate::stack_guard::guarded;
 
 /// Names that are followed from one to the next, at most.
-const MOST_HOPS: usize = 8;
+const MAX_HOPS: usize = 8;
 
-impl<'a> Names<'a> {
+impl<'a> FileNames<'a> {
     /// The expression that an expression is made by, if the file has one alone: a name is followed to the one
     /// assignment that binds it, `self.name` to the one in the file, and a parameter to what all calls of its function
     /// in the file are given. Comes to rest at the first expression that is neither.
     pub(crate) fn origin(&self, expr: &'a Expr) -> Option<&'a Expr> {
-        self.origin_within(expr, MOST_HOPS)
+        self.origin_within(expr, MAX_HOPS)
     }
 
     /// [`Self::origin`], if it is a call, with what it calls as far as that was imported.
@@ -31,7 +31,7 @@ impl<'a> Names<'a> {
                 match (self.assigned.get(&bound.range), self.parameters.get(&bound.range)) {
                     (Some(value), _) => value,
                     (None, Some(function)) => {
-                        return deeper(|| self.argument(function, bound.range, hops));
+                        return guarded(|| self.argument(function, bound.range, hops));
                     }
                     (None, None) => return None,
                 }
@@ -39,35 +39,7 @@ impl<'a> Names<'a> {
             Expr::Attribute(it) => self.assigned_attribute(it)?,
             _ => return Some(expr),
         };
-        deeper(|| self.origin_within(found, hops))
-    }
-
-    /// The one binding that a name can have where it is used.
-    pub(crate) fn binding(&self, name: &ExprName) -> Option<Occurrence> {
-        let all = self.of_name(name.id.as_str());
-        if self.has_star || all.iter().any(|it| it.kind == Kind::Outer) {
-            return None;
-        }
-        let of_scope = |scope: usize| {
-            let bound = all.iter().filter(move |it| it.kind != Kind::Load);
-            bound.filter(move |it| self.home(it.scope) == scope)
-        };
-        let around = (0..self.scopes.len()).rev();
-        let mut around =
-            around.filter(|&it| self.scopes[it].range.contains_range(name.range)).peekable();
-        let innermost = *around.peek()?;
-        let mut visible = around.filter(|&it| !self.scopes[it].is_class || it == innermost);
-        let mut bound = of_scope(visible.find(|&it| of_scope(it).next().is_some())?);
-        bound.next().copied().filter(|_| bound.next().is_none())
-    }
-
-    /// Where a name is bound that is bound in a scope: a walrus in a comprehension binds outside of it.
-    fn home(&self, scope: usize) -> usize {
-        let is_home = |it: usize| it == 0 || self.scopes[it].is_def || self.scopes[it].is_class;
-        let range = self.scopes[scope].range;
-        let mut around =
-            (0..=scope).rev().filter(|&it| self.scopes[it].range.contains_range(range));
-        around.find(|&it| is_home(it)).unwrap_or_default()
+        guarded(|| self.origin_within(found, hops))
     }
 
     /// What `self.name` is assigned, if the file assigns an attribute of that name once.
@@ -107,9 +79,11 @@ impl<'a> Names<'a> {
         };
         let is_nested = self
             .scopes
+            .codes
             .iter()
             .skip(1)
-            .any(|it| it.range != function.range && it.range.contains_range(function.range));
+            .map(Code::range)
+            .any(|range| range != function.range && range.contains_range(function.range));
         if is_nested || !function.decorator_list.is_empty() || !all.iter().all(is_called) {
             return None;
         }

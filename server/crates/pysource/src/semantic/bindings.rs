@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
-use ruff_python_ast::{Alias, ExceptHandler, Expr, Parameters, Pattern, Stmt};
+use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
-use super::Binding;
-use super::scopes::{Code, Scopes};
-use crate::collect::{deeper, is_plain_default, is_plain_type};
+use super::{Code, Scopes, imported};
+use crate::collect::{is_plain_default, is_plain_type};
+use crate::flow::Binding;
+use crate::stack_guard::guarded;
 use crate::values::{Value, each_value};
 
 /// Values of a name beyond this number are not kept.
-const MOST_VALUES: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// The names bound by the code of one function.
 #[derive(Default)]
-pub(super) struct Names<'a> {
+pub(crate) struct Bindings<'a> {
     bound: HashMap<&'a str, Bound>,
 }
 
@@ -32,12 +33,12 @@ enum Bound {
     Outside,
 }
 
-impl<'a> Names<'a> {
+impl<'a> Bindings<'a> {
     /// The names that the code of `function` binds.
-    pub(super) fn new(scopes: &Scopes<'a>, function: usize) -> Self {
+    pub(crate) fn new(scopes: &Scopes<'a>, function: usize) -> Self {
         let mut walk = Walk { scopes, names: Self::default() };
         match scopes.codes.get(function) {
-            Some(&Code::Module(body)) => walk.visit_body(body),
+            Some(&Code::Module(module)) => walk.visit_body(&module.body),
             Some(&Code::Class(class)) => walk.visit_body(&class.body),
             Some(&Code::Def(def)) => {
                 walk.parameters(&def.parameters, def.name.as_str() == "__getitem__");
@@ -60,7 +61,7 @@ impl<'a> Names<'a> {
     fn variable(&mut self, name: &'a str, value: Value) {
         if let Bound::Variable(values) =
             self.bound.entry(name).or_insert_with(|| Bound::Variable(Vec::new()))
-            && values.len() < MOST_VALUES
+            && values.len() < MAX_VALUES
             && !values.contains(&value)
         {
             values.push(value);
@@ -70,9 +71,9 @@ impl<'a> Names<'a> {
 
 /// What `name` is bound to in `function`: by itself, else by a function around it (classes do not count), else by the
 /// module. `names` are the names of `function` and of all around it.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     scopes: &Scopes<'_>,
-    names: &HashMap<usize, Names<'_>>,
+    names: &HashMap<usize, Bindings<'_>>,
     function: usize,
     name: &str,
 ) -> Binding {
@@ -94,7 +95,7 @@ pub(super) fn resolve(
 
 struct Walk<'s, 'a> {
     scopes: &'s Scopes<'a>,
-    names: Names<'a>,
+    names: Bindings<'a>,
 }
 
 impl<'a> Walk<'_, 'a> {
@@ -127,7 +128,7 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn target(&mut self, target: &'a Expr, value: Value) {
-        deeper(|| match target {
+        guarded(|| match target {
             Expr::Name(it) => self.names.variable(&it.id, value),
             Expr::Tuple(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
             Expr::List(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
@@ -147,18 +148,6 @@ impl<'a> Walk<'_, 'a> {
                 _ => each_value(value, &mut |value| self.target(target, value)),
             }
         }
-    }
-
-    fn imported(&mut self, alias: &'a Alias, is_from: bool) {
-        let name = alias.name.as_str();
-        let (first, last) =
-            (name.split('.').next().unwrap_or(name), name.rsplit('.').next().unwrap_or(name));
-        let (bound, original) = match &alias.asname {
-            Some(asname) => (asname.as_str(), last),
-            None if is_from => (name, name),
-            None => (first, first),
-        };
-        self.names.bound.insert(bound, Bound::Imported(original.to_owned()));
     }
 }
 
@@ -196,8 +185,11 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
                     }
                 }
             }
-            Stmt::Import(it) => it.names.iter().for_each(|it| self.imported(it, false)),
-            Stmt::ImportFrom(it) => it.names.iter().for_each(|it| self.imported(it, true)),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                for it in imported(stmt) {
+                    self.names.bound.insert(it.name, Bound::Imported(it.last_name().to_owned()));
+                }
+            }
             Stmt::Global(it) => {
                 it.names.iter().for_each(|it| {
                     self.names.bound.insert(it, Bound::Outside);
@@ -217,7 +209,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
             }
             _ => {}
         }
-        deeper(|| source_order::walk_stmt(self, stmt));
+        guarded(|| source_order::walk_stmt(self, stmt));
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
@@ -232,7 +224,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
             }
             _ => {}
         }
-        deeper(|| source_order::walk_expr(self, expr));
+        guarded(|| source_order::walk_expr(self, expr));
     }
 
     fn visit_pattern(&mut self, pattern: &'a Pattern) {
@@ -245,6 +237,6 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
             }
             _ => {}
         }
-        deeper(|| source_order::walk_pattern(self, pattern));
+        guarded(|| source_order::walk_pattern(self, pattern));
     }
 }

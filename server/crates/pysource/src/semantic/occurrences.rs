@@ -4,26 +4,27 @@ use std::collections::HashMap;
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{
-    CmpOp, Expr, ExprAttribute, ExprCall, ExprContext, Identifier, Keyword, ModModule, Stmt,
-    StmtClassDef, StmtFor, StmtFunctionDef, StmtImport, StmtImportFrom,
+    CmpOp, Expr, ExprAttribute, ExprCall, ExprContext, ExprName, Identifier, Keyword, ModModule,
+    Stmt, StmtClassDef, StmtFor, StmtFunctionDef,
 };
 use ruff_text_size::{Ranged, TextRange};
 
+use super::{Imports, Scopes, imported};
 use crate::LineIndex;
-use crate::collect::deeper;
+use crate::stack_guard::guarded;
 
 /// What is known of the names of a file.
-pub(crate) struct Names<'a> {
+pub(crate) struct FileNames<'a> {
     lines: &'a LineIndex,
     /// The line of the statement that is looked for.
     wanted: u32,
     /// The first statement that begins there, after the statements around it, outermost first.
     pub(crate) path: Vec<Found<'a>>,
     is_found: bool,
-    pub(crate) scopes: Vec<Scope>,
+    pub(crate) scopes: Scopes<'a>,
     pub(crate) occurrences: HashMap<&'a str, Vec<Occurrence>>,
-    /// What names were imported as, with dots.
-    pub(crate) imports: HashMap<&'a str, String>,
+    /// What names were imported as.
+    pub(crate) imports: Imports<'a>,
     /// What a name or attribute was assigned in a plain assignment, by where that is.
     pub(crate) assigned: HashMap<TextRange, &'a Expr>,
     /// The functions and classes, by where they are named.
@@ -42,8 +43,6 @@ pub(crate) struct Names<'a> {
     /// `from … import *`: any name may be bound.
     pub(crate) has_star: bool,
     scope: usize,
-    depth: usize,
-    pub(crate) deepest: usize,
 }
 
 /// A statement, by its place in the statements around it.
@@ -51,16 +50,8 @@ pub(crate) struct Names<'a> {
 pub(crate) struct Found<'a> {
     pub(crate) suite: &'a [Stmt],
     pub(crate) row: usize,
-    /// As an index into [`Names::scopes`].
+    /// As an index into [`FileNames::scopes`].
     pub(crate) scope: usize,
-}
-
-/// Something that has names of its own.
-#[derive(Clone, Copy)]
-pub(crate) struct Scope {
-    pub(crate) is_def: bool,
-    pub(crate) is_class: bool,
-    pub(crate) range: TextRange,
 }
 
 /// A name in the text.
@@ -81,7 +72,7 @@ pub(crate) enum Kind {
     Outer,
 }
 
-impl<'a> Names<'a> {
+impl<'a> FileNames<'a> {
     /// Looks through a file for its names, and for the assignment that begins on a line.
     pub(crate) fn of(module: &'a ModModule, lines: &'a LineIndex, wanted: u32) -> Self {
         let mut names = Self {
@@ -89,9 +80,9 @@ impl<'a> Names<'a> {
             wanted,
             path: Vec::new(),
             is_found: false,
-            scopes: vec![Scope { is_def: false, is_class: false, range: module.range }],
+            scopes: Scopes::new(module),
             occurrences: HashMap::new(),
-            imports: HashMap::new(),
+            imports: Imports::default(),
             assigned: HashMap::new(),
             functions: HashMap::new(),
             classes: HashMap::new(),
@@ -102,8 +93,6 @@ impl<'a> Names<'a> {
             mains: Vec::new(),
             has_star: false,
             scope: 0,
-            depth: 0,
-            deepest: 0,
         };
         names.visit_body(&module.body);
         names
@@ -144,17 +133,41 @@ impl<'a> Names<'a> {
     /// What a name with attributes stands for (`torch.nn.functional.mse_loss`), if its first part was imported and is not
     /// bound otherwise.
     pub(crate) fn imported_path(&self, expr: &Expr) -> Option<String> {
-        match expr {
-            Expr::Name(it) => {
-                let is_import = |it: &Occurrence| matches!(it.kind, Kind::Load | Kind::Import);
-                let is_plain = self.of_name(it.id.as_str()).iter().all(is_import) && !self.has_star;
-                self.imports.get(it.id.as_str()).filter(|_| is_plain).cloned()
-            }
-            Expr::Attribute(it) => {
-                deeper(|| self.imported_path(&it.value)).map(|path| format!("{path}.{}", it.attr))
-            }
-            _ => None,
+        let (name, path) = self.imports.path(expr)?;
+        let is_import = |it: &Occurrence| matches!(it.kind, Kind::Load | Kind::Import);
+        let is_plain = self.of_name(name.id.as_str()).iter().all(is_import) && !self.has_star;
+        is_plain.then_some(path)
+    }
+
+    /// The one binding that a name can have where it is used.
+    pub(crate) fn binding(&self, name: &ExprName) -> Option<Occurrence> {
+        let all = self.of_name(name.id.as_str());
+        if self.has_star || all.iter().any(|it| it.kind == Kind::Outer) {
+            return None;
         }
+        let of_scope = |scope: usize| {
+            let bound = all.iter().filter(move |it| it.kind != Kind::Load);
+            bound.filter(move |it| self.home(it.scope) == scope)
+        };
+        let around = (0..self.scopes.codes.len()).rev();
+        let mut around = around
+            .filter(|&it| self.scopes.codes[it].range().contains_range(name.range))
+            .peekable();
+        let innermost = *around.peek()?;
+        let mut visible = around.filter(|&it| !self.scopes.codes[it].is_class() || it == innermost);
+        let mut bound = of_scope(visible.find(|&it| of_scope(it).next().is_some())?);
+        bound.next().copied().filter(|_| bound.next().is_none())
+    }
+
+    /// Where a name is bound that is bound in a scope: a walrus in a comprehension binds outside of it.
+    fn home(&self, scope: usize) -> usize {
+        let is_home = |it: usize| {
+            it == 0 || self.scopes.codes[it].is_def() || self.scopes.codes[it].is_class()
+        };
+        let range = self.scopes.codes[scope].range();
+        let mut around =
+            (0..=scope).rev().filter(|&it| self.scopes.codes[it].range().contains_range(range));
+        around.find(|&it| is_home(it)).unwrap_or_default()
     }
 
     fn add(&mut self, name: &'a str, range: TextRange, kind: Kind) {
@@ -162,59 +175,26 @@ impl<'a> Names<'a> {
         self.occurrences.entry(name).or_default().push(occurrence);
     }
 
-    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
-        self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
-        deeper(|| walk(self));
-        self.depth -= 1;
-    }
-
-    fn inside(
-        &mut self,
-        (is_def, is_class): (bool, bool),
-        range: TextRange,
-        walk: impl FnOnce(&mut Self),
-    ) {
-        self.scopes.push(Scope { is_def, is_class, range });
-        let outer = std::mem::replace(&mut self.scope, self.scopes.len() - 1);
+    /// Walks what has names of its own: `node`, as it is numbered in [`Scopes`].
+    fn inside<T>(&mut self, node: &T, walk: impl FnOnce(&mut Self)) {
+        let inner = self.scopes.number(node).unwrap_or(self.scope);
+        let outer = std::mem::replace(&mut self.scope, inner);
         walk(self);
         self.scope = outer;
     }
 
-    fn import(&mut self, it: &'a StmtImport) {
-        for alias in &it.names {
-            let path = alias.name.as_str();
-            // `import torch.nn` binds `torch`.
-            let (name, stands_for) = match &alias.asname {
-                Some(name) => (name.as_str(), path),
-                None => {
-                    let root = path.split('.').next().unwrap_or(path);
-                    (root, root)
-                }
-            };
-            self.imported(name, stands_for.to_owned(), alias.range);
+    fn import(&mut self, stmt: &'a Stmt) {
+        for it in imported(stmt) {
+            let (name, range) = (it.name, it.range);
+            self.has_star |= name == "*";
+            // The same import twice (in two functions) is one; two that differ are none.
+            let kind = if self.imports.add(it) { Kind::Import } else { Kind::Bind };
+            self.add(name, range, kind);
         }
-    }
-
-    fn import_from(&mut self, it: &'a StmtImportFrom) {
-        for alias in &it.names {
-            self.has_star |= alias.name.as_str() == "*";
-            let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
-            let module = it.module.as_ref().map_or("", Identifier::as_str);
-            let dots = ".".repeat(it.level as usize);
-            self.imported(name, format!("{dots}{module}.{}", alias.name), alias.range);
-        }
-    }
-
-    fn imported(&mut self, name: &'a str, stands_for: String, range: TextRange) {
-        let before = self.imports.insert(name, stands_for.clone());
-        // The same import twice (in two functions) is one; two that differ are none.
-        let kind = if before.is_none_or(|it| it == stands_for) { Kind::Import } else { Kind::Bind };
-        self.add(name, range, kind);
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Names<'a> {
+impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
     fn visit_body(&mut self, body: &'a [Stmt]) {
         for (row, stmt) in body.iter().enumerate() {
             if self.is_found {
@@ -231,80 +211,74 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
     }
 
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
-        self.deeper(|this| match stmt {
+        guarded(|| match stmt {
             Stmt::FunctionDef(def) => {
-                this.add(def.name.as_str(), def.name.range, Kind::Bind);
-                this.functions.insert(def.name.range, def);
+                self.add(def.name.as_str(), def.name.range, Kind::Bind);
+                self.functions.insert(def.name.range, def);
                 for it in def.parameters.iter_non_variadic_params() {
-                    this.parameters.insert(it.parameter.name.range, def);
+                    self.parameters.insert(it.parameter.name.range, def);
                 }
-                let walk = |this: &mut Self| source_order::walk_stmt(this, stmt);
-                this.inside((true, false), def.range, walk);
+                self.inside(def, |this| source_order::walk_stmt(this, stmt));
             }
             Stmt::ClassDef(class) => {
-                this.add(class.name.as_str(), class.name.range, Kind::Bind);
-                this.classes.insert(class.name.range, class);
-                let walk = |this: &mut Self| source_order::walk_stmt(this, stmt);
-                this.inside((false, true), class.range, walk);
+                self.add(class.name.as_str(), class.name.range, Kind::Bind);
+                self.classes.insert(class.name.range, class);
+                self.inside(class, |this| source_order::walk_stmt(this, stmt));
             }
-            Stmt::Import(it) => this.import(it),
-            Stmt::ImportFrom(it) => this.import_from(it),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(stmt),
             Stmt::Global(it) => {
-                it.names.iter().for_each(|it| this.add(it.as_str(), it.range, Kind::Outer));
+                it.names.iter().for_each(|it| self.add(it.as_str(), it.range, Kind::Outer));
             }
             Stmt::Nonlocal(it) => {
-                it.names.iter().for_each(|it| this.add(it.as_str(), it.range, Kind::Outer));
+                it.names.iter().for_each(|it| self.add(it.as_str(), it.range, Kind::Outer));
             }
             Stmt::Assign(it) => {
                 if let [target @ (Expr::Name(_) | Expr::Attribute(_))] = it.targets.as_slice() {
-                    this.assigned.insert(target.range(), &it.value);
+                    self.assigned.insert(target.range(), &it.value);
                 }
-                source_order::walk_stmt(this, stmt);
+                source_order::walk_stmt(self, stmt);
             }
             Stmt::AnnAssign(it) => {
                 if let Some(value) = &it.value {
-                    this.assigned.insert(it.target.range(), value);
+                    self.assigned.insert(it.target.range(), value);
                 }
-                source_order::walk_stmt(this, stmt);
+                source_order::walk_stmt(self, stmt);
             }
             Stmt::If(it) => {
                 if is_main(&it.test) {
-                    this.mains.push(it.range);
+                    self.mains.push(it.range);
                 }
-                source_order::walk_stmt(this, stmt);
+                source_order::walk_stmt(self, stmt);
             }
             Stmt::For(it) => {
-                this.loops.push(it);
-                source_order::walk_stmt(this, stmt);
+                self.loops.push(it);
+                source_order::walk_stmt(self, stmt);
             }
-            _ => source_order::walk_stmt(this, stmt),
+            _ => source_order::walk_stmt(self, stmt),
         });
     }
 
     fn visit_expr(&mut self, expr: &'a Expr) {
-        self.deeper(|this| match expr {
+        guarded(|| match expr {
             Expr::Name(it) => {
                 let kind = if it.ctx == ExprContext::Load { Kind::Load } else { Kind::Bind };
-                this.add(it.id.as_str(), it.range, kind);
+                self.add(it.id.as_str(), it.range, kind);
             }
             // The name of an attribute is none of the file.
             Expr::Attribute(it) => {
-                this.attributes.entry(it.attr.as_str()).or_default().push(it);
-                this.visit_expr(&it.value);
+                self.attributes.entry(it.attr.as_str()).or_default().push(it);
+                self.visit_expr(&it.value);
             }
             Expr::Call(it) => {
-                this.calls.push(it);
-                source_order::walk_expr(this, expr);
+                self.calls.push(it);
+                source_order::walk_expr(self, expr);
             }
-            Expr::Lambda(_)
-            | Expr::ListComp(_)
-            | Expr::SetComp(_)
-            | Expr::DictComp(_)
-            | Expr::Generator(_) => {
-                let walk = |this: &mut Self| source_order::walk_expr(this, expr);
-                this.inside((false, false), expr.range(), walk);
-            }
-            _ => source_order::walk_expr(this, expr),
+            Expr::Lambda(it) => self.inside(it, |this| source_order::walk_expr(this, expr)),
+            Expr::ListComp(it) => self.inside(it, |this| source_order::walk_expr(this, expr)),
+            Expr::SetComp(it) => self.inside(it, |this| source_order::walk_expr(this, expr)),
+            Expr::DictComp(it) => self.inside(it, |this| source_order::walk_expr(this, expr)),
+            Expr::Generator(it) => self.inside(it, |this| source_order::walk_expr(this, expr)),
+            _ => source_order::walk_expr(self, expr),
         });
     }
 
@@ -313,7 +287,7 @@ impl<'a> SourceOrderVisitor<'a> for Names<'a> {
     }
 
     fn visit_pattern(&mut self, pattern: &'a ruff_python_ast::Pattern) {
-        self.deeper(|this| source_order::walk_pattern(this, pattern));
+        guarded(|| source_order::walk_pattern(self, pattern));
     }
 
     fn visit_identifier(&mut self, identifier: &'a Identifier) {

@@ -9,62 +9,85 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use crate::collect::deeper;
+use crate::stack_guard::{Depth, Descend};
 
 /// The code of a function.
 #[derive(Clone, Copy)]
-pub(super) enum Code<'a> {
-    Module(&'a [Stmt]),
+pub(crate) enum Code<'a> {
+    Module(&'a ModModule),
     Class(&'a StmtClassDef),
     Def(&'a StmtFunctionDef),
     Lambda(&'a ExprLambda),
     Comprehension(Loops<'a>),
 }
 
+impl Code<'_> {
+    /// Whether it is a `def`.
+    pub(crate) fn is_def(&self) -> bool {
+        matches!(self, Self::Def(_))
+    }
+
+    /// Whether it is a class.
+    pub(crate) fn is_class(&self) -> bool {
+        matches!(self, Self::Class(_))
+    }
+
+    /// All of its text, decorators and parameters included.
+    pub(crate) fn range(&self) -> TextRange {
+        match self {
+            Self::Module(it) => it.range,
+            Self::Class(it) => it.range,
+            Self::Def(it) => it.range,
+            Self::Lambda(it) => it.range,
+            Self::Comprehension(it) => it.range,
+        }
+    }
+}
+
 /// A comprehension or generator expression.
 #[derive(Clone, Copy)]
-pub(super) struct Loops<'a> {
+pub(crate) struct Loops<'a> {
     /// With the brackets, a call's where a generator expression has none of its own.
-    pub(super) range: TextRange,
+    pub(crate) range: TextRange,
     /// What is made of each step: one expression, or the key and the value.
-    pub(super) elements: [Option<&'a Expr>; 2],
-    pub(super) generators: &'a [Comprehension],
-    pub(super) is_generator: bool,
+    pub(crate) elements: [Option<&'a Expr>; 2],
+    pub(crate) generators: &'a [Comprehension],
+    pub(crate) is_generator: bool,
 }
 
 /// All functions of a text.
-pub(super) struct Scopes<'a> {
-    pub(super) codes: Vec<Code<'a>>,
+pub(crate) struct Scopes<'a> {
+    pub(crate) codes: Vec<Code<'a>>,
     /// The number of the function around each; `None` for the module.
-    pub(super) parents: Vec<Option<usize>>,
+    pub(crate) parents: Vec<Option<usize>>,
     /// By the address of the tree's node.
     numbers: HashMap<usize, usize>,
     /// Whether annotations are not evaluated (`from __future__ import annotations`).
-    pub(super) lazy_annotations: bool,
-    /// Depth of the tree.
-    pub(super) deepest: usize,
+    pub(crate) lazy_annotations: bool,
+    /// Depth of the tree, in levels.
+    pub(crate) depth: usize,
 }
 
 impl<'a> Scopes<'a> {
-    pub(super) fn new(module: &'a ModModule) -> Self {
+    pub(crate) fn new(module: &'a ModModule) -> Self {
         let mut walk = Walk {
             scopes: Self {
-                codes: vec![Code::Module(&module.body)],
+                codes: vec![Code::Module(module)],
                 parents: vec![None],
                 numbers: HashMap::new(),
                 lazy_annotations: module.body.iter().any(is_lazy_annotations),
-                deepest: 0,
+                depth: 0,
             },
             scope: 0,
             call: None,
-            depth: 0,
+            depth: Depth::default(),
         };
         walk.visit_body(&module.body);
-        walk.scopes
+        Self { depth: walk.depth.max(), ..walk.scopes }
     }
 
     /// The number of the function that is this node of the tree; `None` for one without a name.
-    pub(super) fn number<T>(&self, node: &T) -> Option<usize> {
+    pub(crate) fn number<T>(&self, node: &T) -> Option<usize> {
         self.numbers.get(&std::ptr::from_ref(node).addr()).copied()
     }
 
@@ -87,7 +110,7 @@ struct Walk<'a> {
     scope: usize,
     /// Where the arguments of the innermost call begin, for generator expressions without brackets.
     call: Option<TextSize>,
-    depth: usize,
+    depth: Depth,
 }
 
 impl<'a> Walk<'a> {
@@ -102,12 +125,11 @@ impl<'a> Walk<'a> {
         let loops = Loops { range, elements, generators, is_generator };
         self.scopes.add(node, Code::Comprehension(loops), self.scope);
     }
+}
 
-    fn deeper(&mut self, walk: impl FnOnce(&mut Self)) {
-        self.depth += 1;
-        self.scopes.deepest = self.scopes.deepest.max(self.depth);
-        deeper(|| walk(self));
-        self.depth -= 1;
+impl Descend for Walk<'_> {
+    fn depth(&mut self) -> &mut Depth {
+        &mut self.depth
     }
 }
 
@@ -125,7 +147,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
             }
             _ => {}
         }
-        self.deeper(|this| source_order::walk_stmt(this, stmt));
+        self.descend(|this| source_order::walk_stmt(this, stmt));
         self.scope = outer;
     }
 
@@ -159,7 +181,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
         ) {
             self.scope = self.scopes.codes.len() - 1;
         }
-        self.deeper(|this| source_order::walk_expr(this, expr));
+        self.descend(|this| source_order::walk_expr(this, expr));
         self.scope = outer;
     }
 
@@ -170,6 +192,6 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
     }
 
     fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        self.deeper(|this| source_order::walk_pattern(this, pattern));
+        self.descend(|this| source_order::walk_pattern(this, pattern));
     }
 }
