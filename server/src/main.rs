@@ -10,7 +10,6 @@
 
 mod args;
 mod commands;
-mod figures;
 mod findings;
 mod inputs;
 mod json;

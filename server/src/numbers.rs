@@ -4,15 +4,15 @@ use ledger::{Metric, Ns};
 
 /// A duration, as everywhere in Perfline.
 pub(crate) fn duration(ns: Ns) -> String {
-    ide::numbers::duration(ns as f64)
+    metrics::numbers::duration(ns as f64)
 }
 
 /// A size, as everywhere in Perfline.
 pub(crate) fn bytes(bytes: i64) -> String {
-    ide::numbers::bytes(bytes as f64)
+    metrics::numbers::bytes(bytes as f64)
 }
 
-pub(crate) use ide::numbers::{count, percent};
+pub(crate) use metrics::numbers::{count, percent};
 
 /// Integer nanoseconds as decimal microseconds, exactly: a number of `perfline.lines/1`.
 pub(crate) fn micros(ns: Ns) -> String {

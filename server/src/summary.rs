@@ -4,16 +4,16 @@ use std::path::Path;
 
 use ledger::{Ledger, Metric, Reason};
 use loader::{Input, Kind, Run};
+use metrics::{Period, Scale, evidence_shares, numbers};
 use profile::{Warning, WarningKind};
 
-use crate::figures::{self, Scale};
-use crate::numbers::{bytes, count, duration, percent};
+use crate::numbers::{count, duration, percent};
 use crate::terminal::{ALARM, Terminal, clean, cut};
 
 /// The lines that open `annotate` and `report`.
-pub(crate) fn lines(run: &Run, scale: &Scale, terminal: &Terminal) -> Vec<String> {
+pub(crate) fn lines(run: &Run, scale: &Scale<'_>, terminal: &Terminal) -> Vec<String> {
     let ledger = &run.merged;
-    let [recording, rest] = recording(run);
+    let [recording, rest] = recording(run, scale);
     let mut lines = vec![terminal.titled(&recording, &rest)];
     if let Some(devices) = devices(ledger, scale) {
         lines.push(cut(&clean(&devices), terminal.width));
@@ -57,7 +57,7 @@ fn incomplete(input: &Input) -> String {
 }
 
 /// The name, and what follows it.
-fn recording(run: &Run) -> [String; 2] {
+fn recording(run: &Run, scale: &Scale<'_>) -> [String; 2] {
     let mut inputs = run.inputs.iter().filter(|it| it.kind != Kind::Callers);
     let first = inputs.next().map(name).unwrap_or_default();
     let mut parts = Vec::new();
@@ -68,7 +68,7 @@ fn recording(run: &Run) -> [String; 2] {
     if 1 < run.ranks.len() {
         parts.push(format!("{} ranks", run.ranks.len()));
     }
-    parts.push(steps(run));
+    parts.push(steps(run, scale));
     [first, parts.iter().map(|it| format!(" · {it}")).collect()]
 }
 
@@ -77,34 +77,29 @@ fn name(input: &Input) -> String {
 }
 
 /// How long the steps are, or where there are none, how much was traced.
-fn steps(run: &Run) -> String {
-    let (number, time) = figures::steps(run);
-    if number == 0 && run.merged.totals.cpu == 0 {
-        return "memory only".to_owned();
-    }
-    if number == 0 {
+fn steps(run: &Run, scale: &Scale<'_>) -> String {
+    let steps = &run.merged.steps;
+    let (Some(shortest), Some(longest)) = (steps.values().min(), steps.values().max()) else {
+        if run.merged.totals.cpu == 0 {
+            return "memory only".to_owned();
+        }
         return format!("no steps · {} of thread time", duration(run.merged.totals.cpu));
-    }
-    let mean = time / i64::from(number);
-    let each = || run.ranks.iter().flat_map(|rank| rank.ledger.steps.values().copied());
-    let (least, most) = (each().min().unwrap_or(mean), each().max().unwrap_or(mean));
-    match run.merged.steps.len() {
-        1 => format!("1 step of {}", duration(mean)),
-        steps => format!(
-            "{steps} steps of {} ({} to {})",
-            duration(mean),
-            duration(least),
-            duration(most)
-        ),
+    };
+    let mean = numbers::duration(scale.with_period(Period::Mean).time());
+    match steps.len() {
+        1 => format!("1 step of {mean}"),
+        number => {
+            format!("{number} steps of {mean} ({} to {})", duration(*shortest), duration(*longest))
+        }
     }
 }
 
-fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
-    let per_step = if scale.steps.is_some() { " per step" } else { "" };
+fn devices(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
+    let per_step = if scale.period() == Period::Mean { " per step" } else { "" };
     let (busy, idle) =
         ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
     if busy + idle == 0 {
-        let allocated = bytes(scale.mean_total(ledger, Metric::Alloc));
+        let allocated = numbers::bytes(scale.total(Metric::Alloc));
         let no_device = if ledger.totals.cpu == 0 { "" } else { ", no device time" };
         return (ledger.totals.alloc != 0)
             .then(|| format!("{allocated} allocated{per_step}{no_device}"));
@@ -120,11 +115,11 @@ fn devices(ledger: &Ledger, scale: &Scale) -> Option<String> {
     let mut line = format!(
         "{name}: {} busy · {} CUDA · {} idle",
         percent(busy as f64 / (busy + idle) as f64),
-        duration(scale.mean_total(ledger, Metric::Cuda)),
-        duration(scale.mean_total(ledger, Metric::GpuIdle)),
+        numbers::duration(scale.total(Metric::Cuda)),
+        numbers::duration(scale.total(Metric::GpuIdle)),
     );
     if ledger.totals.sync != 0 {
-        let waits = duration(scale.mean_total(ledger, Metric::Sync));
+        let waits = numbers::duration(scale.total(Metric::Sync));
         line += &format!(" · CPU waits {waits}");
     }
     Some(line + per_step)
@@ -159,7 +154,7 @@ fn attributed(ledger: &Ledger) -> String {
     if shares.is_empty() {
         return "nothing was measured".to_owned();
     }
-    let mut known = figures::evidence(ledger.lines.values(), ledger);
+    let mut known = evidence_shares(ledger.lines.values(), ledger);
     if ledger.unattributed.iter().any(|(reason, _)| reason == Reason::NoStacks) {
         known = "recorded without Python stacks (with_stack=True gives them)".to_owned();
     }

@@ -14,13 +14,14 @@ use tests::fixtures::{read_gz, repository};
 const CRATES: &[(&str, &[&str])] = &[
     ("profile", &[]),
     ("ledger", &[]),
+    ("metrics", &["ledger"]),
     ("trace-reader", &["profile"]),
     ("snapshot-reader", &["profile"]),
     ("pysource", &[]),
     ("recorded", &["ledger", "profile", "pysource"]),
     ("attribution", &["ledger", "profile", "pysource", "recorded"]),
-    ("insights", &["ledger", "profile"]),
-    ("ide", &["insights", "ledger", "pysource"]),
+    ("insights", &["ledger", "metrics"]),
+    ("ide", &["insights", "ledger", "metrics", "pysource"]),
     (
         "loader",
         &[
@@ -34,7 +35,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
-    ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "profile", "pysource"]),
+    ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "metrics", "profile", "pysource"]),
     (
         "tests",
         &[
@@ -66,6 +67,7 @@ const RESERVED: &[(&str, &str)] = &[
 const CORE: &[&str] = &[
     "profile",
     "ledger",
+    "metrics",
     "trace-reader",
     "snapshot-reader",
     "pysource",

@@ -5,14 +5,62 @@ use std::io::{self, Write};
 
 use ledger::{Evidence, LineBooks, SourceFile, SourceFit};
 use loader::Run;
+use metrics::{Period, Quantity, Scale, Unit, evidence_shares, mark};
 use pysource::{FunctionKind, Module};
 
-use crate::args::Annotate;
-use crate::figures::{self, Column, Scale, mark};
+use crate::args::{Annotate, Per};
 use crate::numbers::percent;
 use crate::sources::{self, Sources};
 use crate::summary;
 use crate::terminal::{DOUBT, FAINT, STRONG, Terminal, clean, cut, left, right};
+
+/// The columns of numbers in the order in which they are shown; `backward` is the backward time of the recording.
+fn columns(backward: Quantity) -> [Quantity; 12] {
+    [
+        Quantity::CpuBusy,
+        Quantity::CpuTotal,
+        Quantity::CudaOwn,
+        backward,
+        Quantity::Wait,
+        Quantity::Waiting,
+        Quantity::Idle,
+        Quantity::CommExposed,
+        Quantity::Alloc,
+        Quantity::Peak,
+        Quantity::Calls,
+        Quantity::Kernels,
+    ]
+}
+
+/// The same in the order in which they are kept when the terminal is narrow.
+fn columns_by_priority(backward: Quantity) -> [Quantity; 12] {
+    [
+        Quantity::CpuBusy,
+        Quantity::CudaOwn,
+        Quantity::Wait,
+        Quantity::Waiting,
+        Quantity::CpuTotal,
+        backward,
+        Quantity::Idle,
+        Quantity::CommExposed,
+        Quantity::Peak,
+        Quantity::Alloc,
+        Quantity::Kernels,
+        Quantity::Calls,
+    ]
+}
+
+/// The heading of a column over two lines.
+fn heading(column: Quantity) -> [&'static str; 2] {
+    let heading = column.heading();
+    heading.split_once(' ').map_or(["", heading], |(above, below)| [above, below])
+}
+
+/// Terminal columns that the numbers and the heading of a column need.
+fn width(column: Quantity) -> usize {
+    let numbers = if column.unit() == Unit::Bytes { 8 } else { 7 };
+    heading(column).map(str::len).into_iter().fold(numbers, usize::max)
+}
 
 /// Prints the files of `run` that have something to say, hottest first.
 ///
@@ -25,7 +73,8 @@ pub(crate) fn write(
     sources: &dyn Sources,
     terminal: &Terminal,
 ) -> io::Result<()> {
-    let scale = Scale::new(run, args.per);
+    let period = if args.per == Some(Per::Run) { Period::Run } else { Period::Mean };
+    let scale = Scale::new(&run.merged, period);
     for line in summary::lines(run, &scale, terminal) {
         writeln!(out, "{line}")?;
     }
@@ -33,7 +82,7 @@ pub(crate) fn write(
     if files.is_empty() {
         return writeln!(out, "\n{}", nothing_to_say(run, args));
     }
-    let table = Table::new(run, &scale, terminal, &files);
+    let table = Table::new(&scale, terminal, &files);
     for file in &files {
         writeln!(out)?;
         table.file(out, run, file, args.context)?;
@@ -54,8 +103,14 @@ struct File<'a> {
 }
 
 /// The files to show, hottest first.
-fn files<'a>(run: &'a Run, args: &Annotate, sources: &dyn Sources, scale: &Scale) -> Vec<File<'a>> {
+fn files<'a>(
+    run: &'a Run,
+    args: &Annotate,
+    sources: &dyn Sources,
+    scale: &Scale<'_>,
+) -> Vec<File<'a>> {
     let names = sources::names(&run.merged, &args.recording.root);
+    let columns = columns(scale.backward());
     let mut files: BTreeMap<&str, File<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
         let Some(source) = run.merged.files.get(&key.file).filter(|it| it.is_own || args.all)
@@ -70,7 +125,7 @@ fn files<'a>(run: &'a Run, args: &Annotate, sources: &dyn Sources, scale: &Scale
             text: None,
         });
         file.all.push(books);
-        if args.threshold / 100.0 <= scale.largest_share(books) {
+        if args.threshold / 100.0 <= scale.largest_share(&columns, books) {
             file.said.insert(key.line, books);
         }
     }
@@ -79,7 +134,7 @@ fn files<'a>(run: &'a Run, args: &Annotate, sources: &dyn Sources, scale: &Scale
         let path = file.source.path.as_ref().filter(|_| file.source.fit == SourceFit::Fits);
         file.text = path.and_then(|path| sources.read(path));
     }
-    let heat = |file: &File<'_>| file.all.iter().map(|it| scale.own_share(it)).sum::<f64>();
+    let heat = |file: &File<'_>| file.all.iter().map(|it| scale.line_share(it)).sum::<f64>();
     files.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     files
 }
@@ -104,11 +159,11 @@ fn nothing_to_say(run: &Run, args: &Annotate) -> String {
 
 /// The columns of numbers, the same for all files.
 struct Table<'a> {
-    scale: &'a Scale,
+    scale: &'a Scale<'a>,
     terminal: &'a Terminal,
-    columns: Vec<Column>,
+    columns: Vec<Quantity>,
     /// Columns that the recording has and the terminal is too narrow for.
-    left_out: Vec<Column>,
+    left_out: Vec<Quantity>,
     line_width: usize,
 }
 
@@ -116,18 +171,18 @@ impl<'a> Table<'a> {
     const MARK: usize = 2;
     const SHARE: usize = 6;
 
-    fn new(run: &Run, scale: &'a Scale, terminal: &'a Terminal, files: &[File<'_>]) -> Self {
+    fn new(scale: &'a Scale<'a>, terminal: &'a Terminal, files: &[File<'_>]) -> Self {
         let last =
             files.iter().filter_map(|it| it.said.keys().next_back()).max().copied().unwrap_or(0);
         let line_width = last.to_string().len().max(4);
         let mut table =
             Self { scale, terminal, columns: Vec::new(), left_out: Vec::new(), line_width };
-        let there: Vec<_> =
-            Column::BY_WORTH.into_iter().filter(|it| it.is_in(&run.merged)).collect();
+        let backward = scale.backward();
+        let present = |it: &Quantity| scale.is_present(*it);
         let mut kept = Vec::new();
-        for column in there {
+        for column in columns_by_priority(backward).into_iter().filter(present) {
             kept.push(column);
-            table.columns = Column::ALL.into_iter().filter(|it| kept.contains(it)).collect();
+            table.columns = columns(backward).into_iter().filter(|it| kept.contains(it)).collect();
             let too_wide = terminal
                 .width
                 .is_some_and(|width| width < table.gutter() + source_width(width, files));
@@ -136,13 +191,13 @@ impl<'a> Table<'a> {
                 table.left_out.push(column);
             }
         }
-        table.columns = Column::ALL.into_iter().filter(|it| kept.contains(it)).collect();
+        table.columns = columns(backward).into_iter().filter(|it| kept.contains(it)).collect();
         table
     }
 
     /// Columns before the source, the rule included.
     fn gutter(&self) -> usize {
-        let numbers: usize = self.columns.iter().map(|it| it.width() + 1).sum();
+        let numbers: usize = self.columns.iter().map(|it| width(*it) + 1).sum();
         self.edge() + numbers + 3
     }
 
@@ -177,7 +232,7 @@ impl<'a> Table<'a> {
                 parts += &format!(" · {} of {name}", percent(own as f64 / total as f64));
             }
         }
-        let evidence = figures::evidence(file.all.iter().copied(), &run.merged);
+        let evidence = evidence_shares(file.all.iter().copied(), &run.merged);
         if !evidence.is_empty() {
             parts += &format!(" · {evidence}");
         }
@@ -195,12 +250,12 @@ impl<'a> Table<'a> {
         if let Some(doubt) = doubt {
             writeln!(out, "{}", self.terminal.paint(DOUBT, &cut(doubt, self.terminal.width)))?;
         }
-        let unit = if self.scale.steps.is_some() { "per step" } else { "per run" };
+        let unit = if self.scale.period() == Period::Run { "per run" } else { "per step" };
         let share = right("share", self.edge() - self.line_width);
         let edges =
             [right(unit, self.edge()), format!("{}{share}", right("line", self.line_width))];
         for (row, edge) in edges.into_iter().enumerate() {
-            let cells = self.columns.iter().map(|it| right(it.heading()[row], it.width()));
+            let cells = self.columns.iter().map(|it| right(heading(*it)[row], width(*it)));
             let cells: String = cells.map(|it| format!(" {it}")).collect();
             let cells = if row == 0 { cells } else { format!("{cells} │") };
             let heading = format!("{edge}{cells}");
@@ -261,7 +316,7 @@ impl<'a> Table<'a> {
             return writeln!(out, "{}", row.trim_end());
         };
         let mut row = format!("{number} {} ", left(mark(books.evidence), Self::MARK));
-        let share = self.scale.own_share(books);
+        let share = self.scale.line_share(books);
         let cell = right(&if 0.0 < share { percent(share) } else { String::new() }, Self::SHARE);
         row += &if share < 0.005 {
             cell
@@ -269,8 +324,8 @@ impl<'a> Table<'a> {
             self.terminal.paint(self.terminal.heat(share), &cell)
         };
         for &column in &self.columns {
-            let value = self.scale.value(column, books);
-            let cell = right(&column.text(value), column.width());
+            let value = self.scale.value(column, books).unwrap_or(0.0);
+            let cell = right(&column.cell(value), width(column));
             row += &format!(" {}", self.weigh(self.scale.share(column, value), &cell));
         }
         row += &format!(" {rule} {source}");
@@ -296,7 +351,7 @@ impl<'a> Table<'a> {
             );
         }
         if !self.left_out.is_empty() {
-            let names: Vec<_> = self.left_out.iter().map(|it| it.title()).collect();
+            let names: Vec<_> = self.left_out.iter().map(|it| it.heading()).collect();
             notes.push(format!("too narrow for {}", names.join(", ")));
         }
         if !notes.is_empty() {
@@ -383,24 +438,24 @@ on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
-      per step     cpu     cpu    cuda              gpu             gpu
-line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
-   4                                                                                                               │ class Model(torch.nn.Module):
+      per step     cpu     cpu    cuda              gpu             gpu exposed
+line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+   4                                                                                                              │ class Model(torch.nn.Module):
    …
-  15 fn  1.5 %  150 µs                                                                                             │     def forward(self, x):
-  16                                                                                                               │         for layer in self.layers:
-  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs   200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms           512 KiB                2       1 │         if x.max().item() > 100:
+  15 fn  1.5 %  150 µs                                                                                            │     def forward(self, x):
+  16                                                                                                              │         for layer in self.layers:
+  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs  200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms          512 KiB                2       1 │         if x.max().item() > 100:
    …
-  23                                                                                                               │ def train(model, data):
-  24                                                                                                               │     for batch in data:
-  25      60 %    4 ms  9.9 ms    6 ms                                                                   3         │         model(batch).sum().backward()
+  23                                                                                                              │ def train(model, data):
+  24                                                                                                              │     for batch in data:
+  25      60 %    4 ms  9.9 ms    6 ms                                                                  3         │         model(batch).sum().backward()
 
 helper.py · 1.95 % of thread time · function
 not found here (see --root, --site): lines are listed without text
-      per step     cpu     cpu    cuda              gpu             gpu
-line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
-   4 fn    2 %          200 µs                           200 µs                                                    │ in load, "fast"
+      per step     cpu     cpu    cuda              gpu             gpu exposed
+line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+   4 fn    2 %          200 µs                           200 µs                                                   │ in load, "fast"
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
@@ -444,7 +499,7 @@ line     share     own     own    wait │
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
-too narrow for waiting, cpu total, backward, gpu idle, comm, peak, alloc, kerne…
+too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, allo…
 "#,
         );
     }
@@ -463,25 +518,25 @@ on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
-       per run     cpu     cpu    cuda              gpu             gpu
-line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
-   4                                                                                                               │ class Model(torch.nn.Module):
+       per run     cpu     cpu    cuda              gpu             gpu exposed
+line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+   4                                                                                                              │ class Model(torch.nn.Module):
    …
-  15                                                                                                               │     def forward(self, x):
-  16                                                                                                               │         for layer in self.layers:
-  17    58.5 %    6 ms    6 ms   12 ms     8 ms                    1 ms   400 µs    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
-  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms            3 ms             1 MiB                4       2 │         if x.max().item() > 100:
-  19                                                                                                               │             x = x / 100
+  15                                                                                                              │     def forward(self, x):
+  16                                                                                                              │         for layer in self.layers:
+  17    58.5 %    6 ms    6 ms   12 ms     8 ms                    1 ms  400 µs    2 MiB    1 MiB      40      84 │             x = torch.relu(layer(x))
+  18 ~  25.4 %  5.2 ms  5.2 ms                     5 ms            3 ms            1 MiB                4       2 │         if x.max().item() > 100:
+  19                                                                                                              │             x = x / 100
    …
-  23                                                                                                               │ def train(model, data):
-  24                                                                                                               │     for batch in data:
-  25    58.5 %    8 ms 19.8 ms   12 ms                                                                   6         │         model(batch).sum().backward()
+  23                                                                                                              │ def train(model, data):
+  24                                                                                                              │     for batch in data:
+  25    58.5 %    8 ms 19.8 ms   12 ms                                                                  6         │         model(batch).sum().backward()
 
 torch/nn/functional.py
 not found here (see --root, --site): lines are listed without text
-       per run     cpu     cpu    cuda              gpu             gpu
-line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
-1700                      4 ms                                                                                     │ in relu
+       per run     cpu     cpu    cuda              gpu             gpu exposed
+line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+1700                      4 ms                                                                                    │ in relu
 
 ~  the line is inferred from the source and the order of events
 "#,
@@ -504,11 +559,11 @@ on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe
 
 train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
 edited since the recording: lines are listed as recorded, without text
-      per step     cpu     cpu    cuda              gpu             gpu
-line     share     own   total     own backward    wait waiting    idle     comm    alloc     peak   calls kernels │
-  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs   200 µs    1 MiB    1 MiB      20      42 │ in Model.forward
-  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms           512 KiB                2       1 │ in Model.forward
-  25      60 %    4 ms  9.9 ms    6 ms                                                                   3         │ in train
+      per step     cpu     cpu    cuda              gpu             gpu exposed
+line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+  17      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs  200 µs    1 MiB    1 MiB      20      42 │ in Model.forward
+  18 ~    26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms          512 KiB                2       1 │ in Model.forward
+  25      60 %    4 ms  9.9 ms    6 ms                                                                  3         │ in train
 
 ~  the line is inferred from the source and the order of events
 "#,

@@ -9,11 +9,11 @@ use std::io::{self, Write};
 
 use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
+use metrics::{Period, Quantity, Scale, mark};
 
 use crate::args::{Limits, Report};
-use crate::figures::{Column, Scale, mark, steps};
 use crate::findings;
-use crate::numbers::{bytes, count, duration, exact, metric, percent};
+use crate::numbers::{bytes, duration, exact, metric, percent};
 use crate::output;
 use crate::sources::{self, Sources};
 use crate::summary::{self, warning};
@@ -35,7 +35,7 @@ pub(crate) fn write(
     sources: &dyn Sources,
     terminal: &Terminal,
 ) -> io::Result<Vec<String>> {
-    let scale = Scale::new(run, None);
+    let scale = Scale::new(&run.merged, Period::Mean);
     let names = sources::names(&run.merged, &args.recording.root);
     let suppression = Suppression::new(&run.merged, sources);
     let found = findings::told(&run.merged, &suppression);
@@ -52,12 +52,12 @@ pub(crate) fn write(
         launches,
         copies,
         arithmetic,
-        ("Lines by own CPU time", lines.hottest(Column::CpuOwn)),
-        ("Lines by own CUDA time", lines.hottest(Column::CudaOwn)),
+        ("Lines by own CPU time", lines.hottest(Quantity::CpuBusy)),
+        ("Lines by own CUDA time", lines.hottest(Quantity::CudaOwn)),
         ("Lines that wait for the device", lines.waits()),
-        ("Lines that wait for something else", lines.hottest(Column::Waiting)),
+        ("Lines that wait for something else", lines.hottest(Quantity::Waiting)),
         ("Lines by FLOPs", overview::lines(run, &lines.names, args.top)),
-        ("Lines by bytes at the peak", lines.hottest(Column::Peak)),
+        ("Lines by bytes at the peak", lines.hottest(Quantity::Peak)),
         ("Inputs", inputs(run)),
         ("Books", books(&run.merged)),
         ("Unattributed", reasons(&run.merged)),
@@ -78,16 +78,16 @@ pub(crate) fn write(
             oddities(out, run, terminal)?;
         }
     }
-    let exceeded = exceeded(run, &args.limits);
+    let exceeded = exceeded(run, &scale, &args.limits);
     for line in &exceeded {
         writeln!(out, "\n{}", terminal.paint(ALARM, line))?;
     }
     Ok(exceeded)
 }
 
-fn totals(ledger: &Ledger, scale: &Scale) -> Table {
+fn totals(ledger: &Ledger, scale: &Scale<'_>) -> Table {
     let mut table = Table::new(&[("", Align::Left), ("run", Align::Right)]);
-    if scale.steps.is_some() {
+    if scale.period() == Period::Mean {
         table.add_column("per step", Align::Right);
         table.add_column("outside steps", Align::Right);
     }
@@ -100,16 +100,16 @@ fn totals(ledger: &Ledger, scale: &Scale) -> Table {
                 continue;
             }
         }
-        let text = |amount: i64| match balance.metric {
-            Metric::Alloc => bytes(amount),
-            Metric::Flops => ide::numbers::flops(amount as f64),
-            _ => duration(amount),
+        let text = |amount: f64| match balance.metric {
+            Metric::Alloc => metrics::numbers::bytes(amount),
+            Metric::Flops => metrics::numbers::flops(amount),
+            _ => metrics::numbers::duration(amount),
         };
-        let mut row = vec![metric(balance.metric).to_owned(), text(balance.total)];
-        if scale.steps.is_some() {
+        let mut row = vec![metric(balance.metric).to_owned(), text(balance.total as f64)];
+        if scale.period() == Period::Mean {
             let outside = balance.total - ledger.in_steps.get(balance.metric);
-            row.push(text(scale.mean_total(ledger, balance.metric)));
-            row.push(if outside == 0 { String::new() } else { text(outside) });
+            row.push(text(scale.total(balance.metric)));
+            row.push(if outside == 0 { String::new() } else { text(outside as f64) });
         }
         row.push(percent(balance.lines as f64 / balance.total as f64));
         table.add_row(row);
@@ -170,7 +170,7 @@ fn devices(ledger: &Ledger) -> Table {
 /// What the tables of lines are made from.
 struct Lines<'a> {
     ledger: &'a Ledger,
-    scale: &'a Scale,
+    scale: &'a Scale<'a>,
     /// Names of files by key.
     names: BTreeMap<&'a str, String>,
     /// Lines that are not to be told of.
@@ -181,10 +181,10 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// The lines with most of `column`, library lines among them where nothing of yours was on the stack.
-    fn hottest(&self, column: Column) -> Table {
+    fn hottest(&self, column: Quantity) -> Table {
         let title = match column {
-            Column::Peak => "peak",
-            _ if self.scale.steps.is_some() => "per step",
+            Quantity::Peak => "peak",
+            _ if self.scale.period() == Period::Mean => "per step",
             _ => "run",
         };
         let mut table = Table::new(&[
@@ -194,14 +194,14 @@ impl<'a> Lines<'a> {
             ("line", Align::Left),
             ("function", Align::Left),
         ]);
-        for (key, it) in self.ranked(|it| self.scale.value(column, it), |_| true) {
-            let value = self.scale.value(column, it);
+        for (key, it) in self.ranked(|it| self.value(column, it), |_| true) {
+            let value = self.value(column, it);
             // Every lock waits for an instant.
-            if column == Column::Waiting && self.scale.share(column, value) < MIN_WAITING {
+            if column == Quantity::Waiting && self.scale.share(column, value) < MIN_WAITING {
                 continue;
             }
             table.add_row(vec![
-                column.text(value),
+                column.cell(value),
                 percent(self.scale.share(column, value)),
                 mark(it.evidence).to_owned(),
                 self.place(key),
@@ -211,9 +211,16 @@ impl<'a> Lines<'a> {
         table
     }
 
+    fn value(&self, quantity: Quantity, line: &LineBooks) -> f64 {
+        self.scale.value(quantity, line).unwrap_or(0.0)
+    }
+
     fn waits(&self) -> Table {
         let mut table = Table::new(&[
-            (if self.scale.steps.is_some() { "waits/step" } else { "waits" }, Align::Right),
+            (
+                if self.scale.period() == Period::Mean { "waits/step" } else { "waits" },
+                Align::Right,
+            ),
             ("wait", Align::Right),
             ("idle after", Align::Right),
             ("", Align::Left),
@@ -221,16 +228,16 @@ impl<'a> Lines<'a> {
             ("waits for", Align::Left),
         ]);
         let is_told = |key: &LineKey| !self.suppression.covers(key, "sync");
-        for (key, it) in self.ranked(|it| self.scale.value(Column::Wait, it), is_told) {
-            let steps = f64::from(self.scale.steps.unwrap_or(1));
+        for (key, it) in self.ranked(|it| self.value(Quantity::Wait, it), is_told) {
+            let cell = |quantity: Quantity| quantity.cell(self.value(quantity, it));
             let mut awaited: Vec<_> = it.waits.iter().collect();
             awaited.sort_by_key(|(_, time)| std::cmp::Reverse(**time));
             let awaited: Vec<_> =
                 awaited.into_iter().take(3).map(|(key, _)| self.place(key)).collect();
             table.add_row(vec![
-                count(it.syncs as f64 / steps),
-                Column::Wait.text(self.scale.value(Column::Wait, it)),
-                Column::GpuIdle.text(self.scale.mean(it.idle_after_sync) as f64),
+                Quantity::Waits.text(self.value(Quantity::Waits, it)),
+                cell(Quantity::Wait),
+                cell(Quantity::IdleAfterWait),
                 mark(it.evidence).to_owned(),
                 self.place(key),
                 awaited.join(", "),
@@ -244,11 +251,11 @@ impl<'a> Lines<'a> {
             .map(|(_, it)| it)
             .collect();
         if !hidden.is_empty() {
-            let wait: f64 = hidden.iter().map(|it| self.scale.value(Column::Wait, it)).sum();
+            let wait: f64 = hidden.iter().map(|it| self.value(Quantity::Wait, it)).sum();
             let lines = if hidden.len() == 1 { "line" } else { "lines" };
             table.add_row(vec![
                 String::new(),
-                Column::Wait.text(wait),
+                Quantity::Wait.cell(wait),
                 String::new(),
                 String::new(),
                 format!("{} {lines} with # perfline: ignore", hidden.len()),
@@ -350,9 +357,7 @@ fn reasons(ledger: &Ledger) -> Table {
 }
 
 /// The limits that the recording exceeds.
-fn exceeded(run: &Run, limits: &Limits) -> Vec<String> {
-    let (number, time) = steps(run);
-    let per_step = |sum: Ns| sum as f64 / f64::from(number.max(1));
+fn exceeded(run: &Run, scale: &Scale<'_>, limits: &Limits) -> Vec<String> {
     let ledger = &run.merged;
     let milliseconds = |ns: f64| ns / 1e6;
     let mut exceeded = Vec::new();
@@ -361,16 +366,17 @@ fn exceeded(run: &Run, limits: &Limits) -> Vec<String> {
             exceeded.push(format!("{what}, more than {option} {limit} allows"));
         }
     };
-    let length =
-        if number == 0 { ledger.threads.values().max().copied().unwrap_or(0) } else { time };
-    let mean = per_step(length);
+    let mean = match scale.period() {
+        Period::Run => ledger.threads.values().max().copied().unwrap_or(0) as f64,
+        _ => scale.time(),
+    };
     check(
         limits.max_step_ms,
         milliseconds(mean),
         &format!("a step takes {}", duration(mean as Ns)),
         "--max-step-ms",
     );
-    let wait = per_step(ledger.totals.sync);
+    let wait = scale.total(Metric::Sync);
     check(
         limits.max_sync_ms_per_step,
         milliseconds(wait),

@@ -7,9 +7,9 @@ mod moved;
 use std::ops::RangeInclusive;
 
 use insights::Finding;
+use metrics::numbers::duration;
 
 use crate::diagnostics::{Diagnostic, diagnostic_of};
-use crate::numbers::duration;
 use crate::place::Source;
 
 /// A change of the text that settles a finding.

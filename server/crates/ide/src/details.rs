@@ -2,36 +2,37 @@
 
 use insights::Finding;
 use ledger::{Evidence, KernelKey, LineBooks, LineKey};
+use metrics::numbers::{bytes, count, duration};
+use metrics::{Period, Quantity, Unit};
 
 use crate::hover;
 use crate::kernel_name::shorten;
-use crate::numbers::{bytes, count, duration};
 use crate::place::Source;
-use crate::scale::{Quantity, Scale, Unit};
-use crate::view::{Period, View};
+use crate::scale::Scale;
+use crate::view::View;
 
-/// The numbers of a line, with their stable names and what to call them. In the order in which they are told.
-const NUMBERS: [(Quantity, &str, &str); 20] = [
-    (Quantity::CpuOwn, "cpu_own", "thread time, own"),
-    (Quantity::CpuTotal, "cpu_total", "thread time, total"),
-    (Quantity::CpuSelf, "cpu_self", "thread time, self"),
-    (Quantity::Waiting, "waiting", "waiting"),
-    (Quantity::CudaOwn, "cuda_own", "CUDA, own"),
-    (Quantity::CudaTotal, "cuda_total", "CUDA, total"),
-    (Quantity::CpuBackward, "cpu_backward", "CPU, backward of this line"),
-    (Quantity::CudaBackward, "cuda_backward", "CUDA, backward of this line"),
-    (Quantity::Wait, "sync", "wait for the GPU"),
-    (Quantity::Waits, "syncs", "waits"),
-    (Quantity::Idle, "gpu_idle", "GPU idle"),
-    (Quantity::Comm, "comm", "communication"),
-    (Quantity::CommExposed, "comm_exposed", "communication, exposed"),
-    (Quantity::Kernels, "kernels", "kernels"),
-    (Quantity::Calls, "calls", "calls"),
-    (Quantity::Ops, "ops", "operators"),
-    (Quantity::Alloc, "alloc", "allocated"),
-    (Quantity::Freed, "freed", "freed"),
-    (Quantity::Peak, "peak", "alive at the peak"),
-    (Quantity::Live, "live", "alive at the end"),
+/// The numbers of a line that are told, in this order.
+const NUMBERS: [Quantity; 20] = [
+    Quantity::CpuOwn,
+    Quantity::CpuTotal,
+    Quantity::CpuSelf,
+    Quantity::Waiting,
+    Quantity::CudaOwn,
+    Quantity::CudaTotal,
+    Quantity::CpuBackward,
+    Quantity::CudaBackward,
+    Quantity::Wait,
+    Quantity::Waits,
+    Quantity::Idle,
+    Quantity::Comm,
+    Quantity::CommExposed,
+    Quantity::Kernels,
+    Quantity::Calls,
+    Quantity::Ops,
+    Quantity::Alloc,
+    Quantity::Freed,
+    Quantity::Peak,
+    Quantity::Live,
 ];
 
 /// Everything that is known about a line. Amounts are of the period of the view: the mean step, one step, the whole
@@ -206,11 +207,17 @@ pub fn details(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -
 }
 
 fn numbers(scale: &Scale<'_>, books: &LineBooks) -> Vec<Number> {
-    let number = |(quantity, name, label): (Quantity, _, _)| {
+    let number = |quantity: Quantity| {
         let value = scale.value(quantity, books).filter(|&value| value != 0.0)?;
         let unit = quantity.unit();
-        let share = (unit != Unit::Count).then(|| scale.share(quantity, value));
-        Some(Number { name, label, value, unit, text: scale.text(quantity, value), share })
+        Some(Number {
+            name: quantity.id(),
+            label: quantity.label(),
+            value,
+            unit,
+            text: quantity.text(value),
+            share: (unit != Unit::Count).then(|| scale.share(quantity, value)),
+        })
     };
     NUMBERS.into_iter().filter_map(number).collect()
 }
@@ -256,7 +263,7 @@ fn lines(
 ) -> Vec<LineRow> {
     let rows = lines.iter().map(|(place, &time)| {
         let value = scale.mean(time as f64);
-        let books = scale.ledger.lines.get(place);
+        let books = scale.ledger().lines.get(place);
         LineRow {
             place: place.clone(),
             function: books.map(|it| it.function.clone()).unwrap_or_default(),
@@ -301,13 +308,13 @@ fn steps(scale: &Scale<'_>, books: &LineBooks) -> Vec<StepRow> {
     let quantity = scale.primary();
     let row = |&step: &u32| {
         let value = scale.with_period(Period::Step(step)).value(quantity, books)?;
-        Some(StepRow { step, value, text: scale.text(quantity, value) })
+        Some(StepRow { step, value, text: quantity.text(value) })
     };
     // A state is the same in each step.
     if quantity == Quantity::Peak {
         return Vec::new();
     }
-    scale.ledger.steps.keys().filter_map(row).collect()
+    scale.ledger().steps.keys().filter_map(row).collect()
 }
 
 /// The largest first; what is as large in the order of the books.

@@ -2,8 +2,8 @@
 
 use insights::{Detail, Finding, Severity};
 use ledger::LineKey;
+use metrics::numbers::duration;
 
-use crate::numbers::duration;
 use crate::place::{Placed, Source};
 use crate::rules;
 use crate::rules::per;

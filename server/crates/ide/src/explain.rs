@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use insights::{Area, Rule, Threshold, rules};
-
-use crate::numbers::percent;
+use metrics::numbers::percent;
 
 /// The page of a rule in Markdown: headings, paragraphs, lists and fenced code, one paragraph or item a line.
 #[must_use]

@@ -1,9 +1,10 @@
 //! What a hint says: by itself, or by a template.
 
 use ledger::LineBooks;
+use metrics::Quantity;
+use metrics::numbers;
 
-use crate::numbers;
-use crate::scale::{Quantity, Scale};
+use crate::scale::Scale;
 use crate::view::{Charge, UnknownName};
 
 /// How the text of a hint is made.
@@ -142,7 +143,7 @@ fn value(name: &str, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
     let value = scale.value(quantity, books).filter(|&value| 0.0 < value)?;
     Some(match name {
         "share" => numbers::percent(scale.share(quantity, value)),
-        _ => scale.text(quantity, value),
+        _ => quantity.text(value),
     })
 }
 

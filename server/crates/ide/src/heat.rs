@@ -116,7 +116,7 @@ pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope
         (view.threshold <= share).then(|| HeatLine {
             line: placed.line,
             value,
-            text: scale.text(quantity, value),
+            text: quantity.text(value),
             share,
             heat: of_share(share),
             evidence: placed.books.evidence,

@@ -3,12 +3,13 @@
 use std::ops::RangeInclusive;
 
 use ledger::{Evidence, LineBooks};
+use metrics::Quantity;
+use metrics::numbers::{count, duration};
 
 use crate::format::Format;
 use crate::hover;
-use crate::numbers::{count, duration};
 use crate::place::{Placed, Source, among};
-use crate::scale::{Quantity, Scale};
+use crate::scale::Scale;
 use crate::view::{Charge, Metric, View};
 
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
@@ -155,7 +156,7 @@ fn wait(scale: &Scale<'_>, books: &LineBooks) -> Option<Piece> {
 
 fn plain(scale: &Scale<'_>, books: &LineBooks, quantity: Quantity, name: &str) -> Option<Piece> {
     let size = scale.notable(quantity, books)?;
-    Some(Piece { size, text: format!("{} {name}", scale.text(quantity, size)) })
+    Some(Piece { size, text: format!("{} {name}", quantity.text(size)) })
 }
 
 fn cut(text: &str, room: usize) -> String {
@@ -169,7 +170,7 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
-    use crate::view::Period;
+    use metrics::Period;
 
     /// The source with its hints after `#`.
     fn drawn(fixture: &Fixture, view: &View) -> String {

@@ -62,7 +62,7 @@ pub fn hot_lines(
             function: books.function.clone(),
             evidence: books.evidence,
             value,
-            text: scale.text(quantity, value),
+            text: quantity.text(value),
             share,
             heat: heat::of_share(share),
         }

@@ -4,17 +4,18 @@ use std::cmp::Reverse;
 
 use insights::Finding;
 use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
+use metrics::numbers::{bytes, count, duration, percent};
+use metrics::{Period, Quantity};
 
 use crate::diagnostics::{self, base_name};
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
 use crate::markdown::{code, escape, table};
 use crate::memory::device_memory;
-use crate::numbers::{bytes, count, duration, percent};
 use crate::place::{Placed, Source, is_def, lines_of};
-use crate::scale::{Quantity, Scale};
+use crate::scale::Scale;
 use crate::status::attributed;
-use crate::view::{Period, View};
+use crate::view::View;
 
 /// Rows of a table at most.
 const MOST_ROWS: usize = 6;
@@ -96,7 +97,7 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
     let books = &*placed.books;
     let value = |quantity: Quantity| scale.value(quantity, books);
     let cell = |quantity: Option<Quantity>| match quantity.map(|it| (it, value(it))) {
-        Some((quantity, Some(value))) if value > 0.0 => scale.text(quantity, value),
+        Some((quantity, Some(value))) if value > 0.0 => quantity.text(value),
         // What the ledger does not keep by step is not zero.
         Some((_, None)) => "–".to_owned(),
         _ => String::new(),
@@ -140,12 +141,13 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
 /// How much the metric differs from step to step.
 fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
     let quantity = scale.primary();
-    if scale.period == Period::Run || scale.ledger.steps.len() < 2 {
+    if scale.period() == Period::Run || scale.ledger().steps.len() < 2 {
         return String::new();
     }
     let of_step =
         |&step: &u32| scale.with_period(Period::Step(step)).value(quantity, &placed.books);
-    let Some(values) = scale.ledger.steps.keys().map(of_step).collect::<Option<Vec<f64>>>() else {
+    let Some(values) = scale.ledger().steps.keys().map(of_step).collect::<Option<Vec<f64>>>()
+    else {
         return String::new();
     };
     let (least, most) =
@@ -156,8 +158,8 @@ fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
     format!(
         "{} from step to step: {} to {} in {} steps",
         scale.metric.name(),
-        scale.text(quantity, least),
-        scale.text(quantity, most),
+        quantity.text(least),
+        quantity.text(most),
         values.len()
     )
 }
@@ -369,7 +371,7 @@ fn readings(source: &Source<'_>, placed: &Placed<'_>) -> String {
 /// How much of the recording stands on lines.
 fn coverage(scale: &Scale<'_>) -> String {
     let share = |book: Book, name: &str| {
-        let share = attributed(scale.ledger, book)?;
+        let share = attributed(scale.ledger(), book)?;
         Some(format!("{} of {name}", percent(share)))
     };
     let shares = [
@@ -385,7 +387,7 @@ fn coverage(scale: &Scale<'_>) -> String {
 fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<String> {
     let functions = source.module.functions();
     let function = functions.iter().find(|it| is_def(it) && it.def_line == line)?;
-    let mean = match scale.period {
+    let mean = match scale.period() {
         Period::Step(_) => scale.with_period(Period::Mean),
         _ => scale.clone(),
     };
@@ -394,9 +396,8 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Stri
     let at_least = if totals.is_recursive { "≥ " } else { "" };
     let row = |name: &str, quantity: Quantity, value: f64, at_least: &str| {
         let share = percent(mean.share(quantity, value));
-        (0.0 < value).then(|| {
-            vec![name.to_owned(), format!("{at_least}{}", mean.text(quantity, value)), share]
-        })
+        (0.0 < value)
+            .then(|| vec![name.to_owned(), format!("{at_least}{}", quantity.text(value)), share])
     };
     let rows = [
         row("thread time", Quantity::Elapsed, totals.elapsed, at_least),

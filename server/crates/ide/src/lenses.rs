@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use ledger::{LineKey, LoopBooks};
+use metrics::numbers::{bytes, count, duration, percent};
+use metrics::{Period, Quantity};
 use pysource::LoopKind;
 
 use crate::diagnostics::current_line;
-use crate::numbers::{bytes, count, duration, percent};
 use crate::place::{Placed, Source, among, is_def, last_name};
-use crate::scale::{Quantity, Scale};
-use crate::view::{Metric, Period, View};
+use crate::scale::Scale;
+use crate::view::{Metric, View};
 
 /// A line of text above a function or loop.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, actions, heat, hot lines, details.
 //!
-//! *Owns*: all wording and all formatting of numbers; what is worth showing; where a recorded line is in the text as
+//! *Owns*: all wording; what is worth showing; where a recorded line is in the text as
 //! it is now.
 //!
 //! *Never*: has a type of a protocol, or one of the Python parser in a result; reads a file; keeps anything.
@@ -9,8 +9,6 @@
 //! the dependency list.
 //!
 //! Places are 1-based lines and byte offsets of the text in [`Source::text`].
-
-pub mod numbers;
 
 mod actions;
 mod details;
@@ -50,8 +48,9 @@ pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
 pub use place::{LazyModule, Source, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
-pub use scale::Unit;
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
-pub use view::{Charge, Metric, Period, UnknownName, View};
+pub use view::{Charge, Metric, UnknownName, View};
+
+pub use metrics::{Period, Unit};
 
 pub use insights::{Finding, Rule, Severities, Severity, Thresholds, rule, rules};

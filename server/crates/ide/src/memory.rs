@@ -1,10 +1,10 @@
 //! What hovers tell of device memory.
 
 use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
+use metrics::numbers::{bytes, duration, percent};
 
 use crate::diagnostics::base_name;
 use crate::markdown::{code, escape};
-use crate::numbers::{bytes, duration, percent};
 use crate::place::{Placed, Source};
 
 /// A device in words: `cuda:0`, with its rank where that is not the first.

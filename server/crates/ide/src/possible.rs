@@ -1,10 +1,11 @@
 //! Rule `possible-sync`: what would wait for a device, before anything measured it.
 
-use insights::{Pace, Severities, is_suppressed};
+use insights::{Severities, is_suppressed};
 use ledger::Operator;
+use metrics::numbers::{count, duration};
+use metrics::{Period, Scale};
 use pysource::PossibleSync;
 
-use crate::numbers::{count, duration};
 use crate::place::{LazyModule, Placed, Source};
 use crate::{Diagnostic, Severity};
 
@@ -36,19 +37,19 @@ pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> 
         return Vec::new();
     }
     let placed = source.placed();
-    let pace = Pace::new(source.ledger);
+    let scale = Scale::new(source.ledger, Period::Mean);
     let found = told(source.text, source.module, severities).into_iter();
     let diagnostics = found.filter_map(|it| {
         let ran = ran(&placed, &it)?;
-        let per_step = if pace.n_steps == 0 { "" } else { " per step" };
-        let cost = pace.mean(ran.cpu as f64);
+        let per_step = if scale.period() == Period::Run { "" } else { " per step" };
+        let cost = scale.mean(ran.cpu as f64);
         let message = format!(
             "{ID}: {} in a loop, {} times{per_step}, took {} on the CPU; on a GPU it waits",
             what(&it),
-            count(pace.mean(ran.calls as f64)),
+            count(scale.mean(ran.calls as f64)),
             duration(cost)
         );
-        let share = if pace.unit() == 0.0 { 0.0 } else { cost / pace.unit() };
+        let share = scale.mean_share(cost);
         Some(Diagnostic { cost_ns: cost as i64, share, ..diagnostic(&it, severities, message) })
     });
     diagnostics.collect()

@@ -7,8 +7,7 @@ pub(crate) mod waits;
 
 use insights::Finding;
 use ledger::Evidence;
-
-use crate::numbers::{duration, percent};
+use metrics::numbers::{duration, percent};
 
 /// The mean per step of a sum that belongs to a finding; the sum where the recording has no steps.
 pub(crate) fn per(finding: &Finding, sum: f64) -> f64 {

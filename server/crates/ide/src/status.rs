@@ -1,11 +1,10 @@
 //! What was loaded, in a line, and how much of it stands on lines.
 
-use insights::Pace;
 use ledger::{Evidence, Ledger, Metric as Book};
+use metrics::Period;
+use metrics::numbers::duration;
 
-use crate::numbers::duration;
-use crate::scale::Scale;
-use crate::view::{Period, View};
+use crate::view::View;
 
 /// How much of a recording stands on lines, and how they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -46,7 +45,6 @@ pub(crate) fn attributed(ledger: &Ledger, book: Book) -> Option<f64> {
 /// that were read, `rank` is the chosen one.
 #[must_use]
 pub fn summary(ledger: &Ledger, view: &View, names: &[String], rank: Option<u32>) -> String {
-    let pace = Pace::new(ledger);
     let n_steps = ledger.steps.len();
     let mut parts: Vec<String> = files(names).into_iter().collect();
     match (rank, ledger.ranks) {
@@ -54,17 +52,16 @@ pub fn summary(ledger: &Ledger, view: &View, names: &[String], rank: Option<u32>
         (None, ranks @ 2..) => parts.push(format!("{ranks} ranks")),
         (None, _) => {}
     }
-    let (period, time) = match Scale::new(ledger, view).period {
-        Period::Mean if n_steps == 1 => ("1 step".to_owned(), pace.step),
-        Period::Mean => (format!("mean of {n_steps} steps"), pace.step),
-        Period::Step(step) => {
-            (format!("step {step}"), ledger.steps.get(&step).copied().unwrap_or(0) as f64)
-        }
-        Period::Run => ("whole recording".to_owned(), pace.whole as f64),
+    let scale = metrics::Scale::new(ledger, view.period);
+    let period = match scale.period() {
+        Period::Mean if n_steps == 1 => "1 step".to_owned(),
+        Period::Mean => format!("mean of {n_steps} steps"),
+        Period::Step(step) => format!("step {step}"),
+        Period::Run => "whole recording".to_owned(),
     };
     parts.push(period);
-    if 0.0 < time {
-        parts.push(duration(time));
+    if 0.0 < scale.time() {
+        parts.push(duration(scale.time()));
     }
     parts.join(" · ")
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use insights::{Finding, Options, Severities, Thresholds};
 use ledger::Ledger;
+use metrics::Period;
 
 use crate::Format;
 
@@ -155,18 +156,6 @@ impl Charge {
         let found = Self::ALL.into_iter().find(|charge| charge.name() == name);
         found.ok_or_else(|| UnknownName::new("charge", name, Self::ALL.map(Self::name)))
     }
-}
-
-/// What part of the recording is shown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Period {
-    /// The mean step of a rank; the whole recording where it has no steps.
-    #[default]
-    Mean,
-    /// One step, the mean over the ranks. What the ledger does not keep by step is not shown.
-    Step(u32),
-    /// The whole recording.
-    Run,
 }
 
 /// A name that means nothing here.

@@ -1,8 +1,9 @@
 //! Findings that cost time: one way to make them.
 
 use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep};
+use metrics::Scale;
 
-use crate::{Detail, Finding, Pace, Related, Rule, Severity};
+use crate::{Detail, Finding, Related, Rule, Severity};
 
 /// What a rule tells of a line or loop that costs time. Amounts are of the whole recording.
 pub(crate) struct Costly<'a> {
@@ -47,15 +48,15 @@ impl<'a> Costly<'a> {
     pub(crate) fn finding(
         self,
         rule: &'static Rule,
-        pace: &Pace,
+        scale: &Scale<'_>,
         least: f64,
         severity: impl FnOnce(f64) -> Severity,
     ) -> Option<Finding> {
-        let share = pace.mean(self.of as f64) / pace.unit();
+        let share = scale.mean(self.of as f64) / scale.time();
         if self.of <= 0 || !share.is_finite() || share < least {
             return None;
         }
-        let in_steps = pace.mean(self.in_steps as f64).round() as Ns;
+        let in_steps = scale.mean(self.in_steps as f64).round() as Ns;
         Some(Finding {
             rule: rule.id,
             place: self.place.clone(),
@@ -63,9 +64,9 @@ impl<'a> Costly<'a> {
             evidence: self.evidence,
             severity: severity(share),
             cost: self.cost,
-            cost_per_step: (0 < pace.n_steps).then_some(in_steps),
+            cost_per_step: (0 < scale.n_steps()).then_some(in_steps),
             count: self.count,
-            steps: pace.n_steps,
+            steps: scale.n_steps(),
             share,
             detail: self.detail,
             related: self.related,
@@ -77,10 +78,14 @@ impl<'a> Costly<'a> {
 /// What of an amount of a line lies in the steps, if there are any: `of_step` is its share of a step. What happens outside
 /// of them (a warm-up, a checkpoint) does not slow them down.
 pub(crate) fn in_steps(
-    pace: &Pace,
+    scale: &Scale<'_>,
     whole: Ns,
     books: &LineBooks,
     of_step: fn(&PerStep) -> Ns,
 ) -> Ns {
-    if pace.n_steps == 0 { whole } else { books.steps.values().map(of_step).sum::<Ns>().min(whole) }
+    if scale.n_steps() == 0 {
+        whole
+    } else {
+        books.steps.values().map(of_step).sum::<Ns>().min(whole)
+    }
 }

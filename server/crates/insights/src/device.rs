@@ -11,10 +11,11 @@ mod tensor_cores;
 pub use tensor_cores::Product;
 
 use ledger::{Ledger, LineBooks, Ns};
+use metrics::Scale;
 
+use crate::Finding;
 use crate::costly::Costly;
 use crate::rule::{Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace};
 
 /// What a rule about the device found. Amounts are of the whole recording, means over the devices of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,12 +127,12 @@ const WARNING: Threshold = Threshold {
 /// The finding, if it is large enough: rules here list [`LEAST`] and [`WARNING`].
 fn finding(
     rule: &'static Rule,
-    pace: &Pace,
+    scale: &Scale<'_>,
     limits: &Limits<'_>,
     told: Costly<'_>,
 ) -> Option<Finding> {
     let least = limits.get(&LEAST).max(limits.least());
-    told.finding(rule, pace, least, |share| limits.severity(&WARNING, share))
+    told.finding(rule, scale, least, |share| limits.severity(&WARNING, share))
 }
 
 /// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.

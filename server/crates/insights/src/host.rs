@@ -15,10 +15,11 @@ mod recompile;
 mod zero_grad;
 
 use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
+use metrics::Scale;
 
 use crate::costly::Costly;
 use crate::rule::{Limits, Rule, WARNING};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rules.
 pub(crate) static RULES: [&Rule; 11] = [
@@ -48,7 +49,7 @@ struct Told {
 /// The lines on which `tell` has something to say of a pattern, and whose share is above the threshold.
 fn each(
     rule: &'static Rule,
-    (ledger, pace, limits): (&Ledger, &Pace, &Limits<'_>),
+    (ledger, scale, limits): (&Ledger, &Scale<'_>, &Limits<'_>),
     pattern: Pattern,
     tell: impl Fn(&PatternBooks) -> Option<Told>,
 ) -> Vec<Finding> {
@@ -63,7 +64,7 @@ fn each(
             evidence: if pattern == Pattern::GraphBreak { Evidence::Exact } else { line.evidence },
             ..Costly::line(place, line, cost, Detail::Pattern(pattern, books.clone()), remedy)
         };
-        costly.finding(rule, pace, limits.least(), |share| {
+        costly.finding(rule, scale, limits.least(), |share| {
             severity.unwrap_or_else(|| limits.severity(&WARNING, share))
         })
     });

@@ -1,6 +1,6 @@
 //! Rules over the ledger: what costs more than it has to, where, and what to do about it.
 //!
-//! *Owns*: the rules, their thresholds and remedies; what a share of a step is ([`Pace`]).
+//! *Owns*: the rules, their thresholds and remedies.
 //!
 //! *Never*: knows an editor, formats a number, looks at anything but the ledger.
 //!
@@ -11,7 +11,6 @@ mod device;
 mod explained;
 mod host;
 mod memory;
-mod pace;
 mod possible_sync;
 mod rule;
 mod severity;
@@ -20,12 +19,12 @@ mod sync;
 
 pub use device::{DeviceDetail, Product};
 pub use memory::{MemoryDetail, MemoryKind};
-pub use pace::Pace;
 pub use rule::{Area, Rule, Threshold, Thresholds, Unit};
 pub use severity::{Severities, Severity};
 pub use suppression::is_suppressed;
 
 use ledger::{Evidence, Ledger, LineKey, Ns, Pattern, PatternBooks};
+use metrics::{Period, Scale};
 
 use rule::Limits;
 
@@ -129,10 +128,10 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
 /// What all rules that are not turned off find in a ledger, the costliest first; those that cost no time by their share.
 #[must_use]
 pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
-    let pace = Pace::new(ledger);
+    let scale = Scale::new(ledger, Period::Mean);
     let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
     let mut findings: Vec<Finding> =
-        rules.flat_map(|rule| (rule.find)(ledger, &pace, &Limits::new(rule, options))).collect();
+        rules.flat_map(|rule| (rule.find)(ledger, &scale, &Limits::new(rule, options))).collect();
     let is_explained: Vec<bool> =
         findings.iter().map(|it| explained::is_explained(it, &findings, ledger)).collect();
     let mut is_explained = is_explained.into_iter();

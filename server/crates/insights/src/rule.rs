@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ledger::Ledger;
+use metrics::Scale;
 
-use crate::{Finding, Options, Pace, Severity};
+use crate::{Finding, Options, Severity};
 
 /// A rule, with everything that its page says. One static value each; `docs/rules/` and `perfline explain` are made of it.
 ///
@@ -42,7 +43,7 @@ pub struct Rule {
 }
 
 /// Looks at the books and tells what it finds, in any order.
-pub(crate) type Find = fn(&Ledger, &Pace, &Limits<'_>) -> Vec<Finding>;
+pub(crate) type Find = fn(&Ledger, &Scale<'_>, &Limits<'_>) -> Vec<Finding>;
 
 /// What a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

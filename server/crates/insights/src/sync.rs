@@ -1,10 +1,11 @@
 //! Rule `sync`: a line on which the CPU waits for the device.
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
+use metrics::Scale;
 
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, WARNING};
-use crate::{Detail, Finding, Pace, Related, Severity};
+use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -36,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
 const MOST_RELATED: usize = 3;
 
 /// Lines of your code that wait longer than the threshold.
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let mut waits: Vec<(&LineKey, Ns)> =
             books.waits.iter().map(|(line, &time)| (line, time)).collect();
@@ -45,7 +46,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             waited_for: waits.first().map(|&(line, _)| line.clone()),
             idle_after: books.idle_after_sync,
         };
-        let in_steps = in_steps(pace, books.sync, books, |step| step.sync);
+        let in_steps = in_steps(scale, books.sync, books, |step| step.sync);
         let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
         let related = related.map(|&(line, time)| Related {
             place: line.clone(),
@@ -59,7 +60,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             related: related.collect(),
             ..Costly::line(place, books, books.sync, detail, remedy(books))
         };
-        told.finding(&RULE, pace, limits.least(), |share| limits.severity(&WARNING, share))
+        told.finding(&RULE, scale, limits.least(), |share| limits.severity(&WARNING, share))
     });
     findings.collect()
 }

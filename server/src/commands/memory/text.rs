@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use insights::Detail;
 use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
 use loader::Run;
+use metrics::{Period, Scale};
 use profile::WarningKind;
 
 use super::{chart, ranked};
 use crate::args::Memory;
-use crate::figures::Scale;
 use crate::findings;
 use crate::numbers::{bytes, count, duration, percent};
 use crate::sources::{self, Sources};
@@ -37,7 +37,7 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let names = sources::names(&run.merged, &args.recording.root);
     let page = Page { names, n_ranks: run.ranks.len(), top: args.top, terminal };
-    let scale = Scale::new(run, None);
+    let scale = Scale::new(&run.merged, Period::Mean);
     if let Some(first) = summary::lines(run, &scale, terminal).first() {
         writeln!(out, "{first}")?;
     }

@@ -195,7 +195,7 @@ fn copies(devices: &[Device<'_>]) -> Table {
             count(it.count as f64),
             bytes(it.bytes),
             duration(it.time),
-            rate.map(ide::numbers::bytes).unwrap_or_default(),
+            rate.map(metrics::numbers::bytes).unwrap_or_default(),
             kind.to_owned(),
         ]);
     }
@@ -269,8 +269,8 @@ pub(super) fn lines(run: &Run, names: &BTreeMap<&str, String>, top: usize) -> Ta
 
 /// FLOPs, and FLOP/s.
 fn figures(it: &Arithmetic) -> [String; 2] {
-    let rate = it.rate().map(ide::numbers::flops).unwrap_or_default();
-    [ide::numbers::flops(it.flops as f64), rate]
+    let rate = it.rate().map(metrics::numbers::flops).unwrap_or_default();
+    [metrics::numbers::flops(it.flops as f64), rate]
 }
 
 /// `part` of `whole` in percent; nothing for nothing.

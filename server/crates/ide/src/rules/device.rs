@@ -2,10 +2,10 @@
 
 use insights::{DeviceDetail, Finding, Product};
 use ledger::{Evidence, Ns};
+use metrics::numbers::{count, duration, percent};
 
 use super::{per, share, time};
 use crate::kernel_name::shorten;
-use crate::numbers::{count, duration, percent};
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {

@@ -2,9 +2,9 @@
 
 use insights::Finding;
 use ledger::{Pattern, PatternBooks};
+use metrics::numbers::{bytes, count};
 
 use super::{per, place, share, time};
-use crate::numbers::{bytes, count};
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(finding: &Finding, pattern: Pattern, books: &PatternBooks) -> String {

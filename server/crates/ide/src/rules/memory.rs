@@ -1,9 +1,9 @@
 //! Device memory, in words.
 
 use insights::{Finding, MemoryDetail, MemoryKind};
+use metrics::numbers::{bytes, count, duration, percent};
 
 use crate::memory::device_name;
-use crate::numbers::{bytes, count, duration, percent};
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {

@@ -2,9 +2,9 @@
 
 use insights::Finding;
 use ledger::LineKey;
+use metrics::numbers::{count, duration};
 
 use super::{per, place, share};
-use crate::numbers::{count, duration};
 
 /// What the finding says, as one line of text. `name` names a line, where it still is.
 pub(crate) fn message(

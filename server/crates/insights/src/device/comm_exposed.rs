@@ -1,11 +1,12 @@
 //! Rule `comm-exposed`: collectives that no computation hides.
 
 use ledger::Ledger;
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -31,14 +32,14 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let detail = DeviceDetail::CommExposed { comm: books.comm / devices };
         let told = Costly::line(place, books, books.comm_exposed / devices, Detail::Device(detail), "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
              or communicate less: no_sync() while gradients accumulate, larger buckets, lower precision.",
         );
-        finding(&RULE, pace, limits, told)
+        finding(&RULE, scale, limits, told)
     });
     findings.collect()
 }

@@ -1,11 +1,12 @@
 //! Rule `first-step`: a step that warms up is among the measured ones.
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -43,7 +44,7 @@ const STEPS: Threshold = Threshold {
     meaning: "steps that the recording needs to have",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let mut steps = ledger.steps.iter();
     let Some((&number, &first)) = steps.next() else { return Vec::new() };
     let others: Vec<u32> = steps.map(|(&number, _)| number).collect();
@@ -72,7 +73,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).";
     let told =
         Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
-    finding(&RULE, pace, limits, told).into_iter().collect()
+    finding(&RULE, scale, limits, told).into_iter().collect()
 }
 
 /// The middle one, the longer of two; 0 of none.

@@ -1,11 +1,12 @@
 //! Rule `gpu-idle`: a line during which the device has nothing to do.
 
 use ledger::Ledger;
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -33,12 +34,12 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let launching = books.launching;
         let idle = (books.gpu_idle - launching.idle_after_wait).max(0);
-        let cost = in_steps(pace, idle, books, |step| step.gpu_idle) / devices;
+        let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
         let host = (launching.idle_host - launching.idle_after_wait).max(0) / devices;
         let kernel = launching.idle_kernel / devices;
         let other = idle / devices - host - kernel;
@@ -49,7 +50,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         } else {
             "Work was launched and waited for something else: streams that wait for each other, copies, collectives."
         };
-        finding(&RULE, pace, limits, Costly::line(place, books, cost, detail, remedy))
+        finding(&RULE, scale, limits, Costly::line(place, books, cost, detail, remedy))
     });
     findings.collect()
 }

@@ -1,11 +1,12 @@
 //! Rule `hot-loop`: a Python loop that feeds the device too slowly.
 
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Detail, Finding, Pace, Related, Severity};
+use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -50,16 +51,16 @@ const IDLE: Threshold = Threshold {
 /// Lines of the body that are told, at most.
 const MOST_RELATED: usize = 3;
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(0);
     let is_hot = |(place, it): &(&LineKey, &LoopBooks)| {
-        let iterations = pace.mean(it.iterations as f64);
+        let iterations = scale.mean(it.iterations as f64);
         let is_idle = limits.get(&IDLE) * it.time as f64 <= cost(it) as f64;
         limits.get(&ITERATIONS) <= iterations
             && it.iterations <= it.kernels
             && is_idle
-            && (pace.n_steps == 0 || is_in_steps(ledger, place, it))
+            && (scale.n_steps() == 0 || is_in_steps(ledger, place, it))
     };
     let hot: Vec<_> = ledger.loops.iter().filter(is_hot).collect();
     let holds_most = |&(place, it): &(&LineKey, &LoopBooks)| {
@@ -91,7 +92,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             remedy: "Do the iterations at once: stacked inputs and batched operators, torch._foreach_*, torch.vmap. Where they \
                      depend on each other, torch.compile fuses the body, and a CUDA graph launches it in one call.",
         };
-        finding(&RULE, pace, limits, told)
+        finding(&RULE, scale, limits, told)
     });
     findings.collect()
 }

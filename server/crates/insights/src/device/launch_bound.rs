@@ -1,11 +1,12 @@
 //! Rule `launch-bound`: kernels that take longer to launch than to run.
 
 use ledger::Ledger;
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding, host_time};
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -46,16 +47,16 @@ const HOST: Threshold = Threshold {
     meaning: "time of the host for a kernel up to which it is launching that takes it",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let (host, launching) = (host_time(books), books.launching);
-        let is_many = limits.get(&KERNELS) <= pace.mean(launching.launches as f64);
+        let is_many = limits.get(&KERNELS) <= scale.mean(launching.launches as f64);
         // Of as many kernels; copies and fills are in neither.
         let cuda = books.kernel_table.values().filter(|it| it.class != ledger::KernelClass::Memory);
         let cuda = cuda.map(|it| it.total).sum();
         let idle = (launching.idle_host - launching.idle_after_wait).max(0);
-        let cost = in_steps(pace, idle, books, |step| step.gpu_idle) / devices;
+        let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
         let is_launching = host as f64 <= limits.get(&HOST) * launching.launches as f64;
         if !is_many || !is_launching || host <= cuda {
             return None;
@@ -65,7 +66,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
         let told = Costly::line(place, books, cost, Detail::Device(detail), "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
              one call, larger batches give each more to do.",
         );
-        finding(&RULE, pace, limits, told)
+        finding(&RULE, scale, limits, told)
     });
     findings.collect()
 }

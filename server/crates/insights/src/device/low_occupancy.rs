@@ -1,11 +1,12 @@
 //! Rule `low-occupancy`: kernels that leave most of the device empty.
 
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Detail, Finding, Pace, Severity};
+use crate::{Detail, Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -53,7 +54,7 @@ const KERNEL: Threshold = Threshold {
     meaning: "mean time of a kernel from which it counts: shorter ones are a matter of `launch-bound`",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let multiprocessors = least_capable(ledger).map_or(0, |(multiprocessors, _)| multiprocessors);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let kernels: Vec<_> = low_kernels(books, multiprocessors, limits).collect();
@@ -71,7 +72,7 @@ fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
             count: kernels.iter().map(|(_, it)| it.calls).sum(),
             ..Costly::line(place, books, cost, Detail::Device(detail), remedy)
         };
-        finding(&RULE, pace, limits, told)
+        finding(&RULE, scale, limits, told)
     });
     findings.collect()
 }

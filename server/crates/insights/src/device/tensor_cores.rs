@@ -1,11 +1,12 @@
 //! Rule `tensor-cores-unused`: matrix products beside the tensor cores, or on them with the wrong sizes.
 
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
+use metrics::Scale;
 
 use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
-use crate::{Detail, Finding, Pace, Related, Severity};
+use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -45,19 +46,19 @@ pub enum Product {
     Misaligned,
 }
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {
         return Vec::new();
     };
     let products = [Product::Float32, Product::Half, Product::Misaligned];
     let possible = products.iter().filter(|it| **it != Product::Float32 || (8, 0) <= capability);
-    possible.filter_map(|product| of_product(ledger, pace, limits, *product)).collect()
+    possible.filter_map(|product| of_product(ledger, scale, limits, *product)).collect()
 }
 
 /// All lines with a kind of product together: what helps one of them helps them all.
 fn of_product(
     ledger: &Ledger,
-    pace: &Pace,
+    scale: &Scale<'_>,
     limits: &Limits<'_>,
     product: Product,
 ) -> Option<Finding> {
@@ -90,7 +91,7 @@ fn of_product(
         related: related.collect(),
         ..Costly::line(first.place, first.books, cost, Detail::Device(detail), remedy)
     };
-    finding(&RULE, pace, limits, told)
+    finding(&RULE, scale, limits, told)
 }
 
 /// Lines that are told beside the first, at most.

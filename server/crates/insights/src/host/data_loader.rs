@@ -1,10 +1,11 @@
 //! Rule `dataloader`: waiting for data.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -34,10 +35,10 @@ const SHARE: Threshold = Threshold {
     meaning: "share of the step from which it is told",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let find = |pattern: Pattern, remedy: &'static str| {
-        each(&RULE, (ledger, pace, limits), pattern, |books| {
-            let share = pace.mean(books.cpu as f64) / pace.unit();
+        each(&RULE, (ledger, scale, limits), pattern, |books| {
+            let share = scale.mean(books.cpu as f64) / scale.time();
             let severity = Some(RULE.severity);
             (limits.get(&SHARE) <= share).then_some(Told {
                 cost: books.cpu,

@@ -1,10 +1,11 @@
 //! Rule `extra-copy`: a tensor that is made in the wrong place.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -26,8 +27,8 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::ExtraCopy, |books| {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, scale, limits), Pattern::ExtraCopy, |books| {
         Some(Told {
             cost: books.cpu,
             of: books.cpu,

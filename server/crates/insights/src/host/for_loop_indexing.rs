@@ -1,10 +1,11 @@
 //! Rule `for-loop-indexing`: a loop over the rows of a tensor.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -41,8 +42,8 @@ const OPERATOR: Threshold = Threshold {
     meaning: "mean time of an operator up to which it is short",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::ForLoopIndexing, |books| {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, scale, limits), Pattern::ForLoopIndexing, |books| {
         let operator = books.cpu as f64 / books.ops.max(1) as f64;
         let is_told =
             limits.get(&REPEATS) <= books.most as f64 && operator <= limits.get(&OPERATOR);

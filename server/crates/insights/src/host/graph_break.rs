@@ -1,10 +1,11 @@
 //! Rule `graph-break`: a function compiled in parts.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -26,8 +27,8 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::GraphBreak, |books| {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, scale, limits), Pattern::GraphBreak, |books| {
         Some(Told {
             cost: books.cpu,
             of: books.cpu + books.around.max(books.around_cuda),

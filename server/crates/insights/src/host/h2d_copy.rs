@@ -1,10 +1,11 @@
 //! Rule `h2d-copy`: copies from pageable memory.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(crate) static RULE: Rule = Rule {
@@ -26,8 +27,8 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::PageableCopy, |books| {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, scale, limits), Pattern::PageableCopy, |books| {
         let cost = if books.wait > 0 { books.wait } else { books.cuda };
         Some(Told {
             cost,

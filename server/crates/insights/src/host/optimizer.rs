@@ -1,10 +1,11 @@
 //! Rule `optimizer-single-tensor`: an optimizer that takes one parameter after the other.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -34,9 +35,9 @@ const OPERATORS: Threshold = Threshold {
     meaning: "operators in one step of the optimizer from which it is told",
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let is_on_host = ledger.devices.is_empty();
-    each(&RULE, (ledger, pace, limits), Pattern::OptimizerSingleTensor, |books| {
+    each(&RULE, (ledger, scale, limits), Pattern::OptimizerSingleTensor, |books| {
         let each_time = books.ops as f64 / books.count.max(1) as f64;
         (limits.get(&OPERATORS) <= each_time).then_some(Told {
             cost: books.cpu,

@@ -1,10 +1,11 @@
 //! Rule `recompile`: compiling in measured steps.
 
 use ledger::{Ledger, Pattern};
+use metrics::Scale;
 
 use super::{Told, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
-use crate::{Finding, Pace, Severity};
+use crate::{Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -26,8 +27,8 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, pace: &Pace, limits: &Limits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, pace, limits), Pattern::Compilation, |books| {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+    each(&RULE, (ledger, scale, limits), Pattern::Compilation, |books| {
         Some(Told {
             cost: books.cpu,
             of: books.cpu,

@@ -1,9 +1,9 @@
 //! Rule `memory-churn`: a line for which the allocator reserves memory from the device again and again.
 
 use ledger::{LineKey, Ns};
+use metrics::{Period, Scale};
 
 use super::{Device, MemoryKind, Told, each};
-use crate::pace::Pace;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -45,7 +45,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     if returned < least {
         return Vec::new();
     }
-    let pace = Pace::new(device.ledger);
+    let scale = Scale::new(device.ledger, Period::Mean);
     let lines = device.memory.lines.iter().filter(|(_, it)| least <= it.segments.allocs);
     lines
         .map(|(place, books)| {
@@ -54,8 +54,8 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                     reserved_times: books.segments.allocs,
                     reserved: books.segments.alloc,
                     returned_times: returned,
-                    time: time(device, place, pace),
-                    is_per_step: 0 < pace.n_steps,
+                    time: time(device, place, &scale),
+                    is_per_step: 0 < scale.n_steps(),
                 },
                 share: device.of_peak(books.segments.alloc).min(1.0),
                 severity: None,
@@ -69,8 +69,8 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 }
 
 /// Host time of what the line reserves and gives back; `None` where no trace tells it.
-fn time(device: &Device<'_>, place: &LineKey, pace: Pace) -> Option<Ns> {
+fn time(device: &Device<'_>, place: &LineKey, scale: &Scale<'_>) -> Option<Ns> {
     let segments = device.ledger.lines.get(place)?.segments;
-    let time = pace.mean(segments.time as f64).round() as Ns;
+    let time = scale.mean(segments.time as f64).round() as Ns;
     (0 < segments.calls).then_some(time)
 }

@@ -1,0 +1,20 @@
+//! From the books of a line to what is shown: the quantities of a line with their units and names, means per step,
+//! shares, and numbers as text.
+//!
+//! *Owns*: what "per step" is, and what a share is a share of, as `docs/accounting.md` defines them; the table of
+//! quantities; the text of a number with its unit.
+//!
+//! *Never*: decides what is worth showing; knows an editor, a terminal or a file.
+//!
+//! *The tests that say so*: beside each part; `server/tests/same_numbers.rs` holds terminal, JSON and editor against
+//! each other on a recording of two ranks.
+
+pub mod numbers;
+
+mod evidence;
+mod quantity;
+mod scale;
+
+pub use evidence::{evidence_shares, mark};
+pub use quantity::{Quantity, Unit};
+pub use scale::{Period, Scale};
