@@ -425,7 +425,8 @@ impl Collector<'_> {
     }
 }
 
-fn is_self(expr: &Expr) -> bool {
+/// Whether an expression is the name `self`.
+pub(crate) fn is_self(expr: &Expr) -> bool {
     matches!(expr, Expr::Name(it) if it.id == "self")
 }
 

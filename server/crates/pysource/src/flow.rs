@@ -43,6 +43,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::repair::repair;
 use crate::semantic::{Bindings, Code, Scopes};
@@ -52,10 +54,12 @@ use crate::{LineIndex, Value};
 mod builder;
 mod expressions;
 mod lines;
+mod mentions;
 mod statements;
 
 use builder::Builder;
 use lines::Lines;
+pub use mentions::Mentions;
 
 /// The cost of a way that there is not, in [`Ways`].
 pub const UNREACHABLE: u32 = u32::MAX;
@@ -97,7 +101,11 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
         };
         let flows = match repaired {
             Some(repaired) => Err(repaired),
-            None => Ok(wanted.iter().map(build).collect::<Vec<_>>()),
+            None => {
+                let mut flows: Vec<_> = wanted.iter().map(build).collect();
+                mentions::mention(text, parsed.tokens(), &mut flows);
+                Ok(flows)
+            }
         };
         (flows, scopes.depth)
     })?;
@@ -130,6 +138,8 @@ pub struct Flow {
     /// Where in `targets` the edges of a node begin: at `2 * node` the normal ones, at `2 * node + 1` the exceptional.
     starts: Vec<u32>,
     targets: Vec<u32>,
+    /// The names that stand in the sites.
+    identifiers: Arc<mentions::Identifiers>,
 }
 
 /// How an edge is taken.
@@ -151,6 +161,7 @@ impl Flow {
             resume_points: Vec::new(),
             starts: vec![0, 1, 1, 1, 1],
             targets: vec![1],
+            identifiers: Arc::default(),
         }
     }
 
@@ -164,6 +175,12 @@ impl Flow {
     #[must_use]
     pub fn site(&self, node: u32) -> Option<&Site> {
         self.sites.get(node as usize)
+    }
+
+    /// The names in the expression of a site of this flow.
+    #[must_use]
+    pub fn mentions(&self, site: &Site) -> Mentions<'_> {
+        Mentions::new(&self.identifiers, &site.mentions)
     }
 
     /// Where it goes on normally after a node. Empty if nowhere, or if there is no such node.
@@ -285,9 +302,11 @@ pub struct Site {
     /// Of an operator or comparison: whether it is on numbers, strings and the like, as far as the text tells, so that it
     /// leaves nothing.
     pub is_plain: bool,
-    /// Of an [`SiteKind::Iterate`] or [`SiteKind::Unpack`] of a name: what that is bound to.
-    pub iterable: Binding,
+    /// Of an [`SiteKind::Iterate`] or [`SiteKind::Unpack`]: what the elements are taken from.
+    pub iterable: Iterable,
     lines: Lines,
+    /// The names in the expression, as rows of those of the flow.
+    mentions: Range<u32>,
 }
 
 impl Site {
@@ -344,11 +363,18 @@ pub enum SiteKind {
     /// `-`, `+` or `~`.
     Unary(UnaryOp),
     /// One comparison, of a chain of them maybe. `is` leaves nothing.
-    Compare(CompareOp),
+    Compare {
+        /// Which.
+        op: CompareOp,
+        /// Whether a number or string stands on the left.
+        left_is_literal: bool,
+    },
     /// `a[i]`.
     Subscript {
         /// Whether it is read, written or deleted.
         access: Access,
+        /// What stands in the brackets.
+        index: Index,
     },
     /// `a.name`: a property, or `__getattr__` and its like (`nn.Module`).
     Attribute {
@@ -356,6 +382,12 @@ pub enum SiteKind {
         name: String,
         /// Whether it is read, written or deleted.
         access: Access,
+        /// The last name of what has the attribute: `b` of `a.b.name`; `None` for what has no name.
+        owner: Option<String>,
+        /// Whether the expression begins with `self`, as `self.layers[0].name` does.
+        is_of_self: bool,
+        /// Whether it is what a call calls.
+        is_called: bool,
     },
     /// Whether a value is true. Not after `is`, `in` and `not`, which give a `bool`.
     TruthTest,
@@ -405,6 +437,44 @@ pub enum SiteKind {
     Await,
     /// `raise`, and that of a failed `assert`.
     Raise,
+}
+
+/// What stands in the brackets of a subscript, and before them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Index {
+    /// Number of slices that are not all of a dimension.
+    pub slices: u32,
+    /// Number of `None`s: new dimensions of a tensor.
+    pub new_axes: u32,
+    /// Number of other parts: numbers, masks, index tensors.
+    pub indices: u32,
+    /// Whether it is that of a size or another plain sequence (`x.shape[…]`, `args[…]`), whatever stands in the brackets.
+    pub is_of_plain: bool,
+    /// Whether a number or string stands there alone.
+    pub is_literal: bool,
+}
+
+/// What a `for`, a comprehension, `yield from` or an unpacking takes its elements from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Iterable {
+    /// Any other expression.
+    #[default]
+    Other,
+    /// A name.
+    Name(Binding),
+    /// `self.name`.
+    OfSelf(String),
+    /// The result of a call.
+    Call {
+        /// The function's or method's name.
+        name: String,
+        /// Whether it is called as an attribute.
+        is_method: bool,
+        /// Whether it has arguments.
+        has_arguments: bool,
+        /// Whether a lambda is one of them.
+        passes_lambda: bool,
+    },
 }
 
 /// What a call names.

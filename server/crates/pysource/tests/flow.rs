@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use pysource::flow::{
-    Access, Binding, EdgeKind, Flow, IMPASSABLE, Iteration, Site, SiteKind, UNREACHABLE, flows,
+    Access, Binding, EdgeKind, Flow, IMPASSABLE, Index, Iterable, Iteration, Site, SiteKind,
+    UNREACHABLE, flows,
 };
 use pysource::{Module, Value};
 
@@ -24,9 +25,9 @@ fn label(kind: &SiteKind) -> Option<String> {
             format!("{}{}", op.symbol(), if *in_place { "=" } else { "" })
         }
         SiteKind::Unary(op) => format!("u{}", op.symbol()),
-        SiteKind::Compare(op) => op.symbol().trim_start_matches("not ").to_owned(),
-        SiteKind::Subscript { access: it } => format!("{} []", access(it)),
-        SiteKind::Attribute { name, access: it } => format!("{} .{name}", access(it)),
+        SiteKind::Compare { op, .. } => op.symbol().trim_start_matches("not ").to_owned(),
+        SiteKind::Subscript { access: it, .. } => format!("{} []", access(it)),
+        SiteKind::Attribute { name, access: it, .. } => format!("{} .{name}", access(it)),
         SiteKind::TruthTest => "truth".to_owned(),
         SiteKind::Iterate(Iteration::Start) => "iter".to_owned(),
         SiteKind::Iterate(Iteration::Next) => "next".to_owned(),
@@ -575,5 +576,52 @@ fn iterables_are_bound() {
     let made = Binding::Variable { values: vec![Value::Made("make".to_owned())], is_global: false };
     let variable = Binding::Variable { values: vec![Value::Unknown], is_global: false };
     let found: Vec<_> = flow.sites.iter().map(|site| &site.iterable).collect();
-    assert_eq!(found, [&Binding::None, &made, &made, &variable]);
+    let (made, variable) = (Iterable::Name(made), Iterable::Name(variable));
+    assert_eq!(found, [&Iterable::Other, &made, &made, &variable]);
+}
+
+/// The subscripts of a text: slices, new dimensions, indices, `p` for plain sequences, `l` for literals.
+fn indices(text: &str) -> Vec<String> {
+    let flow = flows(text, &[0]).remove(0);
+    let indices = flow.sites.iter().filter_map(|site| match site.kind {
+        SiteKind::Subscript { index, .. } => Some(index),
+        _ => None,
+    });
+    let plain = |it: Index| if it.is_of_plain { "p" } else { "" };
+    let literal = |it: Index| if it.is_literal { "l" } else { "" };
+    let row = |it: Index| {
+        format!("{} {} {}{}{}", it.slices, it.new_axes, it.indices, plain(it), literal(it))
+    };
+    indices.map(row).collect()
+}
+
+#[test]
+fn brackets_are_read_from_the_tree() {
+    let cases = [
+        ("x[0]", "0 0 1l"),
+        ("x[-1]", "0 0 1l"),
+        ("x[:, 1:, None, ..., i]", "1 1 1"),
+        ("x['a,b:c']", "0 0 1l"),
+        ("x['[']", "0 0 1l"),
+        ("x[f(a, b)]", "0 0 1"),
+        ("x[lambda: 0]", "0 0 1"),
+        ("x[{a: b}]", "0 0 1"),
+        ("x.shape[0]", "0 0 1pl"),
+        ("x.size()[i]", "0 0 1p"),
+        ("kwargs['a']", "0 0 1pl"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(indices(text), [expected], "{text}");
+    }
+}
+
+#[test]
+fn names_of_an_expression_are_not_those_of_its_strings() {
+    let text = "f(a.b, 'c d', key=e)  # g\n";
+    let flow = flows(text, &[0]).remove(0);
+    let call = flow.sites.last().unwrap();
+    let names: Vec<_> = flow.mentions(call).iter().collect();
+    assert_eq!(names, ["f", "a", "b", "key", "e"]);
+    assert!(flow.mentions(call).contains("b"));
+    assert!(!flow.mentions(call).contains("c"));
 }

@@ -2,9 +2,9 @@
 //!
 //! Costs are in the units of [`learn::UNITS`](super::learn::UNITS): 0 is what one expects, 4 is e times less likely.
 
-use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
+use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
 
-use super::facts::{Certainty, Expression, Held, Subscript, is_class_name, is_literal};
+use super::facts::{Certainty, Expression, Held, is_class_name};
 use super::keys::{FunctionKey, Key, Owner};
 
 /// Cost of not reaching the end of the function: an exception, or the end of the recording.
@@ -45,7 +45,7 @@ pub(crate) fn emission(
 
 /// A generator function runs where its elements are taken, which mostly is around the call that made it.
 fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
-    let is_named = site.text.contains(name);
+    let is_named = site.mentions.contains(name);
     match site.kind {
         SiteKind::Iterate(Iteration::Next) => {
             let is_named = is_named || site.target.makers.contains(&name);
@@ -79,7 +79,7 @@ fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
 pub(crate) fn silence(site: &Expression<'_>) -> u16 {
     match site.kind {
         _ if site.is_plain => 0,
-        SiteKind::Subscript { .. } if site.subscript.is_plain => 0,
+        SiteKind::Subscript { index, .. } if index.is_of_plain => 0,
         // Types are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
         SiteKind::Call { .. } => match site.target.certainty {
@@ -92,8 +92,8 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
             Certainty::Defined | Certainty::Builtin => 12,
         },
         SiteKind::Comprehension { .. } => 8,
-        SiteKind::Compare(CompareOp::In | CompareOp::NotIn) => 0,
-        SiteKind::Operator { .. } | SiteKind::Compare(_) => 2,
+        SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. } => 0,
+        SiteKind::Operator { .. } | SiteKind::Compare { .. } => 2,
         SiteKind::Enter | SiteKind::Exit => 3,
         SiteKind::Unary(_) | SiteKind::Subscript { .. } => 1,
         SiteKind::Attribute { access: Access::Load, .. } => match site.attribute {
@@ -109,7 +109,11 @@ pub(crate) fn silence(site: &Expression<'_>) -> u16 {
 /// The cost of going on where a condition holds.
 pub(crate) fn truth(site: &Expression<'_>) -> u32 {
     // PyTorch looks for hooks wherever there can be some, and mostly there are none.
-    if *site.kind == SiteKind::TruthTest && site.text.contains("_hooks") { 4 } else { 0 }
+    if *site.kind == SiteKind::TruthTest && site.mentions.iter().any(|it| it.contains("_hooks")) {
+        4
+    } else {
+        0
+    }
 }
 
 /// The cost of one more event, right after one from the same site.
@@ -117,8 +121,12 @@ pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
     match (site.kind, key) {
         (_, Key::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
-        (SiteKind::Subscript { access: Access::Load }, Key::Operator { .. }) => {
-            if site.subscript.n_operators() > 1 { 0 } else { 8 }
+        (SiteKind::Subscript { access: Access::Load, index }, Key::Operator { .. }) => {
+            if n_operators(*index) > 1 {
+                0
+            } else {
+                8
+            }
         }
         (
             SiteKind::Subscript { .. } | SiteKind::Iterate(_) | SiteKind::Unpack { .. },
@@ -132,7 +140,10 @@ pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
             0
         }
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function(_)) => 1,
-        (SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare(_), _) => 2,
+        (
+            SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare { .. },
+            _,
+        ) => 2,
         (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => 6,
         _ => 14,
     }
@@ -181,7 +192,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
     };
     match site.kind {
         SiteKind::Call { callee, .. } => Some(called_function(site, callee, key)),
-        SiteKind::Attribute { name: attribute, access } => {
+        SiteKind::Attribute { name: attribute, access, owner, is_called, .. } => {
             let is_property = attribute == name || key.calls.contains(attribute);
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
@@ -190,9 +201,9 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
                         Held::Unknown => 1,
                         Held::Plain | Held::Method { .. } => 16,
                         // `_VF.einsum` is found by `torch/_VF.py`.
-                        Held::NotOfSelf if is_of_module(site.text, &key.file) => 0,
+                        Held::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
                         Held::NotOfSelf if is_tensor_attribute(attribute) => 14,
-                        Held::NotOfSelf if site.is_called => 9,
+                        Held::NotOfSelf if *is_called => 9,
                         Held::NotOfSelf => 3,
                     })
                 }
@@ -218,12 +229,13 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             _ => methods(binary_methods(*op), 4),
         },
         SiteKind::Unary(op) => methods(unary_methods(*op), 4),
-        SiteKind::Compare(CompareOp::In | CompareOp::NotIn) if name == "__hash__" => {
-            let value = site.text.split(" in ").next().unwrap_or("");
-            (!is_literal(value.trim_end_matches(" not"))).then_some(1)
+        SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, left_is_literal }
+            if name == "__hash__" =>
+        {
+            (!left_is_literal).then_some(1)
         }
-        SiteKind::Compare(op) => methods(compare_methods(*op), 4),
-        SiteKind::Subscript { access } => {
+        SiteKind::Compare { op, .. } => methods(compare_methods(*op), 4),
+        SiteKind::Subscript { access, index } => {
             let expected = match access {
                 Access::Load => "__getitem__",
                 Access::Store => "__setitem__",
@@ -232,7 +244,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             match name {
                 _ if name == expected => Some(0),
                 // Numbers and strings are hashed and compared without a trace.
-                "__hash__" | "__eq__" => (!site.subscript.is_literal).then_some(1),
+                "__hash__" | "__eq__" => (!index.is_literal).then_some(1),
                 "__class_getitem__" => Some(1),
                 "__missing__" => Some(4),
                 _ => methods(&[expected, "__class_getitem__"], 6),
@@ -246,7 +258,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             "__len__" | "__getitem__" => Some(2),
             _ if is_dunder => None,
             // `map` and `filter` call a function for each element.
-            _ if is_lazy(site) => Some(if site.text.contains(name) { 1 } else { 6 }),
+            _ if site.is_lazy => Some(if site.mentions.contains(name) { 1 } else { 6 }),
             _ if key.source.is_some() => None,
             // A generator function that goes on.
             _ => Some(if *part == Iteration::Start { 20 } else { 8 }),
@@ -271,14 +283,6 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
         SiteKind::Await | SiteKind::Yield => (!is_dunder).then_some(10),
         _ => None,
     }
-}
-
-/// Whether what is iterated runs a function for each element that is taken.
-fn is_lazy(site: &Expression<'_>) -> bool {
-    ["map", "filter"].iter().any(|it| {
-        let rest = site.text.strip_prefix(it);
-        rest.is_some_and(|rest| rest.starts_with('(')) || site.target.makers.contains(it)
-    })
 }
 
 /// Whether a call of `called` may run a function that is handed to it, or take elements, without an event of its own.
@@ -378,7 +382,7 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
     match target.certainty {
         _ if is_alike => 4,
         _ if called.is_some_and(runs_functions) => {
-            if site.text.contains(name) {
+            if site.mentions.contains(name) {
                 3
             } else {
                 9
@@ -419,15 +423,15 @@ fn comprehension(
             Some(elsewhere + if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
         }
         // `map` and `filter` call a function for each element.
-        (SiteKind::Iterate(Iteration::Next), "<lambda>") if is_lazy(site) => {
-            Some(if site.text.contains("lambda") { 1 } else { 6 })
+        (SiteKind::Iterate(Iteration::Next), "<lambda>") if site.is_lazy => {
+            Some(if site.iterates_lambda { 1 } else { 6 })
         }
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + 8),
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
             Some(elsewhere + if site.takes.is_some_and(is_here) { 0 } else { 8 })
         }
-        (SiteKind::Compare(CompareOp::In | CompareOp::NotIn), "<genexpr>") => Some(4),
+        (SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. }, "<genexpr>") => Some(4),
         (SiteKind::Import, "<module>") => Some(1),
         _ => None,
     }
@@ -526,11 +530,11 @@ fn operator_of(site: &Expression<'_>, name: &str) -> Option<u32> {
             UnaryOp::Invert => matches!(name, "bitwise_not" | "logical_not").then_some(0),
             UnaryOp::Plus => (name == "positive").then_some(0),
         },
-        SiteKind::Compare(op) => {
+        SiteKind::Compare { op, .. } => {
             let operators = compare_operators(*op);
             operators.contains(&name).then_some(0)
         }
-        SiteKind::Subscript { access } => subscript(name, *access, site.subscript),
+        SiteKind::Subscript { access, index } => subscript(name, *access, *index),
         SiteKind::TruthTest => match name {
             "is_nonzero" => Some(0),
             "item" | "any" | "_local_scalar_dense" => Some(5),
@@ -546,10 +550,10 @@ fn operator_of(site: &Expression<'_>, name: &str) -> Option<u32> {
             "select" => Some(6),
             _ => None,
         },
-        SiteKind::Attribute { name: attribute, access: Access::Load } => {
+        SiteKind::Attribute { name: attribute, access: Access::Load, .. } => {
             attribute_operators(attribute).contains(&name).then_some(1)
         }
-        SiteKind::Attribute { name: attribute, access: Access::Store } => {
+        SiteKind::Attribute { name: attribute, access: Access::Store, .. } => {
             (attribute == "data" && matches!(name, "set_data" | "detach")).then_some(1)
         }
         SiteKind::Format => matches!(name, "item" | "_local_scalar_dense").then_some(1),
@@ -580,16 +584,16 @@ fn called_operator(callee: &Callee, name: &str) -> Option<u32> {
     Some(16)
 }
 
-fn subscript(name: &str, access: Access, inside: Subscript) -> Option<u32> {
-    if inside.is_plain {
+fn subscript(name: &str, access: Access, index: Index) -> Option<u32> {
+    if index.is_of_plain {
         return None;
     }
     let fits = |n: u32| if n > 0 { 0 } else { 8 };
     let read = match name {
-        "slice" => Some(fits(inside.n_slices)),
-        "unsqueeze" => Some(fits(inside.n_new)),
-        "select" | "index" => Some(fits(inside.n_indices)),
-        "alias" | "view" => Some(if inside.n_operators() == 0 { 0 } else { 3 }),
+        "slice" => Some(fits(index.slices)),
+        "unsqueeze" => Some(fits(index.new_axes)),
+        "select" | "index" => Some(fits(index.indices)),
+        "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { 3 }),
         "item"
         | "_local_scalar_dense"
         | "nonzero"
@@ -610,11 +614,15 @@ fn subscript(name: &str, access: Access, inside: Subscript) -> Option<u32> {
     }
 }
 
-/// Whether an attribute is one of the module that a file is: `_VF.einsum` of `torch/_VF.py`.
-fn is_of_module(text: &str, file: &str) -> bool {
+/// How many operators reading a tensor's subscript runs at most.
+fn n_operators(index: Index) -> u32 {
+    index.slices + index.new_axes + index.indices
+}
+
+/// Whether an attribute of what is called `owner` is one of the module that a file is: `_VF.einsum` of `torch/_VF.py`.
+fn is_of_module(owner: Option<&str>, file: &str) -> bool {
     let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
-    let base = text.rsplit_once('.').map(|(base, _)| base.rsplit('.').next().unwrap_or(base));
-    stem.is_some() && stem == base
+    stem.is_some() && stem == owner
 }
 
 /// Attributes that tensors have and modules seldom do.

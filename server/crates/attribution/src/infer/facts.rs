@@ -1,9 +1,8 @@
-//! What the text around a site tells about what it can leave: what a name is bound to, what an attribute holds, what
-//! stands between brackets.
+//! What the text around a site tells about what it can leave: what a name is bound to, what an attribute holds.
 
 use std::sync::Arc;
 
-use pysource::flow::{Binding, Callee, Flow, SiteKind};
+use pysource::flow::{Binding, Callee, Flow, Iterable, Mentions, SiteKind};
 use pysource::{Function, FunctionKind, Module, Value};
 use recorded::Sources;
 use rustc_hash::FxHashMap;
@@ -11,12 +10,13 @@ use rustc_hash::FxHashMap;
 use super::structure::Code;
 
 /// Classes beyond this number of a lineage are not looked at.
-const LONGEST_LINEAGE: usize = 16;
+const MAX_LINEAGE: usize = 16;
 
 /// A site, with what the text tells beyond its kind.
 pub(crate) struct Expression<'a> {
     pub(crate) kind: &'a SiteKind,
-    pub(crate) text: &'a str,
+    /// The names that stand in it.
+    pub(crate) mentions: Mentions<'a>,
     /// What a call can mean; of an iteration, what can have made what is iterated.
     pub(crate) target: Target<'a>,
     /// Whether it is an operator on numbers, strings and the like.
@@ -25,12 +25,12 @@ pub(crate) struct Expression<'a> {
     pub(crate) is_builtin_iterable: bool,
     /// What an attribute of `self` can hold.
     pub(crate) attribute: Held,
-    /// Whether it is what a call calls.
-    pub(crate) is_called: bool,
+    /// Whether what is iterated calls a function for each element: `map`, `filter`.
+    pub(crate) is_lazy: bool,
+    /// Whether a lambda is given to what makes the elements.
+    pub(crate) iterates_lambda: bool,
     /// The generator expression that is made just before and that this site is the first to take elements from.
     pub(crate) takes: Option<usize>,
-    /// What the brackets of a subscript hold.
-    pub(crate) subscript: Subscript,
     /// What is learned for all sites together that say the same: the dotted callee, the attribute with its class.
     pub(crate) shared: Option<String>,
 }
@@ -95,13 +95,6 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
     let sites = flow.sites.iter().enumerate();
     sites
         .map(|(at, site)| {
-            let range = site.text.start as usize..site.text.end as usize;
-            let is_called = code.text.as_bytes().get(range.end) == Some(&b'(');
-            let text = code.text.get(range).unwrap_or("");
-            let subscript = match site.kind {
-                SiteKind::Subscript { .. } => Subscript::parse(text),
-                _ => Subscript::default(),
-            };
             let (mut target, mut attribute, mut shared) =
                 (Target::default(), Held::NotOfSelf, None);
             match &site.kind {
@@ -109,35 +102,36 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
                     target = Target::of(callee, &class);
                     shared = callee.name().map(|_| callee.path.join("."));
                 }
-                SiteKind::Attribute { name, .. } if text.starts_with("self.") => {
+                SiteKind::Attribute { name, is_of_self: true, .. } => {
                     attribute = class.held(name);
                     shared = Some(format!("{}:{}.{name}", code.recorded, class.name()));
                 }
                 _ => {}
             }
-            let mut is_builtin_iterable = false;
-            if let SiteKind::Iterate(_) | SiteKind::Unpack { .. } = site.kind {
-                let values: Vec<&Value> = match (&site.iterable, text.strip_prefix("self.")) {
-                    (Binding::Variable { values, .. }, _) => values.iter().collect(),
-                    (_, Some(name)) => class.values_of(name).collect(),
-                    _ => Vec::new(),
-                };
-                is_builtin_iterable = is_builtin_call(text)
-                    || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
-                values.into_iter().for_each(|value| target.add_value(value));
-            }
+            let values: Vec<&Value> = match &site.iterable {
+                Iterable::Name(Binding::Variable { values, .. }) => values.iter().collect(),
+                Iterable::OfSelf(name) => class.values_of(name).collect(),
+                _ => Vec::new(),
+            };
+            let is_builtin_iterable = is_builtin_call(&site.iterable)
+                || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
+            values.into_iter().for_each(|value| target.add_value(value));
+            let is_lazy = is_lazy_call(&site.iterable)
+                || LAZY.iter().any(|maker| target.makers.contains(maker));
+            let iterates_lambda =
+                matches!(site.iterable, Iterable::Call { passes_lambda: true, .. });
             let takes = taken(flow, at);
             let kind = &site.kind;
             Expression {
                 kind,
-                text,
+                mentions: flow.mentions(site),
                 is_plain: site.is_plain,
                 target,
                 is_builtin_iterable,
                 attribute,
-                is_called,
+                is_lazy,
+                iterates_lambda,
                 takes,
-                subscript,
                 shared,
             }
         })
@@ -223,10 +217,22 @@ impl<'a> Target<'a> {
     }
 }
 
+/// Built-ins that call a function for each element that is taken from them.
+const LAZY: [&str; 2] = ["map", "filter"];
+
+fn is_lazy_call(iterable: &Iterable) -> bool {
+    matches!(iterable, Iterable::Call { name, is_method: false, .. } if LAZY.contains(&name.as_str()))
+}
+
 /// Whether an iterable is a call that gives something whose iteration leaves nothing.
-fn is_builtin_call(text: &str) -> bool {
-    text.starts_with("range(")
-        || [".items()", ".values()", ".keys()"].iter().any(|it| text.ends_with(it))
+fn is_builtin_call(iterable: &Iterable) -> bool {
+    match iterable {
+        Iterable::Call { name, is_method: false, .. } => name == "range",
+        Iterable::Call { name, has_arguments: false, .. } => {
+            matches!(name.as_str(), "items" | "values" | "keys")
+        }
+        _ => false,
+    }
 }
 
 fn is_builtin_made(value: &Value) -> bool {
@@ -294,7 +300,7 @@ impl<'a> Lineage<'a> {
 
     fn add(&mut self, module: &'a Module, class: &'a pysource::Class, classes: &'a Classes) {
         let is_known = self.line.iter().any(|&(_, known)| std::ptr::eq(known, class));
-        if is_known || self.line.len() >= LONGEST_LINEAGE {
+        if is_known || self.line.len() >= MAX_LINEAGE {
             return;
         }
         self.line.push((module, class));
@@ -352,89 +358,4 @@ impl<'a> Lineage<'a> {
 /// modules.
 fn is_registered(maker: &str) -> bool {
     maker.starts_with("register_") || maker == "add_module" || is_class_name(maker)
-}
-
-/// What the brackets of a subscript hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Subscript {
-    /// Slices that are not all of a dimension.
-    pub(crate) n_slices: u32,
-    /// `None`s.
-    pub(crate) n_new: u32,
-    /// Numbers, masks, index tensors.
-    pub(crate) n_indices: u32,
-    /// Whether it is a size or another plain sequence, whatever stands in the brackets.
-    pub(crate) is_plain: bool,
-    /// Whether a number or string stands there.
-    pub(crate) is_literal: bool,
-}
-
-impl Subscript {
-    fn parse(text: &str) -> Self {
-        let Some((base, inside)) = split_subscript(text) else { return Self::default() };
-        let is_plain = [".shape", ".size()", ".stride()", "args", "kwargs", "__dict__"]
-            .iter()
-            .any(|it| base.ends_with(it));
-        let is_literal = is_literal(inside);
-        let mut subscript = Self { is_plain, is_literal, ..Self::default() };
-        for part in top_level_parts(inside) {
-            match part.trim() {
-                "" | ":" | "..." | "::" => {}
-                "None" => subscript.n_new += 1,
-                part if top_level_colon(part) => subscript.n_slices += 1,
-                _ => subscript.n_indices += 1,
-            }
-        }
-        subscript
-    }
-
-    /// How many operators reading it runs at most, if it is a tensor's.
-    pub(crate) fn n_operators(self) -> u32 {
-        self.n_slices + self.n_new + self.n_indices
-    }
-}
-
-/// Whether an expression is a number or a string by the look of it.
-pub(crate) fn is_literal(text: &str) -> bool {
-    let text = text.trim();
-    let is_number = || !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
-    let is_string = |quote: char| {
-        let inner = text.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
-        inner.is_some_and(|it| !it.contains(quote))
-    };
-    is_number() || is_string('"') || is_string('\'')
-}
-
-/// The value and the inside of the last brackets of `a[i]`.
-fn split_subscript(text: &str) -> Option<(&str, &str)> {
-    let inner = text.strip_suffix(']')?;
-    let mut depth = 0;
-    for (at, byte) in inner.bytes().enumerate().rev() {
-        match byte {
-            b']' | b')' | b'}' => depth += 1,
-            b'[' if depth == 0 => return Some((&inner[..at], &inner[at + 1..])),
-            b'[' | b'(' | b'{' => depth -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// The parts between commas that are in no brackets.
-fn top_level_parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0;
-    text.split(move |it: char| {
-        depth +=
-            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
-        it == ',' && depth == 0
-    })
-}
-
-fn top_level_colon(text: &str) -> bool {
-    let mut depth = 0;
-    text.chars().any(|it| {
-        depth +=
-            i32::from(matches!(it, '[' | '(' | '{')) - i32::from(matches!(it, ']' | ')' | '}'));
-        it == ':' && depth == 0
-    })
 }

@@ -26,8 +26,6 @@ pub(crate) struct Code {
     /// The file as recorded.
     pub(crate) recorded: String,
     pub(crate) flow: Flow,
-    /// The text of the file.
-    pub(crate) text: Arc<str>,
     /// What the text says.
     pub(crate) module: Arc<Module>,
     /// Whether its frames are recorded without file and line: those of `Module.__call__`.
@@ -292,18 +290,13 @@ fn codes<'a>(
         })
         .collect();
     for ((file, rows), flows) in of_file.into_iter().zip(flows) {
-        let Some((text, module)) =
-            wanted[rows[0]].source.text.clone().zip(wanted[rows[0]].source.module.clone())
-        else {
-            continue;
-        };
+        let Some(module) = wanted[rows[0]].source.module.clone() else { continue };
         let id = names.file(file, lines);
         for (&row, flow) in rows.iter().zip(flows) {
             found[row] = Some(Code {
                 file: id,
                 recorded: file.to_owned(),
                 flow,
-                text: text.clone(),
                 module: module.clone(),
                 is_unnamed: wanted[row].is_unnamed,
                 sequences: Vec::new(),

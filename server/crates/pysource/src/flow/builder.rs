@@ -1,13 +1,15 @@
 //! The graph, while it is made.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::lines::Lines;
-use super::{Binding, ByteRange, Flow, Site, SiteKind};
+use super::{Binding, ByteRange, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
+use crate::collect::is_self;
 use crate::semantic::{Bindings, Code, Scopes, resolve};
 use crate::stack_guard::guarded;
 use crate::values::{Value, value_of};
@@ -141,6 +143,7 @@ impl<'t, 'a> Builder<'t, 'a> {
             resume_points: self.resume_points,
             starts,
             targets,
+            identifiers: Arc::default(),
             sites: self.sites,
         }
     }
@@ -169,8 +172,16 @@ impl<'t, 'a> Builder<'t, 'a> {
         if matches!(kind, SiteKind::Yield | SiteKind::Await) {
             self.resume_points.push(node);
         }
-        let (inlined, iterable, is_plain) = (self.inlined, Binding::None, false);
-        self.sites.push(Site { line, kind, text, inlined, is_plain, iterable, lines });
+        self.sites.push(Site {
+            line,
+            kind,
+            text,
+            inlined: self.inlined,
+            is_plain: false,
+            iterable: Iterable::Other,
+            lines,
+            mentions: 0..0,
+        });
         self.exceptional.push((node, self.on_exception));
         self.go_to(node);
         self.at = Some(node);
@@ -205,10 +216,30 @@ impl<'t, 'a> Builder<'t, 'a> {
 
     /// Notes that the last `n` sites take the elements of `iterable`.
     pub(super) fn take_from(&mut self, n: usize, iterable: &Expr) {
-        let Expr::Name(name) = iterable else { return };
-        let binding = self.binding(&name.id);
+        let iterable = self.iterable(iterable);
         let from = self.sites.len().saturating_sub(n);
-        self.sites[from..].iter_mut().for_each(|site| site.iterable = binding.clone());
+        self.sites[from..].iter_mut().for_each(|site| site.iterable = iterable.clone());
+    }
+
+    fn iterable(&self, expr: &Expr) -> Iterable {
+        match expr {
+            Expr::Name(it) => Iterable::Name(self.binding(&it.id)),
+            Expr::Attribute(it) if is_self(&it.value) => Iterable::OfSelf(it.attr.to_string()),
+            Expr::Call(it) => {
+                let (name, is_method) = match &*it.func {
+                    Expr::Name(it) => (it.id.as_str(), false),
+                    Expr::Attribute(it) => (it.attr.as_str(), true),
+                    _ => return Iterable::Other,
+                };
+                Iterable::Call {
+                    name: name.to_owned(),
+                    is_method,
+                    has_arguments: !it.arguments.is_empty(),
+                    passes_lambda: it.arguments.args.iter().any(Expr::is_lambda_expr),
+                }
+            }
+            _ => Iterable::Other,
+        }
     }
 
     pub(super) fn join(&mut self) -> u32 {

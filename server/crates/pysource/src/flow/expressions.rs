@@ -8,7 +8,8 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::Builder;
 use super::lines::Lines;
-use super::{Access, BinaryOp, Binding, Callee, CompareOp, Iteration, SiteKind, UnaryOp};
+use super::{Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
+use crate::collect::is_self;
 use crate::semantic::{Code, Loops};
 use crate::stack_guard::guarded;
 
@@ -128,7 +129,7 @@ impl<'a> Builder<'_, 'a> {
             Expr::TString(it) => self.formatted(it.value.elements(), line, false),
             Expr::Attribute(it) => {
                 self.expr(&it.value);
-                self.attribute(it, Access::Load);
+                self.attribute(it, Access::Load, false);
             }
             Expr::Subscript(it) => {
                 self.expr(&it.value);
@@ -221,11 +222,10 @@ impl<'a> Builder<'_, 'a> {
             self.expr(comparator);
             let range = TextRange::new(it.start(), comparator.end());
             if let Some(op) = comparison(op) {
-                self.site(SiteKind::Compare(op), lines, range);
-                self.works_on([
-                    if row == 0 { &*it.left } else { &it.comparators[row - 1] },
-                    comparator,
-                ]);
+                let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
+                let left_is_literal = is_literal(left);
+                self.site(SiteKind::Compare { op, left_is_literal }, lines, range);
+                self.works_on([left, comparator]);
                 if !matches!(op, CompareOp::In | CompareOp::NotIn) {
                     self.site(SiteKind::TruthTest, lines, range);
                 }
@@ -246,11 +246,10 @@ impl<'a> Builder<'_, 'a> {
             let range = TextRange::new(it.start(), comparator.end());
             let op = comparison(op);
             if let Some(op) = op {
-                self.site(SiteKind::Compare(op), lines, range);
-                self.works_on([
-                    if row == 0 { &*it.left } else { &it.comparators[row - 1] },
-                    comparator,
-                ]);
+                let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
+                let left_is_literal = is_literal(left);
+                self.site(SiteKind::Compare { op, left_is_literal }, lines, range);
+                self.works_on([left, comparator]);
             }
             if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
                 if op.is_some_and(|op| !matches!(op, CompareOp::In | CompareOp::NotIn)) {
@@ -316,9 +315,9 @@ impl<'a> Builder<'_, 'a> {
             let name = self.line_of(&method.attr);
             if keywords.is_empty() && !spreads {
                 lines = Lines::until(9, line, name);
-                self.attribute_on(method, Access::Load, lines);
+                self.attribute_on(method, Access::Load, true, lines);
             } else {
-                self.attribute(method, Access::Load);
+                self.attribute(method, Access::Load, true);
                 lines = if spreads { lines } else { Lines::until(10, line, name) };
             }
         } else {
@@ -364,19 +363,38 @@ impl<'a> Builder<'_, 'a> {
         }
     }
 
-    /// An attribute of what has been evaluated.
-    pub(super) fn attribute(&mut self, it: &'a ExprAttribute, access: Access) {
+    /// An attribute of what has been evaluated; `is_called` if it is what a call calls.
+    pub(super) fn attribute(&mut self, it: &'a ExprAttribute, access: Access, is_called: bool) {
         let lines = Lines::until(9, self.line_of(it), self.line_of(&it.attr));
-        self.attribute_on(it, access, lines);
+        self.attribute_on(it, access, is_called, lines);
     }
 
-    fn attribute_on(&mut self, it: &'a ExprAttribute, access: Access, lines: Lines) {
-        self.site(SiteKind::Attribute { name: it.attr.to_string(), access }, lines, it.range);
+    fn attribute_on(
+        &mut self,
+        it: &'a ExprAttribute,
+        access: Access,
+        is_called: bool,
+        lines: Lines,
+    ) {
+        let owner = match &*it.value {
+            Expr::Name(it) => Some(it.id.to_string()),
+            Expr::Attribute(it) => Some(it.attr.to_string()),
+            _ => None,
+        };
+        let kind = SiteKind::Attribute {
+            name: it.attr.to_string(),
+            access,
+            owner,
+            is_of_self: begins_with_self(&it.value),
+            is_called,
+        };
+        self.site(kind, lines, it.range);
     }
 
     /// A subscript of what has been evaluated.
     pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
-        self.site(SiteKind::Subscript { access }, Lines::same(self.line_of(it)), it.range);
+        let kind = SiteKind::Subscript { access, index: index(it) };
+        self.site(kind, Lines::same(self.line_of(it)), it.range);
     }
 
     /// Awaits what has been evaluated: once, and again each time that the frame is resumed.
@@ -419,6 +437,7 @@ impl<'a> Builder<'_, 'a> {
         let line = self.line(loops.range.start());
         let lines = Lines::until(12, line, self.line_of(&first.iter));
         self.site(SiteKind::Iterate(Iteration::Start), lines, first.iter.range());
+        self.take_from(1, &first.iter);
         let start = self.at;
         if loops.is_generator {
             self.site(SiteKind::Generator { function }, Lines::same(line), loops.range);
@@ -451,6 +470,7 @@ impl<'a> Builder<'_, 'a> {
                 self.expr(&generator.iter);
                 lines = lines.with(0..=9, iterable);
                 self.site(SiteKind::Iterate(Iteration::Start), lines, range);
+                self.take_from(1, &generator.iter);
             }
             let next = self.site(SiteKind::Iterate(Iteration::Next), lines, range);
             self.take_from(1, &generator.iter);
@@ -523,6 +543,69 @@ impl Builder<'_, '_> {
         }
         path.reverse();
         Callee { path, is_super, is_method: func.is_attribute_expr(), binding }
+    }
+}
+
+/// Whether an expression begins with the name `self`. Longer ones than [`MAX_PATH`] parts are not looked through.
+fn begins_with_self(expr: &Expr) -> bool {
+    let mut rest = expr;
+    for _ in 0..MAX_PATH {
+        rest = match rest {
+            Expr::Attribute(it) => &it.value,
+            Expr::Call(it) => &it.func,
+            Expr::Subscript(it) => &it.value,
+            _ => break,
+        };
+    }
+    is_self(rest)
+}
+
+/// What stands in the brackets of a subscript, and before them.
+fn index(it: &ExprSubscript) -> Index {
+    let is_of_plain = match &*it.value {
+        Expr::Name(it) => is_plain_sequence(it.id.as_str()),
+        Expr::Attribute(it) => it.attr.as_str() == "shape" || is_plain_sequence(it.attr.as_str()),
+        Expr::Call(call) => {
+            let method = call.func.as_attribute_expr().map(|it| it.attr.as_str());
+            call.arguments.is_empty() && matches!(method, Some("size" | "stride"))
+        }
+        _ => false,
+    };
+    let mut index = Index { is_of_plain, is_literal: is_literal(&it.slice), ..Index::default() };
+    let parts = match &*it.slice {
+        Expr::Tuple(it) => &*it.elts,
+        slice => std::slice::from_ref(slice),
+    };
+    for part in parts {
+        match part {
+            Expr::EllipsisLiteral(_) => {}
+            Expr::NoneLiteral(_) => index.new_axes += 1,
+            Expr::Slice(it) => {
+                let is_whole = it.lower.is_none() && it.upper.is_none() && it.step.is_none();
+                index.slices += u32::from(!is_whole);
+            }
+            _ => index.indices += 1,
+        }
+    }
+    index
+}
+
+/// Whether what is called so is a sequence or mapping of Python, not a tensor.
+fn is_plain_sequence(name: &str) -> bool {
+    name.ends_with("args") || name == "__dict__"
+}
+
+/// Whether an expression is a number or a string.
+pub(super) fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::UnaryOp(it) if it.op == ruff_python_ast::UnaryOp::USub => {
+            it.operand.is_number_literal_expr()
+        }
+        _ => {
+            expr.is_number_literal_expr()
+                || expr.is_string_literal_expr()
+                || expr.is_bytes_literal_expr()
+        }
     }
 }
 

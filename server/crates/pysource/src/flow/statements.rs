@@ -9,7 +9,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::{Builder, Jump};
 use super::lines::Lines;
-use super::{Access, CompareOp, Iteration, SiteKind, expressions};
+use super::{Access, CompareOp, Index, Iteration, SiteKind, expressions};
 use crate::stack_guard::guarded;
 
 impl<'a> Builder<'_, 'a> {
@@ -128,7 +128,7 @@ impl<'a> Builder<'_, 'a> {
         match &*it.target {
             Expr::Attribute(target) => {
                 self.expr(&target.value);
-                self.attribute(target, Access::Load);
+                self.attribute(target, Access::Load, false);
             }
             Expr::Subscript(target) => {
                 self.expr(&target.value);
@@ -142,7 +142,7 @@ impl<'a> Builder<'_, 'a> {
         self.site(SiteKind::Operator { op, in_place: true }, Lines::same(line), it.range);
         self.works_on([&*it.target, &*it.value]);
         match &*it.target {
-            Expr::Attribute(target) => self.attribute(target, Access::Store),
+            Expr::Attribute(target) => self.attribute(target, Access::Store, false),
             Expr::Subscript(target) => self.subscript(target, Access::Store),
             _ => {}
         }
@@ -168,7 +168,7 @@ impl<'a> Builder<'_, 'a> {
         guarded(|| match target {
             Expr::Attribute(it) => {
                 self.expr(&it.value);
-                self.attribute(it, access);
+                self.attribute(it, access, false);
             }
             Expr::Subscript(it) => {
                 self.expr(&it.value);
@@ -360,7 +360,8 @@ impl<'a> Builder<'_, 'a> {
         match pattern {
             Pattern::MatchValue(it) => {
                 self.expr(&it.value);
-                self.site(SiteKind::Compare(CompareOp::Eq), lines, it.range);
+                let kind = SiteKind::Compare { op: CompareOp::Eq, left_is_literal: false };
+                self.site(kind, lines, it.range);
                 self.site(SiteKind::TruthTest, lines, it.range);
                 self.go_to(fails);
             }
@@ -376,7 +377,10 @@ impl<'a> Builder<'_, 'a> {
                     self.expr(key);
                 }
                 for key in &it.keys {
-                    self.site(SiteKind::Subscript { access: Access::Load }, lines, key.range());
+                    let is_literal = expressions::is_literal(key);
+                    let index = Index { indices: 1, is_literal, ..Index::default() };
+                    let kind = SiteKind::Subscript { access: Access::Load, index };
+                    self.site(kind, lines, key.range());
                     self.go_to(fails);
                 }
                 it.patterns.iter().for_each(|it| self.pattern(it, fails));
@@ -386,7 +390,13 @@ impl<'a> Builder<'_, 'a> {
                 self.go_to(fails);
                 for keyword in &it.arguments.keywords {
                     let name = keyword.attr.to_string();
-                    let kind = SiteKind::Attribute { name, access: Access::Load };
+                    let kind = SiteKind::Attribute {
+                        name,
+                        access: Access::Load,
+                        owner: None,
+                        is_of_self: false,
+                        is_called: false,
+                    };
                     self.site(kind, lines, keyword.range);
                     self.go_to(fails);
                 }
