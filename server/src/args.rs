@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loader::Run;
+use loader::{MinePattern, Run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,6 +57,11 @@ pub(crate) struct Recording {
     /// Folder of library code (site-packages), repeatable [default: those of the active Python environment]
     #[arg(long = "site", value_name = "DIR")]
     pub(crate) sites: Vec<PathBuf>,
+
+    /// Package or pattern of recorded paths whose lines count as yours although a library folder holds them (vllm,
+    /// 'vllm/model_executor/**'), repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) mine: Vec<MinePattern>,
 
     /// Pretend that the recording names no line exactly, to measure how well lines are inferred
     #[arg(long)]

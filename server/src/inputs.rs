@@ -42,6 +42,7 @@ pub(crate) fn options(args: &Recording) -> Options {
     Options {
         root: args.root.clone(),
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
+        mine: args.mine.clone(),
         ignore_exact: args.ignore_exact,
     }
 }

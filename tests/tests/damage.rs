@@ -289,7 +289,7 @@ fn load_bytes(name: &str, bytes: &[u8]) -> Result<Run, Error> {
 }
 
 fn load_file(path: &Path, root: &Path) -> Result<Run, Error> {
-    let options = Options { root: root.to_owned(), sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(root.to_owned(), Some(Vec::new()));
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     load(&[path.to_owned()], &options, &watch)
 }

@@ -31,7 +31,7 @@ fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn ledger(trace: &Path) -> Ledger {
     let root = repository().join("fixtures/workloads");
-    let options = Options { root, sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(root, Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let run = load(&[trace.to_owned()], &options, &watch).expect("loads");
     assert!(run.inputs.iter().all(|input| input.complete), "{:?}", run.inputs);

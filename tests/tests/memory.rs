@@ -18,8 +18,7 @@ fn path(name: &str) -> Option<PathBuf> {
 
 fn load(path: PathBuf) -> Run {
     let root = tempfile::tempdir().unwrap();
-    let options =
-        Options { root: root.path().to_owned(), sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(root.path().to_owned(), Some(Vec::new()));
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     loader::load(&[path], &options, &watch).unwrap()
 }

@@ -87,7 +87,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn overview(trace: PathBuf) -> Overview {
-    let options = Options { root: repository(), sites: Some(Vec::new()), ignore_exact: true };
+    let options = Options { ignore_exact: true, ..Options::new(repository(), Some(Vec::new())) };
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let mut run = load(&[trace], &options, &watch).expect("loads");
     let (_, overview) = run.merged.overviews.pop_first().expect("a trace");

@@ -107,7 +107,7 @@ fn findings(recording: &str) -> (Vec<Finding>, String) {
     let fixtures = repository().join("fixtures");
     let path = fixtures.join(recording);
     let root = fixtures.join("workloads");
-    let options = Options { root, sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(root, Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let run = load(&[path], &options, &watch).unwrap();
     let findings = insights::find(&run.merged, &insights::Options::default());

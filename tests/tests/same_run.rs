@@ -133,11 +133,8 @@ fn another_run_is_refused() {
 fn the_loader_joins_what_is_of_one_run() {
     let trace = fixture("simulated_cuda", "2.15.0", "transformer.json.gz");
     let load = |snapshot: &Path| {
-        let options = loader::Options {
-            root: repository().join("fixtures/workloads"),
-            sites: Some(Vec::new()),
-            ignore_exact: false,
-        };
+        let options =
+            loader::Options::new(repository().join("fixtures/workloads"), Some(Vec::new()));
         let watch = loader::Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
         loader::load(&[trace.clone(), snapshot.to_owned()], &options, &watch).unwrap()
     };

@@ -560,7 +560,7 @@ Inputs
   rank  kind    events     read           file
      0  kineto    1234  555 KiB  in part  trace.json.gz
   ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
-  ! 2 source files were not found, helper.py among them: what the recording does not name a line of stays at functions (--root, --site)
+  ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root or --site
 
 Books
                               lines  + unattributed     = total

@@ -21,6 +21,7 @@ mod source_folders;
 mod sources;
 mod timing;
 mod unpack;
+mod user_code;
 mod utf16;
 mod walk;
 mod workers;
@@ -28,12 +29,13 @@ mod zstd;
 
 pub use source_folders::SourceFolders;
 pub use timing::{Times, Timing};
+pub use user_code::{InvalidPattern, MinePattern};
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ledger::{Ledger, SourceFit};
+use ledger::{Ledger, SourceFile, SourceFit};
 use profile::{Profile, Warning};
 use recorded::{Sources, recorded_files};
 
@@ -47,8 +49,18 @@ pub struct Options {
     pub root: PathBuf,
     /// Library roots (`site-packages` folders); `None` finds those of the active Python environment.
     pub sites: Option<Vec<PathBuf>>,
+    /// Library files that count as the user's code.
+    pub mine: Vec<MinePattern>,
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
     pub ignore_exact: bool,
+}
+
+impl Options {
+    /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
+        Self { root: root.into(), sites, mine: Vec::new(), ignore_exact: false }
+    }
 }
 
 /// What an input turned out to be.
@@ -119,30 +131,36 @@ pub struct Run {
 }
 
 impl Run {
-    /// What is doubtful about the sources: a line for each file on disk that is not the text that ran, and one for all
-    /// that were not found. What they called, and their operators, are told by function.
+    /// What is doubtful about the sources: one line for the files on disk that are not the text that ran, and one for
+    /// those that were not found. Time in them is shown on functions where the recording names no line.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
-        let files = || self.merged.files.values();
-        let edited = files().filter(|file| file.fit == SourceFit::Edited).map(|file| {
-            let path = file.path.as_ref().map_or(String::new(), |it| format!(" ({})", it.display()));
-            format!(
-                "{}{path} is not the text that ran: its functions stand on other lines; what the recording does not name a line of stays at functions",
-                file.recorded
-            )
-        });
-        let mut doubts: Vec<String> = edited.collect();
-        let mut missing =
-            files().filter(|file| file.fit == SourceFit::Missing && file.recorded.ends_with(".py"));
-        if let Some(first) = missing.next() {
-            let (n, them) = (missing.count() + 1, &first.recorded);
-            doubts.push(if n == 1 {
-                format!("{them} was not found: what the recording does not name a line of stays at functions (--root, --site)")
-            } else {
-                format!("{n} source files were not found, {them} among them: what the recording does not name a line of stays at functions (--root, --site)")
-            });
-        }
-        doubts
+        let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
+            // What is no Python file cannot be looked for. Your files come first.
+            let is_python =
+                |file: &&SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
+            let files = self.merged.files.values().filter(|it| it.fit == fit).filter(is_python);
+            let mut files: Vec<&SourceFile> = files.collect();
+            files.sort_by_key(|file| !file.is_own);
+            let first = files.first()?;
+            let path =
+                first.path.as_ref().map_or(String::new(), |it| format!(", {}", it.display()));
+            let files = match files.len() {
+                1 => format!("{}{path} {}", first.recorded, what[0]),
+                n => format!("{n} source files {} (e.g. {}{path})", what[1], first.recorded),
+            };
+            Some(format!(
+                "{files}: where the trace has no line, time is shown on the function's `def`; {remedy}"
+            ))
+        };
+        let edited = doubt(
+            SourceFit::Edited,
+            ["is not the text that ran", "are not the text that ran"],
+            "check out the version that was recorded",
+        );
+        let missing =
+            doubt(SourceFit::Missing, ["was not found", "were not found"], "pass --root or --site");
+        edited.into_iter().chain(missing).collect()
     }
 }
 
@@ -247,8 +265,7 @@ pub fn discover(directory: &Path) -> Vec<Recording> {
 /// Finds the sources of a trace: your code under `root`, libraries under `sites`.
 #[must_use]
 pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> Sources {
-    let options =
-        Options { root: root.to_owned(), sites: Some(sites.to_vec()), ignore_exact: false };
+    let options = Options::new(root, Some(sites.to_vec()));
     sources::Finder::new(&options).find(&recorded_files(profile))
 }
 

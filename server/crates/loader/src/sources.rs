@@ -9,13 +9,14 @@ use pysource::Module;
 use recorded::{RecordedFile, Source, Sources};
 
 use crate::source_folders::{RecordedPath, SourceFolders};
+use crate::user_code::{
+    MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
+};
 use crate::{Options, python_environment, walk};
 
-/// Top-level names of the standard library (`sys.stdlib_module_names` of Python 3.8 – 3.13).
-const STANDARD_LIBRARY: &str = include_str!("../data/standard_library.txt");
-
-/// Top-level names of well-known packages, for recordings from machines whose libraries are not here.
-const KNOWN_PACKAGES: &str = include_str!("../data/known_packages.txt");
+/// Components that the end of a recorded path and that of a file must have in common for the file to be believed by its
+/// path; where only the name of the file agrees, most of its functions must be there too.
+const MIN_EQUAL_COMPONENTS: usize = 2;
 
 /// A Python file on disk.
 #[derive(Clone)]
@@ -31,6 +32,7 @@ pub(crate) struct Finder {
     /// Without links, best first.
     libraries: Vec<PathBuf>,
     folders: SourceFolders,
+    mine: Vec<MinePattern>,
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
@@ -42,34 +44,38 @@ impl Finder {
         let libraries = python_environment::libraries(&crate::library_roots(options));
         let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
         let folders = crate::source_folders(options);
-        Self { root, libraries, folders, by_name: OnceLock::new(), files: Mutex::default() }
+        let mine = options.mine.clone();
+        Self { root, libraries, folders, mine, by_name: OnceLock::new(), files: Mutex::default() }
     }
 
     /// What is known about each of `files`.
     pub(crate) fn find(&self, files: &[RecordedFile]) -> Sources {
-        let mut sources = Sources::default();
+        let mut found: Vec<(&RecordedFile, Source)> = Vec::with_capacity(files.len());
         let mut rest = Vec::new();
-        let mut has_own = false;
         for file in files {
-            match self.own(file) {
-                Some(source) => {
-                    has_own = true;
-                    sources.insert(&file.path, source);
-                }
-                None => rest.push(file),
+            if let Some(source) = self.own(file) {
+                found.push((file, source));
+            } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
+                let source = self.library(file).unwrap_or_else(|| missing(file));
+                found.push((file, Source { is_own: true, ..source }));
+            } else {
+                rest.push(file);
             }
         }
+        let has_own = found.iter().any(|(_, source)| source.fit != SourceFit::Missing);
         for file in rest {
-            let found = self.library(file);
-            let source = found.unwrap_or_else(|| Source {
-                key: file.path.clone(),
-                path: None,
+            let source = self.library(file).unwrap_or_else(|| Source {
                 // When nothing of the recording is here, whatever is no library's is yours.
                 is_own: !has_own && !looks_like_library(&file.path),
-                fit: SourceFit::Missing,
-                module: None,
-                text: None,
+                ..missing(file)
             });
+            found.push((file, source));
+        }
+        // Where nothing is yours, as in a recording of a server, the packages that it runs take its place.
+        let has_own = found.iter().any(|(_, source)| source.is_own);
+        let mut sources = Sources::default();
+        for (file, mut source) in found {
+            source.is_own |= !has_own && !is_plumbing(&file.path);
             sources.insert(&file.path, source);
         }
         sources
@@ -78,9 +84,13 @@ impl Finder {
     /// The file of yours that `file` is, if there is one whose functions it has.
     fn own(&self, file: &RecordedFile) -> Option<Source> {
         let mut best: Option<(Match, PathBuf, PythonFile)> = None;
-        for relative in self.candidates(&RecordedPath::new(&file.path)?) {
+        let (candidates, is_certain) = self.candidates(&RecordedPath::new(&file.path)?);
+        for relative in candidates {
             let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
             let Some(found) = Match::new(file, &python.module) else { continue };
+            if !is_certain && !found.has_most() {
+                continue;
+            }
             if best.as_ref().is_none_or(|(other, ..)| found > *other) {
                 best = Some((found, relative, python));
             }
@@ -95,14 +105,15 @@ impl Finder {
         Some(Source { key, path, is_own: true, fit, module, text })
     }
 
-    /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first.
-    fn candidates(&self, recorded: &RecordedPath<'_>) -> Vec<PathBuf> {
+    /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
+    /// them, whether so much of the path agrees that they are believed to be the file.
+    fn candidates(&self, recorded: &RecordedPath<'_>) -> (Vec<PathBuf>, bool) {
         let text = recorded.text();
         if is_in_library_folder(&text) {
-            return Vec::new();
+            return (Vec::new(), true);
         }
         if let Ok(relative) = Path::new(&text).strip_prefix(&self.root) {
-            return vec![relative.to_owned()];
+            return (vec![relative.to_owned()], true);
         }
         // A relative path was cut at an entry of `sys.path`, so all of it must agree.
         let names = &recorded.names;
@@ -130,7 +141,7 @@ impl Finder {
         }
         candidates.sort_by_key(|candidate| (candidate.components().count(), candidate.clone()));
         candidates.dedup();
-        candidates
+        (candidates, !recorded.is_absolute() || MIN_EQUAL_COMPONENTS <= most)
     }
 
     fn by_name(&self) -> &BTreeMap<String, Vec<PathBuf>> {
@@ -188,6 +199,11 @@ impl Finder {
     }
 }
 
+/// A file that was not found.
+fn missing(file: &RecordedFile) -> Source {
+    Source { key: file.path.clone(), fit: SourceFit::Missing, ..Source::default() }
+}
+
 /// How well a file agrees with what was recorded; a better one is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
@@ -213,83 +229,23 @@ impl Match {
         (present > 0).then(|| Self { in_place: share(in_place), present: share(present) })
     }
 
+    /// Whether more than half of the functions are there.
+    fn has_most(self) -> bool {
+        500 < self.present
+    }
+
     fn fit(self) -> SourceFit {
         if self.in_place == 1000 { SourceFit::Fits } else { SourceFit::Edited }
     }
-}
-
-/// Whether a path lies where Python keeps libraries.
-fn is_in_library_folder(path: &str) -> bool {
-    after_library_folder(path).is_some()
-}
-
-/// The part of a path below `site-packages`, `dist-packages` or `lib/python3.x`.
-fn after_library_folder(path: &str) -> Option<&str> {
-    for folder in ["site-packages/", "dist-packages/", "site-packages\\"] {
-        if let Some(at) = path.rfind(folder) {
-            return Some(&path[at + folder.len()..]);
-        }
-    }
-    let (at, folder) = path.match_indices("/lib/python3").last()?;
-    path[at + folder.len()..].split_once('/').map(|(_, rest)| rest)
-}
-
-/// Whether a path that was not found is a library's, by its looks.
-fn looks_like_library(path: &str) -> bool {
-    let generated =
-        path.starts_with('<') || path.contains("torchinductor") || path.contains("/triton/cache/");
-    if generated || is_in_library_folder(path) {
-        return true;
-    }
-    let first = path.split(['/', '\\']).next().unwrap_or(path);
-    let top = first.strip_suffix(".py").unwrap_or(first);
-    let is_listed = |list: &str| list.lines().any(|name| name == top);
-    is_listed(STANDARD_LIBRARY) || is_listed(KNOWN_PACKAGES)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn libraries_are_told_by_their_paths() {
-        let library = [
-            "torch/nn/modules/linear.py",
-            "threading.py",
-            "contextlib.py",
-            "<frozen importlib._bootstrap>",
-            "/home/a/env/lib/python3.7/site-packages/x/y.py",
-            "/usr/lib/python3.11/asyncio/base_events.py",
-            "C:\\py\\Lib\\site-packages\\x.py",
-            "/tmp/torchinductor_root/ab/cabc.py",
-            "tqdm/_monitor.py",
-        ];
-        let own =
-            ["train.py", "/home/a/project/train.py", "models/net.py", "resnet50_profiler_api.py"];
-        for path in library {
-            assert!(looks_like_library(path), "{path}");
-        }
-        for path in own {
-            assert!(!looks_like_library(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn the_part_below_a_library_folder_is_found() {
-        let cases = [
-            ("/a/lib/python3.7/site-packages/torch/x.py", Some("torch/x.py")),
-            ("/usr/lib/python3.11/os.py", Some("os.py")),
-            ("/home/a/train.py", None),
-        ];
-        for (path, expected) in cases {
-            assert_eq!(after_library_folder(path), expected);
-        }
-    }
-
     /// Where a finder for `root` and `sites` finds the file of a recorded path, and whether as yours.
     fn found(root: &Path, sites: &[PathBuf], recorded: &str) -> Option<(PathBuf, bool)> {
-        let options =
-            Options { root: root.to_owned(), sites: Some(sites.to_vec()), ignore_exact: false };
+        let options = Options::new(root, Some(sites.to_vec()));
         let file =
             RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
         let sources = Finder::new(&options).find(std::slice::from_ref(&file));
@@ -351,7 +307,48 @@ mod tests {
         }
         // A folder of libraries may be any folder that the user names.
         let sites = [at.join("elsewhere")];
-        let expected = Some((at.join("elsewhere/secret.py"), false));
+        // Nothing else is recorded here, so it stands for code of the user.
+        let expected = Some((at.join("elsewhere/secret.py"), true));
         assert_eq!(found(&root, &sites, &format!("{here}/elsewhere/secret.py")), expected);
+    }
+
+    #[test]
+    fn patterns_and_recordings_without_user_code_decide_what_is_yours() {
+        let folder = tempfile::tempdir().unwrap();
+        let whose = |mine: &[&str], paths: &[&str]| -> Vec<String> {
+            let mine = mine.iter().map(|it| it.parse().unwrap()).collect();
+            let options = Options { mine, ..Options::new(folder.path(), Some(Vec::new())) };
+            let functions = vec![("work".to_owned(), 1)];
+            let file = |path: &&str| RecordedFile {
+                path: (*path).to_owned(),
+                functions: functions.clone(),
+            };
+            let files: Vec<RecordedFile> = paths.iter().map(file).collect();
+            let sources = Finder::new(&options).find(&files);
+            let is_own = |path: &&&str| sources.get(path).is_some_and(|it| it.is_own);
+            paths.iter().filter(is_own).map(|it| (*it).to_owned()).collect()
+        };
+        let server = ["vllm/v1/core.py", "torch/utils/_contextlib.py", "functools.py"];
+        assert_eq!(whose(&[], &server), ["vllm/v1/core.py"]);
+        let script = ["train.py", "vllm/v1/core.py", "torch/utils/_contextlib.py"];
+        assert_eq!(whose(&[], &script), ["train.py"]);
+        assert_eq!(whose(&["vllm"], &script), ["train.py", "vllm/v1/core.py"]);
+    }
+
+    #[test]
+    fn a_file_of_the_same_name_is_not_taken_for_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("core/scheduler.py");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "def step():\n    pass\n\n\ndef schedule():\n    pass\n").unwrap();
+        let options = Options::new(folder.path(), Some(Vec::new()));
+        let is_found = |recorded: &str, functions: &[&str]| {
+            let functions = functions.iter().map(|name| ((*name).to_owned(), 1)).collect();
+            let file = RecordedFile { path: recorded.to_owned(), functions };
+            Finder::new(&options).find(&[file]).get(recorded).unwrap().path.is_some()
+        };
+        assert!(!is_found("/srv/vllm/scheduler.py", &["step", "add_request", "abort"]));
+        assert!(is_found("/srv/vllm/scheduler.py", &["step", "schedule", "abort"]));
+        assert!(is_found("/srv/core/scheduler.py", &["step", "add_request", "abort"]));
     }
 }

@@ -21,7 +21,7 @@ fn fixture(path: &str) -> PathBuf {
 
 fn try_load(inputs: &[PathBuf]) -> Result<Run, Error> {
     let root = PathBuf::from("no such folder");
-    let options = Options { root, sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(root, Some(Vec::new()));
     load(inputs, &options, &Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) })
 }
 
@@ -418,8 +418,7 @@ fn what_was_looked_at_is_what_is_read() {
             fs::rename(&other, &path).unwrap();
         }
     };
-    let options =
-        Options { root: PathBuf::from("none"), sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(PathBuf::from("none"), Some(Vec::new()));
     let watch = Watch { progress: &exchange, cancelled: &AtomicBool::new(false) };
     let run = load(std::slice::from_ref(&path), &options, &watch).unwrap();
     assert!(!other.exists());
@@ -436,8 +435,7 @@ fn a_panic_takes_one_input_and_says_what_happened() {
     let panics = |progress: &loader::Progress| {
         assert!(progress.path != bad || progress.stage != Stage::Attributing, "something is odd");
     };
-    let options =
-        Options { root: PathBuf::from("none"), sites: Some(Vec::new()), ignore_exact: false };
+    let options = Options::new(PathBuf::from("none"), Some(Vec::new()));
     let watch = Watch { progress: &panics, cancelled: &AtomicBool::new(false) };
     let run = load(&[bad.clone(), good], &options, &watch).unwrap();
     let [failure] = &run.failures[..] else { panic!("{:?}", run.failures) };

@@ -15,7 +15,7 @@ fn fixture(path: &str) -> PathBuf {
 }
 
 fn options(root: &Path) -> Options {
-    Options { root: root.to_owned(), sites: Some(Vec::new()), ignore_exact: false }
+    Options::new(root.to_owned(), Some(Vec::new()))
 }
 
 fn try_load(inputs: &[PathBuf], options: &Options) -> Result<Run, Error> {
@@ -111,7 +111,7 @@ fn an_edited_file_is_told_as_such() {
     assert_eq!(run.merged.files.get("slow_model.py").map(|file| file.fit), Some(SourceFit::Edited));
     let doubts = run.source_doubts();
     let [edited, missing] = &doubts[..] else { panic!("{doubts:?}") };
-    assert!(edited.starts_with("slow_model.py (") && edited.contains("is not the text that ran"));
+    assert!(edited.starts_with("slow_model.py, ") && edited.contains("is not the text that ran"));
     assert!(missing.contains("source files were not found"), "{missing}");
 }
 

@@ -282,14 +282,14 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<Loaded, Failure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (sites, before) = {
+    let (sites, mine, before) = {
         let state = session.state();
-        (state.settings.sites.clone(), state.loaded.clone())
+        (state.settings.sites.clone(), state.settings.mine.clone(), state.loaded.clone())
     };
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
         let Target { inputs, root, signature, .. } = target;
-        let options = Options { root, sites, ignore_exact: false };
+        let options = Options { mine, ..Options::new(root, sites) };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
             Error::Cancelled => Failure::Cancelled,

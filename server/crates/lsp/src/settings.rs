@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ide::{Charge, Format, Metric, Period, Severities, Severity, Thresholds, View};
+use loader::{InvalidPattern, MinePattern};
 use serde_json::Value;
 
 use crate::globs::Glob;
@@ -27,6 +28,7 @@ pub(crate) struct Settings {
     pub(crate) include: Vec<Glob>,
     pub(crate) exclude: Vec<Glob>,
     pub(crate) sites: Option<Vec<PathBuf>>,
+    pub(crate) mine: Vec<MinePattern>,
     pub(crate) view: View,
     pub(crate) hints: bool,
     pub(crate) lenses: bool,
@@ -34,10 +36,11 @@ pub(crate) struct Settings {
 }
 
 /// Every setting there is.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "recordings.include",
     "recordings.exclude",
     "python.sitePackages",
+    "code.mine",
     "view.metric",
     "view.charge",
     "view.per",
@@ -63,6 +66,7 @@ impl Settings {
             sites: reader.get("python.sitePackages", |value| {
                 Ok(texts(value)?.into_iter().map(PathBuf::from).collect())
             }),
+            mine: reader.get("code.mine", mine).unwrap_or_default(),
             view: View {
                 metric: reader.get("view.metric", |value| parsed(value, Metric::parse)).flatten(),
                 charge: reader
@@ -209,6 +213,13 @@ fn globs(value: &Value) -> Result<Vec<Glob>, String> {
     texts(value)?.iter().map(|text| Glob::new(text)).collect()
 }
 
+fn mine(value: &Value) -> Result<Vec<MinePattern>, String> {
+    texts(value)?
+        .iter()
+        .map(|text| text.parse().map_err(|error: InvalidPattern| error.to_string()))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -228,6 +239,7 @@ mod tests {
         let section = json!({
             "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"]},
             "python": {"sitePackages": ["/env"]},
+            "code": {"mine": ["vllm"]},
             "view": {"metric": "cpu", "charge": "total", "per": "run", "threshold": 2},
             "hints": {"enabled": false, "format": "{share}"},
             "lenses": {"enabled": false},
@@ -244,6 +256,7 @@ mod tests {
                 && !settings.wants("a.json")
         );
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/env")]));
+        assert_eq!(settings.mine, ["vllm".parse().unwrap()]);
         let view = &settings.view;
         assert_eq!(
             (view.metric, view.charge, view.period),
@@ -265,6 +278,7 @@ mod tests {
         let section = json!({
             "recordings": {"include": "runs"},
             "view": {"metric": "gpu", "threshold": "much", "per": 3, "steps": 1},
+            "code": {"mine": ["a[b"]},
             "hints": {"enabled": "yes", "format": "{gpu}"},
             "diagnostics": {"severity": {"sync": "loud"}},
         });
@@ -272,6 +286,7 @@ mod tests {
         assert_eq!(settings, Settings::default());
         let starts = [
             "perfline.recordings.include: \"runs\" is no list of texts",
+            "perfline.code.mine: invalid pattern `a[b`: unclosed character class",
             "perfline.view.metric: unknown metric `gpu`, expected one of: auto, cpu",
             "perfline.view.per: 3 is neither \"step\" nor \"run\"",
             "perfline.view.threshold: \"much\" is no percentage from 0 to 100",

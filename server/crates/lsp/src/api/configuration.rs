@@ -12,7 +12,8 @@ use crate::settings::Settings;
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
     let pulls = session.abilities().configuration;
-    let sites = session.state().settings.sites.clone();
+    let which_code = |settings: &Settings| (settings.sites.clone(), settings.mine.clone());
+    let before = which_code(&session.state().settings);
     let faults = if pulls {
         Vec::new()
     } else {
@@ -24,9 +25,13 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
             pull(&session).await;
         }
         tell(&session, &faults).await;
-        // Which library lines are found is settled while loading.
-        if session.state().settings.sites != sites {
-            loader::reload(&session, "library folders changed").await;
+        // Which library lines are found, and which lines are the user's, is decided while loading.
+        if which_code(&session.state().settings) != before {
+            loader::reload(
+                &session,
+                "the folders of library code, or what counts as yours, changed",
+            )
+            .await;
         }
     });
 }
