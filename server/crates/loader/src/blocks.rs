@@ -44,7 +44,7 @@ struct Source<R> {
 /// The source, and where workers wait until blocks may be taken from it.
 struct Shared<R> {
     source: Mutex<Source<R>>,
-    room: Condvar,
+    has_space: Condvar,
 }
 
 /// How a file ended, and what taking its blocks cost.
@@ -76,10 +76,10 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
             spare: Vec::new(),
             spent: Duration::ZERO,
         }),
-        room: Condvar::new(),
+        has_space: Condvar::new(),
     };
     std::thread::scope(|scope| {
-        // Whatever ends this, a panic included: the scope waits for its threads, so none of them may wait for room.
+        // Whatever ends this, a panic included: the scope waits for its threads, so none of them may wait for space.
         let _end = EndOnDrop(&shared);
         let (sender, receiver) = channel();
         for _ in 0..n_workers.max(1) {
@@ -121,19 +121,19 @@ impl<R: Read> Shared<R> {
         })
     }
 
-    /// No more blocks are taken; whoever waits for room waits in vain.
+    /// No more blocks are taken; wakes the threads that wait to take one, so that they end.
     fn end(&self) {
         self.lock().is_over = true;
-        self.room.notify_all();
+        self.has_space.notify_all();
     }
 
     fn fill_blocks<T>(
         &self,
-        most_ahead: usize,
+        max_ahead: usize,
         mut work: impl FnMut(&[u8]) -> T,
         sender: &Sender<Made<T>>,
     ) {
-        while let Some((index, bytes)) = self.take_block(most_ahead) {
+        while let Some((index, bytes)) = self.take_block(max_ahead) {
             let made = work(&bytes);
             if sender.send(Ok(Block { index, bytes, made })).is_err() {
                 return;
@@ -141,10 +141,10 @@ impl<R: Read> Shared<R> {
         }
     }
 
-    fn take_block(&self, most_ahead: usize) -> Option<(usize, Vec<u8>)> {
+    fn take_block(&self, max_ahead: usize) -> Option<(usize, Vec<u8>)> {
         let mut source = self.lock();
-        while !source.is_over && source.n_taken >= source.n_used + most_ahead {
-            source = self.room.wait(source).unwrap_or_else(PoisonError::into_inner);
+        while !source.is_over && source.n_taken >= source.n_used + max_ahead {
+            source = self.has_space.wait(source).unwrap_or_else(PoisonError::into_inner);
         }
         if source.is_over {
             return None;
@@ -179,7 +179,7 @@ impl<R: Read> Shared<R> {
                 if block.bytes.len() == BLOCK {
                     source.spare.push(block.bytes);
                 }
-                self.room.notify_one();
+                self.has_space.notify_one();
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ pub(crate) struct HandOver {
 enum Given {
     #[default]
     NotYet,
-    /// `None` where it cannot be read, or nobody is to have it.
+    /// `None` where it cannot be read, or no trace takes it.
     Done(Option<Arc<Snapshot>>),
 }
 
@@ -31,7 +31,7 @@ impl HandOver {
         }
     }
 
-    /// Something to put the snapshot with. Whatever becomes of it, nobody waits for ever.
+    /// Something to put the snapshot with. Dropped in any way, it ends the wait.
     pub(crate) fn giver(&self) -> Giver<'_> {
         Giver(self)
     }

@@ -1,6 +1,6 @@
 //! From paths to ledgers.
 //!
-//! *Owns*: everything that touches the disk on the way from a recording to its books: finding recordings, telling
+//! *Owns*: everything that touches the disk on the way from a recording to its books: finding recordings, determining
 //! what a file is from its first bytes, decompressing, pairing traces with side-cars, finding the sources and the
 //! library roots, grouping ranks, merging.
 //!
@@ -237,7 +237,7 @@ impl Error {
     }
 }
 
-/// An input as people are told of it.
+/// An input as messages name it.
 #[must_use]
 pub fn shown(path: &Path) -> Cow<'_, str> {
     if path == Path::new(STANDARD_INPUT) {

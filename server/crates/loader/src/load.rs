@@ -18,7 +18,7 @@ use crate::blocks::{self, End};
 use crate::hand_over::HandOver;
 use crate::open::Opened;
 use crate::panics::caught;
-use crate::plan::{One, Plan, SideCar, Text};
+use crate::plan::{InputFile, Plan, SideCar, Text};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::unpack::Damage;
@@ -26,7 +26,7 @@ use crate::workers::{self, n_cores};
 use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, shown};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
-const MOST_CORES: usize = 8;
+const MAX_CORES: usize = 8;
 
 /// Reads `inputs`, charges their events to lines and merges their books.
 pub(crate) fn load(
@@ -36,16 +36,16 @@ pub(crate) fn load(
 ) -> Result<(Run, Timing), Error> {
     let begin = Instant::now();
     let mut plan = Plan::new(inputs, watch.cancelled);
-    let job = Job {
+    let job = LoadContext {
         options,
         watch,
         finder: Finder::new(options),
         done: AtomicU64::new(0),
-        n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MOST_CORES),
+        n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MAX_CORES),
         total: plan.jobs.iter().map(|job| job.input.size).sum(),
     };
     let loaded = workers::map(&plan.jobs, |one| job.load(one, &plan));
-    let mut loaded: Vec<(&One, _)> = plan.jobs.iter().zip(loaded).collect();
+    let mut loaded: Vec<(&InputFile, _)> = plan.jobs.iter().zip(loaded).collect();
     loaded.sort_by_key(|(one, _)| one.order);
     let mut failed = std::mem::take(&mut plan.failed);
     let mut results = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn load(
     Ok((run, timing))
 }
 
-/// A snapshot tells no rank: where it goes with the only trace, it has that one's.
+/// A snapshot names no rank: where it goes with the only trace, it has that one's.
 fn give_one_rank(results: &mut [Loaded]) {
     let is = |loaded: &Loaded, kind| loaded.inputs.iter().any(|input| input.kind == kind);
     let Some(rank) = results.iter().find(|it| is(it, Kind::Kineto)).map(|it| it.rank) else {
@@ -87,7 +87,7 @@ fn give_one_rank(results: &mut [Loaded]) {
     }
 }
 
-/// One loaded input with its books.
+/// InputFile loaded input with its books.
 struct Loaded {
     inputs: Vec<Input>,
     ledger: Ledger,
@@ -102,7 +102,7 @@ impl Loaded {
     }
 }
 
-struct Job<'a> {
+struct LoadContext<'a> {
     options: &'a Options,
     watch: &'a Watch<'a>,
     finder: Finder,
@@ -112,9 +112,9 @@ struct Job<'a> {
     total: u64,
 }
 
-impl Job<'_> {
+impl LoadContext<'_> {
     /// Reads an input. Where that is damaged, and others hold the same recording, the best of them counts.
-    fn load(&self, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load(&self, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
         let mut best = self.load_input(&one.input, one, plan);
         let mut left_out = one.same_file.clone();
         let mut damaged = Vec::new();
@@ -128,7 +128,7 @@ impl Job<'_> {
                 break;
             }
             let other = self.load_input(copy, one, plan);
-            if worth(&best) < worth(&other) {
+            if priority(&best) < priority(&other) {
                 damaged.push(kept.path.clone());
                 (best, kept) = (other, copy);
             } else {
@@ -150,7 +150,7 @@ impl Job<'_> {
         Ok(loaded)
     }
 
-    fn load_input(&self, input: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_input(&self, input: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
         caught(&input.path, || match one.kind {
             Kind::Snapshot => self.load_snapshot(input, one, plan),
             Kind::Timeline => self.load_timeline(input, one),
@@ -158,7 +158,7 @@ impl Job<'_> {
         })
     }
 
-    fn load_trace(&self, file: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_trace(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
         let begin = Instant::now();
         let mut reader = TraceReader::new();
         let End { damage, spent } = self.each_stretch(file, &mut reader)?;
@@ -219,7 +219,7 @@ impl Job<'_> {
         Ok(Loaded { inputs, ledger, rank, times: Some(times) })
     }
 
-    /// Reads a side-car into its trace. One that cannot be used costs a warning, not the trace.
+    /// Reads a side-car into its trace. InputFile that cannot be used costs a warning, not the trace.
     fn join(&self, side_car: &SideCar, profile: &mut Profile, rank: u32) -> Input {
         let mut input = Input {
             path: side_car.path().to_owned(),
@@ -253,7 +253,7 @@ impl Job<'_> {
         input
     }
 
-    fn load_snapshot(&self, file: &Opened, one: &One, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_snapshot(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
         let begin = Instant::now();
@@ -302,7 +302,7 @@ impl Job<'_> {
         Ok(Loaded { inputs: vec![input], ledger, rank, times: Some(times) })
     }
 
-    fn load_timeline(&self, file: &Opened, one: &One) -> Result<Loaded, Error> {
+    fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<Loaded, Error> {
         let mut bytes = Vec::new();
         let damage = self.each_block(file, |block| bytes.extend_from_slice(block))?.damage;
         let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
@@ -388,7 +388,7 @@ fn add_damage(warnings: &mut Warnings, damage: Vec<Damage>) {
 }
 
 /// What is better has more: whether it is there, whether it is complete, events.
-fn worth(loaded: &Result<Loaded, Error>) -> Option<(bool, u64)> {
+fn priority(loaded: &Result<Loaded, Error>) -> Option<(bool, u64)> {
     let loaded = loaded.as_ref().ok()?;
     Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }

@@ -1,4 +1,4 @@
-//! What the names of files tell: stem, rank, and which files belong to one run.
+//! What the names of files say: stem, rank, and which files belong to one run.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -20,7 +20,7 @@ pub(crate) fn stem(path: &Path) -> String {
     name
 }
 
-/// The rank that a file name tells: `rank-3`, `rank3`, `worker_3`.
+/// The rank in a file name: `rank-3`, `rank3`, `worker_3`.
 pub(crate) fn rank(path: &Path) -> Option<u32> {
     RANK.as_ref()?.captures(&stem(path))?.get(1)?.as_str().parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Opens an input, and tells what it is. What is looked at and what is read come from one handle, so that a pipe loses
+//! Opens an input and determines its format. What is looked at and what is read come from one handle, so that a pipe loses
 //! nothing and a file that is exchanged meanwhile is not taken for the one that was looked at.
 
 use std::fs::File;
@@ -16,16 +16,16 @@ const BUFFER: usize = 256 << 10;
 /// The same while looking at a file: what is asked for is kept until the file is read.
 const LOOK_BUFFER: usize = 16 << 10;
 
-/// Decompressed bytes that are looked at to tell what a file is.
+/// Decompressed bytes that are looked at to determine what a file is.
 const PREFIX: usize = 64 << 10;
 
 /// Bytes of a file that are read for these at most: what a compressed file begins with may hold nothing.
-const MOST_HEAD: u64 = 1 << 20;
+const MAX_HEAD: u64 = 1 << 20;
 
 /// An input that was looked at and can be read, once.
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
-    /// Bytes on disk; 0 where nobody knows, as of a pipe.
+    /// Bytes on disk; 0 where it is not known, as of a pipe.
     pub(crate) size: u64,
     /// What the first bytes say it is.
     pub(crate) kind: Option<Kind>,
@@ -38,7 +38,7 @@ pub(crate) struct Opened {
     /// Of all, once somebody asked for it.
     digest: Option<Option<u64>>,
     /// Whether these name the time of an event: no two recordings begin with the same then.
-    tells_time: bool,
+    has_times: bool,
     /// Whether it can be read again.
     is_regular: bool,
     /// What was read to look at it.
@@ -63,7 +63,7 @@ impl Identity {
         metadata.ok().map(|it| Self([it.dev(), it.ino()]))
     }
 
-    /// Of what `path` names. Hard links are told by their content alone.
+    /// Of what `path` names. Hard links are recognised by their content alone.
     #[cfg(not(unix))]
     pub(crate) fn of(path: &Path) -> Option<Self> {
         if path == Path::new(STANDARD_INPUT) {
@@ -83,7 +83,7 @@ pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
         .map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
-/// Opens a file that nobody named, and looks at it. What is no regular file is never opened: a pipe waits for whoever
+/// Opens a file that the user did not name, and looks at it. What is no regular file is never opened: a pipe waits for whoever
 /// writes into it, and a device may do anything.
 ///
 /// # Errors
@@ -114,11 +114,11 @@ impl Opened {
         let mut head = Vec::new();
         let mut prefix = vec![0; PREFIX];
         let tee = Tee { file: &mut file, head: &mut head };
-        let mut unpacked = Unpacked::new(tee.take(MOST_HEAD), LOOK_BUFFER);
+        let mut unpacked = Unpacked::new(tee.take(MAX_HEAD), LOOK_BUFFER);
         let n = unpacked.fill(&mut prefix);
         prefix.truncate(n);
         let mut damage = unpacked.into_damage();
-        if head.len() as u64 == MOST_HEAD {
+        if head.len() as u64 == MAX_HEAD {
             // That looking ended there is no damage.
             damage.clear();
         }
@@ -133,7 +133,7 @@ impl Opened {
             damage,
             prefix_digest: hasher.finish(),
             digest: None,
-            tells_time: prefix.windows(4).any(|it| it == b"\"ts\""),
+            has_times: prefix.windows(4).any(|it| it == b"\"ts\""),
             is_regular: metadata.is_file(),
             head,
             rest: file,
@@ -164,7 +164,7 @@ impl Opened {
         if (self.kind, self.prefix_digest) != (other.kind, other.prefix_digest) {
             return Ok(false);
         }
-        if self.kind == Some(Kind::Kineto) && self.tells_time {
+        if self.kind == Some(Kind::Kineto) && self.has_times {
             return Ok(true);
         }
         if self.size != other.size && names::stem(&self.path) != names::stem(&other.path) {

@@ -1,4 +1,4 @@
-//! What to read: each input opened once, told what it is, and put with those that it belongs to.
+//! What to read: each input opened once, its format determined, and put with those that it belongs to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::{Error, Kind, blocks, names, walk};
 /// What to read.
 pub(crate) struct Plan {
     /// Snapshots first: a trace waits for the one of its rank.
-    pub(crate) jobs: Vec<One>,
+    pub(crate) jobs: Vec<InputFile>,
     /// Side-cars that were named as inputs.
     callers: Vec<Arc<SideCar>>,
     /// The ranks of the snapshots.
     pub(crate) snapshots: BTreeMap<u32, HandOver>,
-    /// Whether there is one trace and one snapshot whose name tells no rank: they belong together.
+    /// Whether there is one trace and one snapshot whose name has no rank: they belong together.
     pub(crate) is_only_pair: bool,
     /// Whether there is any trace.
     pub(crate) has_traces: bool,
@@ -27,8 +27,8 @@ pub(crate) struct Plan {
     pub(crate) failed: Vec<Error>,
 }
 
-/// One trace or snapshot.
-pub(crate) struct One {
+/// InputFile trace or snapshot.
+pub(crate) struct InputFile {
     pub(crate) input: Opened,
     /// Other names of the same file.
     pub(crate) same_file: Vec<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct One {
     pub(crate) order: usize,
     pub(crate) kind: Kind,
     pub(crate) rank_by_name: Option<u32>,
-    /// Place among the traces, for files that tell no rank.
+    /// Place among the traces, for files that name no rank.
     pub(crate) place: u32,
     is_only_trace: bool,
 }
@@ -89,7 +89,7 @@ impl Plan {
             }
         }
         let place = self.jobs.iter().filter(|job| job.kind == kind).count();
-        self.jobs.push(One {
+        self.jobs.push(InputFile {
             rank_by_name: names::rank(&input.path),
             input,
             same_file: Vec::new(),
@@ -122,17 +122,17 @@ impl Plan {
         self.jobs.sort_by_key(|one| one.kind != Kind::Snapshot);
     }
 
-    /// The snapshot of the same rank as a trace of `rank`; it tells device memory.
+    /// The snapshot of the same rank as a trace of `rank`; device memory is taken from it.
     pub(crate) fn snapshot_of(&self, rank: u32) -> Option<&HandOver> {
         let only = self.snapshots.values().next().filter(|_| self.is_only_pair);
         only.or_else(|| self.snapshots.get(&rank))
     }
 
     /// The side-car of a trace that is read from `input`: named as an input, or lying beside it.
-    /// One that nobody named is no link that leads out of the trace's folder and of `root`.
+    /// InputFile that nobody named is no link that leads out of the trace's folder and of `root`.
     pub(crate) fn callers_of(
         &self,
-        one: &One,
+        one: &InputFile,
         input: &Opened,
         root: &Path,
     ) -> Option<Arc<SideCar>> {
@@ -152,8 +152,8 @@ impl Plan {
     }
 }
 
-impl One {
-    /// The rank that its name tells, or its place stands for.
+impl InputFile {
+    /// The rank in its name, or the one that its place stands for.
     pub(crate) fn rank_or_place(&self) -> u32 {
         self.rank_by_name.unwrap_or(self.place)
     }
@@ -162,7 +162,7 @@ impl One {
 /// The exact callers of a trace. Several traces may share them, so what was read stays.
 pub(crate) struct SideCar {
     path: PathBuf,
-    /// `None` of one that nobody named: it is opened when it is read.
+    /// `None` of one that the user did not name: it is opened when it is read.
     opened: Option<Opened>,
     text: OnceLock<Result<Text, Error>>,
 }

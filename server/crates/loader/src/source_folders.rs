@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const ENDINGS: [&str; 3] = ["py", "pyi", "ipynb"];
 
 /// Bytes of the largest file that is read: far more than anybody writes by hand.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The folders that sources are read from: the root and the library roots, with the standard libraries beside them.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +35,8 @@ impl SourceFolders {
     pub fn read(&self, path: &Path) -> Option<String> {
         let mut bytes = Vec::new();
         // A file may grow while it is read, and those of `/proc` have no length.
-        self.open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).ok()?;
-        if MOST_BYTES < bytes.len() as u64 {
+        self.open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        if MAX_BYTES < bytes.len() as u64 {
             return None;
         }
         let text = String::from_utf8(bytes);
@@ -45,7 +45,7 @@ impl SourceFolders {
 
     fn open(&self, path: &Path) -> Option<File> {
         let place = self.place(path)?;
-        // Opening alone can do harm: it waits for whoever writes to a FIFO, and devices act on it.
+        // Opening alone can do harm: it waits for a writer of a FIFO, and devices act on it.
         let found = place.symlink_metadata().ok().filter(is_readable)?;
         let file = options().open(&place).ok()?;
         // From here on, what counts is what was opened: by now the path may lead elsewhere.
@@ -68,7 +68,7 @@ fn has_source_ending(path: &Path) -> bool {
 }
 
 fn is_readable(file: &Metadata) -> bool {
-    file.is_file() && file.len() <= MOST_BYTES
+    file.is_file() && file.len() <= MAX_BYTES
 }
 
 /// How a file is opened whose path holds no link: one that was put there meanwhile is not followed, and a FIFO that was
@@ -90,7 +90,7 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Other systems do not tell what a handle is of; that the path is still the same has to do.
+/// Other systems do not say which file a handle belongs to; that the path is still the same has to do.
 #[cfg(not(unix))]
 fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true
@@ -183,8 +183,8 @@ mod tests {
         let folders = SourceFolders::new([folder.path(), Path::new("/no/such/folder")]);
         std::fs::write(at("a.py"), b"x = '\xff'\n").unwrap();
         std::fs::write(at("a.pickle"), "x = 1\n").unwrap();
-        File::create(at("most.py")).unwrap().set_len(MOST_BYTES).unwrap();
-        File::create(at("more.py")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        File::create(at("most.py")).unwrap().set_len(MAX_BYTES).unwrap();
+        File::create(at("more.py")).unwrap().set_len(MAX_BYTES + 1).unwrap();
         std::fs::create_dir(at("folder.py")).unwrap();
         assert_eq!(folders.read(&at("a.py")).as_deref(), Some("x = '\u{fffd}'\n"));
         assert_eq!(folders.read(&at("most.py")).map(|it| it.len()), Some(16 << 20));
@@ -240,7 +240,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn nobody_waits_for_a_fifo() {
+    fn a_fifo_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe.py");
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();

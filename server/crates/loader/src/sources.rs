@@ -216,7 +216,7 @@ struct Match {
 impl Match {
     /// `None` if functions were recorded and none of them is in the file.
     fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
-        // Comprehensions and module bodies tell nothing: every file may have them, and not every Python calls them.
+        // Comprehensions and module bodies identify no file: every file may have them, and not every Python calls them.
         let named: Vec<&(String, u32)> =
             file.functions.iter().filter(|(name, _)| !name.starts_with('<')).collect();
         if named.is_empty() {

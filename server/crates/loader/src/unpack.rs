@@ -54,7 +54,7 @@ impl<R: Read> Read for Decompressed<R> {
     }
 }
 
-/// A file of which the first bytes were read to tell its format.
+/// A file of which the first bytes were read to determine its format.
 type Started<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 enum Format<R> {

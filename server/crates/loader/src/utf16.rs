@@ -5,7 +5,7 @@ use std::io::{self, Read};
 /// Bytes of UTF-16 that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// A byte that is in no UTF-8 text: stands for what is no character, so that whoever reads the text tells of it.
+/// A byte that is in no UTF-8 text: stands for what is no character, so that the reader of the text reports it.
 const NO_CHARACTER: u8 = 0xff;
 
 /// Gives the text of `inner` in UTF-8 where a byte order mark says that it is UTF-16, and its bytes as they are where not.
@@ -43,7 +43,7 @@ impl<R: Read> FromUtf16<R> {
         self.inner
     }
 
-    /// Tells what it is.
+    /// Determines which it is.
     fn start(&mut self) -> io::Result<State> {
         while self.n_head < self.head.len() {
             match self.inner.read(&mut self.head[self.n_head..])? {

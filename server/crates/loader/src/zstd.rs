@@ -1,7 +1,7 @@
 //! Zstandard (RFC 8878): one frame after the other, each held against what its header and its checksum say.
 //!
 //! The decoder that is used computes the checksum of a frame and compares it with nothing, ignores the size that the
-//! header tells, and keeps the last megabytes of a frame to itself when the frame is damaged. All of that is done here.
+//! header says, and keeps the last megabytes of a frame to itself when the frame is damaged. All of that is done here.
 
 use std::io::{self, BufRead, Read};
 
@@ -12,7 +12,7 @@ use crate::unpack::{Compressed, Damage};
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Largest window in bytes, which is memory that a frame asks for: that of the `zstd` command.
-const MOST_WINDOW: u64 = 128 << 20;
+const MAX_WINDOW: u64 = 128 << 20;
 
 /// A frame that ends at once: a last block, which is empty, and a checksum in case there is to be one.
 const END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
@@ -122,7 +122,7 @@ impl<R: Read> Zstd<R> {
             return Err(io::Error::other("here a frame should begin"));
         }
         let header = Header::read(&mut self.source)?;
-        if header.window > MOST_WINDOW {
+        if header.window > MAX_WINDOW {
             return Err(io::Error::other(format!(
                 "it needs {} MiB of memory; compress it again without --long or --ultra",
                 header.window >> 20
@@ -139,10 +139,10 @@ impl Frame {
     /// What contradicts the frame, which was decompressed and handed out as a whole and ends at `end`.
     fn mismatch(&self, decoder: &FrameDecoder, end: [u64; 2]) -> Option<Damage> {
         let ([start, first], [end, last]) = (self.start, end);
-        let told = decoder.get_checksum_from_data();
+        let recorded = decoder.get_checksum_from_data();
         let what = if self.content.is_some_and(|it| it != last - first) {
-            "does not have the size that it tells"
-        } else if told.is_some() && told != decoder.get_calculated_checksum() {
+            "does not have the size that its header states"
+        } else if recorded.is_some() && recorded != decoder.get_calculated_checksum() {
             "does not match its checksum"
         } else {
             return None;
@@ -161,7 +161,7 @@ struct Header {
     len: usize,
     /// Bytes of memory that decompressing needs.
     window: u64,
-    /// Decompressed bytes of the frame, if the header tells.
+    /// Decompressed bytes of the frame, if the header states them.
     content: Option<u64>,
 }
 
@@ -186,7 +186,7 @@ impl Header {
         source.read_exact(&mut bytes[5..len])?;
         let content = &bytes[len - n_content..len];
         let content = content.iter().rev().fold(0, |number, &it| number << 8 | u64::from(it));
-        // Two bytes need not tell what one could.
+        // A value below 256 may be written in two bytes.
         let content =
             (n_content > 0).then_some(if n_content == 2 { content + 256 } else { content });
         let window = if is_single_segment {
