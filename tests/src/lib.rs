@@ -5,7 +5,7 @@
 //!
 //! *Never*: is used outside tests; shares code with what it checks.
 //!
-//! *The tests that say so*: `tests/tidy.rs` (no crate may depend on this one), `tests/accounting.rs` (the reference
+//! *The tests that say so*: `tests/tidy/` (no crate may depend on this one), `tests/accounting.rs` (the reference
 //! against numbers worked out by hand).
 
 pub mod builder;

@@ -20,12 +20,13 @@ mod structure;
 use std::collections::BTreeMap;
 
 use ledger::Evidence;
+use line_stacks::{LineId, Lines};
 use profile::{HostEventId, Profile};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use recorded::Sources;
 use rustc_hash::FxHashMap;
 
-use crate::stacks::{LineId, Lines, Names};
+use crate::names::Names;
+use recorded::Sources;
 
 /// Rounds of aligning and learning. Later rounds change nothing in the recordings at hand.
 const ROUNDS: usize = 3;

@@ -6,55 +6,56 @@
 //! *Never*: reads a file, parses a format, formats a number, decides what is shown.
 //!
 //! *The test that says so*: `tests/tests/accounting.rs` holds this crate against a slow, obvious implementation of
-//! the same page on hand-written, random and recorded traces; `tests/tests/tidy.rs` holds the dependency list.
+//! the same page on hand-written, random and recorded traces; `tests/tests/tidy/` holds the dependency list.
 //!
-//! The way through: `callers` and `same_run` take exact lines from what was recorded beside a trace; `stacks` holds the
-//! distinct lines and line stacks, and what the names of events say about them (`stacks::names`); `infer` infers the lines
-//! that the recording does not name; `sweep` walks all host events once in time order and fixes each event's stack;
-//! `device`, `waits`, `backward` and `memory` charge what hangs on those events; `post` turns the amounts per stack into
-//! amounts per line.
+//! The layers, each below the next; `tests/tests/tidy` holds that none imports one above it:
+//!
+//! 1. `recorded`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
+//! 2. `names`: what the names of events say about lines; `options`;
+//! 3. `infer`: the lines that the recording does not name; `callers`, `same_run`: exact lines from what was recorded
+//!    beside a trace;
+//! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
+//!    every instant of thread time (`host_charges`);
+//! 5. `charge`: what hangs on those events;
+//! 6. `post`: amounts per stack to amounts per line.
 
-mod backward;
 mod callers;
-mod categories;
-mod device;
-mod idle;
+mod charge;
+mod event_stacks;
+mod host_charges;
 mod infer;
-mod loops;
-mod memory;
+mod names;
 mod options;
-mod overview;
-mod patterns;
 mod post;
-mod reserve;
 mod same_run;
-mod snapshot;
-mod stacks;
-mod sweep;
-mod timeline;
-mod trace_memory;
-mod waits;
+mod timeline_pass;
 
 pub use callers::join_callers;
-pub use categories::attribute_timeline;
+pub use event_stacks::EventLine;
 pub use options::Options;
 pub use same_run::join_snapshot;
-pub use snapshot::attribute_snapshot;
-pub use sweep::EventLine;
 
+use device_memory::TraceMemory;
 use ledger::Ledger;
 use profile::Profile;
 use recorded::{IdleGaps, KernelClasses, Launches, Sources, Steps};
+use run_summary::RunSummary;
+
+use charge::{
+    Charges, backward, charge_devices, charge_summary, device_stacks, find_patterns, segment_calls,
+    waits,
+};
+use names::Names;
+use timeline_pass::timeline_pass;
 
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
 #[must_use]
 pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Vec<EventLine> {
-    let names = stacks::Names::new(profile, sources, options);
-    let launches = Launches::new(profile);
-    let gaps = IdleGaps::new(profile, &launches);
-    let swept = sweep::sweep(profile, names, sources, &Steps::new(profile), &gaps, &[]);
-    swept.event_lines(profile)
+    let names = Names::new(profile, sources, options);
+    let gaps = IdleGaps::new(profile, &Launches::new(profile));
+    let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[]);
+    pass.events.event_lines(profile)
 }
 
 /// Charges everything in `profile` to lines. `rank` names the devices and threads in the ledger.
@@ -62,36 +63,39 @@ pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Ve
 /// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
 #[must_use]
 pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u32) -> Ledger {
-    let names = stacks::Names::new(profile, sources, options);
-    let steps = Steps::new(profile);
-    let launches = Launches::new(profile);
-    let gaps = IdleGaps::new(profile, &launches);
-    let memory_events = memory::order(profile, options);
-    let classes = KernelClasses::new(profile);
-    let mut swept = sweep::sweep(profile, names, sources, &steps, &gaps, &memory_events);
-    let device_stacks = device::stacks(profile, &launches, &mut swept);
-    let charges = device::charge(profile, &launches, &device_stacks, &steps, &classes, &swept);
-    let waits = waits::waits(profile, &gaps, &device_stacks, &swept);
-    let backward = backward::backward(profile, &launches, &swept);
-    let memory = memory::charge(profile, &memory_events, &steps, &swept);
-    let patterns = patterns::find(profile, &launches, &device_stacks, &steps, &mut swept);
-    let mut ledger = post::post(&post::Parts {
+    let names = Names::new(profile, sources, options);
+    let steps = &Steps::new(profile);
+    let launches = &Launches::new(profile);
+    let gaps = &IdleGaps::new(profile, launches);
+    let classes = &KernelClasses::new(profile);
+    let memory = TraceMemory::new(profile, options.ignore_device_memory);
+    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows);
+
+    let stacks = &device_stacks(profile, launches, &mut pass.events);
+    let patterns = find_patterns(profile, launches, stacks, steps, &mut pass.events, &pass.syncs);
+    let events = &pass.events;
+    let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
+    let memory = memory.charge(profile, steps, memory_lines);
+    let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
+    let mut ledger = post::post(&Charges {
         profile,
         sources,
         rank,
-        steps: &steps,
-        gaps: &gaps,
-        swept: &swept,
-        device: &charges,
-        waits: &waits,
-        backward: &backward,
+        steps,
+        gaps,
+        events,
+        host: &pass.charges,
+        syncs: &pass.syncs,
+        readings: &pass.readings,
+        device: &charge_devices(profile, launches, stacks, steps, classes, events),
+        waits: &waits(profile, gaps, stacks, events, &pass.syncs),
+        backward: &backward(profile, launches, events),
         memory: &memory,
+        segments: &segment_calls(profile, events),
         patterns: &patterns,
+        summary: &charge_summary(&summary, profile, launches, stacks, steps, events),
     });
-    let (steps, launches, classes) = (&steps, &launches, &classes);
-    let (stacks, swept) = (&device_stacks, &swept);
-    let parts = overview::Parts { profile, steps, launches, classes, stacks, swept };
-    overview::post(&mut ledger, rank, &parts);
+    ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
     ledger
 }

@@ -5,7 +5,7 @@
 //!
 //! *Never*: has a type of a protocol, or one of the Python parser in a result; reads a file; keeps anything.
 //!
-//! *The tests that say so*: beside each feature, with hints drawn into the source text; `tests/tests/tidy.rs` holds
+//! *The tests that say so*: beside each feature, with hints drawn into the source text; `tests/tests/tidy/` holds
 //! the dependency list.
 //!
 //! Places are 1-based lines and byte offsets of the text in [`Source::text`].

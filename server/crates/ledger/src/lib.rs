@@ -5,7 +5,7 @@
 //!
 //! *Never*: knows where a number came from (a trace, a snapshot), reads a file, formats a number.
 //!
-//! *The tests that say so*: the property tests in `merge.rs`; `tests/tests/tidy.rs` holds the dependency list.
+//! *The tests that say so*: the property tests in `merge.rs`; `tests/tests/tidy/` holds the dependency list.
 
 mod amount;
 mod books;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::{attribute, attribute_snapshot, attribute_timeline, join_callers, join_snapshot};
+use attribution::{attribute, join_callers, join_snapshot};
+use device_memory::{attribute_snapshot, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
 use recorded::{recorded_files, recorded_snapshot_files};

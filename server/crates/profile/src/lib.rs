@@ -7,7 +7,7 @@
 //! *Never*: does IO, knows what a Python frame or an LSP position is, formats a number. Time is integer
 //! nanoseconds ([`Ns`]), size is integer bytes ([`Bytes`]).
 //!
-//! *The test that says so*: `tests/tests/tidy.rs` holds the dependency list of this crate against the map in
+//! *The test that says so*: `tests/tests/tidy/` holds the dependency list of this crate against the map in
 //! ARCHITECTURE.md.
 
 mod callers;

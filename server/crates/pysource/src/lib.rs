@@ -9,7 +9,7 @@
 //!
 //! *The tests that say so*: the dumps in `module.rs`, the property tests in `line_index.rs` and `line_map.rs`,
 //! `robustness.rs`, the texts in `edits/tests/` and `moves/tests/`, and `tests/flow.rs` (against what Python was seen to
-//! do); `tests/tests/tidy.rs` holds the dependency list.
+//! do); `tests/tests/tidy/` holds the dependency list.
 //!
 //! Lines are 1-based everywhere, as in recordings and in Python. `\n`, `\r\n` and a lone `\r` end a line, as in Python
 //! and in the language server protocol; a text has one line more than it has line ends, so that an editor's last,

@@ -7,7 +7,7 @@
 //!
 //! *Never*: assigns a line, charges an amount, reads a file.
 //!
-//! *The test that says so*: `tests/tests/tidy.rs` holds the dependency list: `call-sites`, `device-memory`,
+//! *The test that says so*: `tests/tests/tidy/` holds the dependency list: `call-sites`, `device-memory`,
 //! `run-summary` and `attribution` build on this crate, and it knows none of them.
 
 mod files;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use line_stacks::{FileId, Lines};
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
 use pysource::Module;
 use pysource::flow::{Flow, flows};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use recorded::{Frame, Sources, is_compiled_range};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::align::Answer;
@@ -15,7 +15,8 @@ use super::compiled;
 use super::definitions::{Definition, Definitions, Start};
 use super::keys::{self, KeyId, Keys};
 use super::{Inferred, Told};
-use crate::stacks::{FileId, Lines, Names};
+use crate::names::Names;
+use recorded::{Frame, Sources, is_compiled_range};
 
 /// How many functions that wrap one another are looked through.
 const DEEPEST_WRAPPER: u32 = 3;

@@ -1,0 +1,19 @@
+//! What is charged after the timeline pass: device time, waits, backward time, segments, patterns, communication, arithmetic.
+
+mod backward;
+mod charges;
+mod device;
+mod loops;
+mod patterns;
+mod segment_calls;
+mod summary;
+mod waits;
+
+pub(crate) use backward::backward;
+pub(crate) use charges::Charges;
+pub(crate) use device::{charge_devices, device_stacks};
+pub(crate) use loops::loops;
+pub(crate) use patterns::find_patterns;
+pub(crate) use segment_calls::segment_calls;
+pub(crate) use summary::charge_summary;
+pub(crate) use waits::waits;

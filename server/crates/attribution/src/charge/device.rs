@@ -1,0 +1,164 @@
+//! The line stacks of device events, and the charging of device time.
+
+use ledger::{Kernel, Ns};
+use line_stacks::{LineId, Node, grow_to};
+use profile::{DeviceEventId, DeviceKind, LaunchShapeId, Profile, StrId};
+use rustc_hash::FxHashMap;
+
+use crate::event_stacks::EventStacks;
+use recorded::{KernelClasses, Launches, Steps};
+
+/// The line stack of each device event.
+pub(crate) struct DeviceStacks(Vec<Node>);
+
+impl DeviceStacks {
+    pub(crate) fn node(&self, event: DeviceEventId) -> Node {
+        self.0[event.index()]
+    }
+}
+
+/// Finds the line stack of each device event.
+pub(crate) fn device_stacks(
+    profile: &Profile,
+    launches: &Launches,
+    events: &mut EventStacks<'_>,
+) -> DeviceStacks {
+    let device = &profile.device;
+    let mut of_graph: FxHashMap<i64, Node> = FxHashMap::default();
+    let nodes = device
+        .ids()
+        .map(|event| {
+            let provenance =
+                events.names.provenance(device.stack[event.index()], &mut events.stacks);
+            let launch = launches.candidates(event).map(|id| events.stack_of[id.index()]);
+            let mut known =
+                std::iter::once(provenance).chain(launch).filter(|node| !node.is_empty());
+            let graph = device.graph_id[event.index()];
+            match known.next() {
+                Some(node) => {
+                    if graph > 0 {
+                        of_graph.insert(graph, node);
+                    }
+                    node
+                }
+                None => of_graph.get(&graph).copied().unwrap_or(Node::EMPTY),
+            }
+        })
+        .collect();
+    DeviceStacks(nodes)
+}
+
+/// Kernels, and how they were launched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KernelWork {
+    pub(crate) kernels: u64,
+    /// Of these, the ones with a runtime call of their own, the time of these calls, and the ones that ran shorter.
+    pub(crate) launches: u64,
+    pub(crate) launch_time: Ns,
+    pub(crate) short: u64,
+}
+
+impl KernelWork {
+    fn add(&mut self, call: Option<Ns>, time: Ns) {
+        self.kernels += 1;
+        if let Some(call) = call {
+            self.launches += 1;
+            // A call counts with each of its kernels, so that the sum may be more than all calls took.
+            self.launch_time = self.launch_time.saturating_add(call);
+            self.short += u64::from(time < call);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.kernels += other.kernels;
+        self.launches += other.launches;
+        self.launch_time += other.launch_time;
+        self.short += other.short;
+    }
+}
+
+/// Device time by stack and by own line.
+#[derive(Default)]
+pub(crate) struct DeviceCharges {
+    /// By node, the empty stack left out.
+    pub(crate) cuda: Vec<Ns>,
+    /// Of events whose launch is known but has no line.
+    pub(crate) without_line: Ns,
+    /// Of events whose launch is not in the recording.
+    pub(crate) without_launch: Ns,
+    pub(crate) total: Ns,
+    /// By node, the empty stack left out.
+    pub(crate) kernels: Vec<KernelWork>,
+    pub(crate) kernel_table: FxHashMap<(LineId, StrId, LaunchShapeId), Kernel>,
+    pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
+    /// Of events that were launched in a step.
+    pub(crate) in_steps: Ns,
+    /// By own line and step of the launch.
+    pub(crate) steps: FxHashMap<(LineId, u32), Ns>,
+    /// By own line and name of the outermost operator around the launch.
+    pub(crate) operators: FxHashMap<(LineId, StrId), Ns>,
+}
+
+/// Charges the duration of every device event.
+pub(crate) fn charge_devices(
+    profile: &Profile,
+    launches: &Launches,
+    stacks: &DeviceStacks,
+    steps: &Steps,
+    classes: &KernelClasses,
+    events: &EventStacks<'_>,
+) -> DeviceCharges {
+    let (host, device) = (&profile.host, &profile.device);
+    let mut charges = DeviceCharges::default();
+    for event in device.ids() {
+        let (row, node) = (event.index(), stacks.node(event));
+        let time = device.duration[row];
+        let launch = launches.launch(event);
+        let step = launch.and_then(|launch| steps.at(host.start[launch.index()]));
+        charges.total += time;
+        charges.in_steps += if step.is_some() { time } else { 0 };
+        let Some(own) = events.stacks.charged_line(node).get() else {
+            match launch {
+                Some(_) => charges.without_line += time,
+                None => charges.without_launch += time,
+            }
+            continue;
+        };
+        *grow_to(&mut charges.cuda, node.index()) += time;
+        *charges.by_device.entry((own, device.device[row])).or_default() += time;
+        if device.kind[row] == DeviceKind::Kernel {
+            let call = launches.own_call(profile, event);
+            let call = call.map(|it| profile.host.duration[it.index()]);
+            grow_to(&mut charges.kernels, node.index()).add(call, time);
+        }
+        let kernel =
+            charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
+        kernel.class = classes.class(event);
+        kernel.tensor_cores = classes.tensor_cores(event);
+        add_run(kernel, profile, event);
+        if let Some(launch) = launch {
+            if let Some(step) = step {
+                *charges.steps.entry((own, step)).or_default() += time;
+            }
+            if let Some(operator) = events.operator_around(launch) {
+                let line = events.charged_line(operator);
+                *charges.operators.entry((line, host.name[operator.index()])).or_default() += time;
+            }
+        }
+    }
+    charges
+}
+
+fn add_run(kernel: &mut Kernel, profile: &Profile, event: DeviceEventId) {
+    let device = &profile.device;
+    let time = device.duration[event.index()];
+    kernel.min = if kernel.calls == 0 { time } else { kernel.min.min(time) };
+    kernel.max = kernel.max.max(time);
+    kernel.calls += 1;
+    kernel.total += time;
+    let occupancy =
+        device.shapes.get(device.shape[event.index()]).map_or(-1, |shape| shape.occupancy_permille);
+    kernel.occupancy_time += i128::from(occupancy.max(0)) * i128::from(time);
+    kernel.streams.insert(device.stream[event.index()]);
+    kernel.bytes += device.bytes[event.index()].max(0);
+}

@@ -1,0 +1,203 @@
+//! What loops cost.
+
+use std::collections::BTreeMap;
+
+use ledger::{LineBooks, LineKey, LoopBooks, Ns};
+use line_stacks::{Node, amount};
+use pysource::{Loop, LoopKind, Module};
+
+use super::charges::Charges;
+use super::device::KernelWork;
+use crate::host_charges::Idle;
+
+/// The loops of your code that ran, with everything that was called from them.
+pub(crate) fn loops(
+    charges: &Charges<'_>,
+    lines: &BTreeMap<LineKey, LineBooks>,
+) -> BTreeMap<LineKey, LoopBooks> {
+    let mut loops = BTreeMap::new();
+    let places = Places::new(charges);
+    if places.of_line.iter().all(Vec::is_empty) {
+        return loops;
+    }
+    let stacks = &charges.events.stacks;
+    let mut below = vec![Amounts::default(); stacks.len()];
+    for node in stacks.nodes().rev() {
+        below[node.index()].add(&Amounts::of(node, charges));
+        let amounts = below[node.index()];
+        below[stacks.parent(node).index()].add(&amounts);
+    }
+    // The nearest stack at or below each in which one of the loops is.
+    let mut nearest = vec![Node::EMPTY; stacks.len()];
+    for node in stacks.nodes() {
+        let of_line = &places.of_line[stacks.line(node).index()];
+        let outer = nearest[stacks.parent(node).index()];
+        nearest[node.index()] = if of_line.is_empty() { outer } else { node };
+        for place in of_line {
+            let Some(found) = places.entry(&mut loops, place) else { continue };
+            found.evidence = found.evidence.max(stacks.evidence(node));
+            let mut around = outer;
+            let mut is_outermost = true;
+            while !around.is_empty() {
+                for other in &places.of_line[stacks.line(around).index()] {
+                    is_outermost &= other != place;
+                    found.within.extend(places.key(other).filter(|_| other != place));
+                }
+                around = nearest[stacks.parent(around).index()];
+            }
+            for other in of_line.iter().take_while(|other| *other != place) {
+                found.within.extend(places.key(other));
+            }
+            // Once, however deep the recursion.
+            if is_outermost {
+                below[node.index()].post(found);
+            }
+        }
+    }
+    for (key, found) in &mut loops {
+        found.iterations = iterations(key, found, &places, lines);
+    }
+    loops.retain(|_, found| 0 < found.iterations);
+    loops
+}
+
+/// How often the body of a loop ran: each name that is called on a line of it is called at least once whenever the line
+/// runs, so that the rarest tells how often the line did; the line that ran most ran every time. Lines of loops in it
+/// run more often, and are left out.
+fn iterations(
+    key: &LineKey,
+    found: &LoopBooks,
+    places: &Places<'_>,
+    lines: &BTreeMap<LineKey, LineBooks>,
+) -> u64 {
+    let of_line = |line| LineKey { file: key.file.clone(), line };
+    let body = lines.range(of_line(found.first_line)..=of_line(found.last_line));
+    let counts = body.filter(|(line, _)| places.is_directly_in(line, key)).filter_map(|(_, it)| {
+        let calls = it.callees.values().map(|it| it.calls).min();
+        calls.or_else(|| it.operators.values().map(|it| it.calls).min())
+    });
+    counts.max().unwrap_or(0)
+}
+
+/// What is added up over stacks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amounts {
+    time: Ns,
+    cuda: Ns,
+    kernels: KernelWork,
+    sync: Ns,
+    idle: Idle,
+}
+
+impl Amounts {
+    fn of(node: Node, charges: &Charges<'_>) -> Self {
+        Self {
+            time: amount(&charges.host.cpu, node) - amount(&charges.host.adopted, node),
+            cuda: amount(&charges.device.cuda, node),
+            kernels: amount(&charges.device.kernels, node),
+            sync: amount(&charges.waits.by_node, node).0,
+            idle: amount(&charges.host.idle, node),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.time += other.time;
+        self.cuda += other.cuda;
+        self.kernels.merge(other.kernels);
+        self.sync += other.sync;
+        self.idle.time += other.idle.time;
+        self.idle.after_wait += other.idle.after_wait;
+    }
+
+    fn post(&self, found: &mut LoopBooks) {
+        found.time += self.time;
+        found.cuda += self.cuda;
+        found.kernels += self.kernels.kernels;
+        found.launches += self.kernels.launches;
+        found.launch_time += self.kernels.launch_time;
+        found.short += self.kernels.short;
+        found.sync += self.sync;
+        found.gpu_idle += self.idle.time;
+        found.idle_after_wait += self.idle.after_wait;
+    }
+}
+
+/// A loop: its file, by the number of the file in the recording, and its place in the module.
+type Place = (u32, usize);
+
+/// Which lines are in which loops.
+struct Places<'a> {
+    /// By file of the recording; `None` where it is not yours or was not found.
+    modules: Vec<Option<(&'a str, &'a Module)>>,
+    /// By line: the loops that run the line, outer ones first.
+    of_line: Vec<Vec<Place>>,
+}
+
+impl<'a> Places<'a> {
+    fn new(charges: &Charges<'a>) -> Self {
+        let lines = &charges.events.stacks.lines;
+        let module = |file: &'a line_stacks::File| {
+            let source = charges.sources.get(&file.recorded).filter(|_| file.is_user_code)?;
+            Some((file.key.as_str(), source.module.as_deref()?))
+        };
+        let modules: Vec<_> = lines.files.iter().map(module).collect();
+        let of_line = lines.ids().map(|line| {
+            let file = lines.file_of(line).0;
+            let Some((_, module)) = modules[file as usize] else { return Vec::new() };
+            let of_module = around(module, lines.number(line));
+            of_module.map(|(place, _)| (file, place)).collect()
+        });
+        let of_line = of_line.collect();
+        Self { modules, of_line }
+    }
+
+    fn entry<'b>(
+        &self,
+        loops: &'b mut BTreeMap<LineKey, LoopBooks>,
+        place: &Place,
+    ) -> Option<&'b mut LoopBooks> {
+        let (module, it) = self.get(place)?;
+        let function = module.functions().get(it.function);
+        let found = loops.entry(self.key(place)?).or_insert_with(|| LoopBooks {
+            function: function.map(|it| it.qualified_name.clone()).unwrap_or_default(),
+            first_line: it.first_line,
+            last_line: it.last_line,
+            ..LoopBooks::default()
+        });
+        Some(found)
+    }
+
+    fn get(&self, &(file, row): &Place) -> Option<(&'a Module, &'a Loop)> {
+        let (_, module) = self.modules[file as usize]?;
+        Some((module, module.loops().get(row)?))
+    }
+
+    /// The line of the `for` or `while`.
+    fn key(&self, place: &Place) -> Option<LineKey> {
+        let (file, _) = self.modules[place.0 as usize]?;
+        Some(LineKey { file: file.to_owned(), line: self.get(place)?.1.header_line })
+    }
+
+    /// Whether the innermost loop around a line is the one whose header is at `header`, and runs nothing else before it.
+    fn is_directly_in(&self, line: &LineKey, header: &LineKey) -> bool {
+        let module = self.modules.iter().flatten().find(|(key, _)| *key == line.file);
+        let Some((_, module)) = module else { return false };
+        let of_header = |it: &Loop| it.header_line == header.line;
+        let inner = module.loops().iter().any(|it| {
+            !of_header(it)
+                && header.line <= it.header_line
+                && (it.header_line..=it.last_line).contains(&line.line)
+        });
+        !inner && around(module, line.line).last().is_some_and(|(_, it)| of_header(it))
+    }
+}
+
+/// The `for` and `while` statements that run `line`, outer ones first: those of the innermost function there.
+fn around(module: &Module, line: u32) -> impl Iterator<Item = (usize, &Loop)> {
+    let function = module.enclosing(line).map(std::ptr::from_ref);
+    module.loops().iter().enumerate().filter(move |(_, it)| {
+        it.kind != LoopKind::Comprehension
+            && (it.header_line..=it.last_line).contains(&line)
+            && module.functions().get(it.function).map(std::ptr::from_ref) == function
+    })
+}

@@ -1,0 +1,31 @@
+//! Anti-patterns that cost time, found by patterns of events: one walk over the events after the timeline pass, in its order.
+//!
+//! What is found is charged to lines. It is a view: the books of time are not changed by it.
+
+mod copies;
+mod found;
+mod indexing;
+mod name_classes;
+mod walk;
+
+pub(crate) use found::PatternCharges;
+
+use profile::{HostEventId, Profile};
+use recorded::{Launches, Steps};
+
+use super::device::DeviceStacks;
+use crate::event_stacks::EventStacks;
+
+/// Looks for all patterns.
+pub(crate) fn find_patterns(
+    profile: &Profile,
+    launches: &Launches,
+    stacks: &DeviceStacks,
+    steps: &Steps,
+    events: &mut EventStacks<'_>,
+    syncs: &[HostEventId],
+) -> PatternCharges {
+    let mut found = walk::walk(profile, launches, steps, events);
+    copies::find(profile, launches, stacks, steps, events, syncs, &mut found);
+    found
+}

@@ -1,0 +1,178 @@
+//! What names of events mean to the patterns: each distinct name is looked at once.
+
+use profile::Profile;
+use recorded::Frame;
+
+/// What a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NameClass {
+    /// Nothing.
+    Other,
+    /// A Python frame.
+    Frame,
+    /// A call of an `nn.Module`.
+    Module,
+    /// `aten::select`.
+    Select,
+    /// `aten::to`.
+    To,
+    /// Makes a tensor.
+    Factory,
+    /// Fills one.
+    Fill,
+    /// Fills one with zeros.
+    Zero,
+    /// `aten::add_`.
+    AddInPlace,
+    /// A convolution.
+    Convolution,
+    /// A batch normalization.
+    BatchNorm,
+    /// A frame or range of `zero_grad`.
+    ZeroGrad,
+    /// A frame of an optimizer that takes one parameter after the other.
+    SingleTensor,
+    /// The range of a step of one of PyTorch's own optimizers.
+    OptimizerStep,
+    /// An operator over a list of tensors.
+    Foreach,
+    /// The range in which a batch is waited for: made by workers, or not.
+    DataLoader { has_workers: bool },
+    /// `torch.compile` compiles.
+    Compilation,
+    /// `torch.compile` looks for what it has compiled.
+    CacheLookup,
+    /// Compiled code runs, in its version with this number.
+    CompiledRegion { version: u32 },
+    /// The frame of the rest of a function after what could not be compiled, on the frame's line.
+    Resumed,
+    /// `nn.DataParallel.forward`.
+    DataParallel,
+    /// Its handing out and collecting.
+    DataParallelPart,
+    /// `aten::_to_cpu`: what a fallback begins with.
+    ToCpu,
+}
+
+/// The name_classes of all names of a recording, by string.
+pub(super) fn name_classes(profile: &Profile) -> Vec<NameClass> {
+    profile.strings.iter().map(|(_, name)| class(name)).collect()
+}
+
+/// Optimizers of PyTorch that have an implementation over lists.
+const OPTIMIZERS: [&str; 11] = [
+    "Adam", "AdamW", "SGD", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD",
+    "Rprop",
+];
+
+fn class(name: &str) -> NameClass {
+    if let Some(operator) = name.strip_prefix("aten::") {
+        return of_operator(operator);
+    }
+    // Up to torch 2.1 `<resume in forward>`.
+    if name.contains("): torch_dynamo_resume_in_") || name.contains("): <resume in ") {
+        return NameClass::Resumed;
+    }
+    if let Some(frame) = Frame::parse(name) {
+        return of_frame(&frame);
+    }
+    if name.starts_with("nn.Module: ") {
+        return NameClass::Module;
+    }
+    if let Some(loader) = name.strip_prefix("enumerate(DataLoader)#") {
+        return NameClass::DataLoader { has_workers: !loader.starts_with("_SingleProcess") };
+    }
+    if name.starts_with("Optimizer.zero_grad#") {
+        return NameClass::ZeroGrad;
+    }
+    if let Some(step) = name.strip_prefix("Optimizer.step#") {
+        let class = step.strip_suffix(".step").unwrap_or(step);
+        return if OPTIMIZERS.contains(&class) {
+            NameClass::OptimizerStep
+        } else {
+            NameClass::Other
+        };
+    }
+    if let Some(region) = name.strip_prefix("Torch-Compiled Region: ") {
+        let version = region.split_once('/').and_then(|(_, version)| version.parse().ok());
+        return NameClass::CompiledRegion { version: version.unwrap_or(0) };
+    }
+    match name {
+        "TorchDynamo Cache Lookup" => NameClass::CacheLookup,
+        "entire_frame_compile" | "_compile.compile_inner" => NameClass::Compilation,
+        _ => NameClass::Other,
+    }
+}
+
+fn of_operator(name: &str) -> NameClass {
+    match name {
+        "select" => NameClass::Select,
+        "to" => NameClass::To,
+        "rand" | "randn" | "randint" | "zeros" | "ones" | "full" | "eye" | "linspace"
+        | "arange" => NameClass::Factory,
+        "fill_" | "uniform_" | "normal_" | "random_" => NameClass::Fill,
+        "zero_" | "_foreach_zero_" => NameClass::Zero,
+        "add_" => NameClass::AddInPlace,
+        "conv1d" | "conv2d" | "conv3d" => NameClass::Convolution,
+        "batch_norm" => NameClass::BatchNorm,
+        "_to_cpu" => NameClass::ToCpu,
+        _ if name.starts_with("_foreach_") || name.starts_with("_fused_") => NameClass::Foreach,
+        _ => NameClass::Other,
+    }
+}
+
+fn of_frame(frame: &Frame<'_>) -> NameClass {
+    let (file, function) = (frame.file.replace('\\', "/"), frame.function);
+    let is_in = |folder: &str| file.contains(folder);
+    match function {
+        "zero_grad" => NameClass::ZeroGrad,
+        "_compile" if is_in("torch/_dynamo/") => NameClass::Compilation,
+        "forward" if file.ends_with("torch/nn/parallel/data_parallel.py") => {
+            NameClass::DataParallel
+        }
+        "replicate" | "scatter_kwargs" | "gather" if is_in("torch/nn/parallel/") => {
+            NameClass::DataParallelPart
+        }
+        _ if function.starts_with("_single_tensor_") && is_in("torch/optim/") => {
+            NameClass::SingleTensor
+        }
+        _ => NameClass::Frame,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let rows = [
+            ("aten::select", NameClass::Select),
+            ("aten::selected", NameClass::Other),
+            ("aten::_foreach_add_", NameClass::Foreach),
+            ("train.py(3): f", NameClass::Frame),
+            ("torch/optim/adam.py(348): _single_tensor_adam", NameClass::SingleTensor),
+            ("mine.py(3): _single_tensor_adam", NameClass::Frame),
+            (r"C:\env\torch\optim\sgd.py(3): _single_tensor_sgd", NameClass::SingleTensor),
+            ("Optimizer.step#Adam.step", NameClass::OptimizerStep),
+            ("Optimizer.step#Lion.step", NameClass::Other),
+            (
+                "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                NameClass::DataLoader { has_workers: false },
+            ),
+            (
+                "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                NameClass::DataLoader { has_workers: true },
+            ),
+            ("m.py(56): torch_dynamo_resume_in_forward_at_56", NameClass::Resumed),
+            ("m.py(56): <resume in forward>", NameClass::Resumed),
+            ("Torch-Compiled Region: 3/12", NameClass::CompiledRegion { version: 12 }),
+            ("torch/nn/parallel/data_parallel.py(163): forward", NameClass::DataParallel),
+            ("torch/nn/parallel/replicate.py(88): replicate", NameClass::DataParallelPart),
+            ("nn.Module: Conv2d_0", NameClass::Module),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(class(name), expected, "{name}");
+        }
+    }
+}

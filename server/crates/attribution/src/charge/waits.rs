@@ -1,0 +1,119 @@
+//! Waits for the device: which calls block, what they waited for, and the idle time that followed.
+
+use ledger::Ns;
+use line_stacks::{LineId, grow_to};
+use profile::{HostEventId, Profile};
+use rustc_hash::FxHashMap;
+
+use super::device::DeviceStacks;
+use crate::event_stacks::EventStacks;
+use recorded::{IdleGaps, is_blocking_call};
+
+/// What the waits of the recording cost, by own line.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// Blocked time and count.
+    pub(crate) by_line: Vec<(Ns, u64)>,
+    /// Blocked time of syncs without a line.
+    pub(crate) without_line: Ns,
+    /// Device time that ran during the waits of one line, by the line that launched it.
+    pub(crate) waited_for: FxHashMap<(LineId, LineId), Ns>,
+    /// By node: blocked time, and idle time that followed.
+    pub(crate) by_node: Vec<(Ns, Ns)>,
+}
+
+/// Charges the syncs that the timeline pass found.
+pub(crate) fn waits(
+    profile: &Profile,
+    gaps: &IdleGaps,
+    stacks: &DeviceStacks,
+    events: &EventStacks<'_>,
+    syncs: &[HostEventId],
+) -> Waits {
+    let mut waits = Waits::default();
+    if syncs.is_empty() {
+        return waits;
+    }
+    let device = &profile.device;
+    let running = Running::new(profile);
+    let next_of_thread = next_of_thread(profile, syncs);
+    for (&sync, next) in syncs.iter().zip(next_of_thread) {
+        let (start, end) = span(profile, sync);
+        // PyTorch copies asynchronously and then synchronises: to its user that is one wait.
+        let operator = events.operator_around(sync);
+        let is_copy = !is_blocking_call(profile.strings.get(profile.host.name[sync.index()]));
+        let is_part_of_next = is_copy
+            && operator.is_some()
+            && next.is_some_and(|next| events.operator_around(next) == operator);
+        let node = events.stack_of[sync.index()];
+        let Some(line) = events.stacks.charged_line(node).get() else {
+            waits.without_line += end - start;
+            continue;
+        };
+        let (time, count) = grow_to(&mut waits.by_line, line.index());
+        *time += end - start;
+        *count += u64::from(!is_part_of_next);
+        for event in running.overlapping(start, end) {
+            let shared = device.end(event).min(end) - device.start[event.index()].max(start);
+            if let Some(cause) = events.stacks.charged_line(stacks.node(event)).get()
+                && shared > 0
+            {
+                // Waits of several threads count the same device event several times.
+                let waited_for = waits.waited_for.entry((line, cause)).or_default();
+                *waited_for = waited_for.saturating_add(shared);
+            }
+        }
+        let (blocked, idle_after) = grow_to(&mut waits.by_node, node.index());
+        *blocked += end - start;
+        *idle_after += gaps.beginning_within(start, end);
+    }
+    waits
+}
+
+/// The next sync on the same thread, for each of `syncs`.
+fn next_of_thread(profile: &Profile, syncs: &[HostEventId]) -> Vec<Option<HostEventId>> {
+    let mut later = FxHashMap::default();
+    let mut next: Vec<_> = syncs
+        .iter()
+        .rev()
+        .map(|&sync| later.insert(profile.host.thread[sync.index()], sync))
+        .collect();
+    next.reverse();
+    next
+}
+
+fn span(profile: &Profile, id: HostEventId) -> (Ns, Ns) {
+    (profile.host.start[id.index()], profile.host.end(id))
+}
+
+/// Device events by start, with what it takes to find those that overlap a range.
+struct Running {
+    events: Vec<profile::DeviceEventId>,
+    start: Vec<Ns>,
+    /// Latest end among the events up to here.
+    latest_end: Vec<Ns>,
+}
+
+impl Running {
+    fn new(profile: &Profile) -> Self {
+        let device = &profile.device;
+        let mut events: Vec<_> = device.ids().collect();
+        events.sort_by_key(|event| device.start[event.index()]);
+        let start = events.iter().map(|event| device.start[event.index()]).collect();
+        let latest_end = events
+            .iter()
+            .scan(Ns::MIN, |latest, &event| {
+                *latest = device.end(event).max(*latest);
+                Some(*latest)
+            })
+            .collect();
+        Self { events, start, latest_end }
+    }
+
+    /// Events that may overlap `start..end`; some that ended before are among them.
+    fn overlapping(&self, start: Ns, end: Ns) -> impl Iterator<Item = profile::DeviceEventId> {
+        let first = self.latest_end.partition_point(|&latest| latest <= start);
+        let last = self.start.partition_point(|&it| it < end);
+        self.events[first.min(last)..last].iter().copied()
+    }
+}

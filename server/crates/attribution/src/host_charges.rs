@@ -1,0 +1,73 @@
+//! What the timeline pass charges: thread time, idle time of devices, calls and operators.
+
+use ledger::{Call, Evidence, Ns, Operator, PerStep};
+use line_stacks::LineId;
+use profile::StrId;
+use recorded::IdleCause;
+use rustc_hash::FxHashMap;
+
+/// Idle time, and what of it has which cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Idle {
+    pub(crate) time: Ns,
+    pub(crate) host: Ns,
+    pub(crate) kernel: Ns,
+    /// In gaps that began while the thread that launched what ended them was in a sync.
+    pub(crate) after_wait: Ns,
+}
+
+impl Idle {
+    pub(crate) fn add(&mut self, time: Ns, cause: IdleCause, is_after_wait: bool) {
+        self.time += time;
+        self.after_wait += if is_after_wait { time } else { 0 };
+        match cause {
+            IdleCause::Host => self.host += time,
+            IdleCause::Kernel => self.kernel += time,
+            IdleCause::Other => {}
+        }
+    }
+}
+
+/// Amounts of host events. Vectors "by line" and "by node" are indexed by [`LineId`] and [`line_stacks::Node`] and may be
+/// shorter than the tables: what is missing is 0.
+#[derive(Default)]
+pub(crate) struct HostCharges {
+    /// Thread time by node, the empty stack included.
+    pub(crate) cpu: Vec<Ns>,
+    /// Whether anything was charged to the node itself.
+    pub(crate) is_charged: Vec<bool>,
+    /// Traced time by thread.
+    pub(crate) threads: Vec<Ns>,
+    /// Thread time by thread and own line.
+    pub(crate) by_thread: Vec<Vec<Ns>>,
+    /// What happened in each step, by own line and step number. Device time is added later.
+    pub(crate) steps: FxHashMap<(LineId, u32), PerStep>,
+    /// Calls by caller line, with the evidence of that line.
+    pub(crate) calls: Vec<(u64, Evidence)>,
+    /// Calls by caller line and name.
+    pub(crate) callees: FxHashMap<(LineId, StrId), Call>,
+    /// Outermost operators by line.
+    pub(crate) ops: Vec<u64>,
+    /// Outermost operators by own line and name.
+    pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
+    /// Device idle time by node, the empty stack left out.
+    pub(crate) idle: Vec<Idle>,
+    /// Of the thread time by node, that of threads that adopted the stack of another.
+    pub(crate) adopted: Vec<Ns>,
+    /// Of the thread time by node, what calls that wait took.
+    pub(crate) waiting: Vec<Ns>,
+    /// Time in calls that wait that lies in steps, all stacks together.
+    pub(crate) waiting_in_steps: Ns,
+    /// Of the thread time by node, what lies in steps; all of it where there are none.
+    pub(crate) in_steps: Vec<Ns>,
+    /// Of this, that of the thread that runs the step.
+    pub(crate) elapsed: Vec<Ns>,
+    /// By thread, how many idle threads it stands for; 0 where it is not idle.
+    pub(crate) idle_count: Vec<u64>,
+    /// Traced time by thread of those that are idle, which is in none of the other amounts.
+    pub(crate) idle_threads: Vec<Ns>,
+    /// Device idle time during which the launching thread had no line.
+    pub(crate) idle_without_line: Ns,
+    /// Device idle time during which the launching thread recorded something.
+    pub(crate) idle_covered: Ns,
+}

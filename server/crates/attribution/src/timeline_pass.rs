@@ -1,0 +1,591 @@
+//! The timeline pass: one walk over all host events in time order that fixes the line stack of each event and charges
+//! every instant of thread time.
+
+use std::collections::BTreeMap;
+
+use ledger::{Evidence, Ns};
+use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
+use profile::{HostEventId, HostKind, Profile};
+use rustc_hash::FxHashMap;
+
+use crate::event_stacks::EventStacks;
+use crate::host_charges::HostCharges;
+use crate::infer::{Inferred, infer};
+use crate::names::{CallStacks, Names, PythonName};
+use recorded::{
+    IdleGap, IdleGaps, Sources, Steps, idle_threads, in_order, is_asynchronous_copy,
+    is_blocking_call, order_key,
+};
+
+/// What the pass found.
+pub(crate) struct TimelinePass<'a> {
+    pub(crate) events: EventStacks<'a>,
+    pub(crate) charges: HostCharges,
+    /// The syncs in order.
+    pub(crate) syncs: Vec<HostEventId>,
+    /// Events that several lines of a function explain equally well, by the line of its definition.
+    pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
+}
+
+/// Walks `profile`. `memory_events` are rows of its memory table in order of time.
+pub(crate) fn timeline_pass<'a>(
+    profile: &'a Profile,
+    mut names: Names<'a>,
+    sources: &Sources,
+    steps: &Steps,
+    gaps: &IdleGaps,
+    memory_events: &[u32],
+) -> TimelinePass<'a> {
+    let host = &profile.host;
+    let order = in_order(profile);
+    let mut lines = Lines::default();
+    let inferred = infer(profile, sources, &mut names, &mut lines, &order);
+    let has_device = !profile.device.is_empty();
+    let n_threads = profile.threads.len();
+    let column = if has_device { host.len() } else { 0 };
+    let idle_count = idle_threads(profile, &order);
+    let events = EventStacks {
+        names,
+        stacks: Stacks::new(lines),
+        order: Vec::new(),
+        stack_of: vec![Node::EMPTY; host.len()],
+        operator: vec![HostEventId::NONE; column],
+        backward_node: vec![0; column],
+        backward_nodes: Vec::new(),
+        memory_stacks: Vec::with_capacity(memory_events.len()),
+    };
+    let charges = HostCharges {
+        threads: vec![0; n_threads],
+        by_thread: vec![Vec::new(); n_threads],
+        idle_count,
+        idle_threads: vec![0; n_threads],
+        ..HostCharges::default()
+    };
+    let threads = (0..n_threads).map(|_| Thread::default()).collect();
+    let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
+    let is_autograd = autograd_threads(profile);
+    let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
+    let mut pass = Pass {
+        profile,
+        steps,
+        gaps,
+        inferred,
+        events,
+        charges,
+        syncs: Vec::new(),
+        threads,
+        waiters,
+        is_autograd,
+        main_thread,
+        python_ids: None,
+    };
+
+    let mut memory = memory_events.iter().copied().peekable();
+    for &id in &order {
+        let start = host.start[id.index()];
+        while let Some(row) = memory.next_if(|&row| profile.memory.at[row as usize] < start) {
+            pass.memory_event(row);
+        }
+        pass.open(id);
+    }
+    memory.for_each(|row| pass.memory_event(row));
+    (0..n_threads).for_each(|thread| pass.end(thread));
+    let Pass { mut events, mut charges, syncs, inferred, .. } = pass;
+    for (node, _) in charges.cpu.iter().enumerate().filter(|(_, time)| **time != 0) {
+        *grow_to(&mut charges.is_charged, node) = true;
+    }
+    events.order = order;
+    TimelinePass { events, charges, syncs, readings: inferred.readings }
+}
+
+/// Which threads run autograd nodes.
+fn autograd_threads(profile: &Profile) -> Vec<bool> {
+    let is_engine_name: Vec<bool> = profile
+        .strings
+        .iter()
+        .map(|(_, name)| {
+            name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
+        })
+        .collect();
+    let host = &profile.host;
+    let mut is_autograd = vec![false; profile.threads.len()];
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Operator) {
+        let is_backward = host.operators.forward_thread[host.detail[id.index()] as usize] != 0;
+        if is_backward || is_engine_name.get(host.name[id.index()].index()).is_some_and(|&it| it) {
+            is_autograd[host.thread[id.index()].index()] = true;
+        }
+    }
+    is_autograd
+}
+
+/// The thread with the most Python events or, without any, with the most host events; the first of several.
+fn main_thread(profile: &Profile) -> Option<usize> {
+    let host = &profile.host;
+    let mut weight = vec![(0_usize, 0_usize); profile.threads.len()];
+    for id in host.ids() {
+        let (python, events) = &mut weight[host.thread[id.index()].index()];
+        *python += usize::from(host.kind[id.index()] == HostKind::Python);
+        *events += 1;
+    }
+    (0..weight.len()).max_by_key(|&thread| (weight[thread], std::cmp::Reverse(thread)))
+}
+
+/// An event on the stack of a thread. It may have ended while a later one goes on: events overlap.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    end: Ns,
+    line_stack: Node,
+    id: HostEventId,
+    kind: HostKind,
+    is_frame: bool,
+    is_sync: bool,
+    /// An annotation that began while nothing but annotations was open.
+    is_bare: bool,
+    /// A call that waits.
+    is_waiting: bool,
+    /// The operator that is outermost between here and the innermost Python event below, and its end.
+    operator: Option<(HostEventId, Ns)>,
+}
+
+/// Where the walk is on one thread.
+#[derive(Debug, Default)]
+struct Thread {
+    clock: Ns,
+    /// The charged line since `charged_since`: that time, up to `charged_until`, is charged when the line changes.
+    line: LineId,
+    charged_since: Ns,
+    charged_until: Ns,
+    stack: Vec<Open>,
+    /// The step in which the time since `charged_since` begins, and that in which `clock` is.
+    step_cursor: usize,
+    clock_cursor: usize,
+    gap_cursors: Vec<usize>,
+    /// Whether what is on the stack goes on the stack of another thread.
+    has_adopted: bool,
+    /// Start and end of its syncs, in order.
+    syncs: Vec<(Ns, Ns)>,
+    /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
+    backward_end: Ns,
+    backward_node: u32,
+    /// End of that outermost node itself.
+    backward_node_end: Ns,
+}
+
+/// Host events that wait for the autograd engine.
+struct Waiters {
+    /// `run_backward` calls in order of start.
+    open: Vec<HostEventId>,
+    /// Where there are only call stacks: the operator of each thread that shows it waiting.
+    call_stack: Vec<Option<HostEventId>>,
+}
+
+struct Pass<'a, 'b> {
+    profile: &'a Profile,
+    steps: &'b Steps,
+    gaps: &'b IdleGaps,
+    inferred: Inferred,
+    events: EventStacks<'a>,
+    charges: HostCharges,
+    /// The syncs in order.
+    syncs: Vec<HostEventId>,
+    threads: Vec<Thread>,
+    waiters: Waiters,
+    is_autograd: Vec<bool>,
+    /// Where there are no steps, the thread whose time counts as elapsed.
+    main_thread: Option<usize>,
+    /// Python events by `Python id`; filled when the first event looks for a parent on another thread.
+    python_ids: Option<FxHashMap<i64, HostEventId>>,
+}
+
+impl<'a> Pass<'a, '_> {
+    /// Puts an event on its thread's stack.
+    fn open(&mut self, id: HostEventId) {
+        let host = &self.profile.host;
+        let (kind, thread) = (host.kind[id.index()], host.thread[id.index()].index());
+        let start = host.start[id.index()];
+        self.advance(thread, start);
+        let below = innermost_base(&self.threads[thread].stack, start);
+        let parent_stack = match below {
+            Some(below) => below.line_stack,
+            None => {
+                let adopted = self.adopted(id, kind, thread, start);
+                self.threads[thread].has_adopted = !adopted.is_empty();
+                adopted
+            }
+        };
+        let mut open = Open {
+            end: host.end(id),
+            line_stack: parent_stack,
+            id,
+            kind,
+            is_frame: false,
+            is_sync: false,
+            is_bare: kind == HostKind::Annotation && below.is_none(),
+            is_waiting: false,
+            operator: None,
+        };
+        match kind {
+            HostKind::Annotation => {}
+            HostKind::Python => self.open_python(&mut open, parent_stack, thread, start),
+            HostKind::Operator => self.open_operator(&mut open, thread, start),
+            HostKind::Runtime => self.open_runtime(&mut open, thread, start),
+        }
+        self.events.stack_of[id.index()] = open.line_stack;
+        let around = below.and_then(|below| below.operator).filter(|&(_, end)| end > start);
+        open.operator = match kind {
+            HostKind::Python => None,
+            HostKind::Operator => around.or(Some((id, open.end))),
+            HostKind::Annotation | HostKind::Runtime => around,
+        };
+        if !self.events.operator.is_empty() {
+            self.events.operator[id.index()] =
+                open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
+            let state = &self.threads[thread];
+            if state.backward_node_end > start {
+                self.events.backward_node[id.index()] = state.backward_node;
+            }
+        }
+        self.threads[thread].stack.push(open);
+    }
+
+    fn open_python(&mut self, open: &mut Open, parent_stack: Node, thread: usize, start: Ns) {
+        let host = &self.profile.host;
+        let row = host.detail[open.id.index()] as usize;
+        let name = host.name[open.id.index()];
+        let EventStacks { names, stacks, .. } = &mut self.events;
+        let exact = names
+            .caller(host.python.caller[row], &mut stacks.lines)
+            .map(|line| (line, Evidence::Exact));
+        let caller = exact.or_else(|| self.inferred.line(open.id));
+        let below = innermost_python(&self.threads[thread].stack, start);
+        let call_stack = match (below, caller) {
+            (Some(below), Some((line, evidence))) => {
+                stacks.with_line(parent_stack, below.is_frame, line, evidence)
+            }
+            _ => parent_stack,
+        };
+        match names.python(name, &mut stacks.lines) {
+            PythonName::Frame { line, evidence } => {
+                open.is_frame = true;
+                open.line_stack = stacks.push(call_stack, line, evidence);
+            }
+            PythonName::Call { waits_for_backward, is_waiting } => {
+                open.line_stack = call_stack;
+                open.is_waiting = is_waiting;
+                if waits_for_backward {
+                    self.waiters.push(self.profile, open.id, start);
+                }
+            }
+        }
+        if self.charges.idle_count[thread] != 0 {
+            return;
+        }
+        let stacks = &self.events.stacks;
+        let (line, evidence) = match caller {
+            Some(caller) => caller,
+            None => (stacks.line(parent_stack), stacks.evidence(parent_stack)),
+        };
+        if let Some(line) = line.get() {
+            let (calls, weakest) = grow_to(&mut self.charges.calls, line.index());
+            *calls += 1;
+            *weakest = (*weakest).max(evidence);
+            let callee = self.charges.callees.entry((line, name)).or_default();
+            callee.calls += 1;
+            callee.cpu += host.duration[open.id.index()];
+        }
+    }
+
+    fn open_operator(&mut self, open: &mut Open, thread: usize, start: Ns) {
+        let host = &self.profile.host;
+        let row = host.detail[open.id.index()] as usize;
+        if self.events.names.call_stacks != CallStacks::Unused {
+            let EventStacks { names, stacks, .. } = &mut self.events;
+            if let Some(stack) = names.call_stack(host.operators.call_stack[row], stacks) {
+                open.line_stack = stack.node;
+                self.waiters.call_stack[thread] = stack.waits_for_backward.then_some(open.id);
+            }
+        }
+        let stack = &self.threads[thread].stack;
+        let mut inner = stack.iter().rev().filter(|it| it.end > start);
+        let first = inner.find(|it| matches!(it.kind, HostKind::Operator | HostKind::Python));
+        let is_outermost = first.is_none_or(|it| it.kind == HostKind::Python);
+        let EventStacks { names, stacks, .. } = &mut self.events;
+        let exact = names.caller(host.operators.line(row), &mut stacks.lines);
+        let line = exact.map(|line| (line, Evidence::Exact));
+        if let (Some(frame), Some((line, evidence))) =
+            (first.filter(|_| is_outermost), line.or_else(|| self.inferred.line(open.id)))
+        {
+            open.line_stack =
+                self.events.stacks.with_line(open.line_stack, frame.is_frame, line, evidence);
+        }
+        if is_outermost && let Some(line) = self.events.stacks.line(open.line_stack).get() {
+            *grow_to(&mut self.charges.ops, line.index()) += 1;
+            *grow_to(&mut self.charges.is_charged, open.line_stack.index()) = true;
+            let own = self.events.stacks.charged_line(open.line_stack);
+            let operator =
+                self.charges.operators.entry((own, host.name[open.id.index()])).or_default();
+            operator.calls += 1;
+            operator.cpu += host.duration[open.id.index()];
+        }
+        if host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0 {
+            let state = &mut self.threads[thread];
+            if state.backward_end <= start {
+                self.events.backward_nodes.push(open.id);
+                state.backward_node =
+                    u32::try_from(self.events.backward_nodes.len()).unwrap_or(u32::MAX);
+                state.backward_node_end = open.end;
+            }
+            state.backward_end = state.backward_end.max(open.end);
+        }
+    }
+
+    fn open_runtime(&mut self, open: &mut Open, thread: usize, start: Ns) {
+        let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
+        let row = self.profile.host.detail[open.id.index()] as usize;
+        let correlation = self.profile.host.runtime.correlation[row];
+        open.is_sync = is_blocking_call(name)
+            || (is_asynchronous_copy(name) && self.gaps.is_pageable_copy(correlation));
+        if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start)
+        {
+            self.syncs.push(open.id);
+            self.threads[thread].syncs.push((start, open.end));
+            let own = self.events.stacks.charged_line(open.line_stack);
+            if let Some(own) = own.get() {
+                *grow_to(&mut self.charges.is_charged, open.line_stack.index()) = true;
+                let mut cursor = self.threads[thread].step_cursor;
+                let steps = &mut self.charges.steps;
+                self.steps.split(start, open.end, &mut cursor, |step, time| {
+                    steps.entry((own, step)).or_default().sync += time;
+                });
+            }
+        }
+    }
+
+    /// The line stack that the outermost event of a thread starts with.
+    fn adopted(&mut self, id: HostEventId, kind: HostKind, thread: usize, start: Ns) -> Node {
+        let host = &self.profile.host;
+        if kind == HostKind::Python
+            && let parent = host.python.parent[host.detail[id.index()] as usize]
+            && parent >= 0
+            && let Some(parent) = self.python_event(parent)
+            && host.thread[parent.index()] != host.thread[id.index()]
+            && order_key(self.profile, parent) < order_key(self.profile, id)
+        {
+            return self.events.stack_of[parent.index()];
+        }
+        if !self.is_autograd[thread] {
+            return Node::EMPTY;
+        }
+        let waiter = self.waiters.latest(self.profile, thread, start);
+        waiter.map_or(Node::EMPTY, |waiter| self.events.stack_of[waiter.index()])
+    }
+
+    fn python_event(&mut self, python_id: i64) -> Option<HostEventId> {
+        let host = &self.profile.host;
+        let ids = self.python_ids.get_or_insert_with(|| {
+            let mut ids = FxHashMap::default();
+            for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+                ids.entry(host.python.id[host.detail[id.index()] as usize]).or_insert(id);
+            }
+            ids
+        });
+        ids.get(&python_id).copied()
+    }
+
+    fn memory_event(&mut self, row: u32) {
+        let memory = &self.profile.memory;
+        let (thread, at_time) = (memory.thread[row as usize].index(), memory.at[row as usize]);
+        self.advance(thread, at_time);
+        let open = innermost_at(&self.threads[thread].stack, at_time);
+        self.events.memory_stacks.push(open.map_or(Node::EMPTY, |open| open.line_stack));
+    }
+
+    /// Charges the time of `thread` up to `until` and takes ended events off its stack.
+    fn advance(&mut self, thread: usize, until: Ns) {
+        let (state, mut charge) = self.charge(thread);
+        while let Some(top) = state.stack.last() {
+            let (top_end, last) = (top.end, top.end.min(until));
+            // Below an annotation, what is innermost may end before the annotation does.
+            while state.clock < last {
+                let start = state.clock;
+                // An annotation alone says nothing of the thread: recording ends before the ranges that it finds open.
+                let open = innermost_at(&state.stack, start);
+                state.clock = open.map_or(last, |open| open.end.min(last));
+                let Some(open) = open else { continue };
+                charge.add(state, start, state.clock, open.line_stack, open.is_waiting);
+            }
+            if top_end > until {
+                return;
+            }
+            state.stack.pop();
+        }
+        state.clock = until;
+    }
+
+    /// Charges what is left of the time of `thread`.
+    fn end(&mut self, thread: usize) {
+        self.advance(thread, Ns::MAX);
+        let (state, mut charge) = self.charge(thread);
+        charge.flush(state);
+    }
+
+    fn charge(&mut self, thread: usize) -> (&mut Thread, Charge<'_>) {
+        let Self { events, charges, steps, gaps, threads, main_thread, .. } = self;
+        let charge = Charge {
+            is_idle: charges.idle_count[thread] != 0,
+            stacks: &events.stacks,
+            charges,
+            steps,
+            gaps: gaps.of_thread(thread),
+            thread,
+            is_main: *main_thread == Some(thread),
+        };
+        (&mut threads[thread], charge)
+    }
+}
+
+/// Charges the time of one thread.
+struct Charge<'a> {
+    stacks: &'a Stacks,
+    charges: &'a mut HostCharges,
+    steps: &'a Steps,
+    gaps: &'a [Vec<IdleGap>],
+    thread: usize,
+    /// Whether the thread only waits.
+    is_idle: bool,
+    /// Whether there are no steps and the thread's time counts as elapsed.
+    is_main: bool,
+}
+
+impl Charge<'_> {
+    /// Charges the time `start..end`, all of it with the line stack `node`.
+    fn add(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node, is_waiting: bool) {
+        if self.is_idle {
+            self.charges.idle_threads[self.thread] += end - start;
+            return;
+        }
+        *grow_to(&mut self.charges.cpu, node.index()) += end - start;
+        if state.has_adopted {
+            *grow_to(&mut self.charges.adopted, node.index()) += end - start;
+        }
+        let own = self.stacks.charged_line(node);
+        let (in_steps, elapsed) = match self.steps.0.is_empty() {
+            true => (end - start, if self.is_main { end - start } else { 0 }),
+            false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
+        };
+        *grow_to(&mut self.charges.in_steps, node.index()) += in_steps;
+        if !state.has_adopted {
+            *grow_to(&mut self.charges.elapsed, node.index()) += elapsed;
+        }
+        if is_waiting {
+            *grow_to(&mut self.charges.waiting, node.index()) += end - start;
+            self.charges.waiting_in_steps += in_steps;
+            if let Some(own) = own.get() {
+                let (mut cursor, per_step) = (state.step_cursor, &mut self.charges.steps);
+                self.steps.split(start, end, &mut cursor, |step, time| {
+                    per_step.entry((own, step)).or_default().waiting += time;
+                });
+            }
+        }
+        if own == state.line && start == state.charged_until {
+            state.charged_until = end;
+        } else {
+            self.flush(state);
+            (state.line, state.charged_since, state.charged_until) = (own, start, end);
+        }
+        if !self.gaps.is_empty() {
+            self.add_gaps(state, start, end, node);
+        }
+    }
+
+    /// Charges the time that the thread has spent on its charged line.
+    fn flush(&mut self, state: &mut Thread) {
+        let Self { charges, steps, thread, .. } = self;
+        let (own, start, end) = (state.line, state.charged_since, state.charged_until);
+        state.charged_since = end;
+        charges.threads[*thread] += end - start;
+        if let Some(own) = own.get() {
+            *grow_to(&mut charges.by_thread[*thread], own.index()) += end - start;
+            steps.split(start, end, &mut state.step_cursor, |step, time| {
+                charges.steps.entry((own, step)).or_default().cpu += time;
+            });
+        }
+    }
+
+    /// Charges what of `start..end` devices were idle.
+    fn add_gaps(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
+        let Self { charges, stacks, steps, gaps, .. } = self;
+        let own = stacks.charged_line(node).get();
+        state.gap_cursors.resize(gaps.len(), 0);
+        for (gaps, cursor) in gaps.iter().zip(&mut state.gap_cursors) {
+            while gaps.get(*cursor).is_some_and(|gap| gap.end <= start) {
+                *cursor += 1;
+            }
+            for gap in gaps[*cursor..].iter().take_while(|gap| gap.start < end) {
+                let (from, to) = (gap.start.max(start), gap.end.min(end));
+                charges.idle_covered += to - from;
+                match own {
+                    None => charges.idle_without_line += to - from,
+                    Some(own) => {
+                        let is_after_wait = is_within(&state.syncs, gap.start);
+                        grow_to(&mut charges.idle, node.index()).add(
+                            to - from,
+                            gap.cause,
+                            is_after_wait,
+                        );
+                        let mut step_cursor = state.step_cursor;
+                        let per_step = &mut charges.steps;
+                        steps.split(from, to, &mut step_cursor, |step, time| {
+                            per_step.entry((own, step)).or_default().gpu_idle += time;
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Waiters {
+    fn push(&mut self, profile: &Profile, id: HostEventId, start: Ns) {
+        while self.open.last().is_some_and(|&it| profile.host.end(it) <= start) {
+            self.open.pop();
+        }
+        self.open.push(id);
+    }
+
+    /// The latest-started event on another thread of the same process that waits for the engine at `at`.
+    fn latest(&self, profile: &Profile, thread: usize, at: Ns) -> Option<HostEventId> {
+        let is_other = |id: HostEventId| {
+            let other = profile.host.thread[id.index()].index();
+            other != thread && profile.threads[other].pid == profile.threads[thread].pid
+        };
+        let open =
+            self.open.iter().rev().copied().find(|&id| profile.host.end(id) > at && is_other(id));
+        let by_call_stack = self.call_stack.iter().flatten().copied().filter(|&id| is_other(id));
+        open.or_else(|| by_call_stack.max_by_key(|&id| profile.host.start[id.index()]))
+    }
+}
+
+/// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow
+/// the frames that were open when it began.
+fn innermost_base(stack: &[Open], at: Ns) -> Option<Open> {
+    stack.iter().rev().find(|it| it.kind != HostKind::Annotation && it.end > at).copied()
+}
+
+/// The event whose line stack is that of the instant `at`: the innermost that hands on its own or, where there is none,
+/// the innermost annotation that began without one.
+fn innermost_at(stack: &[Open], at: Ns) -> Option<Open> {
+    let bare = || stack.iter().rev().find(|it| it.is_bare && it.end > at).copied();
+    innermost_base(stack, at).or_else(bare)
+}
+
+/// The innermost Python event that is open at `at`.
+fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
+    stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
+}
+
+/// Whether `at` is in one of `spans`, which are in order and do not overlap; their ends count.
+fn is_within(spans: &[(Ns, Ns)], at: Ns) -> bool {
+    let begun = spans.partition_point(|&(start, _)| start <= at);
+    spans[..begun].last().is_some_and(|&(_, end)| at <= end)
+}

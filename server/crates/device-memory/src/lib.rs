@@ -1,0 +1,22 @@
+//! Memory of devices, from snapshots, from the memory events of traces, and from exported timelines.
+//!
+//! *Owns*: the replay of what an allocator did; peaks, what held memory at them, phases, steps, fragmentation, failed
+//! requests (`snapshot`); bytes by line and the curve of a trace (`trace`, `trace_report`); memory by category over time
+//! (`categories`).
+//!
+//! *Never*: assigns a line to an event of a trace (it is given them); reads a file; formats a number.
+//!
+//! *The test that says so*: the unit tests of `snapshot` hold snapshots built by hand against their numbers;
+//! `tests/memory_viz` holds peaks and timelines against PyTorch's own page; `tests/tests/accounting.rs` holds the bytes of traces.
+
+mod categories;
+mod device_name;
+mod samples;
+mod snapshot;
+mod trace;
+mod trace_report;
+
+pub use categories::attribute_timeline;
+pub use snapshot::attribute_snapshot;
+pub use trace::{LineBytes, MemoryCharges, TraceMemory};
+pub use trace_report::reports;

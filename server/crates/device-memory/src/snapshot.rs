@@ -1,0 +1,103 @@
+//! Memory snapshots to the ledger: every frame of a snapshot carries the line that was executing.
+//!
+//! `replay` walks a device's history once; `phase` and `steps` tell parts of the run apart; `space` tells free from
+//! used addresses; `report` charges all of it to lines.
+
+mod phase;
+mod replay;
+mod report;
+mod space;
+mod steps;
+
+use ledger::{Allocation, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason};
+use line_stacks::{File, Lines, Node, Stacks, post_file};
+use profile::{DeviceType, MemoryDevice, Snapshot};
+
+use crate::device_name::device_name;
+use recorded::{Sources, is_python};
+use replay::{Limit, Replay};
+use report::{Frames, report};
+
+/// Devices that are looked at: no machine has more, and each costs a look at all segments.
+const MOST_DEVICES: usize = 256;
+
+/// Charges every allocation that `snapshot` knows the stack of to its own line. `rank` names the devices in the ledger.
+///
+/// Where a device has no history (torch 2.0), the blocks that are in use stand for it.
+#[must_use]
+pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> Ledger {
+    let mut stacks = Stacks::new(Lines::default());
+    let nodes: Vec<Node> = (0..snapshot.stacks.len())
+        .map(|stack| line_stack(snapshot, sources, stack, &mut stacks))
+        .collect();
+    let phases = snapshot.stacks.iter().map(|frames| phase::of_stack(snapshot, frames)).collect();
+    let frames = Frames { sources, stacks, nodes, phases };
+    let mut ordinals: Vec<i32> = snapshot.devices.iter().map(|device| device.device).collect();
+    ordinals.extend(snapshot.segments.iter().map(|segment| segment.device));
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    ordinals.truncate(MOST_DEVICES);
+    let mut limit = Limit::new();
+
+    let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+    for file in &frames.stacks.lines.files {
+        post_file(&mut ledger, sources, file);
+    }
+    for ordinal in ordinals {
+        let replay = Replay::new(snapshot, ordinal, &mut limit);
+        // A machine has more devices than most programs use.
+        if replay.allocations.is_empty() && replay.events.is_empty() {
+            continue;
+        }
+        let memory = report(snapshot, ordinal, &frames, &replay);
+        let device = device_name(MemoryDevice { kind: DeviceType::CUDA, ordinal });
+        for (line, books) in &memory.lines {
+            let mine = ledger.lines.entry(line.clone()).or_default();
+            post_line(mine, &device, books);
+        }
+        let recorded = replay.allocations.iter().filter(|it| !it.is_before());
+        let former: i64 = replay.former.iter().map(|&(_, bytes)| bytes).sum();
+        let total: i64 = recorded.map(|it| it.bytes).sum::<i64>() + former;
+        let on_lines: i64 = memory.lines.values().map(|it| it.alloc).sum();
+        ledger.totals.alloc += total;
+        // A snapshot does not tell which of its allocations were made in steps.
+        ledger.in_steps.alloc += total;
+        ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, total - on_lines);
+        ledger.memory.insert(DeviceKey { rank, device: ordinal }, memory);
+    }
+    ledger
+}
+
+/// The part of a line's memory that its books over all inputs hold too.
+fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory) {
+    mine.function.clone_from(&books.function);
+    mine.evidence = Evidence::Exact;
+    mine.alloc += books.alloc;
+    mine.allocs += books.allocs;
+    mine.freed += books.freed;
+    mine.peak += books.peak;
+    mine.live += books.live;
+    let allocation =
+        Allocation { allocs: books.allocs, alloc: books.alloc, peak: books.peak, live: books.live };
+    mine.allocations.insert(device.to_owned(), allocation);
+}
+
+fn line_stack(snapshot: &Snapshot, sources: &Sources, stack: usize, stacks: &mut Stacks) -> Node {
+    let mut node = Node::EMPTY;
+    for frame in snapshot.stacks[stack].iter().rev().filter(|frame| is_python(snapshot, frame)) {
+        let recorded = snapshot.strings.get(frame.file);
+        let source = sources.get(recorded);
+        let file = stacks.lines.file(File {
+            key: source.map_or(recorded, |source| source.key.as_str()).to_owned(),
+            recorded: recorded.to_owned(),
+            is_user_code: source.is_some_and(|source| source.is_own),
+        });
+        let line = stacks.lines.line(file, frame.line);
+        stacks.lines.name(line, snapshot.strings.get(frame.function));
+        node = stacks.push(node, line, Evidence::Exact);
+    }
+    node
+}
+
+#[cfg(test)]
+mod tests;

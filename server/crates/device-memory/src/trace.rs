@@ -1,0 +1,274 @@
+//! Bytes by line: a replay of the allocations and releases of a trace.
+
+use std::collections::BTreeMap;
+
+use ledger::{Allocation, Bytes, Ns};
+use line_stacks::{LineId, grow_to};
+use profile::{DeviceType, MemoryDevice, Profile};
+use recorded::Steps;
+use rustc_hash::FxHashMap;
+
+use crate::device_name::device_name;
+use crate::samples::Level;
+
+/// Bytes by own line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineBytes {
+    /// Bytes allocated.
+    pub alloc: Bytes,
+    /// Number of allocations.
+    pub allocs: u64,
+    /// Bytes released.
+    pub freed: Bytes,
+    /// Bytes in use at the peak of their memory.
+    pub peak: Bytes,
+    /// Bytes in use at the end.
+    pub live: Bytes,
+}
+
+/// Bytes of a recording.
+#[derive(Debug, Default)]
+pub struct MemoryCharges {
+    /// Bytes allocated.
+    pub total: Bytes,
+    /// Of this, what was allocated in steps.
+    pub in_steps: Bytes,
+    /// Of this, what has no line.
+    pub without_line: Bytes,
+    /// By line.
+    pub by_line: Vec<LineBytes>,
+    /// By line and name of the memory.
+    pub allocations: BTreeMap<(LineId, String), Allocation>,
+    /// Of each device, not of the host: what its curve tells.
+    pub(crate) devices: BTreeMap<MemoryDevice, Curve>,
+}
+
+/// How much of a device's memory was in use, from `Total Allocated` and `Total Reserved` where a trace has them.
+#[derive(Debug, Default)]
+pub(crate) struct Curve {
+    /// Bytes in use before the first event.
+    pub(crate) before: Bytes,
+    /// Of these, bytes still in use at the peak.
+    pub(crate) before_at_peak: Bytes,
+    /// Whether any event has an address.
+    pub(crate) has_addresses: bool,
+    /// Times and levels after each event, in order.
+    pub(crate) points: Vec<(Ns, Level)>,
+}
+
+/// The memory events of a trace that are charged.
+#[derive(Debug)]
+pub struct TraceMemory {
+    /// Rows of the memory table in order of time, then of the file.
+    pub rows: Vec<u32>,
+}
+
+impl TraceMemory {
+    /// All memory events of `profile`, or those of the host alone.
+    #[must_use]
+    pub fn new(profile: &Profile, ignore_devices: bool) -> Self {
+        let memory = &profile.memory;
+        let rows = 0..u32::try_from(memory.len()).unwrap_or(u32::MAX);
+        let is_kept =
+            |&row: &u32| !ignore_devices || memory.device[row as usize].kind == DeviceType::CPU;
+        let mut rows: Vec<u32> = rows.filter(is_kept).collect();
+        rows.sort_by_key(|&row| memory.at[row as usize]);
+        Self { rows }
+    }
+
+    /// Charges the events to `lines`: of each row, in the order of `rows`, the line that it is charged to.
+    #[must_use]
+    pub fn charge(
+        &self,
+        profile: &Profile,
+        steps: &Steps,
+        lines: impl IntoIterator<Item = LineId>,
+    ) -> MemoryCharges {
+        let memory = &profile.memory;
+        let mut replays: BTreeMap<MemoryDevice, Replay> = BTreeMap::new();
+        for (&row, line) in self.rows.iter().zip(lines) {
+            let row = row as usize;
+            let replay = replays.entry(memory.device[row]).or_default();
+            let (address, bytes) = (memory.address[row], memory.bytes[row]);
+            if bytes > 0 {
+                replay.alloc(address, bytes, line);
+            } else {
+                replay.free(address, -bytes);
+            }
+        }
+        let mut charges = MemoryCharges::default();
+        let in_steps = self
+            .rows
+            .iter()
+            .map(|&row| row as usize)
+            .filter(|&row| memory.bytes[row] > 0 && steps.at(memory.at[row]).is_some());
+        charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
+        for (device, replay) in replays {
+            charges.add(&device_name(device), &replay);
+            if device.kind != DeviceType::CPU {
+                charges.devices.insert(device, curve(profile, &self.rows, device, &replay));
+            }
+        }
+        charges
+    }
+}
+
+/// What the events of one device say. Where a trace has no totals (torch 1.9), memory that is released without having
+/// been allocated was in use before.
+fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &Replay) -> Curve {
+    let memory = &profile.memory;
+    let rows =
+        || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
+    let (mut used, mut least, mut before) = (0_i64, 0_i64, None);
+    for row in rows() {
+        used = used.saturating_add(memory.bytes[row]);
+        least = least.min(used);
+        let total = memory.total_allocated[row];
+        before = before.or((0 <= total).then(|| total.saturating_sub(used)));
+    }
+    let before = before.unwrap_or(0).max(-least);
+    let mut used = before;
+    let points = rows().map(|row| {
+        used = used.saturating_add(memory.bytes[row]);
+        (memory.at[row], (used, memory.total_reserved[row].max(0)))
+    });
+    let has_addresses = replay.allocations.iter().any(|it| it.is_tracked);
+    let before_at_peak =
+        if has_addresses { (before - replay.older_freed_at_peak).max(0) } else { 0 };
+    Curve { before, before_at_peak, has_addresses, points: points.collect() }
+}
+
+/// What happened to one memory, event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    /// Number of the next event.
+    clock: u64,
+    used: Bytes,
+    peak: Bytes,
+    /// Number of the event after which the most bytes were in use.
+    peak_at: Option<u64>,
+    /// Bytes released without having been allocated here, and how many of them before the peak.
+    older_freed: Bytes,
+    older_freed_at_peak: Bytes,
+    allocations: Vec<Traced>,
+    by_address: FxHashMap<u64, usize>,
+}
+
+/// One allocation.
+#[derive(Debug)]
+struct Traced {
+    line: LineId,
+    bytes: Bytes,
+    alloc_at: u64,
+    /// Number of the event that released it; `None` while it is alive.
+    freed_at: Option<u64>,
+    /// Whether its release could be seen: the event has an address.
+    is_tracked: bool,
+}
+
+impl Replay {
+    /// `bytes` are allocated at `address` (0: unknown) by `line`.
+    pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, line: LineId) {
+        let is_tracked = address != 0;
+        if is_tracked && let Some(earlier) = self.by_address.insert(address, self.allocations.len())
+        {
+            // The address was handed out again, so its release was not recorded.
+            self.allocations[earlier].freed_at = Some(self.clock);
+        }
+        self.allocations.push(Traced {
+            line,
+            bytes,
+            alloc_at: self.clock,
+            freed_at: None,
+            is_tracked,
+        });
+        self.tick(bytes);
+    }
+
+    /// `bytes` at `address` are released.
+    pub(crate) fn free(&mut self, address: u64, bytes: Bytes) {
+        if let Some(allocation) = self.by_address.remove(&address) {
+            self.allocations[allocation].freed_at = Some(self.clock);
+        } else {
+            self.older_freed = self.older_freed.saturating_add(bytes);
+        }
+        self.tick(-bytes);
+    }
+
+    fn tick(&mut self, bytes: Bytes) {
+        self.used += bytes;
+        if self.peak_at.is_none() || self.used > self.peak {
+            (self.peak, self.peak_at) = (self.used, Some(self.clock));
+            self.older_freed_at_peak = self.older_freed;
+        }
+        self.clock += 1;
+    }
+}
+
+impl MemoryCharges {
+    /// Adds the allocations of one memory.
+    pub(crate) fn add(&mut self, device: &str, replay: &Replay) {
+        let peak_at = replay.peak_at.unwrap_or(0);
+        for it in &replay.allocations {
+            self.total += it.bytes;
+            let Some(line) = it.line.get() else {
+                self.without_line += it.bytes;
+                continue;
+            };
+            let is_at_peak = it.is_tracked
+                && it.alloc_at <= peak_at
+                && it.freed_at.is_none_or(|freed_at| freed_at > peak_at);
+            let is_live = it.is_tracked && it.freed_at.is_none();
+            let books = grow_to(&mut self.by_line, line.index());
+            books.alloc += it.bytes;
+            books.allocs += 1;
+            let allocation = self.allocations.entry((line, device.to_owned())).or_default();
+            allocation.alloc += it.bytes;
+            allocation.allocs += 1;
+            if it.freed_at.is_some() {
+                books.freed += it.bytes;
+            }
+            if is_at_peak {
+                books.peak += it.bytes;
+                allocation.peak += it.bytes;
+            }
+            if is_live {
+                books.live += it.bytes;
+                allocation.live += it.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_alive_at_the_peak_is_told_from_the_rest() {
+        let mut replay = Replay::default();
+        let (a, b) = (LineId(0), LineId(1));
+        replay.alloc(0x10, 100, a);
+        replay.alloc(0x20, 50, b);
+        replay.free(0x10, 100);
+        replay.alloc(0x30, 90, b);
+        replay.free(0x99, 10);
+        replay.alloc(0x20, 5, a);
+        let mut charges = MemoryCharges::default();
+        charges.add("cuda:0", &replay);
+        let a = LineBytes { alloc: 105, allocs: 2, freed: 100, peak: 100, live: 5 };
+        let b = LineBytes { alloc: 140, allocs: 2, freed: 50, peak: 50, live: 90 };
+        assert_eq!(charges.by_line, [a, b]);
+        assert_eq!(charges.total, 245);
+    }
+
+    #[test]
+    fn without_addresses_nothing_is_said_about_what_is_alive() {
+        let mut replay = Replay::default();
+        replay.alloc(0, 100, LineId(0));
+        replay.free(0, 100);
+        let mut charges = MemoryCharges::default();
+        charges.add("cpu", &replay);
+        assert_eq!(charges.by_line, [LineBytes { alloc: 100, allocs: 1, ..LineBytes::default() }]);
+    }
+}

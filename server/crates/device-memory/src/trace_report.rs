@@ -1,0 +1,111 @@
+//! The memory of devices as a trace tells it (`profile_memory=True`): totals over time, and what its lines hold.
+//!
+//! A trace has neither segments nor failed requests; a snapshot of the same rank tells more and is taken instead.
+
+use std::collections::BTreeMap;
+
+use ledger::{DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, StepMemory};
+use profile::MemoryDevice;
+use recorded::Steps;
+
+use crate::device_name::device_name;
+use crate::samples::samples;
+use crate::trace::Curve;
+use crate::trace::MemoryCharges;
+
+/// The books of each device with a curve, from the lines of the ledger.
+#[must_use]
+pub fn reports(
+    charges: &MemoryCharges,
+    lines: &BTreeMap<LineKey, LineBooks>,
+    steps: &Steps,
+    rank: u32,
+) -> BTreeMap<DeviceKey, DeviceMemory> {
+    let key = |device: &MemoryDevice| DeviceKey { rank, device: device.ordinal };
+    let reports = charges
+        .devices
+        .iter()
+        .map(|(device, curve)| (key(device), report(curve, lines, &device_name(*device), steps)));
+    reports.collect()
+}
+
+fn report(
+    curve: &Curve,
+    lines: &BTreeMap<LineKey, LineBooks>,
+    device: &str,
+    steps: &Steps,
+) -> DeviceMemory {
+    let points = &curve.points;
+    let first_at = points.first().map_or(0, |&(at, _)| at);
+    let at = |event: usize| (points[event].0 - first_at).max(0);
+    let active = |event: usize| points[event].1.0;
+    // The first of several: as the charging to lines has it.
+    let highest = (0..points.len()).max_by_key(|&event| (active(event), std::cmp::Reverse(event)));
+    let reserved = points.last().map_or(0, |&(_, (_, reserved))| reserved);
+    let first_reserved = points.first().map_or(0, |&(_, (_, reserved))| reserved);
+    let lines: BTreeMap<LineKey, LineMemory> = lines
+        .iter()
+        .filter_map(|(line, books)| {
+            let it = books.allocations.get(device)?;
+            let memory = LineMemory {
+                function: books.function.clone(),
+                alloc: it.alloc,
+                allocs: it.allocs,
+                freed: it.alloc - it.live,
+                peak: it.peak,
+                live: it.live,
+                ..LineMemory::default()
+            };
+            Some((line.clone(), memory))
+        })
+        .collect();
+    let peak = highest.map_or(curve.before, active);
+    let end = points.last().map_or(curve.before, |&(_, (active, _))| active);
+    let steps: Vec<StepMemory> = steps
+        .0
+        .iter()
+        .map(|step| {
+            let first = points.partition_point(|&(at, _)| at < step.start);
+            let last = points.partition_point(|&(at, _)| at < step.end).max(first);
+            let mut during = points[first..last].iter().map(|&(_, (active, _))| active);
+            let before = first.checked_sub(1).map_or(curve.before, active);
+            StepMemory {
+                name: format!("ProfilerStep#{}", step.number),
+                first_event: first as u64,
+                at: (step.start - first_at).max(0),
+                peak: during.clone().max().unwrap_or(before).max(before),
+                end: during.next_back().unwrap_or(before),
+            }
+        })
+        .collect();
+    let step = highest.and_then(|event| {
+        let step = steps.partition_point(|step| step.at <= at(event)).checked_sub(1)?;
+        u32::try_from(step).ok()
+    });
+    DeviceMemory {
+        peak,
+        peak_moment: Moment {
+            event: highest.map_or(0, |event| event as u64 + 1),
+            at: highest.map(at),
+            step,
+            annotations: Vec::new(),
+        },
+        requested_peak: peak,
+        before: curve.before,
+        before_at_peak: curve.before_at_peak,
+        has_no_addresses: !curve.has_addresses,
+        unattributed_peak: peak - lines.values().map(|it| it.peak).sum::<i64>(),
+        unattributed_end: end - lines.values().map(|it| it.live).sum::<i64>(),
+        end,
+        reserved,
+        reserved_peak: points.iter().map(|&(_, (_, reserved))| reserved).max().unwrap_or(0),
+        events: points.len() as u64,
+        has_times: true,
+        timeline: samples(points.len(), at, (curve.before, first_reserved), |event| {
+            points[event].1
+        }),
+        steps,
+        lines,
+        ..DeviceMemory::default()
+    }
+}

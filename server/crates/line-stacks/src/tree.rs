@@ -1,0 +1,275 @@
+//! The distinct line stacks of a recording, as a prefix tree.
+
+use ledger::Evidence;
+use profile::{Interner, StrId};
+use rustc_hash::FxHashMap;
+
+/// A source file: a row of [`Lines::files`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId(pub u32);
+
+/// A line of a source file: a row of [`Lines`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineId(pub u32);
+
+impl Default for LineId {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl LineId {
+    /// No line.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// The row of the line, by which vectors are indexed.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The line, unless it is none.
+    #[must_use]
+    pub fn get(self) -> Option<Self> {
+        (self != Self::NONE).then_some(self)
+    }
+}
+
+/// A line stack: a node of [`Stacks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(pub u32);
+
+impl Node {
+    /// The stack without a line.
+    pub const EMPTY: Self = Self(0);
+
+    /// The row of the stack, by which vectors are indexed.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Whether it has no line.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+}
+
+/// What is kept of a file.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// Key in the ledger.
+    pub key: String,
+    /// Path as recorded; of several that lead to one key, the first.
+    pub recorded: String,
+    /// Whether it is user code.
+    pub is_user_code: bool,
+}
+
+/// The distinct lines of a recording.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The files, by [`FileId`].
+    pub files: Vec<File>,
+    file_of_key: FxHashMap<String, FileId>,
+    rows: Vec<(FileId, u32)>,
+    /// Name of the function that was on the line when it was first seen there.
+    function: Vec<StrId>,
+    functions: Interner,
+    index: FxHashMap<(FileId, u32), LineId>,
+}
+
+impl Lines {
+    /// The handle of a file, by its key in the ledger. A file is user code if any path that leads to it is.
+    pub fn file(&mut self, file: File) -> FileId {
+        if let Some(&id) = self.file_of_key.get(&file.key) {
+            self.files[id.0 as usize].is_user_code |= file.is_user_code;
+            return id;
+        }
+        let id = FileId(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
+        self.file_of_key.insert(file.key.clone(), id);
+        self.files.push(file);
+        id
+    }
+
+    /// The handle of a 1-based line.
+    pub fn line(&mut self, file: FileId, line: u32) -> LineId {
+        let Self { rows, function, index, .. } = self;
+        *index.entry((file, line)).or_insert_with(|| {
+            rows.push((file, line));
+            function.push(StrId::NONE);
+            LineId(u32::try_from(rows.len() - 1).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// Notes the function that `line` is in, unless one is noted.
+    pub fn name(&mut self, line: LineId, function: &str) {
+        if self.function[line.index()] == StrId::NONE {
+            self.function[line.index()] = self.functions.intern(function);
+        }
+    }
+
+    /// The function that `line` is in; empty where the recording does not say.
+    #[must_use]
+    pub fn function(&self, line: LineId) -> &str {
+        self.functions.get(self.function[line.index()])
+    }
+
+    /// Notes that `line` is in the function that `definition` is the first line of, if they are of one file.
+    pub fn name_like(&mut self, line: LineId, definition: LineId) {
+        if self.file_of(line) == self.file_of(definition)
+            && self.function[line.index()] == StrId::NONE
+        {
+            self.function[line.index()] = self.function[definition.index()];
+        }
+    }
+
+    /// The file of a line.
+    #[must_use]
+    pub fn file_of(&self, line: LineId) -> FileId {
+        self.rows[line.index()].0
+    }
+
+    /// The 1-based number of a line.
+    #[must_use]
+    pub fn number(&self, line: LineId) -> u32 {
+        self.rows[line.index()].1
+    }
+
+    /// Whether a line is user code.
+    #[must_use]
+    pub fn is_user_code(&self, line: LineId) -> bool {
+        self.files[self.file_of(line).0 as usize].is_user_code
+    }
+
+    /// How many lines there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// All lines.
+    pub fn ids(&self) -> impl Iterator<Item = LineId> + use<> {
+        (0..self.rows.len()).map(|index| LineId(u32::try_from(index).unwrap_or(u32::MAX)))
+    }
+}
+
+/// All distinct line stacks. Parents stand before their children; node 0 is the empty stack.
+#[derive(Debug)]
+pub struct Stacks {
+    /// The lines that the stacks are made of.
+    pub lines: Lines,
+    parent: Vec<Node>,
+    line: Vec<LineId>,
+    evidence: Vec<Evidence>,
+    /// The line that an amount on this stack is charged to: the last one of user code, else the first of all.
+    charged_line: Vec<LineId>,
+    index: FxHashMap<(Node, LineId, Evidence), Node>,
+}
+
+impl Stacks {
+    /// The empty stack alone.
+    #[must_use]
+    pub fn new(lines: Lines) -> Self {
+        Self {
+            lines,
+            parent: vec![Node::EMPTY],
+            line: vec![LineId::NONE],
+            evidence: vec![Evidence::Exact],
+            charged_line: vec![LineId::NONE],
+            index: FxHashMap::default(),
+        }
+    }
+
+    /// The stack `parent` with `line` added as its last.
+    pub fn push(&mut self, parent: Node, line: LineId, evidence: Evidence) -> Node {
+        if let Some(&node) = self.index.get(&(parent, line, evidence)) {
+            return node;
+        }
+        let node = Node(u32::try_from(self.parent.len()).unwrap_or(u32::MAX));
+        let inherited = self.charged_line[parent.index()];
+        let charged_line =
+            if self.lines.is_user_code(line) { line } else { inherited.get().unwrap_or(line) };
+        self.parent.push(parent);
+        self.line.push(line);
+        self.evidence.push(evidence);
+        self.charged_line.push(charged_line);
+        self.index.insert((parent, line, evidence), node);
+        node
+    }
+
+    /// The stack `stack` of a Python event, now that the event is known to be at `line`: the line takes the place of a
+    /// frame's definition line, and is added to the stack of a call that has no line of its own.
+    pub fn with_line(
+        &mut self,
+        stack: Node,
+        is_frame: bool,
+        line: LineId,
+        evidence: Evidence,
+    ) -> Node {
+        if is_frame {
+            if let Some(definition) = self.line(stack).get() {
+                self.lines.name_like(line, definition);
+            }
+            return self.push(self.parent(stack), line, evidence);
+        }
+        if self.line(stack) == line { stack } else { self.push(stack, line, evidence) }
+    }
+
+    /// The stack without its last line.
+    #[must_use]
+    pub fn parent(&self, node: Node) -> Node {
+        self.parent[node.index()]
+    }
+
+    /// The last line, or [`LineId::NONE`] of the empty stack.
+    #[must_use]
+    pub fn line(&self, node: Node) -> LineId {
+        self.line[node.index()]
+    }
+
+    /// How the last line is known.
+    #[must_use]
+    pub fn evidence(&self, node: Node) -> Evidence {
+        self.evidence[node.index()]
+    }
+
+    /// The line that an amount on the stack is charged to, or [`LineId::NONE`] of the empty stack.
+    #[must_use]
+    pub fn charged_line(&self, node: Node) -> LineId {
+        self.charged_line[node.index()]
+    }
+
+    /// How many stacks there are, the empty one included: at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "there always is the empty stack")]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// All stacks but the empty one, parents first.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = Node> + use<> {
+        (1..self.len()).map(|index| Node(u32::try_from(index).unwrap_or(u32::MAX)))
+    }
+
+    /// Whether no line below the last one of `node` is the same line: amounts count once however deep the recursion.
+    #[must_use]
+    pub fn is_outermost(&self, node: Node) -> bool {
+        let line = self.line(node);
+        let mut at = self.parent(node);
+        while !at.is_empty() {
+            if self.line(at) == line {
+                return false;
+            }
+            at = self.parent(at);
+        }
+        true
+    }
+}

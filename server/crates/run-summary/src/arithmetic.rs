@@ -1,0 +1,132 @@
+//! FLOPs of the operators that ran, with the device time that they launched.
+
+use std::collections::BTreeMap;
+
+use ledger::{Arithmetic, Ns, Precision, TensorCores};
+use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
+use recorded::{KernelClasses, Launches};
+use rustc_hash::FxHashMap;
+
+use crate::flops::{self, Cost};
+
+/// An operator with a known cost that is not part of another one.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedOperator {
+    /// The operator.
+    pub operator: HostEventId,
+    /// The precision that it ran in.
+    pub precision: Precision,
+    /// What it did, and how long that took.
+    pub arithmetic: Arithmetic,
+    /// Where the first of it ran; `None` for the host.
+    device: Option<i32>,
+}
+
+/// An operator with its cost, and what is found of the device events that it launched.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    operator: HostEventId,
+    cost: Cost,
+    /// Device time launched within.
+    launched: Ns,
+    /// Where the first of it ran.
+    device: Option<i32>,
+    has_tensor_cores: bool,
+}
+
+impl Counted {
+    /// What it did, in the precision that it ran in.
+    fn finish(self, profile: &Profile) -> CountedOperator {
+        let precision = match self.cost.precision {
+            Precision::F32 if self.has_tensor_cores => Precision::Tf32,
+            other => other,
+        };
+        let time = match self.device {
+            Some(_) => self.launched,
+            None => profile.host.duration[self.operator.index()],
+        };
+        let Cost { flops, bytes, .. } = self.cost;
+        let arithmetic = Arithmetic { operators: 1, flops, time, bytes };
+        CountedOperator { operator: self.operator, precision, arithmetic, device: self.device }
+    }
+}
+
+/// The counted operators of `profile`, and how many more there are whose cost is not known. `order` are its host events
+/// in order.
+pub(crate) fn counted(
+    profile: &Profile,
+    order: &[HostEventId],
+    launches: &Launches,
+    classes: &KernelClasses,
+) -> (Vec<CountedOperator>, u64) {
+    let (host, device) = (&profile.host, &profile.device);
+    let is_counted: Vec<bool> =
+        profile.strings.iter().map(|(_, name)| flops::is_counted(name)).collect();
+    let mut costs: FxHashMap<[StrId; 4], Option<Cost>> = FxHashMap::default();
+    let mut unknown = 0;
+    let mut by_thread: Vec<Vec<Counted>> = vec![Vec::new(); profile.threads.len()];
+    for &operator in order {
+        let name = host.name[operator.index()];
+        let is_operator = host.kind[operator.index()] == HostKind::Operator;
+        if !is_operator || !is_counted.get(name.index()).is_some_and(|&it| it) {
+            continue;
+        }
+        let of_thread = &mut by_thread[host.thread[operator.index()].index()];
+        let start = host.start[operator.index()];
+        if of_thread.last().is_some_and(|last| start < host.end(last.operator)) {
+            continue;
+        }
+        let (operators, row) = (&host.operators, host.detail[operator.index()] as usize);
+        let texts = [
+            name,
+            operators.input_dims[row],
+            operators.input_types[row],
+            operators.concrete_inputs[row],
+        ];
+        let cost = *costs.entry(texts).or_insert_with(|| {
+            let [name, dims, types, concrete] = texts.map(|it| profile.strings.get(it));
+            flops::cost(name, dims, types, concrete)
+        });
+        let cost = cost.unwrap_or_else(|| {
+            unknown += 1;
+            Cost { flops: 0, bytes: 0, precision: Precision::F32 }
+        });
+        let counted =
+            Counted { operator, cost, launched: 0, device: None, has_tensor_cores: false };
+        of_thread.push(counted);
+    }
+    for event in device.ids() {
+        let Some(launch) = launches.launch(event) else { continue };
+        let of_thread = &mut by_thread[host.thread[launch.index()].index()];
+        let start = host.start[launch.index()];
+        let index = of_thread.partition_point(|it| host.start[it.operator.index()] <= start);
+        let Some(counted) = index.checked_sub(1).map(|index| &mut of_thread[index]) else {
+            continue;
+        };
+        if start < host.end(counted.operator) {
+            add(counted, profile, classes, event);
+        }
+    }
+    let known = by_thread.into_iter().flatten().filter(|it| it.cost.flops != 0);
+    (known.map(|it| it.finish(profile)).collect(), unknown)
+}
+
+fn add(counted: &mut Counted, profile: &Profile, classes: &KernelClasses, event: DeviceEventId) {
+    counted.launched += profile.device.duration[event.index()];
+    counted.device.get_or_insert(profile.device.device[event.index()]);
+    counted.has_tensor_cores |= classes.tensor_cores(event) == TensorCores::Yes;
+}
+
+/// What was done on each device.
+pub(crate) fn by_device(
+    counted: &[CountedOperator],
+) -> BTreeMap<i32, BTreeMap<Precision, Arithmetic>> {
+    let mut devices: BTreeMap<i32, BTreeMap<Precision, Arithmetic>> = BTreeMap::new();
+    for it in counted {
+        if let Some(device) = it.device {
+            let by_precision = devices.entry(device).or_default();
+            by_precision.entry(it.precision).or_default().merge(&it.arithmetic);
+        }
+    }
+    devices
+}

@@ -1,0 +1,153 @@
+//! What steps went to.
+
+use std::collections::BTreeMap;
+
+use ledger::{Breakdown, Interval, KernelClass, Ns, Overlap};
+use profile::{DeviceKind, HostKind, Profile};
+use recorded::KernelClasses;
+
+use crate::intervals::Intervals;
+use crate::spans::Span;
+
+/// What all spans together, and each step, went to.
+pub(crate) fn breakdown(
+    profile: &Profile,
+    spans: &[Span],
+    classes: &KernelClasses,
+) -> (Interval, BTreeMap<u32, Interval>) {
+    let activity = Activity::new(profile, classes);
+    let overlap = Shared::new(&activity);
+    let charged = activity.charge(spans);
+    let mut run = Interval::default();
+    let mut steps: BTreeMap<u32, Interval> = BTreeMap::new();
+    for &Span { number, start, end } in spans {
+        let within = |set: &Intervals| set.within(start, end);
+        let interval = Interval {
+            time: end - start,
+            breakdown: charged.within(start, end),
+            overlap: Overlap {
+                compute: within(&overlap.compute),
+                both: within(&overlap.both),
+                communication: within(&overlap.communication),
+                other: end - start - within(&overlap.any),
+            },
+        };
+        run.merge(&interval);
+        if let Some(number) = number {
+            steps.entry(number).or_default().merge(&interval);
+        }
+    }
+    (run, steps)
+}
+
+/// When there was something of each class.
+struct Activity {
+    kernel: Intervals,
+    memcpy: Intervals,
+    memset: Intervals,
+    communication: Intervals,
+    runtime: Intervals,
+    data_loader: Intervals,
+    cpu: Intervals,
+}
+
+impl Activity {
+    fn new(profile: &Profile, classes: &KernelClasses) -> Self {
+        let (host, device) = (&profile.host, &profile.device);
+        let (mut kernel, mut memcpy, mut memset) = (Vec::new(), Vec::new(), Vec::new());
+        let mut communication = Vec::new();
+        for event in device.ids() {
+            let list = match (device.kind[event.index()], classes.class(event)) {
+                (_, KernelClass::Communication) => &mut communication,
+                (DeviceKind::Kernel, _) => &mut kernel,
+                (DeviceKind::Memcpy, _) => &mut memcpy,
+                (DeviceKind::Memset, _) => &mut memset,
+            };
+            list.push((device.start[event.index()], device.end(event)));
+        }
+        let (mut runtime, mut data_loader, mut cpu) = (Vec::new(), Vec::new(), Vec::new());
+        for id in host.ids() {
+            let name = || profile.strings.get(host.name[id.index()]);
+            let list = match host.kind[id.index()] {
+                HostKind::Runtime => &mut runtime,
+                HostKind::Operator | HostKind::Annotation if is_data_loader(name()) => {
+                    &mut data_loader
+                }
+                HostKind::Operator | HostKind::Annotation if is_collective(name()) => {
+                    &mut communication
+                }
+                HostKind::Operator => &mut cpu,
+                HostKind::Annotation | HostKind::Python => continue,
+            };
+            list.push((host.start[id.index()], host.end(id)));
+        }
+        let [kernel, memcpy, memset, communication, runtime, data_loader, cpu] =
+            [kernel, memcpy, memset, communication, runtime, data_loader, cpu].map(Intervals::new);
+        Self { kernel, memcpy, memset, communication, runtime, data_loader, cpu }
+    }
+
+    /// Leaves each instant of `spans` to the first class that has it.
+    fn charge(&self, spans: &[Span]) -> Charged {
+        let mut left = Intervals::new(spans.iter().map(|span| (span.start, span.end)).collect());
+        let mut take = |class: &Intervals| {
+            let taken = left.and(class);
+            left = left.without(&taken);
+            taken
+        };
+        let classes = [
+            take(&self.kernel),
+            take(&self.memcpy),
+            take(&self.memset),
+            take(&self.communication),
+            take(&self.runtime),
+            take(&self.data_loader),
+            take(&self.cpu),
+        ];
+        Charged(classes)
+    }
+}
+
+/// Disjoint sets, in the order of [`Breakdown`].
+struct Charged([Intervals; 7]);
+
+impl Charged {
+    fn within(&self, start: Ns, end: Ns) -> Breakdown {
+        let [kernel, memcpy, memset, communication, runtime, data_loader, cpu] =
+            self.0.each_ref().map(|class| class.within(start, end));
+        let known = kernel + memcpy + memset + communication + runtime + data_loader + cpu;
+        let other = end - start - known;
+        Breakdown { kernel, memcpy, memset, communication, runtime, data_loader, cpu, other }
+    }
+}
+
+/// When there was compute alone, communication alone, both, or any of them.
+struct Shared {
+    compute: Intervals,
+    communication: Intervals,
+    both: Intervals,
+    any: Intervals,
+}
+
+impl Shared {
+    fn new(activity: &Activity) -> Self {
+        let has_kernels = activity.kernel.measure() > 0;
+        let compute = if has_kernels { &activity.kernel } else { &activity.cpu };
+        let communication = &activity.communication;
+        Self {
+            compute: compute.without(communication),
+            communication: communication.without(compute),
+            both: compute.and(communication),
+            any: Intervals::new(compute.iter().chain(communication.iter()).collect()),
+        }
+    }
+}
+
+/// Whether `name` is a wait for the next batch.
+fn is_data_loader(name: &str) -> bool {
+    name.starts_with("enumerate(DataLoader)#") || name.starts_with("enumerate(DataPipe)#")
+}
+
+/// Whether `name` is a collective of `torch.distributed`, as its back ends name them.
+fn is_collective(name: &str) -> bool {
+    ["nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"].iter().any(|it| name.starts_with(it))
+}

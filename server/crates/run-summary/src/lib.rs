@@ -1,0 +1,63 @@
+//! The run in numbers: `docs/accounting.md`, The run summary.
+//!
+//! *Owns*: what steps went to (`breakdown`), how each device was used (`usage`, with the tables `devices` and `eligible`),
+//! what gaps between the events of a stream waited for (`streams`), floating-point operations of operators (`flops`,
+//! `arithmetic`), collectives and what of them was exposed (`communication`).
+//!
+//! *Never*: knows a line: `attribution` charges operators and collectives to lines.
+//!
+//! *The test that says so*: `tests/tests/overview_peers.rs` holds the numbers against TensorBoard's plugin and HTA;
+//! `tests/tests/tidy/` holds the dependency list.
+
+mod arithmetic;
+mod breakdown;
+mod communication;
+mod devices;
+mod eligible;
+mod flops;
+mod intervals;
+mod spans;
+mod streams;
+mod usage;
+
+pub use arithmetic::CountedOperator;
+pub use communication::Collective;
+
+use ledger::Overview;
+use profile::{HostEventId, Profile};
+use recorded::{KernelClasses, Launches, Steps};
+
+/// The summary of one recording, and what of it is charged to lines.
+#[derive(Debug)]
+pub struct RunSummary {
+    /// What the ledger holds for the rank.
+    pub overview: Overview,
+    /// The operators whose cost is known and that are not part of another one.
+    pub counted: Vec<CountedOperator>,
+    /// The collectives that devices ran.
+    pub collectives: Vec<Collective>,
+}
+
+impl RunSummary {
+    /// Sums up `profile`, whose host events in order are `order`.
+    #[must_use]
+    pub fn new(
+        profile: &Profile,
+        order: &[HostEventId],
+        steps: &Steps,
+        launches: &Launches,
+        classes: &KernelClasses,
+    ) -> Self {
+        let spans = spans::spans(profile, steps, launches);
+        let (run, steps) = breakdown::breakdown(profile, &spans, classes);
+        let mut devices = usage::devices(profile, &spans, launches, classes);
+        let (counted, operators_without_flops) =
+            arithmetic::counted(profile, order, launches, classes);
+        for (ordinal, arithmetic) in arithmetic::by_device(&counted) {
+            devices.entry(ordinal).or_default().arithmetic = arithmetic;
+        }
+        let overview = Overview { run, steps, devices, operators_without_flops };
+        let collectives = communication::collectives(profile, classes);
+        Self { overview, counted, collectives }
+    }
+}

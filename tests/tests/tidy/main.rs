@@ -1,0 +1,293 @@
+//! The boundaries between the crates, as ARCHITECTURE.md draws them.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use tests::fixtures::{read_gz, repository};
+
+/// Which of our crates each crate may use.
+const CRATES: &[(&str, &[&str])] = &[
+    ("profile", &[]),
+    ("ledger", &[]),
+    ("metrics", &["ledger"]),
+    ("trace-reader", &["profile"]),
+    ("snapshot-reader", &["profile"]),
+    ("pysource", &[]),
+    ("recorded", &["ledger", "profile", "pysource"]),
+    ("line-stacks", &["ledger", "profile", "recorded"]),
+    ("device-memory", &["ledger", "line-stacks", "profile", "recorded"]),
+    ("run-summary", &["ledger", "profile", "recorded"]),
+    (
+        "attribution",
+        &[
+            "device-memory",
+            "ledger",
+            "line-stacks",
+            "profile",
+            "pysource",
+            "recorded",
+            "run-summary",
+        ],
+    ),
+    ("insights", &["ledger", "metrics"]),
+    ("ide", &["insights", "ledger", "metrics", "pysource"]),
+    (
+        "loader",
+        &[
+            "attribution",
+            "device-memory",
+            "ledger",
+            "profile",
+            "pysource",
+            "recorded",
+            "snapshot-reader",
+            "trace-reader",
+        ],
+    ),
+    ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
+    ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "metrics", "profile", "pysource"]),
+    (
+        "tests",
+        &[
+            "attribution",
+            "insights",
+            "ledger",
+            "loader",
+            "profile",
+            "pysource",
+            "recorded",
+            "snapshot-reader",
+            "trace-reader",
+        ],
+    ),
+];
+
+/// Crates of others that only one of ours may use. A name that ends in `*` stands for all that begin so.
+const RESERVED: &[(&str, &str)] = &[
+    ("ruff_*", "pysource"),
+    ("tower*", "lsp"),
+    ("lsp-types", "lsp"),
+    ("tokio*", "lsp"),
+    ("clap*", "perfline"),
+    ("indicatif", "perfline"),
+    ("ruzstd", "loader"),
+];
+
+/// Crates that turn values into values.
+const CORE: &[&str] = &[
+    "profile",
+    "ledger",
+    "metrics",
+    "trace-reader",
+    "snapshot-reader",
+    "pysource",
+    "recorded",
+    "line-stacks",
+    "device-memory",
+    "run-summary",
+    "attribution",
+    "insights",
+    "ide",
+];
+
+#[test]
+fn every_crate_is_on_the_map() {
+    let found: BTreeSet<String> = crates().into_iter().map(|it| it.name).collect();
+    let map: BTreeSet<String> = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, map);
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let ours: BTreeSet<&str> = CRATES.iter().map(|(name, _)| *name).collect();
+    let mut wrong = Vec::new();
+    for it in crates() {
+        let allowed = CRATES
+            .iter()
+            .find(|(name, _)| *name == it.name)
+            .map_or(&[][..], |(_, allowed)| allowed);
+        for used in it.dependencies.iter().filter(|used| ours.contains(used.as_str())) {
+            if !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{} may not depend on {used}", it.name));
+            }
+        }
+        if it.all_dependencies.iter().any(|used| used == "tests") {
+            wrong.push(format!("{} may not depend on the crate of the tests", it.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn each_foreign_interface_has_one_crate() {
+    let mut wrong = Vec::new();
+    for it in crates() {
+        for (reserved, owner) in RESERVED.iter().filter(|(_, owner)| *owner != it.name) {
+            let matches = |used: &&String| match reserved.strip_suffix('*') {
+                Some(prefix) => used.starts_with(prefix),
+                None => used == reserved,
+            };
+            wrong.extend(
+                it.all_dependencies
+                    .iter()
+                    .filter(matches)
+                    .map(|used| format!("{} uses {used}; only {owner} may", it.name)),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Clippy reports what `server/crates/clippy.toml` disallows; a crate with a `clippy.toml` of its own does not read that one.
+#[test]
+fn core_crates_do_no_io() {
+    let disallowed = fs::read_to_string(repository().join("server/crates/clippy.toml")).unwrap();
+    assert!(disallowed.contains("std::fs::read\""));
+    let exempt: Vec<String> = crates()
+        .into_iter()
+        .filter(|it| CORE.contains(&it.name.as_str()))
+        .filter(|it| {
+            !it.folder.starts_with(repository().join("server/crates"))
+                || it.folder.join("clippy.toml").exists()
+        })
+        .map(|it| it.name)
+        .collect();
+    assert!(
+        exempt.is_empty(),
+        "core crates without the rules of server/crates/clippy.toml: {exempt:?}"
+    );
+}
+
+#[test]
+fn every_crate_says_what_it_owns_and_what_it_never_does() {
+    let mut wrong = Vec::new();
+    for it in crates() {
+        let root = ["src/lib.rs", "src/main.rs"]
+            .map(|it_| it.folder.join(it_))
+            .into_iter()
+            .find(|path| path.exists())
+            .unwrap();
+        let text = fs::read_to_string(root).unwrap();
+        let docs: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for part in ["*Owns*:", "*Never*:", "*The test"] {
+            if !docs.contains(part) {
+                wrong.push(format!("{}: {part}", it.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_oldest_compiler_is_named_once() {
+    let workspace = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
+    assert_eq!(workspace.matches("\nrust-version = \"").count(), 1);
+    for it in crates() {
+        let text = fs::read_to_string(it.folder.join("Cargo.toml")).unwrap();
+        for line in [
+            "rust-version.workspace = true",
+            "[lints]\nworkspace = true",
+            "license.workspace = true",
+        ] {
+            assert!(text.contains(line), "{} lacks {line}", it.name);
+        }
+    }
+}
+
+#[test]
+fn no_file_names_the_machine_it_was_made_on() {
+    // Put together here, so that this file does not contain them.
+    let paths = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat()];
+    let mut wrong = Vec::new();
+    for path in tracked() {
+        let bytes = match path.extension().is_some_and(|it| it == "gz") {
+            true => read_gz(&path).unwrap(),
+            false => fs::read(&path).unwrap(),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        wrong.extend(
+            paths
+                .iter()
+                .filter(|it| text.contains(it.as_str()))
+                .map(|it| format!("{}: {it}", path.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn packages_come_from_the_public_registries() {
+    let public =
+        ["https://registry.npmjs.org/", "registry+https://github.com/rust-lang/crates.io-index"];
+    let mut wrong = Vec::new();
+    for path in tracked() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !name.contains("lock") {
+            continue;
+        }
+        for line in fs::read_to_string(&path).unwrap().lines() {
+            let key = line.trim().split([':', '=']).next().unwrap_or_default();
+            let is_source =
+                matches!(key.trim().trim_matches('"'), "resolved" | "source" | "registry");
+            if is_source && line.contains("//") && !public.iter().any(|it| line.contains(it)) {
+                wrong.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+struct Crate {
+    name: String,
+    folder: PathBuf,
+    /// Names under `[dependencies]` and `[build-dependencies]`; for the tests, under `[dev-dependencies]` too.
+    dependencies: Vec<String>,
+    /// The same with `[dev-dependencies]`.
+    all_dependencies: Vec<String>,
+}
+
+/// The members of the workspace.
+fn crates() -> Vec<Crate> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(repository().join("Cargo.toml"))
+        .no_deps()
+        .other_options(["--offline".to_owned()])
+        .exec()
+        .unwrap();
+    metadata.workspace_packages().into_iter().map(read_crate).collect()
+}
+
+fn read_crate(package: &Package) -> Crate {
+    let name = package.name.to_string();
+    let names = |is_taken: &dyn Fn(DependencyKind) -> bool| {
+        let dependencies = package.dependencies.iter().filter(|it| is_taken(it.kind));
+        dependencies.map(|it| it.name.clone()).collect()
+    };
+    Crate {
+        folder: package.manifest_path.parent().unwrap().into(),
+        dependencies: names(&|kind| kind != DependencyKind::Development || name == "tests"),
+        all_dependencies: names(&|_| true),
+        name,
+    }
+}
+
+/// The files under version control that are there.
+fn tracked() -> Vec<PathBuf> {
+    let root = repository();
+    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output().unwrap();
+    assert!(
+        output.status.success(),
+        "the list of files comes from git: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let names = String::from_utf8(output.stdout).unwrap();
+    let paths: Vec<PathBuf> =
+        names.split('\0').filter(|it| !it.is_empty()).map(|it| root.join(it)).collect();
+    assert!(paths.len() > 100);
+    paths.into_iter().filter(|it| it.is_file()).collect()
+}
