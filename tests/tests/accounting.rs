@@ -16,7 +16,7 @@ use tests::builder::render;
 use tests::fixtures;
 use tests::odd::{ARGS, Oddity, make_odd};
 use tests::reference::{self, Accounts, LineAccount, StepAccount, Sums};
-use trace_reader::{StretchReader, Trace, TraceReader};
+use trace_reader::{SpeculativeReader, Trace, TraceReader};
 
 const CASES: &str = include_str!("cases/accounting.txt");
 
@@ -377,11 +377,12 @@ fn reference(trace: &str, ignore_exact: bool) -> Accounts {
 
 /// Reads a trace in pieces of `piece` bytes, where there are several cores as these do: each piece ahead, by one of them.
 fn read(trace: &str, n_cores: usize, piece: usize) -> Trace {
-    let mut cores: Vec<StretchReader> = (0..n_cores).map(|_| StretchReader::new()).collect();
+    let mut cores: Vec<SpeculativeReader> =
+        (0..n_cores).map(|_| SpeculativeReader::new()).collect();
     let mut reader = TraceReader::new();
     for (index, bytes) in trace.as_bytes().chunks(piece.max(1)).enumerate() {
         let ahead = if n_cores > 1 { cores[index % n_cores].read(bytes) } else { None };
-        reader.feed_stretch(bytes, ahead.as_ref());
+        reader.feed_chunk(bytes, ahead.as_ref());
     }
     reader.finish()
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod imports;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use profile::{Callers, Profile, WarningKind, Warnings};
 use recorded::{recorded_files, recorded_snapshot_files};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use trace_reader::callers::read_callers;
-use trace_reader::{StretchReader, TraceReader};
+use trace_reader::{SpeculativeReader, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::hand_over::HandOver;
@@ -331,11 +331,11 @@ impl LoadContext<'_> {
         self.report(&file.path, Stage::Reading)?;
         let reads_ahead = self.n_cores > 1;
         let prepare = || {
-            let mut ahead = reads_ahead.then(StretchReader::new);
+            let mut ahead = reads_ahead.then(SpeculativeReader::new);
             move |block: &[u8]| ahead.as_mut().and_then(|ahead| ahead.read(block))
         };
-        blocks::each_block(file, &self.done, self.n_cores, prepare, |block, stretch| {
-            reader.feed_stretch(block, stretch.as_ref());
+        blocks::each_block(file, &self.done, self.n_cores, prepare, |block, chunk| {
+            reader.feed_chunk(block, chunk.as_ref());
             self.report(&file.path, Stage::Reading)
         })
     }

@@ -59,9 +59,9 @@ pub fn looks_like_callers(prefix: &[u8]) -> bool {
 /// If the text is not whole or not of this schema. A side-car is written in one piece and small beside its trace, so
 /// that a damaged one is not used at all.
 pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
-    let mut oddities = Vec::new();
+    let mut anomalies = Vec::new();
     let mut file = File::default();
-    let mut values = Values { buf: text, at: scan::skip_space(text, 0), oddities: &mut oddities };
+    let mut values = Values { buf: text, at: scan::skip_space(text, 0), anomalies: &mut anomalies };
     file.read(&mut values).map_err(|stop| match stop {
         Stop::Bad(offset) => CallersError::Damaged { offset },
         Stop::More => CallersError::Truncated { offset: text.len() },
@@ -70,7 +70,7 @@ pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
         return Err(CallersError::Schema { found: file.schema });
     }
     let mut warnings = Warnings::default();
-    for (kind, at, message) in oddities {
+    for (kind, at, message) in anomalies {
         warnings.add(kind, at as u64, message);
     }
     Ok((file.callers(&mut warnings), warnings))

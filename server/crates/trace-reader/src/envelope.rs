@@ -3,9 +3,9 @@
 use profile::{DeviceProperties, Meta, WarningKind, Warnings};
 
 use crate::event::Values;
-use crate::gap::Members;
 use crate::scan::{self, Scan};
 use crate::set_aside::TIMES;
+use crate::template::Members;
 
 /// Keys that only a trace has.
 const KEYS: [&[u8]; 7] = [
@@ -32,16 +32,16 @@ pub(crate) fn read(
     offset: u64,
     warnings: &mut Warnings,
 ) {
-    let mut oddities = Vec::new();
+    let mut anomalies = Vec::new();
     // A value that was skipped whole ends, so the only surprise left is a damaged inside: what came before it counts.
-    if read_value(key, &mut Values { buf, at, oddities: &mut oddities }, meta).is_err() {
-        oddities.push((
+    if read_value(key, &mut Values { buf, at, anomalies: &mut anomalies }, meta).is_err() {
+        anomalies.push((
             WarningKind::Malformed,
             at,
             "a part of what stands beside the events could not be read",
         ));
     }
-    for (kind, at, message) in oddities {
+    for (kind, at, message) in anomalies {
         warnings.add(kind, offset + at as u64, message);
     }
 }
@@ -55,7 +55,7 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
             meta.base = if is_credible { base } else { 0 };
             if !is_credible {
                 let message = "a base time before 1970 or after 2116 was ignored";
-                values.oddities.push((WarningKind::NotCredible, at, message));
+                values.anomalies.push((WarningKind::NotCredible, at, message));
             }
         }
         b"with_stack" => meta.with_stack = flag(values)?,

@@ -2,9 +2,10 @@
 
 use profile::WarningKind;
 
-use crate::gap::{Gaps, Next};
+use crate::keys::{Anomaly, Json, Key, Label, Number, Triple};
 use crate::number::{self, Parsed};
 use crate::scan::{self, Scan, Text};
+use crate::template::{Next, TemplateCache};
 
 /// The parts of an event that Perfline uses. One is filled again and again: what the last event left behind counts as
 /// absent.
@@ -20,167 +21,7 @@ pub(crate) struct Event<'a> {
     has_json: u32,
     has_triple: u32,
     /// Which of the labels do not stand for themselves.
-    is_odd: u32,
-}
-
-/// The numbers of an event and its `args`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Number {
-    /// `ts` and `dur`, in nanoseconds.
-    Start,
-    Duration,
-    ExternalId,
-    Correlation,
-    PythonId,
-    PythonParent,
-    Sequence,
-    ForwardThread,
-    GraphId,
-    GraphNodeId,
-    CopiedBytes,
-    Registers,
-    SharedMemory,
-    /// In tenths of a percent.
-    Occupancy,
-    /// In millionths.
-    BlocksPerSm,
-    /// Of a `[memory]` instant, like the following.
-    Bytes,
-    DeviceType,
-    DeviceId,
-    TotalAllocated,
-    TotalReserved,
-}
-
-/// The texts of an event and its `args`; numbers that may be written as strings, such as ids of threads, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Label {
-    Phase,
-    Category,
-    Name,
-    Pid,
-    Tid,
-    Id,
-    CallFrom,
-    CallStack,
-    /// `name` in `args` of a metadata event.
-    ThreadName,
-    Device,
-    Stream,
-    Address,
-}
-
-/// What is kept as the JSON text of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Json {
-    InputDims,
-    InputTypes,
-    ConcreteInputs,
-    Stack,
-}
-
-/// Lists of three numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Triple {
-    Grid,
-    Block,
-}
-
-/// What stands behind a key of an event or of its `args`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
-    Number(Number),
-    Label(Label),
-    Json(Json),
-    Triple(Triple),
-    /// Nothing of use here.
-    Other,
-}
-
-/// What was odd in an event: what, where in the buffer, and what came of it.
-pub(crate) type Oddity = (WarningKind, usize, &'static str);
-
-impl Number {
-    const COUNT: usize = Self::TotalReserved as usize + 1;
-
-    /// The number is kept times ten to this power.
-    fn scale(self) -> usize {
-        match self {
-            Self::Start | Self::Duration => 3,
-            Self::Occupancy => 1,
-            Self::BlocksPerSm => 6,
-            _ => 0,
-        }
-    }
-}
-
-impl Label {
-    const COUNT: usize = Self::Address as usize + 1;
-}
-
-impl Json {
-    const COUNT: usize = Self::Stack as usize + 1;
-}
-
-impl Triple {
-    const COUNT: usize = Self::Block as usize + 1;
-}
-
-impl Key {
-    pub(crate) fn of_event(key: &[u8]) -> Self {
-        match key {
-            b"ph" => Self::Label(Label::Phase),
-            b"cat" => Self::Label(Label::Category),
-            b"name" => Self::Label(Label::Name),
-            b"pid" => Self::Label(Label::Pid),
-            b"tid" => Self::Label(Label::Tid),
-            b"ts" => Self::Number(Number::Start),
-            b"dur" => Self::Number(Number::Duration),
-            b"id" => Self::Label(Label::Id),
-            _ => Self::Other,
-        }
-    }
-
-    pub(crate) fn of_arg(key: &[u8]) -> Self {
-        match key {
-            // `external id` until PyTorch 1.12, `Input dims` in 1.8.
-            b"External id" | b"external id" => Self::Number(Number::ExternalId),
-            b"correlation" => Self::Number(Number::Correlation),
-            b"Python id" => Self::Number(Number::PythonId),
-            b"Python parent id" => Self::Number(Number::PythonParent),
-            b"CallFrom" => Self::Label(Label::CallFrom),
-            b"Call stack" => Self::Label(Label::CallStack),
-            b"Sequence number" => Self::Number(Number::Sequence),
-            b"Fwd thread id" => Self::Number(Number::ForwardThread),
-            b"Input Dims" | b"Input dims" => Self::Json(Json::InputDims),
-            b"Input type" => Self::Json(Json::InputTypes),
-            b"Concrete Inputs" => Self::Json(Json::ConcreteInputs),
-            b"stack" => Self::Json(Json::Stack),
-            b"name" => Self::Label(Label::ThreadName),
-            b"device" => Self::Label(Label::Device),
-            b"stream" => Self::Label(Label::Stream),
-            b"graph id" => Self::Number(Number::GraphId),
-            b"graph node id" => Self::Number(Number::GraphNodeId),
-            b"bytes" => Self::Number(Number::CopiedBytes),
-            b"grid" => Self::Triple(Triple::Grid),
-            b"block" => Self::Triple(Triple::Block),
-            b"registers per thread" => Self::Number(Number::Registers),
-            b"shared memory" => Self::Number(Number::SharedMemory),
-            b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
-            b"blocks per SM" => Self::Number(Number::BlocksPerSm),
-            b"Addr" => Self::Label(Label::Address),
-            b"Bytes" => Self::Number(Number::Bytes),
-            b"Device Type" => Self::Number(Number::DeviceType),
-            b"Device Id" => Self::Number(Number::DeviceId),
-            b"Total Allocated" => Self::Number(Number::TotalAllocated),
-            b"Total Reserved" => Self::Number(Number::TotalReserved),
-            _ => Self::Other,
-        }
-    }
+    needs_unescape: u32,
 }
 
 impl<'a> Event<'a> {
@@ -194,7 +35,7 @@ impl<'a> Event<'a> {
             has_label: 0,
             has_json: 0,
             has_triple: 0,
-            is_odd: 0,
+            needs_unescape: 0,
         }
     }
 
@@ -214,7 +55,7 @@ impl<'a> Event<'a> {
     pub(crate) fn label(&self, label: Label) -> Text<'a> {
         let raw =
             if self.has_label >> label as u32 & 1 != 0 { self.labels[label as usize] } else { &[] };
-        Text { raw, is_odd: self.is_odd >> label as u32 & 1 != 0 }
+        Text { raw, needs_unescape: self.needs_unescape >> label as u32 & 1 != 0 }
     }
 
     /// The JSON text of the file; empty when absent.
@@ -234,29 +75,29 @@ impl<'a> Event<'a> {
     }
 
     /// Reads the event whose `{` is at `at`: the position after it. Of a key that is there twice, the last counts.
-    /// `oddities` is cleared first.
+    /// `anomalies` is cleared first.
     pub(crate) fn read(
         &mut self,
         buf: &'a [u8],
         at: usize,
-        gaps: &mut Gaps,
-        oddities: &mut Vec<Oddity>,
+        templates: &mut TemplateCache,
+        anomalies: &mut Vec<Anomaly>,
     ) -> Scan<usize> {
-        oddities.clear();
-        (self.has_number, self.has_label, self.has_json, self.has_triple, self.is_odd) =
+        anomalies.clear();
+        (self.has_number, self.has_label, self.has_json, self.has_triple, self.needs_unescape) =
             (0, 0, 0, 0, 0);
-        let mut values = Values { buf, at: at + 1, oddities };
-        let mut path = Gaps::start();
+        let mut values = Values { buf, at: at + 1, anomalies };
+        let mut path = TemplateCache::start();
         loop {
             let start = values.at;
-            let gap = gaps.next(buf, start, &mut path, values.oddities)?;
-            values.at = start + gap.len;
-            for (label, span) in gap.constants() {
+            let template = templates.next(buf, start, &mut path, values.anomalies)?;
+            values.at = start + template.len;
+            for (label, span) in template.constants() {
                 if let Some(raw) = span.get(buf, start) {
-                    self.set_label(label, Text { raw, is_odd: false });
+                    self.set_label(label, Text { raw, needs_unescape: false });
                 }
             }
-            match gap.next {
+            match template.next {
                 Next::End => return Ok(values.at),
                 Next::Value(key) => self.read_value(key, &mut values)?,
             }
@@ -291,7 +132,7 @@ impl<'a> Event<'a> {
     fn set_label(&mut self, label: Label, text: Text<'a>) {
         self.labels[label as usize] = text.raw;
         self.has_label |= 1 << label as u32;
-        set_bit(&mut self.is_odd, label as u32, text.is_odd);
+        set_bit(&mut self.needs_unescape, label as u32, text.needs_unescape);
     }
 }
 
@@ -304,7 +145,7 @@ fn set_bit(bits: &mut u32, bit: u32, is_set: bool) {
 pub(crate) struct Values<'a, 'b> {
     pub(crate) buf: &'a [u8],
     pub(crate) at: usize,
-    pub(crate) oddities: &'b mut Vec<Oddity>,
+    pub(crate) anomalies: &'b mut Vec<Anomaly>,
 }
 
 impl<'a> Values<'a, '_> {
@@ -326,7 +167,7 @@ impl<'a> Values<'a, '_> {
             b'{' | b'[' => {
                 let at = self.at;
                 self.skip()?;
-                self.oddities.push((
+                self.anomalies.push((
                     WarningKind::Malformed,
                     at,
                     "a list or object stands where a text belongs",
@@ -336,7 +177,11 @@ impl<'a> Values<'a, '_> {
             _ => {
                 let (raw, end) = scan::word(self.buf, self.at)?;
                 self.at = end;
-                Ok(if raw == b"null" { Text::default() } else { Text { raw, is_odd: false } })
+                Ok(if raw == b"null" {
+                    Text::default()
+                } else {
+                    Text { raw, needs_unescape: false }
+                })
             }
         }
     }
@@ -349,12 +194,12 @@ impl<'a> Values<'a, '_> {
                 self.at = end;
                 Ok(Some(value))
             }
-            None => self.odd_number(scale),
+            None => self.unusual_number(scale),
         }
     }
 
     #[cold]
-    fn odd_number(&mut self, scale: usize) -> Scan<Option<i64>> {
+    fn unusual_number(&mut self, scale: usize) -> Scan<Option<i64>> {
         let at = self.at;
         let kind = scan::byte(self.buf, at)?;
         let text = self.text()?.raw;
@@ -364,7 +209,7 @@ impl<'a> Values<'a, '_> {
         match number::parse(text, scale) {
             Parsed::Number(value) => Ok(Some(value)),
             Parsed::OutOfRange => {
-                self.oddities.push((
+                self.anomalies.push((
                     WarningKind::NumberOutOfRange,
                     at,
                     "a number too large for 64 bits was ignored",
@@ -372,7 +217,7 @@ impl<'a> Values<'a, '_> {
                 Ok(None)
             }
             Parsed::NotANumber => {
-                self.oddities.push((
+                self.anomalies.push((
                     WarningKind::BareWord,
                     at,
                     "a word that is not a number was ignored",

@@ -13,18 +13,21 @@
 
 pub mod callers;
 mod category;
+mod chunk;
 mod envelope;
 mod event;
-mod gap;
+mod keys;
 mod number;
 mod reader;
 mod scan;
 mod set_aside;
 mod sniff;
-mod stretch;
+mod speculative;
 mod tables;
+mod template;
 mod text;
 
+pub use chunk::ParsedChunk;
 pub use reader::{Trace, TraceReader};
 pub use sniff::looks_like_trace;
-pub use stretch::{Stretch, StretchReader};
+pub use speculative::SpeculativeReader;

@@ -4,12 +4,13 @@
 use memchr::memchr2;
 use profile::{Profile, WarningKind, Warnings};
 
+use crate::chunk::ParsedChunk;
 use crate::envelope;
-use crate::event::{Event, Oddity};
-use crate::gap::Gaps;
+use crate::event::Event;
+use crate::keys::Anomaly;
 use crate::scan::{self, Scan, Stop};
-use crate::stretch::Stretch;
 use crate::tables::Tables;
+use crate::template::TemplateCache;
 
 /// Bytes of one unfinished value that are kept at most.
 const MOST_CARRIED: usize = 256 << 20;
@@ -43,8 +44,8 @@ pub struct TraceReader {
     /// Bytes of damaged values that were read in vain.
     rescanned: u64,
     /// Of the event at hand.
-    oddities: Vec<Oddity>,
-    gaps: Gaps,
+    anomalies: Vec<Anomaly>,
+    templates: TemplateCache,
 }
 
 /// What the next byte belongs to.
@@ -107,8 +108,8 @@ impl TraceReader {
             before: b',',
             lost_bytes: 0,
             rescanned: 0,
-            oddities: Vec::new(),
-            gaps: Gaps::new(),
+            anomalies: Vec::new(),
+            templates: TemplateCache::new(),
         }
     }
 
@@ -141,19 +142,19 @@ impl TraceReader {
         self.carry_over(carry);
     }
 
-    /// Like [`Self::feed`], with what was read of `bytes` ahead ([`StretchReader::read`](crate::StretchReader::read)). It
+    /// Like [`Self::feed`], with what was read of `bytes` ahead ([`SpeculativeReader::read`](crate::SpeculativeReader::read)). It
     /// makes no difference to the result.
-    pub fn feed_stretch(&mut self, bytes: &[u8], stretch: Option<&Stretch>) {
-        let Some(stretch) = stretch else { return self.feed(bytes) };
-        self.feed(&bytes[..stretch.start]);
+    pub fn feed_chunk(&mut self, bytes: &[u8], chunk: Option<&ParsedChunk>) {
+        let Some(chunk) = chunk else { return self.feed(bytes) };
+        self.feed(&bytes[..chunk.start]);
         self.retry();
         let is_there = self.place == Place::Events && self.carry.is_empty();
-        let shift = self.offset.wrapping_sub(stretch.start as u64);
-        if is_there && self.tables.append(&stretch.tables, shift) {
-            self.offset += (stretch.end - stretch.start) as u64;
-            self.feed(&bytes[stretch.end..]);
+        let shift = self.offset.wrapping_sub(chunk.start as u64);
+        if is_there && self.tables.append(&chunk.tables, shift) {
+            self.offset += (chunk.end - chunk.start) as u64;
+            self.feed(&bytes[chunk.end..]);
         } else {
-            self.feed(&bytes[stretch.start..]);
+            self.feed(&bytes[chunk.start..]);
         }
     }
 
@@ -192,8 +193,8 @@ impl TraceReader {
     }
 
     /// A reader between two events of a trace.
-    pub(crate) fn among_events(gaps: Gaps) -> Self {
-        Self { place: Place::Events, gaps, ..Self::new() }
+    pub(crate) fn among_events(templates: TemplateCache) -> Self {
+        Self { place: Place::Events, templates, ..Self::new() }
     }
 
     /// Reads the event that follows `at`, if it is one and whole: the position after it.
@@ -208,8 +209,8 @@ impl TraceReader {
         next.filter(|_| self.place == Place::Events)
     }
 
-    pub(crate) fn into_tables(self) -> (Tables, Gaps) {
-        (self.tables, self.gaps)
+    pub(crate) fn into_tables(self) -> (Tables, TemplateCache) {
+        (self.tables, self.templates)
     }
 
     fn carry_over(&mut self, mut carry: Vec<u8>) {
@@ -371,8 +372,8 @@ impl TraceReader {
         }
         match byte {
             b'{' => {
-                let end = event.read(buf, at, &mut self.gaps, &mut self.oddities)?;
-                self.tables.add(event, &self.oddities, self.offset + at as u64, self.offset);
+                let end = event.read(buf, at, &mut self.templates, &mut self.anomalies)?;
+                self.tables.add(event, &self.anomalies, self.offset + at as u64, self.offset);
                 Ok(end)
             }
             b']' => {

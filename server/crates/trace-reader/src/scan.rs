@@ -16,7 +16,7 @@ pub(crate) type Scan<T> = Result<T, Stop>;
 pub(crate) struct Text<'a> {
     pub(crate) raw: &'a [u8],
     /// Whether a backslash or a control character is in it, so that it does not stand for itself.
-    pub(crate) is_odd: bool,
+    pub(crate) needs_unescape: bool,
 }
 
 /// Position of the first byte at or after `at` that is not whitespace, or the end of the buffer.
@@ -57,10 +57,10 @@ pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(Text<'_>, usize)> {
     let start = at + 1;
     let found = special(buf, start)?;
     if buf[found] == b'"' {
-        return Ok((Text { raw: &buf[start..found], is_odd: false }, found + 1));
+        return Ok((Text { raw: &buf[start..found], needs_unescape: false }, found + 1));
     }
     let end = odd_end(buf, found)?;
-    Ok((Text { raw: &buf[start..end], is_odd: true }, end + 1))
+    Ok((Text { raw: &buf[start..end], needs_unescape: true }, end + 1))
 }
 
 /// Skips one value of any kind: the position after it.

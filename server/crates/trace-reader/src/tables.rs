@@ -1,5 +1,7 @@
 //! Events to rows.
 
+mod append;
+
 use profile::{
     Bytes, DeviceEventId, DeviceKind, DeviceType, Flow, FlowKind, HostKind, LaunchShape,
     LaunchShapeId, MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
@@ -7,7 +9,8 @@ use profile::{
 use rustc_hash::FxHashMap;
 
 use crate::category::{self, Class};
-use crate::event::{Event, Json, Label, Number, Oddity, Triple};
+use crate::event::Event;
+use crate::keys::{Anomaly, Json, Label, Number, Triple};
 use crate::number::{self, Parsed};
 use crate::scan::Text;
 use crate::set_aside::{self, MOST_BYTES, NOTED, Noted, Row, TIMES};
@@ -58,17 +61,17 @@ pub(crate) struct Open {
 
 impl Tables {
     /// Takes over one event that was read whole. `offset` is where it begins in the input, `buffer_offset` what its
-    /// oddities are counted from.
+    /// anomalies are counted from.
     #[inline]
     pub(crate) fn add(
         &mut self,
         event: &Event<'_>,
-        oddities: &[Oddity],
+        anomalies: &[Anomaly],
         offset: u64,
         buffer_offset: u64,
     ) {
         self.events += 1;
-        for (kind, at, message) in oddities {
+        for (kind, at, message) in anomalies {
             self.warnings.add(*kind, buffer_offset + *at as u64, message);
         }
         let phase = event.label(Label::Phase).raw.first().copied().unwrap_or(0);
@@ -528,7 +531,7 @@ impl Tables {
 
     #[inline]
     fn text(&mut self, text: &Text<'_>, offset: u64) -> StrId {
-        if !text.is_odd
+        if !text.needs_unescape
             && let Some(id) = self.profile.strings.find_bytes(text.raw)
         {
             return id;
@@ -590,5 +593,5 @@ fn ordinal(text: &Text<'_>) -> Option<i64> {
 /// `7`, `stream 7`.
 fn ordinal_of_stream(text: &Text<'_>) -> Option<i64> {
     let words = text.raw.rsplit(|it| *it == b' ').next()?;
-    ordinal(&Text { raw: words, is_odd: false })
+    ordinal(&Text { raw: words, needs_unescape: false })
 }

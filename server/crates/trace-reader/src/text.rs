@@ -19,7 +19,7 @@ pub(crate) fn decode<'a>(text: &Text<'a>) -> Decoded<'a> {
     let has_control = text.raw.iter().any(|&it| it < b' ');
     let utf8 = String::from_utf8_lossy(text.raw);
     let is_invalid = matches!(utf8, Cow::Owned(_));
-    if !text.is_odd {
+    if !text.needs_unescape {
         return Decoded { text: utf8, is_loose: has_control, is_invalid };
     }
     match unescape(&utf8) {
@@ -109,7 +109,7 @@ mod tests {
             ("naïve".as_bytes(), "naïve", ""),
         ];
         for (raw, expected, odd) in cases {
-            let decoded = decode(&Text { raw, is_odd: true });
+            let decoded = decode(&Text { raw, needs_unescape: true });
             assert_eq!(decoded.text, expected);
             let (loose, invalid) = (
                 if decoded.is_loose { "loose" } else { "" },

@@ -1,11 +1,11 @@
-//! Reading stretches ahead makes no difference to the result, wherever they are cut and whatever is in them.
+//! Reading chunks ahead makes no difference to the result, wherever they are cut and whatever is in them.
 
 use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
-use trace_reader::{StretchReader, Trace, TraceReader};
+use trace_reader::{SpeculativeReader, Trace, TraceReader};
 
 use crate::dump::{dump, read};
 
@@ -21,13 +21,14 @@ fn whole(trace: &Trace) -> (String, String) {
 /// Reads `pieces` as several cores do, each piece with what a core of `readers` reads of it ahead. Gives how many events
 /// were read ahead too.
 fn read_ahead(pieces: &[&[u8]], n_readers: usize) -> (Trace, usize) {
-    let mut readers: Vec<StretchReader> = (0..n_readers).map(|_| StretchReader::new()).collect();
+    let mut readers: Vec<SpeculativeReader> =
+        (0..n_readers).map(|_| SpeculativeReader::new()).collect();
     let mut reader = TraceReader::new();
     let mut n_ahead = 0;
     for (index, piece) in pieces.iter().enumerate() {
-        let stretch = readers[index % n_readers].read(piece);
-        n_ahead += stretch.as_ref().map_or(0, |it| it.n_events());
-        reader.feed_stretch(piece, stretch.as_ref());
+        let chunk = readers[index % n_readers].read(piece);
+        n_ahead += chunk.as_ref().map_or(0, |it| it.n_events());
+        reader.feed_chunk(piece, chunk.as_ref());
     }
     (reader.finish(), n_ahead)
 }

@@ -1,108 +1,13 @@
-//! Stretches of a trace that are read ahead, on other cores, and put in their place afterwards.
-//!
-//! Whether a stretch begins where an event does is not known while it is read: it begins where that is likely. When its
-//! turn comes, the [`TraceReader`] has read everything before, and takes the stretch over only if it arrives between two
-//! events at exactly that byte. Otherwise, and where anything in the stretch was odd in a way that what came before
-//! bears on, it reads the bytes itself. So the result is that of reading the bytes one after the other, whatever they are.
+//! Putting the rows of one set of tables behind those of another.
 
-use memchr::memmem;
 use profile::{
     DeviceEvents, Flow, HostEvents, HostKind, LaunchShapeId, MemoryEvents, Operators, Profile,
-    PythonCalls, RuntimeCalls, StrId, ThreadId, WarningKind,
+    PythonCalls, RuntimeCalls, StrId, ThreadId,
 };
 
-use crate::event::Event;
-use crate::gap::Gaps;
-use crate::reader::TraceReader;
-use crate::tables::{MOST_ROWS, Tables};
-
-/// Reads stretches of traces. Each core has one of its own.
-#[derive(Debug)]
-pub struct StretchReader {
-    /// What was learned from the stretches before; it makes no difference to the result.
-    gaps: Gaps,
-}
-
-/// The events of a stretch, to be given to [`TraceReader::feed_stretch`].
-#[derive(Debug)]
-pub struct Stretch {
-    /// The bytes that were read, counted from where the piece of input begins.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) tables: Tables,
-}
-
-impl Stretch {
-    /// Events that were read.
-    #[must_use]
-    pub fn n_events(&self) -> usize {
-        usize::try_from(self.tables.events).unwrap_or(usize::MAX)
-    }
-}
-
-impl Default for StretchReader {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl StretchReader {
-    /// A reader that has learned nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { gaps: Gaps::new() }
-    }
-
-    /// Reads the events that are whole in `bytes`, a piece of a trace; `None` if none is seen to begin, or what was
-    /// read is better read in its place.
-    pub fn read(&mut self, bytes: &[u8]) -> Option<Stretch> {
-        let start = first_boundary(bytes)?;
-        let gaps = std::mem::replace(&mut self.gaps, Gaps::new());
-        let mut reader = TraceReader::among_events(gaps);
-        let mut event = Event::new();
-        let mut end = start;
-        while let Some(next) = reader.next_event(bytes, end, &mut event) {
-            end = next;
-        }
-        let (tables, gaps) = reader.into_tables();
-        self.gaps = gaps;
-        tables.is_independent().then_some(Stretch { start, end, tables })
-    }
-}
-
-/// Position behind the first event that is followed by another one, as far as one can tell: only events begin with `ph`.
-fn first_boundary(bytes: &[u8]) -> Option<usize> {
-    memmem::find_iter(bytes, b"\"ph\"").find_map(|key| {
-        let before = |end: usize, expected: u8| {
-            let at = bytes[..end].iter().rposition(|it| !it.is_ascii_whitespace())?;
-            (bytes[at] == expected).then_some(at)
-        };
-        let brace = before(key, b'{')?;
-        let comma = before(brace, b',')?;
-        before(comma, b'}').map(|end| end + 1)
-    })
-}
+use super::{MOST_ROWS, Tables};
 
 impl Tables {
-    /// Whether nothing in the tables would be otherwise had other events been read before. Warnings that tell of one
-    /// event alone make no difference; of texts, only the first reading of an id of a thread warns.
-    fn is_independent(&self) -> bool {
-        let of_one_event = |kind| {
-            matches!(
-                kind,
-                WarningKind::UnknownCategory
-                    | WarningKind::BareWord
-                    | WarningKind::NumberOutOfRange
-                    | WarningKind::MissingTime
-                    | WarningKind::NegativeDuration
-                    | WarningKind::NotCredible
-                    | WarningKind::Other
-            )
-        };
-        self.open.values().all(Vec::is_empty)
-            && self.warnings.iter().all(|warning| of_one_event(warning.kind))
-    }
-
     /// Puts the rows of `later` behind these, unless there would be too many. `shift` is what its offsets lack.
     pub(crate) fn append(&mut self, later: &Self, shift: u64) -> bool {
         let n_rows = |Self { profile: it, .. }: &Self| {
@@ -141,7 +46,7 @@ impl Tables {
     }
 }
 
-/// The handles here of what a stretch calls otherwise.
+/// The handles here of what a chunk calls otherwise.
 struct Renamed<'a> {
     strings: &'a [StrId],
     threads: Vec<ThreadId>,

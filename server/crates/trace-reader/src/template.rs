@@ -1,39 +1,39 @@
 //! What stands between the values of an event, and the memory of it.
 //!
 //! Between two values that differ from event to event (a name, a time, an id) stands text that hardly ever does:
-//! `, "pid": 4711, "tid": 4711,\n    "ts": `. A [`Gap`] is such a stretch and what it says; [`Gaps`] remembers the
+//! `, "pid": 4711, "tid": 4711,\n    "ts": `. A [`Template`] is such a text and what it says; [`TemplateCache`] remembers the
 //! ones that were met, by what stood before them in their event. So most of a trace is not parsed but compared, a few
-//! words at a time. The memory changes nothing about the result: what a gap says follows from its bytes and from the
-//! gaps before it, and a gap of which that is not so is never remembered.
+//! words at a time. The memory changes nothing about the result: what a template says follows from its bytes and from the
+//! templates before it, and a template of which that is not so is never remembered.
 
 use profile::WarningKind;
 
-use crate::event::{Key, Label, Oddity};
+use crate::keys::{Anomaly, Key, Label};
 use crate::scan::{self, Scan, Stop};
 
-/// Bytes of the longest gap that is remembered. Kineto's are shorter in every version.
+/// Bytes of the longest template that is remembered. Kineto's are shorter in every version.
 const LONGEST: usize = 64;
 
 /// A constant value ends at the latest here, so that the key that comes next fits too.
 const LAST_CONSTANT: usize = LONGEST - 18;
 
-/// The values that hardly ever differ, so that they are taken for a part of the gap.
+/// The values that hardly ever differ, so that they are taken for a part of the template.
 const CONSTANTS: [Label; 4] = [Label::Phase, Label::Category, Label::Pid, Label::Tid];
 
-/// What a stretch of bytes between two values says.
+/// What the bytes between two values say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gap {
+pub(crate) struct Template {
     /// Its length in bytes.
     pub(crate) len: usize,
     /// What comes next.
     pub(crate) next: Next,
-    /// Where the values of [`CONSTANTS`] are in the gap.
+    /// Where the values of [`CONSTANTS`] are in the template.
     constants: [Span; CONSTANTS.len()],
     /// Whether what comes next is inside `args`.
     is_in_args: bool,
 }
 
-/// What follows a gap.
+/// What follows a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The event has ended.
@@ -42,7 +42,7 @@ pub(crate) enum Next {
     Value(Key),
 }
 
-/// A part of a gap; empty where there is none.
+/// A part of a template; empty where there is none.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Span {
     start: u8,
@@ -50,10 +50,10 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The bytes, if there are any. `gap` is where the gap begins in `buf`.
+    /// The bytes, if there are any. `template` is where the template begins in `buf`.
     #[inline(always)]
-    pub(crate) fn get(self, buf: &[u8], gap: usize) -> Option<&[u8]> {
-        let start = gap + usize::from(self.start);
+    pub(crate) fn get(self, buf: &[u8], template: usize) -> Option<&[u8]> {
+        let start = template + usize::from(self.start);
         (self.len > 0).then(|| &buf[start..start + usize::from(self.len)])
     }
 }
@@ -96,7 +96,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Reads the gap that begins at `start`: after a value, or (`is_first`) after the opening brace of an event. What the gap
+/// Reads the template that begins at `start`: after a value, or (`is_first`) after the opening brace of an event. What the template
 /// says must follow from its bytes alone, never from one behind it: it may be remembered. So `args` that are no object
 /// are a part of it.
 fn read(
@@ -104,8 +104,8 @@ fn read(
     start: usize,
     mut is_in_args: bool,
     is_first: bool,
-    oddities: &mut Vec<Oddity>,
-) -> Scan<Gap> {
+    anomalies: &mut Vec<Anomaly>,
+) -> Scan<Template> {
     let mut members = Members { buf, at: start, is_separated: is_first };
     let mut constants = [Span::default(); CONSTANTS.len()];
     let (end, next) = loop {
@@ -128,7 +128,7 @@ fn read(
                 members.at = scan::skip_value(buf, value)?;
                 if buf[value..members.at] != *b"null" {
                     let message = "the args of an event are no object and were ignored";
-                    oddities.push((WarningKind::Other, value, message));
+                    anomalies.push((WarningKind::Other, value, message));
                 }
             }
             continue;
@@ -152,15 +152,15 @@ fn read(
             _ => break (value, Next::Value(key)),
         }
     };
-    Ok(Gap { len: end - start, next, constants, is_in_args })
+    Ok(Template { len: end - start, next, constants, is_in_args })
 }
 
-/// The plain string or number at `value`, if it is near enough to the gap's `start`, and the position after it.
+/// The plain string or number at `value`, if it is near enough to the template's `start`, and the position after it.
 fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(Span, usize)>> {
     let (raw, first, end) = match buf[value] {
         b'"' => {
             let (text, end) = scan::string(buf, value)?;
-            if text.is_odd {
+            if text.needs_unescape {
                 return Ok(None);
             }
             (text.raw, value + 1, end)
@@ -179,25 +179,25 @@ fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(Span, usize)
     Ok(Some((Span { start: span(first - start), len: span(raw.len()) }, end)))
 }
 
-/// The gaps that were met: a tree, in which the gaps below a gap are those that followed it in an event.
+/// The templates that were met: a tree, in which the templates below a template are those that followed it in an event.
 #[derive(Debug)]
-pub(crate) struct Gaps {
+pub(crate) struct TemplateCache {
     nodes: Vec<Node>,
 }
 
-/// A gap, and what followed it.
+/// A template, and what followed it.
 #[derive(Debug)]
 struct Node {
     text: [u64; LONGEST / 8],
     /// Which bytes of the last word of `text` count, and how many words there are.
     last_mask: u64,
     n_words: usize,
-    gap: Gap,
-    /// Indices of the gaps that followed, the last one met first.
+    template: Template,
+    /// Indices of the templates that followed, the last one met first.
     below: Vec<u32>,
 }
 
-/// Where in the tree an event is: at a gap that is remembered, or off it.
+/// Where in the tree an event is: at a template that is remembered, or off it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Path {
     node: usize,
@@ -205,18 +205,18 @@ pub(crate) struct Path {
     is_first: bool,
 }
 
-impl Gaps {
-    /// Gaps that are remembered at most; then all are forgotten, and the ones that matter come back soon.
+impl TemplateCache {
+    /// Templates that are remembered at most; then all are forgotten, and the ones that matter come back soon.
     const MOST: usize = 4096;
 
-    /// Gaps that are remembered at most after the same gap.
+    /// Templates that are remembered at most after the same template.
     const MOST_BELOW: usize = 16;
 
-    /// Stands for a gap that is not remembered.
+    /// Stands for a template that is not remembered.
     const OFF: usize = usize::MAX;
 
     pub(crate) fn new() -> Self {
-        Self { nodes: vec![Node::new(&[], Gap::NOTHING)] }
+        Self { nodes: vec![Node::new(&[], Template::NOTHING)] }
     }
 
     /// The path of an event of which nothing was read.
@@ -224,23 +224,24 @@ impl Gaps {
         Path { node: 0, is_in_args: false, is_first: true }
     }
 
-    /// The gap that begins at `at`.
+    /// The template that begins at `at`.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
         buf: &[u8],
         at: usize,
         path: &mut Path,
-        oddities: &mut Vec<Oddity>,
-    ) -> Scan<Gap> {
+        anomalies: &mut Vec<Anomaly>,
+    ) -> Scan<Template> {
         if let Some(node) = self.nodes.get(path.node)
             && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ LONGEST + 1 }>())
         {
             if let Some(&first) = node.below.first()
-                && let Some(gap) = self.nodes[first as usize].fits(window)
+                && let Some(template) = self.nodes[first as usize].fits(window)
             {
-                *path = Path { node: first as usize, is_in_args: gap.is_in_args, is_first: false };
-                return Ok(gap);
+                *path =
+                    Path { node: first as usize, is_in_args: template.is_in_args, is_first: false };
+                return Ok(template);
             }
             if let Some(index) =
                 node.below.iter().position(|&it| self.nodes[it as usize].fits(window).is_some())
@@ -248,16 +249,16 @@ impl Gaps {
                 return Ok(self.follow(path, index));
             }
         }
-        self.read(buf, at, path, oddities)
+        self.read(buf, at, path, anomalies)
     }
 
-    fn follow(&mut self, path: &mut Path, index: usize) -> Gap {
+    fn follow(&mut self, path: &mut Path, index: usize) -> Template {
         let below = &mut self.nodes[path.node].below;
         below.swap(0, index);
         let node = below[0] as usize;
-        let gap = self.nodes[node].gap;
-        *path = Path { node, is_in_args: gap.is_in_args, is_first: false };
-        gap
+        let template = self.nodes[node].template;
+        *path = Path { node, is_in_args: template.is_in_args, is_first: false };
+        template
     }
 
     #[cold]
@@ -266,22 +267,22 @@ impl Gaps {
         buf: &[u8],
         at: usize,
         path: &mut Path,
-        oddities: &mut Vec<Oddity>,
-    ) -> Scan<Gap> {
-        let n_oddities = oddities.len();
-        let gap = read(buf, at, path.is_in_args, path.is_first, oddities)?;
-        let node = if oddities.len() == n_oddities {
-            self.remember(&buf[at..at + gap.len], gap, path.node)
+        anomalies: &mut Vec<Anomaly>,
+    ) -> Scan<Template> {
+        let n_oddities = anomalies.len();
+        let template = read(buf, at, path.is_in_args, path.is_first, anomalies)?;
+        let node = if anomalies.len() == n_oddities {
+            self.remember(&buf[at..at + template.len], template, path.node)
         } else {
             // What is odd in it is to be told every time.
             Self::OFF
         };
-        *path = Path { node, is_in_args: gap.is_in_args, is_first: false };
-        Ok(gap)
+        *path = Path { node, is_in_args: template.is_in_args, is_first: false };
+        Ok(template)
     }
 
-    /// The node of a new gap below `above`.
-    fn remember(&mut self, text: &[u8], gap: Gap, above: usize) -> usize {
+    /// The node of a new template below `above`.
+    fn remember(&mut self, text: &[u8], template: Template, above: usize) -> usize {
         // A key with an escape may be read differently where something else follows.
         if above == Self::OFF || text.len() > LONGEST || text.contains(&b'\\') {
             return Self::OFF;
@@ -296,19 +297,19 @@ impl Gaps {
             below.pop();
         }
         below.insert(0, u32::try_from(node).unwrap_or(u32::MAX));
-        self.nodes.push(Node::new(text, gap));
+        self.nodes.push(Node::new(text, template));
         node
     }
 }
 
-impl Gap {
-    /// The values in the gap that hardly ever differ.
+impl Template {
+    /// The values in the template that hardly ever differ.
     #[inline(always)]
     pub(crate) fn constants(&self) -> impl Iterator<Item = (Label, Span)> {
         CONSTANTS.into_iter().zip(self.constants)
     }
 
-    /// Before the first gap of an event.
+    /// Before the first template of an event.
     const NOTHING: Self = Self {
         len: 0,
         next: Next::End,
@@ -318,7 +319,7 @@ impl Gap {
 }
 
 impl Node {
-    fn new(text: &[u8], gap: Gap) -> Self {
+    fn new(text: &[u8], template: Template) -> Self {
         let mut words = [0; LONGEST / 8];
         for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {
             let mut padded = [0; 8];
@@ -331,14 +332,14 @@ impl Node {
             text: words,
             last_mask: u64::MAX >> (8 * n_padding),
             n_words,
-            gap,
+            template,
             below: Vec::new(),
         }
     }
 
-    /// The gap, if it stands at the beginning of `window`.
+    /// The template, if it stands at the beginning of `window`.
     #[inline(always)]
-    fn fits(&self, window: &[u8; LONGEST + 1]) -> Option<Gap> {
+    fn fits(&self, window: &[u8; LONGEST + 1]) -> Option<Template> {
         let mut different = 0;
         let mut last = 0;
         for (word, bytes) in self.text[..self.n_words].iter().zip(window.as_chunks::<8>().0) {
@@ -346,9 +347,9 @@ impl Node {
             last = word ^ u64::from_le_bytes(*bytes);
         }
         different |= last & self.last_mask;
-        // More space before the value would belong to the gap.
-        let follows = *window.get(self.gap.len)?;
-        let is_whole = self.gap.next == Next::End || follows > b' ';
-        (different == 0 && is_whole).then_some(self.gap)
+        // More space before the value would belong to the template.
+        let follows = *window.get(self.template.len)?;
+        let is_whole = self.template.next == Next::End || follows > b' ';
+        (different == 0 && is_whole).then_some(self.template)
     }
 }

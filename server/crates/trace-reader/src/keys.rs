@@ -1,0 +1,163 @@
+//! The keys of an event and of its `args` that Perfline uses, and what can be wrong with a value.
+
+use profile::WarningKind;
+
+/// The numbers of an event and its `args`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Number {
+    /// `ts` and `dur`, in nanoseconds.
+    Start,
+    Duration,
+    ExternalId,
+    Correlation,
+    PythonId,
+    PythonParent,
+    Sequence,
+    ForwardThread,
+    GraphId,
+    GraphNodeId,
+    CopiedBytes,
+    Registers,
+    SharedMemory,
+    /// In tenths of a percent.
+    Occupancy,
+    /// In millionths.
+    BlocksPerSm,
+    /// Of a `[memory]` instant, like the following.
+    Bytes,
+    DeviceType,
+    DeviceId,
+    TotalAllocated,
+    TotalReserved,
+}
+
+/// The texts of an event and its `args`; numbers that may be written as strings, such as ids of threads, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Label {
+    Phase,
+    Category,
+    Name,
+    Pid,
+    Tid,
+    Id,
+    CallFrom,
+    CallStack,
+    /// `name` in `args` of a metadata event.
+    ThreadName,
+    Device,
+    Stream,
+    Address,
+}
+
+/// What is kept as the JSON text of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Json {
+    InputDims,
+    InputTypes,
+    ConcreteInputs,
+    Stack,
+}
+
+/// Lists of three numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Triple {
+    Grid,
+    Block,
+}
+
+/// What stands behind a key of an event or of its `args`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Key {
+    Number(Number),
+    Label(Label),
+    Json(Json),
+    Triple(Triple),
+    /// Nothing of use here.
+    Other,
+}
+
+/// What was odd in an event: what, where in the buffer, and what came of it.
+pub(crate) type Anomaly = (WarningKind, usize, &'static str);
+
+impl Number {
+    pub(crate) const COUNT: usize = Self::TotalReserved as usize + 1;
+
+    /// The number is kept times ten to this power.
+    pub(crate) fn scale(self) -> usize {
+        match self {
+            Self::Start | Self::Duration => 3,
+            Self::Occupancy => 1,
+            Self::BlocksPerSm => 6,
+            _ => 0,
+        }
+    }
+}
+
+impl Label {
+    pub(crate) const COUNT: usize = Self::Address as usize + 1;
+}
+
+impl Json {
+    pub(crate) const COUNT: usize = Self::Stack as usize + 1;
+}
+
+impl Triple {
+    pub(crate) const COUNT: usize = Self::Block as usize + 1;
+}
+
+impl Key {
+    pub(crate) fn of_event(key: &[u8]) -> Self {
+        match key {
+            b"ph" => Self::Label(Label::Phase),
+            b"cat" => Self::Label(Label::Category),
+            b"name" => Self::Label(Label::Name),
+            b"pid" => Self::Label(Label::Pid),
+            b"tid" => Self::Label(Label::Tid),
+            b"ts" => Self::Number(Number::Start),
+            b"dur" => Self::Number(Number::Duration),
+            b"id" => Self::Label(Label::Id),
+            _ => Self::Other,
+        }
+    }
+
+    pub(crate) fn of_arg(key: &[u8]) -> Self {
+        match key {
+            // `external id` until PyTorch 1.12, `Input dims` in 1.8.
+            b"External id" | b"external id" => Self::Number(Number::ExternalId),
+            b"correlation" => Self::Number(Number::Correlation),
+            b"Python id" => Self::Number(Number::PythonId),
+            b"Python parent id" => Self::Number(Number::PythonParent),
+            b"CallFrom" => Self::Label(Label::CallFrom),
+            b"Call stack" => Self::Label(Label::CallStack),
+            b"Sequence number" => Self::Number(Number::Sequence),
+            b"Fwd thread id" => Self::Number(Number::ForwardThread),
+            b"Input Dims" | b"Input dims" => Self::Json(Json::InputDims),
+            b"Input type" => Self::Json(Json::InputTypes),
+            b"Concrete Inputs" => Self::Json(Json::ConcreteInputs),
+            b"stack" => Self::Json(Json::Stack),
+            b"name" => Self::Label(Label::ThreadName),
+            b"device" => Self::Label(Label::Device),
+            b"stream" => Self::Label(Label::Stream),
+            b"graph id" => Self::Number(Number::GraphId),
+            b"graph node id" => Self::Number(Number::GraphNodeId),
+            b"bytes" => Self::Number(Number::CopiedBytes),
+            b"grid" => Self::Triple(Triple::Grid),
+            b"block" => Self::Triple(Triple::Block),
+            b"registers per thread" => Self::Number(Number::Registers),
+            b"shared memory" => Self::Number(Number::SharedMemory),
+            b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
+            b"blocks per SM" => Self::Number(Number::BlocksPerSm),
+            b"Addr" => Self::Label(Label::Address),
+            b"Bytes" => Self::Number(Number::Bytes),
+            b"Device Type" => Self::Number(Number::DeviceType),
+            b"Device Id" => Self::Number(Number::DeviceId),
+            b"Total Allocated" => Self::Number(Number::TotalAllocated),
+            b"Total Reserved" => Self::Number(Number::TotalReserved),
+            _ => Self::Other,
+        }
+    }
+}
