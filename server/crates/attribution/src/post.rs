@@ -43,7 +43,7 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
         let (calls, call_evidence) =
             charges.host.calls.get(line.index()).copied().unwrap_or_default();
         books.calls = calls;
-        if is_blank(&books) {
+        if books.is_blank() {
             continue;
         }
         books.evidence = evidence[line.index()];
@@ -58,24 +58,6 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     ledger.memory =
         device_memory::reports(charges.memory, &ledger.lines, charges.steps, charges.rank);
     ledger
-}
-
-/// Whether a line has nothing to tell.
-fn is_blank(books: &LineBooks) -> bool {
-    let amounts = [
-        books.cpu_total,
-        books.cuda_total,
-        books.cpu_backward,
-        books.cuda_backward,
-        books.sync,
-        books.alloc,
-    ];
-    amounts.iter().all(|&amount| amount == 0)
-        && [books.calls, books.ops, books.syncs, books.kernels].iter().all(|&count| count == 0)
-        && books.gpu_idle == 0
-        && books.comm == 0
-        && books.arithmetic.is_empty()
-        && books.patterns.is_empty()
 }
 
 /// Self, own and total of thread and device time.

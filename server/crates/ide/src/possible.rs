@@ -4,7 +4,7 @@ use insights::{Severities, is_suppressed};
 use ledger::Operator;
 use metrics::numbers::{count, duration};
 use metrics::{Period, Scale};
-use pysource::PossibleSync;
+use pysource::{PossibleSync, SyncKind};
 
 use crate::place::{LazyModule, Placed, Source};
 use crate::{Diagnostic, Severity};
@@ -71,14 +71,12 @@ fn told(text: &str, module: &LazyModule, severities: &Severities) -> Vec<Possibl
 
 /// The operator that reads, where it ran on the line.
 fn ran(placed: &[Placed<'_>], it: &PossibleSync) -> Option<Operator> {
-    let names: &[&str] = match it.what {
-        ".item()" | "float()" | "int()" | "bool()" | "print()" => {
-            &["aten::item", "aten::is_nonzero"]
-        }
-        "if" | "elif" | "while" | "assert" => &["aten::is_nonzero"],
-        ".nonzero()" | "torch.nonzero()" => &["aten::nonzero"],
-        "indexing with a mask" => &["aten::index"],
-        _ => &[],
+    let names: &[&str] = match it.kind {
+        SyncKind::Number => &["aten::item", "aten::is_nonzero"],
+        SyncKind::Condition => &["aten::is_nonzero"],
+        SyncKind::Nonzero => &["aten::nonzero"],
+        SyncKind::Mask => &["aten::index"],
+        SyncKind::Copy | SyncKind::Synchronize => &[],
     };
     let line = &placed[placed.binary_search_by_key(&it.line, |at| at.line).ok()?];
     if line.is_stale || line.is_function {
@@ -88,10 +86,10 @@ fn ran(placed: &[Placed<'_>], it: &PossibleSync) -> Option<Operator> {
 }
 
 fn what(it: &PossibleSync) -> String {
-    match it.what {
-        "if" | "elif" | "while" | "assert" => format!("`{}` of a tensor", it.what),
-        "indexing with a mask" => it.what.to_owned(),
-        what => format!("`{what}`"),
+    match it.kind {
+        SyncKind::Condition => format!("`{}` of a tensor", it.what),
+        SyncKind::Mask => it.what.to_owned(),
+        _ => format!("`{}`", it.what),
     }
 }
 

@@ -140,7 +140,7 @@ pub(crate) const WARNING: Threshold = Threshold {
 
 /// What the reader set of the thresholds, by rule and name, in the unit of each.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Thresholds(BTreeMap<(String, String), f64>);
+pub struct Thresholds(BTreeMap<(&'static str, &'static str), f64>);
 
 impl Thresholds {
     /// Sets one.
@@ -151,21 +151,24 @@ impl Thresholds {
     pub fn set(&mut self, rule: &str, name: &str, value: f64) -> Result<(), String> {
         let Some(found) = crate::rule(rule) else {
             let rules: Vec<&str> = crate::rules().map(|it| it.id).collect();
-            return Err(format!("{rule:?} is no rule; there are: {}", rules.join(", ")));
+            return Err(format!("unknown rule `{rule}`, expected one of: {}", rules.join(", ")));
         };
-        if !found.thresholds.iter().any(|it| it.name == name) {
+        let Some(threshold) = found.thresholds.iter().find(|it| it.name == name) else {
             let names: Vec<&str> = found.thresholds.iter().map(|it| it.name).collect();
             return Err(match names.is_empty() {
                 true => format!("{rule} has no thresholds"),
                 false => {
-                    format!("{name:?} is no threshold of {rule}; there are: {}", names.join(", "))
+                    format!(
+                        "unknown threshold `{name}` of {rule}, expected one of: {}",
+                        names.join(", ")
+                    )
                 }
             });
-        }
+        };
         if !value.is_finite() || value < 0.0 {
-            return Err(format!("{rule}.{name}: {value} is no number of 0 or more"));
+            return Err(format!("{rule}.{name}: {value} is not a finite number of 0 or more"));
         }
-        self.0.insert((rule.to_owned(), name.to_owned()), value);
+        self.0.insert((found.id, threshold.name), value);
         Ok(())
     }
 }
@@ -184,8 +187,7 @@ impl<'a> Limits<'a> {
 
     /// A threshold that the rule lists, in the units of the ledger: a share of 1, nanoseconds, bytes, or a number.
     pub(crate) fn get(&self, threshold: &Threshold) -> f64 {
-        let key = (self.rule.id.to_owned(), threshold.name.to_owned());
-        let set = self.options.thresholds.0.get(&key);
+        let set = self.options.thresholds.0.get(&(self.rule.id, threshold.name));
         set.copied().unwrap_or(threshold.default) * threshold.unit.scale()
     }
 
@@ -237,9 +239,9 @@ mod tests {
     fn what_cannot_be_set_says_what_can() {
         let mut thresholds = Thresholds::default();
         let rows = [
-            ("wait", "warning", 1.0, "\"wait\" is no rule; there are: sync, "),
-            ("sync", "loud", 1.0, "\"loud\" is no threshold of sync; there are: warning"),
-            ("sync", "warning", -1.0, "sync.warning: -1 is no number of 0 or more"),
+            ("wait", "warning", 1.0, "unknown rule `wait`, expected one of: sync, "),
+            ("sync", "loud", 1.0, "unknown threshold `loud` of sync, expected one of: warning"),
+            ("sync", "warning", -1.0, "sync.warning: -1 is not a finite number of 0 or more"),
         ];
         for (rule, name, value, expected) in rows {
             let error = thresholds.set(rule, name, value).unwrap_err();

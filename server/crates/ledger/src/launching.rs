@@ -23,11 +23,12 @@ pub struct Launching {
 
 impl Launching {
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.launches.gain(other.launches);
-        self.launch_time.gain(other.launch_time);
-        self.short.gain(other.short);
-        self.idle_host.gain(other.idle_host);
-        self.idle_kernel.gain(other.idle_kernel);
-        self.idle_after_wait.gain(other.idle_after_wait);
+        let Self { launches, launch_time, short, idle_host, idle_kernel, idle_after_wait } = other;
+        self.launches.gain(*launches);
+        self.launch_time.gain(*launch_time);
+        self.short.gain(*short);
+        self.idle_host.gain(*idle_host);
+        self.idle_kernel.gain(*idle_kernel);
+        self.idle_after_wait.gain(*idle_after_wait);
     }
 }

@@ -163,6 +163,72 @@ impl LineBooks {
         Arithmetic::sum(&self.arithmetic).flops
     }
 
+    /// Whether nothing was charged to the line. What is not looked at is a part of what is: own and self time of total
+    /// time, what was freed of what was allocated, the tables of the sums.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        // All fields are named, so that the compiler reports a new one that is not thought of.
+        let Self {
+            function: _,
+            evidence: _,
+            calls,
+            ops,
+            cpu_self: _,
+            cpu_own: _,
+            cpu_total,
+            cpu_in_steps: _,
+            elapsed: _,
+            waiting: _,
+            cpu_backward,
+            cuda_self: _,
+            cuda_own: _,
+            cuda_total,
+            cuda_backward,
+            kernels,
+            sync,
+            syncs,
+            idle_after_sync: _,
+            gpu_idle,
+            launching: _,
+            alloc,
+            allocs: _,
+            freed: _,
+            peak: _,
+            live: _,
+            steps: _,
+            by_device: _,
+            by_thread: _,
+            comm,
+            comm_exposed,
+            arithmetic,
+            kernel_table: _,
+            operators: _,
+            callers: _,
+            callees: _,
+            waits: _,
+            readings: _,
+            allocations: _,
+            segments: _,
+            patterns,
+        } = self;
+        let amounts = [
+            cpu_total,
+            cpu_backward,
+            cuda_total,
+            cuda_backward,
+            sync,
+            gpu_idle,
+            alloc,
+            comm,
+            comm_exposed,
+        ];
+        let counts = [calls, ops, kernels, syncs];
+        amounts.into_iter().all(|&it| it == 0)
+            && counts.into_iter().all(|&it| it == 0)
+            && arithmetic.is_empty()
+            && patterns.is_empty()
+    }
+
     /// The amount that is charged once, for the books.
     #[must_use]
     pub fn own(&self, metric: Metric) -> i64 {

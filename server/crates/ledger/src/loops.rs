@@ -42,22 +42,39 @@ pub struct LoopBooks {
 
 impl LoopBooks {
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.function.len() < other.function.len() {
-            self.function.clone_from(&other.function);
+        let Self {
+            function,
+            evidence,
+            first_line,
+            last_line,
+            iterations,
+            time,
+            cuda,
+            kernels,
+            launches,
+            launch_time,
+            short,
+            sync,
+            gpu_idle,
+            idle_after_wait,
+            within,
+        } = other;
+        if self.function.len() < function.len() {
+            self.function.clone_from(function);
         }
-        self.evidence = self.evidence.max(other.evidence);
-        self.first_line = self.first_line.max(other.first_line);
-        self.last_line = self.last_line.max(other.last_line);
-        self.iterations.gain(other.iterations);
-        self.time.gain(other.time);
-        self.cuda.gain(other.cuda);
-        self.kernels.gain(other.kernels);
-        self.launches.gain(other.launches);
-        self.launch_time.gain(other.launch_time);
-        self.short.gain(other.short);
-        self.sync.gain(other.sync);
-        self.gpu_idle.gain(other.gpu_idle);
-        self.idle_after_wait.gain(other.idle_after_wait);
-        self.within.extend(other.within.iter().cloned());
+        self.evidence = self.evidence.max(*evidence);
+        self.first_line = self.first_line.max(*first_line);
+        self.last_line = self.last_line.max(*last_line);
+        self.iterations.gain(*iterations);
+        self.time.gain(*time);
+        self.cuda.gain(*cuda);
+        self.kernels.gain(*kernels);
+        self.launches.gain(*launches);
+        self.launch_time.gain(*launch_time);
+        self.short.gain(*short);
+        self.sync.gain(*sync);
+        self.gpu_idle.gain(*gpu_idle);
+        self.idle_after_wait.gain(*idle_after_wait);
+        self.within.extend(within.iter().cloned());
     }
 }

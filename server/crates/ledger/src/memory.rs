@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::amount::Amount;
 use crate::{Bytes, LineKey, Ns};
 
 /// The memory of one device over a recording.
@@ -59,6 +60,17 @@ pub struct DeviceMemory {
 }
 
 impl DeviceMemory {
+    /// Two reports of one device are of different moments, so they are not added: the one with the higher peak is kept.
+    /// Of equal peaks, the one with more events, then with more bytes in use at the end, then with more reserved.
+    /// Reports that agree in all of these are told apart by the rest of them, in any fixed order, so that the order of
+    /// merging does not matter.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let key = |it: &Self| (it.peak, it.events, it.end, it.reserved_peak);
+        if key(self).cmp(&key(other)).then_with(|| (*self).cmp(other)).is_lt() {
+            self.clone_from(other);
+        }
+    }
+
     /// Samples of a timeline at most: as many columns as a wide screen has.
     pub const MOST_SAMPLES: usize = 512;
 }
@@ -191,6 +203,14 @@ pub struct SegmentTime {
     pub time: Ns,
 }
 
+impl SegmentTime {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { calls, time } = other;
+        self.calls.gain(*calls);
+        self.time.gain(*time);
+    }
+}
+
 /// How the reserved memory is cut up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fragmentation {
@@ -275,6 +295,15 @@ pub struct CategoryMemory {
 }
 
 impl CategoryMemory {
+    /// Two timelines of one rank are of different moments: the one with the higher peak is kept, of equal peaks the
+    /// later one. Timelines that agree in both are told apart by the rest, so that the order of merging does not matter.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let key = |it: &Self| (it.peak, it.peak_at);
+        if key(self).cmp(&key(other)).then_with(|| (*self).cmp(other)).is_lt() {
+            self.clone_from(other);
+        }
+    }
+
     /// PyTorch's categories in its order, and the rest; stable names in machine-readable output.
     pub const NAMES: [&str; 8] = [
         "parameter",

@@ -1,42 +1,54 @@
-//! Adding ledgers. Every field is a sum, a minimum, a maximum or a union, so the order does not matter.
+//! Adding ledgers. Every field is a sum, a minimum, a maximum or a union, so the order does not matter. Each function
+//! takes all fields apart, so that the compiler reports a new one that is not added.
 
 use std::collections::BTreeMap;
 
 use crate::amount::Amount;
 use crate::{
-    Allocation, Arithmetic, Call, DeviceBooks, IdleThread, Kernel, Ledger, LineBooks, LoopBooks,
-    Operator, Overview, PatternBooks, PerStep, SourceFile,
+    Allocation, Arithmetic, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread, Kernel,
+    Ledger, LineBooks, LoopBooks, Operator, Overview, PatternBooks, PerStep, SourceFile,
 };
 
 impl Ledger {
     /// Adds another rank or input.
     pub fn merge(&mut self, other: &Self) {
-        for (key, file) in &other.files {
+        let Self {
+            files,
+            torch,
+            lines,
+            totals,
+            in_steps,
+            unattributed,
+            steps,
+            loops,
+            ranks,
+            devices,
+            threads,
+            idle_threads,
+            memory,
+            categories,
+            overviews,
+        } = other;
+        for (key, file) in files {
             self.files
                 .entry(key.clone())
                 .and_modify(|mine| mine.merge(file))
                 .or_insert_with(|| file.clone());
         }
-        merge_map(&mut self.lines, &other.lines, LineBooks::merge);
-        self.totals.add(&other.totals);
-        self.in_steps.add(&other.in_steps);
-        self.unattributed.add(&other.unattributed);
-        merge_map(&mut self.steps, &other.steps, |mine, theirs| *mine = (*mine).max(*theirs));
-        merge_map(&mut self.loops, &other.loops, LoopBooks::merge);
-        self.ranks.gain(other.ranks);
-        self.torch.extend(&other.torch);
-        merge_map(&mut self.devices, &other.devices, DeviceBooks::merge);
-        merge_map(&mut self.threads, &other.threads, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.idle_threads, &other.idle_threads, IdleThread::merge);
-        merge_map(&mut self.memory, &other.memory, keep_greater);
-        merge_map(&mut self.categories, &other.categories, keep_greater);
-        merge_map(&mut self.overviews, &other.overviews, Overview::merge);
-    }
-}
-
-fn keep_greater<V: Ord + Clone>(mine: &mut V, theirs: &V) {
-    if *mine < *theirs {
-        mine.clone_from(theirs);
+        merge_map(&mut self.lines, lines, LineBooks::merge);
+        self.totals.add(totals);
+        self.in_steps.add(in_steps);
+        self.unattributed.add(unattributed);
+        merge_map(&mut self.steps, steps, |mine, theirs| *mine = (*mine).max(*theirs));
+        merge_map(&mut self.loops, loops, LoopBooks::merge);
+        self.ranks.gain(*ranks);
+        self.torch.extend(torch);
+        merge_map(&mut self.devices, devices, DeviceBooks::merge);
+        merge_map(&mut self.threads, threads, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.idle_threads, idle_threads, IdleThread::merge);
+        merge_map(&mut self.memory, memory, DeviceMemory::merge);
+        merge_map(&mut self.categories, categories, CategoryMemory::merge);
+        merge_map(&mut self.overviews, overviews, Overview::merge);
     }
 }
 
@@ -71,120 +83,170 @@ impl SourceFile {
 
 impl LineBooks {
     fn merge(&mut self, other: &Self) {
+        let Self {
+            function,
+            evidence,
+            calls,
+            ops,
+            cpu_self,
+            cpu_own,
+            cpu_total,
+            cpu_in_steps,
+            elapsed,
+            waiting,
+            cpu_backward,
+            cuda_self,
+            cuda_own,
+            cuda_total,
+            cuda_backward,
+            kernels,
+            sync,
+            syncs,
+            idle_after_sync,
+            gpu_idle,
+            launching,
+            alloc,
+            allocs,
+            freed,
+            peak,
+            live,
+            steps,
+            by_device,
+            by_thread,
+            comm,
+            comm_exposed,
+            arithmetic,
+            kernel_table,
+            operators,
+            callers,
+            callees,
+            waits,
+            readings,
+            allocations,
+            segments,
+            patterns,
+        } = other;
         // The longest name wins: a qualified one says more; ties go to the lesser.
-        let (mine, theirs) = (&self.function, &other.function);
+        let (mine, theirs) = (&self.function, function);
         if (theirs.len(), std::cmp::Reverse(theirs)) > (mine.len(), std::cmp::Reverse(mine)) {
-            self.function.clone_from(&other.function);
+            self.function.clone_from(function);
         }
-        self.evidence = self.evidence.max(other.evidence);
-        self.calls.gain(other.calls);
-        self.ops.gain(other.ops);
-        self.cpu_self.gain(other.cpu_self);
-        self.cpu_own.gain(other.cpu_own);
-        self.cpu_total.gain(other.cpu_total);
-        self.cpu_in_steps.gain(other.cpu_in_steps);
-        self.elapsed.gain(other.elapsed);
-        self.waiting.gain(other.waiting);
-        self.cpu_backward.gain(other.cpu_backward);
-        self.cuda_self.gain(other.cuda_self);
-        self.cuda_own.gain(other.cuda_own);
-        self.cuda_total.gain(other.cuda_total);
-        self.cuda_backward.gain(other.cuda_backward);
-        self.kernels.gain(other.kernels);
-        self.sync.gain(other.sync);
-        self.syncs.gain(other.syncs);
-        self.idle_after_sync.gain(other.idle_after_sync);
-        self.gpu_idle.gain(other.gpu_idle);
-        self.launching.merge(&other.launching);
-        self.alloc.gain(other.alloc);
-        self.allocs.gain(other.allocs);
-        self.segments.calls.gain(other.segments.calls);
-        self.segments.time.gain(other.segments.time);
-        self.freed.gain(other.freed);
-        self.peak.gain(other.peak);
-        self.live.gain(other.live);
-        merge_map(&mut self.steps, &other.steps, PerStep::merge);
-        merge_map(&mut self.by_device, &other.by_device, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.by_thread, &other.by_thread, |mine, theirs| mine.gain(*theirs));
-        self.comm.gain(other.comm);
-        self.comm_exposed.gain(other.comm_exposed);
-        merge_map(&mut self.arithmetic, &other.arithmetic, Arithmetic::merge);
-        merge_map(&mut self.kernel_table, &other.kernel_table, Kernel::merge);
-        merge_map(&mut self.operators, &other.operators, Operator::merge);
-        merge_map(&mut self.callers, &other.callers, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.callees, &other.callees, Call::merge);
-        merge_map(&mut self.waits, &other.waits, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.readings, &other.readings, |mine, theirs| mine.gain(*theirs));
-        merge_map(&mut self.allocations, &other.allocations, Allocation::merge);
-        merge_map(&mut self.patterns, &other.patterns, PatternBooks::add);
+        self.evidence = self.evidence.max(*evidence);
+        self.calls.gain(*calls);
+        self.ops.gain(*ops);
+        self.cpu_self.gain(*cpu_self);
+        self.cpu_own.gain(*cpu_own);
+        self.cpu_total.gain(*cpu_total);
+        self.cpu_in_steps.gain(*cpu_in_steps);
+        self.elapsed.gain(*elapsed);
+        self.waiting.gain(*waiting);
+        self.cpu_backward.gain(*cpu_backward);
+        self.cuda_self.gain(*cuda_self);
+        self.cuda_own.gain(*cuda_own);
+        self.cuda_total.gain(*cuda_total);
+        self.cuda_backward.gain(*cuda_backward);
+        self.kernels.gain(*kernels);
+        self.sync.gain(*sync);
+        self.syncs.gain(*syncs);
+        self.idle_after_sync.gain(*idle_after_sync);
+        self.gpu_idle.gain(*gpu_idle);
+        self.launching.merge(launching);
+        self.alloc.gain(*alloc);
+        self.allocs.gain(*allocs);
+        self.segments.merge(segments);
+        self.freed.gain(*freed);
+        self.peak.gain(*peak);
+        self.live.gain(*live);
+        merge_map(&mut self.steps, steps, PerStep::merge);
+        merge_map(&mut self.by_device, by_device, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.by_thread, by_thread, |mine, theirs| mine.gain(*theirs));
+        self.comm.gain(*comm);
+        self.comm_exposed.gain(*comm_exposed);
+        merge_map(&mut self.arithmetic, arithmetic, Arithmetic::merge);
+        merge_map(&mut self.kernel_table, kernel_table, Kernel::merge);
+        merge_map(&mut self.operators, operators, Operator::merge);
+        merge_map(&mut self.callers, callers, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.callees, callees, Call::merge);
+        merge_map(&mut self.waits, waits, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.readings, readings, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.allocations, allocations, Allocation::merge);
+        merge_map(&mut self.patterns, patterns, PatternBooks::add);
     }
 }
 
 impl PerStep {
     fn merge(&mut self, other: &Self) {
-        self.cpu.gain(other.cpu);
-        self.cuda.gain(other.cuda);
-        self.sync.gain(other.sync);
-        self.gpu_idle.gain(other.gpu_idle);
-        self.waiting.gain(other.waiting);
+        let Self { cpu, cuda, sync, gpu_idle, waiting } = other;
+        self.cpu.gain(*cpu);
+        self.cuda.gain(*cuda);
+        self.sync.gain(*sync);
+        self.gpu_idle.gain(*gpu_idle);
+        self.waiting.gain(*waiting);
     }
 }
 
 impl Kernel {
     /// Adds other runs of the same kernel.
     pub fn merge(&mut self, other: &Self) {
-        self.calls.gain(other.calls);
-        self.total.gain(other.total);
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
-        self.occupancy_time.gain(other.occupancy_time);
-        self.streams.extend(&other.streams);
-        self.bytes.gain(other.bytes);
-        self.class = self.class.max(other.class);
-        self.tensor_cores = self.tensor_cores.max(other.tensor_cores);
+        let Self { calls, total, min, max, occupancy_time, streams, bytes, class, tensor_cores } =
+            other;
+        self.calls.gain(*calls);
+        self.total.gain(*total);
+        self.min = self.min.min(*min);
+        self.max = self.max.max(*max);
+        self.occupancy_time.gain(*occupancy_time);
+        self.streams.extend(streams);
+        self.bytes.gain(*bytes);
+        self.class = self.class.max(*class);
+        self.tensor_cores = self.tensor_cores.max(*tensor_cores);
     }
 }
 
 impl Operator {
     fn merge(&mut self, other: &Self) {
-        self.calls.gain(other.calls);
-        self.cpu.gain(other.cpu);
-        self.cuda.gain(other.cuda);
+        let Self { calls, cpu, cuda } = other;
+        self.calls.gain(*calls);
+        self.cpu.gain(*cpu);
+        self.cuda.gain(*cuda);
     }
 }
 
 impl Call {
     fn merge(&mut self, other: &Self) {
-        self.calls.gain(other.calls);
-        self.cpu.gain(other.cpu);
+        let Self { calls, cpu } = other;
+        self.calls.gain(*calls);
+        self.cpu.gain(*cpu);
     }
 }
 
 impl IdleThread {
     fn merge(&mut self, other: &Self) {
-        self.time.gain(other.time);
-        self.threads.gain(other.threads);
+        let Self { time, threads } = other;
+        self.time.gain(*time);
+        self.threads.gain(*threads);
     }
 }
 
 impl Allocation {
     fn merge(&mut self, other: &Self) {
-        self.allocs.gain(other.allocs);
-        self.alloc.gain(other.alloc);
-        self.peak.gain(other.peak);
-        self.live.gain(other.live);
+        let Self { allocs, alloc, peak, live } = other;
+        self.allocs.gain(*allocs);
+        self.alloc.gain(*alloc);
+        self.peak.gain(*peak);
+        self.live.gain(*live);
     }
 }
 
 impl DeviceBooks {
     fn merge(&mut self, other: &Self) {
-        if self.name < other.name {
-            self.name.clone_from(&other.name);
+        let Self { name, time, busy, idle, total_memory } = other;
+        if self.name < *name {
+            self.name.clone_from(name);
         }
-        self.time.gain(other.time);
-        self.busy.gain(other.busy);
-        self.idle.gain(other.idle);
-        self.total_memory = self.total_memory.max(other.total_memory);
+        self.time.gain(*time);
+        self.busy.gain(*busy);
+        self.idle.gain(*idle);
+        self.total_memory = self.total_memory.max(*total_memory);
     }
 }
 

@@ -60,15 +60,16 @@ pub struct PatternBooks {
 impl PatternBooks {
     /// Adds more of the same: of another line, or another rank.
     pub fn add(&mut self, other: &Self) {
-        self.count.gain(other.count);
-        self.ops.gain(other.ops);
-        self.cpu.gain(other.cpu);
-        self.wait.gain(other.wait);
-        self.cuda.gain(other.cuda);
-        self.around.gain(other.around);
-        self.around_cuda.gain(other.around_cuda);
-        self.bytes.gain(other.bytes);
-        self.most = self.most.max(other.most);
-        self.steps.gain(other.steps);
+        let Self { count, ops, cpu, wait, cuda, around, around_cuda, bytes, most, steps } = other;
+        self.count.gain(*count);
+        self.ops.gain(*ops);
+        self.cpu.gain(*cpu);
+        self.wait.gain(*wait);
+        self.cuda.gain(*cuda);
+        self.around.gain(*around);
+        self.around_cuda.gain(*around_cuda);
+        self.bytes.gain(*bytes);
+        self.most = self.most.max(*most);
+        self.steps.gain(*steps);
     }
 }

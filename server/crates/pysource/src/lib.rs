@@ -36,5 +36,5 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{Class, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
-pub use syncs::PossibleSync;
+pub use syncs::{PossibleSync, SyncKind};
 pub use values::Value;

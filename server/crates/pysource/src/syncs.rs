@@ -23,8 +23,27 @@ pub struct PossibleSync {
     pub line: u32,
     /// Its bytes.
     pub range: Range<usize>,
+    /// Why it waits.
+    pub kind: SyncKind,
     /// What it is: `.item()`, `float()`, `if`.
     pub what: &'static str,
+}
+
+/// Why something waits for the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyncKind {
+    /// A call reads one number: `.item()`, `float()`.
+    Number,
+    /// A statement asks whether a tensor is true: `if`, `while`.
+    Condition,
+    /// The number of elements of the result depends on the values: `.nonzero()`.
+    Nonzero,
+    /// A mask is an index, so that the number of elements of the result depends on it.
+    Mask,
+    /// The tensor is copied to the host: `.cpu()`.
+    Copy,
+    /// The device is waited for by itself.
+    Synchronize,
 }
 
 /// Functions of `torch` whose result is a tensor.
@@ -157,14 +176,14 @@ impl Descend for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    fn add(&mut self, place: &impl Ranged, what: &'static str) {
+    fn add(&mut self, place: &impl Ranged, kind: SyncKind, what: &'static str) {
         if self.loops == 0 {
             return;
         }
         let range = place.range();
         let range = range.start().to_usize()..range.end().to_usize();
         let line = self.lines.line(range.start);
-        self.found.push(PossibleSync { line, range, what });
+        self.found.push(PossibleSync { line, range, kind, what });
     }
 
     /// The body of a loop.
@@ -256,8 +275,10 @@ impl<'a> Reader<'a> {
         let is_bare = call.arguments.args.is_empty() && call.arguments.keywords.is_empty();
         let path = self.path(&call.func);
         match path.as_deref() {
-            Some("torch.cuda.synchronize") => return self.add(call, "torch.cuda.synchronize()"),
-            Some("torch.nonzero") => return self.add(call, "torch.nonzero()"),
+            Some("torch.cuda.synchronize") => {
+                return self.add(call, SyncKind::Synchronize, "torch.cuda.synchronize()");
+            }
+            Some("torch.nonzero") => return self.add(call, SyncKind::Nonzero, "torch.nonzero()"),
             Some(_) => return,
             None => {}
         }
@@ -266,24 +287,24 @@ impl<'a> Reader<'a> {
             let is_tensor = self.is_tensor(&func.value, 0);
             let may_be = is_tensor || self.path(&func.value).is_none();
             match func.attr.as_str() {
-                "item" if is_bare && may_be => self.add(call, ".item()"),
-                "cpu" if is_bare && may_be => self.add(call, ".cpu()"),
+                "item" if is_bare && may_be => self.add(call, SyncKind::Number, ".item()"),
+                "cpu" if is_bare && may_be => self.add(call, SyncKind::Copy, ".cpu()"),
                 // The copy to the host has waited already.
                 "numpy" if is_tensor && !is_call_of(&func.value, "cpu") => {
-                    self.add(call, ".numpy()")
+                    self.add(call, SyncKind::Copy, ".numpy()")
                 }
-                "tolist" if is_tensor => self.add(call, ".tolist()"),
-                "nonzero" if is_tensor => self.add(call, ".nonzero()"),
+                "tolist" if is_tensor => self.add(call, SyncKind::Copy, ".tolist()"),
+                "nonzero" if is_tensor => self.add(call, SyncKind::Nonzero, ".nonzero()"),
                 _ => {}
             }
         } else if let (Expr::Name(name), [argument, ..]) = (&*call.func, &*call.arguments.args)
             && self.is_tensor(argument, 0)
         {
             match name.id.as_str() {
-                "float" => self.add(call, "float()"),
-                "int" => self.add(call, "int()"),
-                "bool" => self.add(call, "bool()"),
-                "print" => self.add(call, "print()"),
+                "float" => self.add(call, SyncKind::Number, "float()"),
+                "int" => self.add(call, SyncKind::Number, "int()"),
+                "bool" => self.add(call, SyncKind::Number, "bool()"),
+                "print" => self.add(call, SyncKind::Number, "print()"),
                 _ => {}
             }
         }
@@ -295,14 +316,14 @@ impl<'a> Reader<'a> {
             _ => test,
         };
         if self.is_tensor(inner, 0) {
-            self.add(test, what);
+            self.add(test, SyncKind::Condition, what);
         }
     }
 
     fn subscript(&mut self, it: &ExprSubscript) {
         let is_mask = matches!(&*it.slice, Expr::Compare(_)) && self.is_tensor(&it.slice, 0);
         if it.ctx == ExprContext::Load && is_mask {
-            self.add(it, "indexing with a mask");
+            self.add(it, SyncKind::Mask, "indexing with a mask");
         }
     }
 }

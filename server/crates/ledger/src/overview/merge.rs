@@ -115,10 +115,11 @@ impl Copies {
 impl Arithmetic {
     /// Adds other arithmetic of the same precision.
     pub fn merge(&mut self, other: &Self) {
-        self.operators.gain(other.operators);
-        self.flops.gain(other.flops);
-        self.time.gain(other.time);
-        self.bytes.gain(other.bytes);
+        let Self { operators, flops, time, bytes } = other;
+        self.operators.gain(*operators);
+        self.flops.gain(*flops);
+        self.time.gain(*time);
+        self.bytes.gain(*bytes);
     }
 }
 
