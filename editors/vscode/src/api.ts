@@ -36,8 +36,8 @@ export interface Status {
   failures: string[];
   /** Lines with numbers. */
   lines: number;
-  /** Shares of 1 that lines were charged with; null where there is no such time. */
-  attributed: { cpu: number | null; cuda: number | null };
+  /** Shares that lines were charged with, as text; null where there is no such time. */
+  attributedText: { cpu: string | null; cuda: string | null };
   /** Lines by how they are known. */
   evidence: Record<Evidence, number>;
   sources: { found: number; edited: number; missing: number };
@@ -55,11 +55,12 @@ export interface Range {
   end: Position;
 }
 
-/** A number of a line: nanoseconds or bytes, as text, and as share (of 1) of the step or run. */
+/** A number of a line: nanoseconds or bytes, and its share (of 1) of the step or run; both also as text. */
 export interface Value {
   value: number;
   text: string;
   share: number;
+  shareText: string;
 }
 
 export interface HeatLine extends Value {
@@ -69,6 +70,8 @@ export interface HeatLine extends Value {
   /** 0 to 1, perceptually even. */
   heat: number;
   evidence: Evidence;
+  /** Stands before `text` where the number is not exactly that of the line. */
+  mark: string;
   stale: boolean;
   function: string;
 }
@@ -92,6 +95,8 @@ export interface Place {
   stale: boolean;
   function: string;
   evidence: Evidence;
+  /** Stands before numbers that are not exactly those of the line. */
+  mark: string;
   /** 1-based, in the text that ran. */
   recordedLine: number;
 }
@@ -100,9 +105,18 @@ export interface HotLine extends Place, Value {
   heat: number;
 }
 
+/** What the lines of a file, or of a function in it, cost together. */
+export interface HotSum extends Value {
+  file: string;
+  /** Null for the whole file. */
+  function: string | null;
+}
+
 export interface HotLines {
   view: View;
   lines: HotLine[];
+  /** The largest first. */
+  sums: HotSum[];
 }
 
 export interface DetailNumber {
@@ -112,6 +126,7 @@ export interface DetailNumber {
   unit: 'ns' | 'bytes' | 'count';
   text: string;
   share: number | null;
+  shareText: string | null;
 }
 
 export interface Kernel {
@@ -129,6 +144,8 @@ export interface Kernel {
   streams: number[];
   bytes: number;
   text: string;
+  /** The numbers as text. */
+  texts: { calls: string; total: string; mean: string; max: string; occupancy: string | null; bytes: string | null };
 }
 
 export interface Details {
@@ -136,11 +153,11 @@ export interface Details {
   place: Place;
   numbers: DetailNumber[];
   kernels: Kernel[];
-  operators: { name: string; calls: number; cpu: number; cuda: number; text: string }[];
+  operators: { name: string; text: string; texts: { calls: string; cpu: string; cuda: string } }[];
   callers: (Place & Value)[];
-  callees: ({ name: string; calls: number } & Value)[];
+  callees: { name: string; text: string; texts: { calls: string; total: string; share: string } }[];
   waits: (Place & { value: number; text: string })[];
-  allocations: { memory: string; allocs: number; alloc: number; peak: number; live: number; text: string }[];
+  allocations: { memory: string; text: string; texts: { allocs: string; alloc: string; peak: string; live: string } }[];
   steps: { step: number; value: number; text: string }[];
   markdown: string;
 }

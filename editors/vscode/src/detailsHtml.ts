@@ -3,7 +3,6 @@
 import * as vscode from 'vscode';
 
 import type { Details, Kernel, Place } from './api';
-import { percentText, valueText } from './format';
 import { evidenceMeaning, metricName, stepName } from './wording';
 
 /** Of the bars for the steps, in pixels. */
@@ -22,7 +21,7 @@ export function detailsHtml(details: Details): string {
     '<section class="wide">',
     kernels(details.kernels),
     operators(details),
-    places(vscode.l10n.t('Called from'), callers, 0, (it) => percentText(it.share)),
+    places(vscode.l10n.t('Called from'), callers, 0, (it) => it.shareText),
     callees(details),
     places(vscode.l10n.t('Waits for kernels of'), waits, callers.length),
     allocations(details),
@@ -69,7 +68,7 @@ function numbers({ numbers }: Details): string {
   const rows = numbers
     .filter((it) => it.value !== 0)
     .map((it) => {
-      const share = it.share === null ? '' : percentText(it.share);
+      const share = escape(it.shareText ?? '');
       return `<tr><th scope="row">${escape(it.label)}</th><td>${escape(it.text)}</td><td class="share">${share}</td><td>${shareBar(it.share)}</td></tr>`;
     });
   return rows.length === 0 ? '' : `<table class="numbers"><tbody>${rows.join('')}</tbody></table>`;
@@ -98,8 +97,8 @@ function sparkline({ steps, view }: Details): string {
     const title = `<title>${escape(`${vscode.l10n.t('Step {0}', it.step)}: ${it.text}`)}</title>`;
     return `<rect class="value${shown}" x="${index * width}" y="${SPARK_HEIGHT - height}" width="${width - gap}" height="${height}">${title}</rect>`;
   });
-  const [least, largest] = [Math.min(...values), most].map((it) => valueText(it, view.effectiveMetric));
-  const extremes = vscode.l10n.t('{0} to {1}', least ?? '', largest ?? '');
+  const textOf = (value: number) => steps.find((it) => it.value === value)?.text ?? '';
+  const extremes = vscode.l10n.t('{0} to {1}', textOf(Math.min(...values)), textOf(Math.max(...values)));
   const size = `width="${steps.length * width}" height="${SPARK_HEIGHT}"`;
   return `<span class="view">${escape(extremes)}</span>
 <svg class="steps" ${size} role="img" aria-label="${escape(`${vscode.l10n.t('By step')}: ${extremes}`)}">${bars.join('')}</svg>`;
@@ -113,25 +112,24 @@ function kernels(kernels: Kernel[]): string {
     vscode.l10n.t('Mean'),
     vscode.l10n.t('Max'),
   ];
-  const time = (ns: number) => valueText(ns, 'cuda');
   const rows = kernels.map((it) => [
     `${named(it.shortName, it.name)}<div class="note">${escape(launch(it))}</div>`,
-    count(it.calls),
-    time(it.total),
-    time(it.mean),
-    time(it.max),
+    escape(it.texts.calls),
+    escape(it.texts.total),
+    escape(it.texts.mean),
+    escape(it.texts.max),
   ]);
   return table(head, rows);
 }
 
 /** How it was launched. Copies and fills have no grid, but bytes. */
-function launch({ grid, block, occupancy, streams, bytes }: Kernel): string {
+function launch({ grid, block, streams, texts }: Kernel): string {
   const has = (size: number[] | null | undefined) => size?.some((it) => it > 0) === true;
   const size = (it: number[] | null | undefined) => (it ?? []).join('·');
   return [
     ...(has(grid) && has(block) ? [vscode.l10n.t('grid {0}, block {1}', size(grid), size(block))] : []),
-    ...(occupancy == null ? [] : [vscode.l10n.t('occupancy {0}', percentText(occupancy))]),
-    ...(bytes > 0 ? [valueText(bytes, 'memory')] : []),
+    ...(texts.occupancy === null ? [] : [vscode.l10n.t('occupancy {0}', texts.occupancy)]),
+    ...(texts.bytes === null ? [] : [texts.bytes]),
     ...(streams.length > 0 ? [vscode.l10n.t('stream {0}', streams.join(', '))] : []),
   ].join(' · ');
 }
@@ -140,16 +138,21 @@ function operators({ operators }: Details): string {
   const head = [vscode.l10n.t('Operator'), vscode.l10n.t('Calls'), vscode.l10n.t('CPU'), vscode.l10n.t('GPU')];
   const rows = operators.map((it) => [
     named(it.name),
-    count(it.calls),
-    valueText(it.cpu, 'cpu'),
-    valueText(it.cuda, 'cuda'),
+    escape(it.texts.calls),
+    escape(it.texts.cpu),
+    escape(it.texts.cuda),
   ]);
   return table(head, rows);
 }
 
 function callees({ callees }: Details): string {
   const head = [vscode.l10n.t('Calls'), vscode.l10n.t('Times'), vscode.l10n.t('Total'), vscode.l10n.t('Share')];
-  const rows = callees.map((it) => [named(it.name), count(it.calls), escape(it.text), percentText(it.share)]);
+  const rows = callees.map((it) => [
+    named(it.name),
+    escape(it.texts.calls),
+    escape(it.texts.total),
+    escape(it.texts.share),
+  ]);
   return table(head, rows);
 }
 
@@ -161,13 +164,12 @@ function allocations({ allocations }: Details): string {
     vscode.l10n.t('At the peak'),
     vscode.l10n.t('At the end'),
   ];
-  const size = (bytes: number) => valueText(bytes, 'memory');
   const rows = allocations.map((it) => [
     named(it.memory),
-    count(it.allocs),
-    size(it.alloc),
-    size(it.peak),
-    size(it.live),
+    escape(it.texts.allocs),
+    escape(it.texts.alloc),
+    escape(it.texts.peak),
+    escape(it.texts.live),
   ]);
   return table(head, rows);
 }
@@ -186,7 +188,7 @@ function places<T extends Place & { text: string }>(
     return [
       `${link} <span class="code">${escape(code === '' ? it.function : code)}</span>`,
       escape(it.text),
-      share(it),
+      escape(share(it)),
     ];
   });
   return table([title, '', ''], rows);
@@ -204,10 +206,6 @@ function table(head: string[], rows: string[][]): string {
 
 function named(short: string, long = short): string {
   return `<span class="name" title="${escape(long)}">${escape(short)}</span>`;
-}
-
-function count(n: number): string {
-  return escape(String(Number(n.toPrecision(3))));
 }
 
 export function escape(text: string): string {

@@ -3,13 +3,11 @@
 import * as vscode from 'vscode';
 
 import { type HotLine, type HotLines, METRICS, type Metric, type View } from './api';
-import { percentText, valueText } from './format';
-import { threshold } from './heat';
-import { type FileNode, type Node, markdownOf, treeOf } from './hotTree';
+import { type FileNode, type FunctionNode, type Node, markdownOf, treeOf } from './hotTree';
 import { levelOf } from './levels';
 import { reveal } from './reveal';
 import type { Session } from './session';
-import { chargeName, evidenceMark, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
+import { chargeName, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
 
 /** More than anybody reads. */
 const LIMIT = 500;
@@ -103,9 +101,9 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }
     const lines = hot.lines.filter((it) => it.value > 0 && it.uri != null && it.line != null);
     const items = lines.map((line) => ({
-      label: `${evidenceMark(line.evidence, line.stale)}${line.text}`,
+      label: `${line.mark}${line.text}`,
       description: (line.source ?? '').trim(),
-      detail: `${line.file}:${line.line} · ${line.function} · ${percentText(line.share)}`,
+      detail: `${line.file}:${line.line} · ${line.function} · ${line.shareText}`,
       line,
     }));
     const chosen = await vscode.window.showQuickPick(items, {
@@ -124,7 +122,7 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     if (node === undefined) {
       this.shown = await this.fetch();
       const lines = this.shown?.lines ?? [];
-      this.files = treeOf(lines, this.shown?.view.charge ?? 'own');
+      this.files = treeOf(lines, this.shown?.sums ?? []);
       this.describe();
       return this.files;
     }
@@ -140,7 +138,7 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       case 'file': {
         const isFirst = node === this.files[0];
         const item = new vscode.TreeItem(node.file, collapsible(isFirst));
-        item.description = this.costText(node);
+        item.description = costText(node);
         item.iconPath = vscode.ThemeIcon.File;
         item.id = node.file;
         if (node.uri !== undefined) {
@@ -154,7 +152,7 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
           node.name === '' ? vscode.l10n.t('(function not known)') : node.name,
           collapsible(isInFirst),
         );
-        item.description = this.costText(node);
+        item.description = costText(node);
         item.iconPath = new vscode.ThemeIcon('symbol-method');
         item.id = `${node.parent.file}\n${node.name}`;
         return item;
@@ -174,10 +172,8 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       return undefined;
     }
     const metric = this.metric === undefined ? {} : { metric: this.metric };
-    const args = { limit: LIMIT, ownOnly: this.ownOnly, ...metric };
-    const hot = await this.session.server.ask<HotLines>('perfline.hotLines', args);
-    const least = threshold();
-    return hot && { ...hot, lines: hot.lines.filter((it) => it.value > 0 && it.share >= least) };
+    const args = { limit: LIMIT, ownOnly: this.ownOnly, notable: true, ...metric };
+    return this.session.server.ask<HotLines>('perfline.hotLines', args);
   }
 
   private refresh(afterMs = 0): void {
@@ -205,11 +201,10 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
         ]
       : [];
   }
+}
 
-  private costText(node: { value: number; share: number }): string {
-    const metric = this.shown?.view.effectiveMetric ?? 'cpu';
-    return `${valueText(node.value, metric)} · ${percentText(node.share)}`;
-  }
+function costText({ sum }: FileNode | FunctionNode): string {
+  return sum === undefined ? '' : `${sum.text} · ${sum.shareText}`;
 }
 
 function collapsible(isOpen: boolean): vscode.TreeItemCollapsibleState {
@@ -219,7 +214,7 @@ function collapsible(isOpen: boolean): vscode.TreeItemCollapsibleState {
 function lineItem(line: HotLine): vscode.TreeItem {
   const number = line.line ?? line.recordedLine;
   const code = (line.source ?? '').trim();
-  const item = new vscode.TreeItem(`${evidenceMark(line.evidence, line.stale)}${line.text}`);
+  const item = new vscode.TreeItem(`${line.mark}${line.text}`);
   // Of a file that is not here only the number is known.
   item.description = code === '' ? vscode.l10n.t('line {0}', number) : `${number}: ${code}`;
   item.iconPath = new vscode.ThemeIcon('flame', new vscode.ThemeColor(`perfline.heatBar${levelOf(line.heat)}`));
@@ -227,7 +222,7 @@ function lineItem(line: HotLine): vscode.TreeItem {
   const tooltip = new vscode.MarkdownString();
   tooltip.appendText(`${line.file}:${number} · ${line.function}`).appendMarkdown('\n\n');
   tooltip.appendCodeblock(code, 'python');
-  tooltip.appendText(`${line.text} · ${percentText(line.share)}`).appendMarkdown('\n\n');
+  tooltip.appendText(`${line.text} · ${line.shareText}`).appendMarkdown('\n\n');
   tooltip.appendText(evidenceMeaning(line.evidence));
   if (line.stale) {
     tooltip.appendMarkdown('\n\n').appendText(vscode.l10n.t('The line was changed since the recording.'));

@@ -4,7 +4,6 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import type { Status } from './api';
-import { percentText } from './format';
 import type { Session } from './session';
 import { chargeName, metricName, rankName, stepName } from './wording';
 
@@ -92,13 +91,13 @@ function recordingName(status: Status): string {
 }
 
 /** The share that lines were charged with: of the device's time where there is any. */
-function attributedText({ attributed }: Status): string | undefined {
-  const share = attributed.cuda ?? attributed.cpu;
-  return share === null ? undefined : vscode.l10n.t('{0} on lines', percentText(share));
+function attributedText({ attributedText }: Status): string | undefined {
+  const share = attributedText.cuda ?? attributedText.cpu;
+  return share === null ? undefined : vscode.l10n.t('{0} on lines', share);
 }
 
 function tooltip(status: Status, shown: string): vscode.MarkdownString {
-  const { attributed, evidence, sources } = status;
+  const { attributedText: attributed, evidence, sources } = status;
   const text = new vscode.MarkdownString(undefined, true);
   text.isTrusted = {
     enabledCommands: [
@@ -115,8 +114,8 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
   }
   line(shown);
   const shares = [
-    ...(attributed.cuda === null ? [] : [vscode.l10n.t('{0} of GPU time', percentText(attributed.cuda))]),
-    ...(attributed.cpu === null ? [] : [vscode.l10n.t('{0} of thread time', percentText(attributed.cpu))]),
+    ...(attributed.cuda === null ? [] : [vscode.l10n.t('{0} of GPU time', attributed.cuda)]),
+    ...(attributed.cpu === null ? [] : [vscode.l10n.t('{0} of thread time', attributed.cpu)]),
   ];
   if (shares.length > 0) {
     line(vscode.l10n.t('On lines: {0}', shares.join(', ')));

@@ -67,9 +67,3 @@ export function evidenceMeaning(evidence: Evidence): string {
       return vscode.l10n.t('Only the function is known, not the line.');
   }
 }
-
-/** What stands before a number that is not exact, as in the hints of the server. */
-export function evidenceMark(evidence: Evidence, stale: boolean): string {
-  const stalePart = stale ? '≈' : '';
-  return stalePart + (evidence === 'inferred' ? '~' : evidence === 'function' ? 'fn ' : '');
-}

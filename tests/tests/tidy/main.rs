@@ -51,7 +51,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "trace-reader",
         ],
     ),
-    ("lsp", &["ide", "insights", "ledger", "loader", "pysource"]),
+    ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource"]),
     ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "metrics", "profile", "pysource"]),
     (
         "tests",

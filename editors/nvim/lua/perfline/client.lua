@@ -26,7 +26,7 @@ local M = {}
 ---@field inputs perfline.Input[]
 ---@field failures string[]
 ---@field lines integer
----@field attributed { cpu: number?, cuda: number? } shares of 1
+---@field attributedText { cpu: string?, cuda: string? } shares
 ---@field evidence { exact: integer, inferred: integer, function: integer } lines
 ---@field sources { found: integer, edited: integer, missing: integer } files
 ---@field sitePackages string[]

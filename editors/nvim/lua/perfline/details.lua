@@ -26,7 +26,7 @@ function M.show(metric)
   ask(metric, function(details)
     -- Whoever has gone on wants no window over the text.
     if vim.api.nvim_get_current_buf() ~= here or vim.api.nvim_win_get_cursor(0)[1] ~= line then return end
-    local lines, marks = require('perfline.markdown').lines(details.markdown, math.min(vim.o.columns - 8, 100))
+    local lines, marks = require('perfline.sections').lines(details.sections, math.min(vim.o.columns - 8, 100))
     lines = vim.tbl_map(function(it) return ' ' .. it .. ' ' end, lines)
     local buf = vim.lsp.util.open_floating_preview(lines, '', {
       border = config.options.border,

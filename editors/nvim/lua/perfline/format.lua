@@ -21,28 +21,13 @@ local values = {
 ---@return string
 function M.name() return config.options.formats[current] or 'auto' end
 
----@param share number
----@return string
-function M.percent(share)
-  local value = share * 100
-  return (value < 10 and '%.2f %%' or value < 100 and '%.1f %%' or '%.0f %%'):format(value)
-end
-
--- How a line is known, as in hints.
----@param line { evidence: string, stale: boolean? }
----@return string
-function M.mark(line)
-  if line.stale then return '≈' end
-  return line.evidence == 'inferred' and '~' or ''
-end
-
----@param line { evidence: string, stale: boolean?, share: number?, text: string }
+---@param line { mark: string, shareText: string, text: string } as the server words them
 ---@return string
 function M.line(line)
-  local name, mark = M.name(), M.mark(line)
-  if not line.share or name == 'value' then return mark .. line.text end
-  if name == 'share' then return mark .. M.percent(line.share) end
-  return ('%s%s  %s'):format(mark, line.text, M.percent(line.share))
+  local name = M.name()
+  if name == 'value' then return line.mark .. line.text end
+  if name == 'share' then return line.mark .. line.shareText end
+  return ('%s%s  %s'):format(line.mark, line.text, line.shareText)
 end
 
 -- The server's setting for hints.

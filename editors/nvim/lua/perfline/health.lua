@@ -1,9 +1,6 @@
 -- `:checkhealth perfline`
 local M = {}
 
----@param share number?
-local function percent(share) return share and ('%.1f %%'):format(share * 100) or 'none recorded' end
-
 local function program()
   local config = require('perfline.config')
   local name = config.options.cmd[1]
@@ -50,8 +47,8 @@ local function recording(status)
   end
   vim.health.info(
     ('On lines: %s of thread time, %s of CUDA time'):format(
-      percent(status.attributed.cpu),
-      percent(status.attributed.cuda)
+      status.attributedText.cpu or 'none',
+      status.attributedText.cuda or 'none'
     )
   )
 end

@@ -14,8 +14,15 @@ local M = {}
 ---@field function string
 ---@field evidence string
 ---@field value integer
----@field share number
+---@field mark string stands before the number if it is not exactly that of the line
 ---@field text string
+---@field shareText string
+
+---@class perfline.Sum what the lines of a file or function cost together
+---@field file string
+---@field function string? none for the whole file
+---@field lines integer
+---@field shareText string
 
 ---@class perfline.Item what a picker shows and where it goes
 ---@field text string its columns, beside those of the other items
@@ -101,7 +108,7 @@ end
 ---@field limit integer?
 
 ---@param query perfline.HotQuery
----@param done fun(places: perfline.Place[], title: string)
+---@param done fun(places: perfline.Place[], title: string, sums: perfline.Sum[])
 local function ask(query, done)
   local argument = {
     limit = query.limit or require('perfline.pick').capacity(),
@@ -118,7 +125,7 @@ local function ask(query, done)
     end
     local view = answer.view
     local metric = query.metric or view.effectiveMetric
-    done(answer.lines, ('Hot lines: %s, %s'):format(metric, view.step == 'mean' and 'mean step' or view.step))
+    done(answer.lines, ('Hot lines: %s, %s'):format(metric, view.step == 'mean' and 'mean step' or view.step), answer.sums)
   end)
 end
 
@@ -136,34 +143,27 @@ end
 ---@param query perfline.HotQuery
 function M.functions(query)
   query.limit = 100000
-  ask(query, function(places, title)
-    local sums, order = {}, {}
+  ask(query, function(places, title, sums)
+    -- Places come with what costs most first.
+    local hottest = {}
     for _, place in ipairs(places) do
       local key = place.file .. '\n' .. place['function']
-      if not sums[key] then
-        sums[key] = { place = place, share = 0, lines = 0 }
-        order[#order + 1] = sums[key]
-      end
-      sums[key].share = sums[key].share + place.share
-      sums[key].lines = sums[key].lines + 1
+      hottest[key] = hottest[key] or place
     end
-    table.sort(order, function(a, b) return a.share > b.share end)
-    order = vim.list_slice(order, 1, require('perfline.pick').capacity())
-    local items = M.items_of(vim.tbl_map(function(sum)
-      local place = sum.place
-      local count = sum.lines == 1 and '1 line' or ('%d lines, hottest'):format(sum.lines)
-      return {
-        cells = {
-          format.percent(sum.share),
-          place['function'],
-          place.file,
-          ('%s: %s'):format(count, place.source or ''),
-        },
-        what = place['function'],
-        uri = place.uri,
-        line = place.line,
-      }
-    end, order))
+    local rows = {}
+    for _, sum in ipairs(sums) do
+      local place = type(sum['function']) == 'string' and hottest[sum.file .. '\n' .. sum['function']]
+      if place and #rows < require('perfline.pick').capacity() then
+        local count = sum.lines == 1 and '1 line' or ('%d lines, hottest'):format(sum.lines)
+        rows[#rows + 1] = {
+          cells = { sum.shareText, place['function'], place.file, ('%s: %s'):format(count, place.source or '') },
+          what = place['function'],
+          uri = place.uri,
+          line = place.line,
+        }
+      end
+    end
+    local items = M.items_of(rows)
     require('perfline.pick')(items, (title:gsub('lines', 'functions', 1)))
   end)
 end

@@ -12,6 +12,7 @@ const PLACE: Place = {
   source: '    if x.max().item() > 100:  # "<script>"',
   function: 'Model.forward',
   evidence: 'inferred',
+  mark: '≈~',
   stale: true,
 };
 
@@ -27,8 +28,8 @@ const DETAILS: Details = {
   },
   place: PLACE,
   numbers: [
-    { name: 'cuda_own', label: 'GPU', value: 2_290_000, unit: 'ns', text: '2.29 ms', share: 0.25 },
-    { name: 'sync', label: 'wait', value: 0, unit: 'ns', text: '0', share: 0 },
+    { name: 'cuda_own', label: 'GPU', value: 2_290_000, unit: 'ns', text: '2.29 ms', share: 0.25, shareText: '25 %' },
+    { name: 'sync', label: 'wait', value: 0, unit: 'ns', text: '0', share: 0, shareText: '0 %' },
   ],
   kernels: [
     {
@@ -45,10 +46,11 @@ const DETAILS: Details = {
       streams: [7],
       bytes: 0,
       text: '',
+      texts: { calls: '6', total: '2.29 ms', mean: '381 µs', max: '400 ns', occupancy: '50 %', bytes: null },
     },
   ],
-  operators: [{ name: 'aten::max', calls: 6, cpu: 1000, cuda: 2000, text: '' }],
-  callers: [{ ...PLACE, value: 1, text: '3 ms', share: 0.5 }],
+  operators: [{ name: 'aten::max', text: '', texts: { calls: '6', cpu: '1 µs', cuda: '2 µs' } }],
+  callers: [{ ...PLACE, value: 1, text: '3 ms', share: 0.5, shareText: '50 %' }],
   callees: [],
   waits: [{ ...PLACE, uri: null, value: 1, text: '2 ms' }],
   allocations: [],

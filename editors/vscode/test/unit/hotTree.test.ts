@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import type { HotLine } from '../../src/api';
+import type { HotLine, HotSum } from '../../src/api';
 import { markdownOf, treeOf } from '../../src/hotTree';
 
 function line(file: string, name: string, at: number, value: number, changes: Partial<HotLine> = {}): HotLine {
@@ -17,6 +17,8 @@ function line(file: string, name: string, at: number, value: number, changes: Pa
     value,
     text: `${value} ms`,
     share: value / 100,
+    shareText: `${value} %`,
+    mark: '',
     heat: 1,
     ...changes,
   };
@@ -24,48 +26,53 @@ function line(file: string, name: string, at: number, value: number, changes: Pa
 
 const LINES = [
   line('a.py', 'f', 3, 40),
-  line('b.py', 'g', 9, 30, { evidence: 'inferred' }),
+  line('b.py', 'g', 9, 30, { evidence: 'inferred', mark: '~' }),
   line('b.py', 'g', 8, 20),
-  line('a.py', 'h', 7, 5, { stale: true }),
+  line('a.py', 'h', 7, 5, { stale: true, mark: '≈' }),
   line('b.py', 'k', 1, 1),
 ];
 
+function sum(file: string, name: string | null, value: number): HotSum {
+  return { file, function: name, value, text: `${value} ms`, share: value / 100, shareText: `${value} %` };
+}
+
+const SUMS = [
+  sum('b.py', null, 51),
+  sum('b.py', 'g', 50),
+  sum('a.py', null, 45),
+  sum('a.py', 'f', 40),
+  sum('a.py', 'h', 5),
+  sum('b.py', 'k', 1),
+];
+
 test('files, functions and lines, each by cost', () => {
-  const tree = treeOf(LINES, 'own').map((file) => [
+  const tree = treeOf(LINES, SUMS).map((file) => [
     file.file,
-    file.value,
-    file.functions.map((it) => [it.name, it.value, it.lines.map(({ line }) => line.line)]),
+    file.sum?.text,
+    file.functions.map((it) => [it.name, it.sum?.shareText, it.lines.map(({ line }) => line.line)]),
   ]);
   assert.deepEqual(tree, [
     [
       'b.py',
-      51,
+      '51 ms',
       [
-        ['g', 50, [9, 8]],
-        ['k', 1, [1]],
+        ['g', '50 %', [9, 8]],
+        ['k', '1 %', [1]],
       ],
     ],
     [
       'a.py',
-      45,
+      '45 ms',
       [
-        ['f', 40, [3]],
-        ['h', 5, [7]],
+        ['f', '40 %', [3]],
+        ['h', '5 %', [7]],
       ],
     ],
   ]);
 });
 
-test('totals hold each other and are not added up', () => {
-  const tree = treeOf(LINES, 'total').map((file) => [file.file, file.value, file.functions.map((it) => it.value)]);
-  assert.deepEqual(tree, [
-    ['a.py', 40, [40, 5]],
-    ['b.py', 30, [30, 1]],
-  ]);
-});
-
 test('Markdown', () => {
-  const odd = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, evidence: 'function' });
+  const odd = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, mark: 'fn ' });
   const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), odd], 'run · GPU time', {
     line: 'Line',
     share: 'Share',

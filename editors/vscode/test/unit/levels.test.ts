@@ -37,6 +37,8 @@ test('lines by level and bar', () => {
     value: 1,
     text: '1 ns',
     share: heat,
+    shareText: '',
+    mark: '',
     heat,
     evidence: 'exact',
     stale: false,

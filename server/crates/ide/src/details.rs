@@ -5,7 +5,7 @@ use ledger::{Evidence, KernelKey, LineBooks, LineKey};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
-use crate::hover;
+use crate::hover::{self, HoverText};
 use crate::kernel_name::shorten;
 use crate::place::Source;
 use crate::scale::Scale;
@@ -61,8 +61,8 @@ pub struct Details {
     pub allocations: Vec<AllocationRow>,
     /// The metric of the view by step; empty where it is not kept by step.
     pub steps: Vec<StepRow>,
-    /// All of it as Markdown.
-    pub markdown: String,
+    /// All of it, as in the hover.
+    pub text: HoverText,
 }
 
 /// A number of a line.
@@ -202,7 +202,7 @@ pub fn details(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -
         waits: lines(&scale, &books.waits),
         allocations: allocations(&scale, books),
         steps: steps(&scale, books),
-        markdown: hover::of_line(source, &scale, found, &placed),
+        text: HoverText(hover::of_line(source, &scale, found, &placed)),
     })
 }
 
@@ -330,7 +330,7 @@ mod tests {
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
     use crate::view::Metric;
 
-    /// All but the Markdown, one row for each thing.
+    /// All but the sections, one row for each thing.
     fn shown(view: &View, line: u32) -> String {
         let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         fixture.edit("class", "import torch\nclass");
@@ -338,7 +338,7 @@ mod tests {
         let Some(it) = details(&fixture.source(), view, &found, line) else {
             return "nothing\n".to_owned();
         };
-        assert!(it.markdown.starts_with("**train.py:"), "{}", it.markdown);
+        assert!(it.text.markdown().starts_with("**train.py:"), "{:?}", it.text);
         let mut text = format!("{} {} {}\n", it.recorded, it.function, it.evidence.name());
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         for row in &it.numbers {

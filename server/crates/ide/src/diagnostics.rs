@@ -4,7 +4,7 @@ use insights::{Detail, Finding, Severity};
 use ledger::LineKey;
 use metrics::numbers::duration;
 
-use crate::place::{Placed, Source};
+use crate::place::{Placed, Source, base_name};
 use crate::rules;
 use crate::rules::per;
 
@@ -133,11 +133,6 @@ pub(crate) fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {
         return Some(line.line);
     }
     source.map.and_then(|map| map.current(line.line)).map(|carried| carried.line)
-}
-
-/// The last part of a path.
-pub(crate) fn base_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[cfg(test)]

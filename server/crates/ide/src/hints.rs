@@ -7,7 +7,7 @@ use metrics::Quantity;
 use metrics::numbers::{count, duration};
 
 use crate::format::Format;
-use crate::hover;
+use crate::hover::{self, HoverText};
 use crate::place::{Placed, Source, among};
 use crate::scale::Scale;
 use crate::view::{Charge, Metric, View};
@@ -39,9 +39,9 @@ pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Ve
     hints.collect()
 }
 
-/// More about the hints of some lines, as Markdown; `None` for lines without numbers.
+/// More about the hints of some lines, `None` for lines without numbers.
 #[must_use]
-pub fn tooltips(source: &Source<'_>, view: &View, lines: &[u32]) -> Vec<Option<String>> {
+pub fn tooltips(source: &Source<'_>, view: &View, lines: &[u32]) -> Vec<Option<HoverText>> {
     let scale = Scale::new(source.ledger, view);
     let placed = source.placed();
     let tooltip = |line: &u32| {

@@ -1,11 +1,13 @@
 //! The lines that cost most.
 
+use std::collections::BTreeMap;
+
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
 
 use crate::heat;
 use crate::place::{Placed, Source, lines_of};
 use crate::scale::Scale;
-use crate::view::View;
+use crate::view::{Charge, View};
 
 /// A line that costs much.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +72,53 @@ pub fn hot_lines(
     lines.collect()
 }
 
+/// What the lines of a file, or of a function in it, cost together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HotSum {
+    /// Key of [`Ledger::files`].
+    pub file: String,
+    /// The function; `None` for the whole file.
+    pub function: Option<String>,
+    /// How many of the lines.
+    pub lines: usize,
+    /// Nanoseconds or bytes, by the metric of the view.
+    pub value: f64,
+    /// `value` as text.
+    pub text: String,
+    /// The share (of 1) of the step, the recording, or the bytes.
+    pub share: f64,
+}
+
+/// What `lines` of [`hot_lines`] cost by file and by function, the largest first. Own amounts are added up; totals of
+/// lines that call each other hold the same time, so the largest stands for all.
+#[must_use]
+pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> {
+    let scale = Scale::new(ledger, view);
+    let mut sums: BTreeMap<(&str, Option<&str>), (usize, f64)> = BTreeMap::new();
+    for line in lines {
+        for function in [None, Some(line.function.as_str())] {
+            let (count, value) = sums.entry((&line.file, function)).or_default();
+            *count += 1;
+            *value = match view.charge {
+                Charge::Own => *value + line.value,
+                Charge::Total => value.max(line.value),
+            };
+        }
+    }
+    let quantity = scale.primary();
+    let sum = |((file, function), (lines, value)): ((&str, Option<&str>), (usize, f64))| HotSum {
+        file: file.to_owned(),
+        function: function.map(str::to_owned),
+        lines,
+        value,
+        text: quantity.text(value),
+        share: scale.share(quantity, value),
+    };
+    let mut sums: Vec<HotSum> = sums.into_iter().map(sum).collect();
+    sums.sort_by(|a, b| b.value.total_cmp(&a.value));
+    sums
+}
+
 /// A recorded line that is still there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CurrentLine {
@@ -98,7 +147,7 @@ impl Source<'_> {
 mod tests {
     use super::*;
     use crate::testing::{TRAIN_BOOKS, ledger};
-    use crate::view::{Charge, Metric};
+    use crate::view::Metric;
 
     #[test]
     fn the_costliest_come_first() {
@@ -113,6 +162,24 @@ mod tests {
         assert_eq!(hot(&wait, 9), ["5 4.8 ms 0.117"]);
         let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..view };
         assert_eq!(hot(&total, 2), ["11 12 ms 0.293", "10 8 ms 0.195"]);
+    }
+
+    #[test]
+    fn sums_of_files_and_functions() {
+        let ledger = ledger(TRAIN_BOOKS);
+        let sums = |view: &View| -> Vec<String> {
+            let lines = hot_lines(&ledger, view, 9, true, |_, _| true);
+            let sums = hot_sums(&ledger, view, &lines);
+            let text = |it: &HotSum| {
+                let function = it.function.as_deref().unwrap_or("-");
+                format!("{function} {} {} {:.3}", it.lines, it.text, it.share)
+            };
+            sums.iter().map(text).collect()
+        };
+        let wait = View { metric: Some(Metric::Wait), ..View::default() };
+        assert_eq!(sums(&wait), ["- 1 4.8 ms 0.117", "SlowModel.forward 1 4.8 ms 0.117"]);
+        let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..View::default() };
+        assert!(sums(&total).contains(&"- 6 12 ms 0.293".to_owned()), "{:?}", sums(&total));
     }
 
     #[test]

@@ -7,13 +7,13 @@ use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 
-use crate::diagnostics::{self, base_name};
+use crate::diagnostics;
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
-use crate::markdown::{code, escape, table};
 use crate::memory::device_memory;
-use crate::place::{Placed, Source, is_def, lines_of};
+use crate::place::{Placed, Source, base_name, is_def, lines_of};
 use crate::scale::Scale;
+use crate::sections::{Section, Text, as_markdown, as_plain_text, paragraph, table};
 use crate::status::attributed;
 use crate::view::View;
 
@@ -32,68 +32,91 @@ pub struct Hover {
     pub start: usize,
     /// Byte offset of its end.
     pub end: usize,
-    /// What is known, as Markdown.
-    pub markdown: String,
+    /// What is known.
+    pub text: HoverText,
+}
+
+/// Sections, to be shown as Markdown or as plain text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HoverText(pub Vec<Section>);
+
+impl HoverText {
+    /// As Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        as_markdown(&self.0)
+    }
+
+    /// As plain text.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        as_plain_text(&self.0)
+    }
 }
 
 /// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
 #[must_use]
 pub fn hover(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> Option<Hover> {
     let scale = Scale::new(source.ledger, view);
-    let markdown = match source.at(line) {
+    let sections = match source.at(line) {
         Some(placed) => of_line(source, &scale, found, &placed),
         None => of_function(source, &scale, line)?,
     };
     let range = source.index.line_range(line)?;
     let text = source.text.get(range.clone())?;
     let start = range.start + (text.len() - text.trim_start().len());
-    Some(Hover { line, start, end: start.max(range.start + text.trim_end().len()), markdown })
+    Some(Hover {
+        line,
+        start,
+        end: start.max(range.start + text.trim_end().len()),
+        text: HoverText(sections),
+    })
 }
 
 /// The most important part, for the tooltip of a hint.
-pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
-    join([title(source, placed), metrics(scale, placed), evidence(source, placed)])
+pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> HoverText {
+    let sections = [Some(title(source, placed)), metrics(scale, placed)];
+    let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
+    HoverText(sections.collect())
 }
 
-/// All that is known of a line, as Markdown.
+/// All that is known of a line.
 pub(crate) fn of_line(
     source: &Source<'_>,
     scale: &Scale<'_>,
     found: &[Finding],
     placed: &Placed<'_>,
-) -> String {
-    join([
-        title(source, placed),
-        metrics(scale, placed),
-        steps(scale, placed),
-        waits(source, scale, placed),
-        findings(source, found, placed),
-        kernels(scale, placed),
-        operators(scale, placed),
-        calls(source, scale, placed),
-        memory(scale, placed),
-        device_memory(source, placed),
-        evidence(source, placed),
-        readings(source, placed),
-        coverage(scale),
-    ])
+) -> Vec<Section> {
+    let mut sections = vec![title(source, placed)];
+    sections.extend(metrics(scale, placed));
+    sections.extend(steps(scale, placed));
+    sections.extend(waits(source, scale, placed));
+    sections.extend(findings(source, found, placed));
+    sections.extend(kernels(scale, placed));
+    sections.extend(operators(scale, placed));
+    sections.extend(calls(source, scale, placed));
+    sections.extend(memory(scale, placed));
+    sections.extend(device_memory(source, placed));
+    sections.push(evidence(source, placed));
+    sections.extend(readings(source, placed));
+    sections.extend(coverage(scale));
+    sections
 }
 
-fn join<const N: usize>(sections: [String; N]) -> String {
-    let sections = sections.iter().map(|section| section.trim_end());
-    sections.filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n\n")
+fn title(source: &Source<'_>, placed: &Placed<'_>) -> Section {
+    title_of(source, placed.line, &placed.books.function)
 }
 
-fn title(source: &Source<'_>, placed: &Placed<'_>) -> String {
-    let function = match placed.books.function.as_str() {
-        "" => String::new(),
-        name => format!(" · {}", code(name)),
-    };
-    format!("**{}:{}**{function}", escape(base_name(source.key)), placed.line)
+fn title_of(source: &Source<'_>, line: u32, function: &str) -> Section {
+    let title = Text::default().and_strong(format!("{}:{line}", base_name(source.key)));
+    Section::Title(match function {
+        "" => title,
+        name => title.and(" · ").and_code(name),
+    })
 }
 
 /// A table of what the line costs: by itself, as the innermost line of your code, with all below it.
-fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     let books = &*placed.books;
     let value = |quantity: Quantity| scale.value(quantity, books);
     let cell = |quantity: Option<Quantity>| match quantity.map(|it| (it, value(it))) {
@@ -115,7 +138,7 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
         ("allocated", None, Quantity::Alloc, None),
         ("alive at the peak", None, Quantity::Peak, None),
     ];
-    let rows: Vec<Vec<String>> = rows
+    let rows = rows
         .into_iter()
         .filter(|&(_, own_self, own, total)| {
             [own_self, Some(own), total]
@@ -132,70 +155,68 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
                 row[2] += &format!(" ×{}", count(times));
             }
             row.push(share.unwrap_or_default());
-            row
+            row.into_iter().map(Text::words).collect()
         })
         .collect();
-    table(&[&scale.period_name(), "self", "own", "total", "share"], &rows)
+    table(&[&scale.period_name(), "self", "own", "total", "share"], rows)
 }
 
 /// How much the metric differs from step to step.
-fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     let quantity = scale.primary();
     if scale.period() == Period::Run || scale.ledger().steps.len() < 2 {
-        return String::new();
+        return None;
     }
     let of_step =
         |&step: &u32| scale.with_period(Period::Step(step)).value(quantity, &placed.books);
-    let Some(values) = scale.ledger().steps.keys().map(of_step).collect::<Option<Vec<f64>>>()
-    else {
-        return String::new();
-    };
+    let values = scale.ledger().steps.keys().map(of_step).collect::<Option<Vec<f64>>>()?;
     let (least, most) =
         values.iter().fold((f64::MAX, 0.0_f64), |(a, b), &it| (a.min(it), b.max(it)));
     if most == 0.0 {
-        return String::new();
+        return None;
     }
-    format!(
+    paragraph(Text::words(format!(
         "{} from step to step: {} to {} in {} steps",
         scale.metric.name(),
         quantity.text(least),
         quantity.text(most),
         values.len()
-    )
+    )))
 }
 
-fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     let mut waits: Vec<_> = placed.books.waits.iter().collect();
     if waits.is_empty() {
-        return String::new();
+        return None;
     }
     waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let waits = waits.iter().take(3).map(|(line, time)| {
-        format!("{} ({})", line_name(source, line), duration(scale.mean(**time as f64)))
+        line_name(source, line).and(format!(" ({})", duration(scale.mean(**time as f64))))
     });
-    let mut text = format!("Waits for the kernels of {}", waits.collect::<Vec<_>>().join(", "));
+    let mut text = Text::words("Waits for the kernels of ").and_text(Text::joined(waits, ", "));
     if placed.books.idle_after_sync > 0 {
         let idle = scale.mean(placed.books.idle_after_sync as f64);
-        text += &format!("; afterwards the GPU idles {}", duration(idle));
+        text = text.and(format!("; afterwards the GPU idles {}", duration(idle)));
     }
-    text + "."
+    paragraph(text.and("."))
 }
 
 /// What is wrong with the line, and what to do about it.
-fn findings(source: &Source<'_>, found: &[Finding], placed: &Placed<'_>) -> String {
+fn findings(source: &Source<'_>, found: &[Finding], placed: &Placed<'_>) -> Vec<Section> {
     let of_line = found.iter().filter(|finding| {
         finding.place.file == source.key
             && finding.place.line == placed.recorded
             && !placed.is_stale
             && !diagnostics::is_suppressed(source, finding, placed.line)
     });
-    let texts = of_line.map(|finding| {
-        format!("**{}** {}", escape(&diagnostics::message(source, finding)), escape(finding.remedy))
-    });
-    texts.collect::<Vec<_>>().join("\n\n")
+    let section = |finding: &Finding| {
+        let message = Text::default().and_strong(diagnostics::message(source, finding));
+        Section::Text(message.and(" ").and_verbatim(finding.remedy))
+    };
+    of_line.map(section).collect()
 }
 
-fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let mut kernels: Vec<(&KernelKey, &Kernel)> = placed.books.kernel_table.iter().collect();
     kernels.sort_by_key(|&(key, kernel)| (std::cmp::Reverse(kernel.total), key));
     let row = |&(key, kernel): &(&KernelKey, &Kernel)| {
@@ -206,21 +227,26 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
             format!("{} × {}", extent(key.grid), extent(key.block))
         };
         let occupancy = occupancy(kernel);
-        vec![
-            code(&shorten(&key.name)),
+        let numbers = [
             count(scale.mean(kernel.calls as f64)),
             duration(scale.mean(kernel.total as f64)),
             duration(mean),
             duration(kernel.max as f64),
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
-        ]
+        ];
+        row_of(Text::code(&shorten(&key.name)), numbers)
     };
-    let rows: Vec<Vec<String>> = kernels.iter().take(MOST_ROWS).map(row).collect();
+    let rows = kernels.iter().take(MOST_ROWS).map(row).collect();
     let head =
         ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
-    table(&head, &rows)
-        + &rest(kernels.iter().skip(MOST_ROWS).map(|(_, kernel)| scale.mean(kernel.total as f64)))
+    let others = kernels.iter().skip(MOST_ROWS);
+    let others = rest(others.map(|(_, kernel)| scale.mean(kernel.total as f64)));
+    table(&head, rows).into_iter().chain(others).collect()
+}
+
+fn row_of(first: Text, others: impl IntoIterator<Item = String>) -> Vec<Text> {
+    [first].into_iter().chain(others.into_iter().map(Text::words)).collect()
 }
 
 /// The occupancy (of 1) of a kernel, weighted by duration; 0 where the recording does not say.
@@ -229,51 +255,52 @@ pub(crate) fn occupancy(kernel: &Kernel) -> f64 {
     kernel.occupancy_time as f64 / kernel.total.max(1) as f64 / 1000.0
 }
 
-fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let mut operators: Vec<_> = placed.books.operators.iter().collect();
     operators.sort_by_key(|&(name, operator)| {
         (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
     });
     let rows = operators.iter().take(MOST_ROWS).map(|(name, operator)| {
         let device = scale.mean(operator.cuda as f64);
-        vec![
-            code(name),
+        let numbers = [
             count(scale.mean(operator.calls as f64)),
             duration(scale.mean(operator.cpu as f64)),
             if 0.0 < device { duration(device) } else { String::new() },
-        ]
+        ];
+        row_of(Text::code(name), numbers)
     });
-    let rows: Vec<Vec<String>> = rows.collect();
-    table(&["operator", "calls", "CPU", "CUDA"], &rows)
-        + &rest(
-            operators.iter().skip(MOST_ROWS).map(|(_, operator)| scale.mean(operator.cpu as f64)),
-        )
+    let others = operators.iter().skip(MOST_ROWS);
+    let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu as f64)));
+    let table = table(&["operator", "calls", "CPU", "CUDA"], rows.collect());
+    table.into_iter().chain(others).collect()
 }
 
 /// What a table leaves out.
-fn rest(times: impl Iterator<Item = f64>) -> String {
+fn rest(times: impl Iterator<Item = f64>) -> Option<Section> {
     let (n, sum) = times.fold((0, 0.0), |(n, sum), time| (n + 1, sum + time));
-    if n == 0 { String::new() } else { format!("\nand {n} more with {}\n", duration(sum)) }
+    (0 < n).then(|| Section::Text(Text::words(format!("and {n} more with {}", duration(sum)))))
 }
 
 /// Where the function was called from, and what the line calls.
-fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
     callers.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let mut callees: Vec<_> = placed.books.callees.iter().collect();
     callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
     let callers = callers.iter().take(MOST_ROWS).map(|(line, time)| {
-        format!("{} ({})", line_name(source, line), duration(scale.mean(**time as f64)))
+        line_name(source, line).and(format!(" ({})", duration(scale.mean(**time as f64))))
     });
     let callees = callees.iter().take(MOST_ROWS).map(|(name, call)| {
         let times = count(scale.mean(call.calls as f64));
-        format!("{} ×{times} ({})", code(&callee_name(name)), duration(scale.mean(call.cpu as f64)))
+        let time = duration(scale.mean(call.cpu as f64));
+        Text::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
     });
-    let list = |what: &str, items: Vec<String>| match items.is_empty() {
-        true => String::new(),
-        false => format!("{what} {}", items.join(", ")),
+    let list = |what: &str, items: Vec<Text>| {
+        let text = Text::words(format!("{what} "));
+        (!items.is_empty()).then(|| Section::Text(text.and_text(Text::joined(items, ", "))))
     };
-    join([list("Called from", callers.collect()), list("Calls", callees.collect())])
+    let lists = [list("Called from", callers.collect()), list("Calls", callees.collect())];
+    lists.into_iter().flatten().collect()
 }
 
 /// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
@@ -291,48 +318,49 @@ pub(crate) fn callee_name(name: &str) -> String {
     name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
 }
 
-fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> String {
+fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     let rows = placed.books.allocations.iter().map(|(device, it)| {
         let size = |value: f64| if value == 0.0 { String::new() } else { bytes(value) };
-        vec![
-            code(device),
+        let numbers = [
             count(scale.mean(it.allocs as f64)),
             size(scale.mean(it.alloc as f64)),
             size(it.peak as f64),
             size(it.live as f64),
-        ]
+        ];
+        row_of(Text::code(device), numbers)
     });
-    table(
-        &["memory", "allocations", "allocated", "at the peak", "at the end"],
-        &rows.collect::<Vec<_>>(),
-    )
+    table(&["memory", "allocations", "allocated", "at the peak", "at the end"], rows.collect())
 }
 
 /// How the line is known.
-fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> String {
-    let name = code(&placed.books.function);
+fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> Section {
+    let name = &placed.books.function;
     let known = match placed.books.evidence {
-        _ if source.map.is_none() => format!(
-            "The text that ran is not at hand, or was changed since: this is what all lines of {name} cost together."
-        ),
-        Evidence::Exact => "The recording names this line.".to_owned(),
+        _ if source.map.is_none() => Text::words(
+            "The text that ran is not at hand, or was changed since: this is what all lines of ",
+        )
+        .and_code(name)
+        .and(" cost together."),
+        Evidence::Exact => Text::words("The recording names this line."),
         Evidence::Inferred => {
-            "Inferred: the line follows from the source and the order of events.".to_owned()
+            Text::words("Inferred: the line follows from the source and the order of events.")
         }
-        Evidence::Function => format!(
-            "Only the function is known, not the line: this is what happens somewhere in {name}, in addition to what its lines show."
-        ),
+        Evidence::Function => Text::words(
+            "Only the function is known, not the line: this is what happens somewhere in ",
+        )
+        .and_code(name)
+        .and(", in addition to what its lines show."),
     };
-    match (placed.is_stale, source.map.is_some()) {
-        (true, true) => format!("{known} It was changed since: the numbers are those of before."),
+    Section::Text(match (placed.is_stale, source.map.is_some()) {
+        (true, true) => known.and(" It was changed since: the numbers are those of before."),
         _ => known,
-    }
+    })
 }
 
 /// The calls and operators that can as well have come from another line: of the whole function on its definition, on
 /// another line those that it may have made.
-fn readings(source: &Source<'_>, placed: &Placed<'_>) -> String {
-    let Some(map) = source.map else { return String::new() };
+fn readings(source: &Source<'_>, placed: &Placed<'_>) -> Option<Section> {
+    let map = source.map?;
     let is_definition = placed.books.evidence == Evidence::Function;
     let mut untold: Vec<(&Vec<u32>, u64)> = Vec::new();
     for (key, books) in lines_of(source.ledger, source.key) {
@@ -365,11 +393,11 @@ fn readings(source: &Source<'_>, placed: &Placed<'_>) -> String {
             false => format!("{calls}: here or on line {others}{last}, not counted here."),
         })
     });
-    shown.collect::<Vec<_>>().join("  \n")
+    paragraph(Text::lines(shown.map(Text::words)))
 }
 
 /// How much of the recording stands on lines.
-fn coverage(scale: &Scale<'_>) -> String {
+fn coverage(scale: &Scale<'_>) -> Option<Section> {
     let share = |book: Book, name: &str| {
         let share = attributed(scale.ledger(), book)?;
         Some(format!("{} of {name}", percent(share)))
@@ -380,11 +408,12 @@ fn coverage(scale: &Scale<'_>) -> String {
         share(Book::Alloc, "allocated bytes"),
     ];
     let shares: Vec<String> = shares.into_iter().flatten().collect();
-    if shares.is_empty() { String::new() } else { format!("On lines: {}.", shares.join(", ")) }
+    let text = || Text::words(format!("On lines: {}.", shares.join(", ")));
+    (!shares.is_empty()).then(|| Section::Text(text()))
 }
 
 /// What a function costs, for its `def` line where that has no numbers of its own.
-fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<String> {
+fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Vec<Section>> {
     let functions = source.module.functions();
     let function = functions.iter().find(|it| is_def(it) && it.def_line == line)?;
     let mean = match scale.period() {
@@ -395,9 +424,12 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Stri
     let totals = Totals::of(&mean, source, &source.placed(), &lines, &function.name);
     let at_least = if totals.is_recursive { "≥ " } else { "" };
     let row = |name: &str, quantity: Quantity, value: f64, at_least: &str| {
-        let share = percent(mean.share(quantity, value));
-        (0.0 < value)
-            .then(|| vec![name.to_owned(), format!("{at_least}{}", quantity.text(value)), share])
+        let cells = [
+            name.to_owned(),
+            format!("{at_least}{}", quantity.text(value)),
+            percent(mean.share(quantity, value)),
+        ];
+        (0.0 < value).then(|| cells.map(Text::words).into())
     };
     let rows = [
         row("thread time", Quantity::Elapsed, totals.elapsed, at_least),
@@ -406,29 +438,22 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Stri
         row("wait for the GPU", Quantity::Wait, totals.wait, ""),
         row("memory", mean.primary(), totals.memory, ""),
     ];
-    let rows: Vec<Vec<String>> = rows.into_iter().flatten().collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let title = format!(
-        "**{}:{line}** · {}",
-        escape(base_name(source.key)),
-        code(&function.qualified_name)
-    );
-    let table = table(&[&mean.period_name(), "the whole function", "share"], &rows);
-    Some(join([title, table, coverage(scale)]))
+    let rows: Vec<Vec<Text>> = rows.into_iter().flatten().collect();
+    let table = table(&[&mean.period_name(), "the whole function", "share"], rows)?;
+    let title = title_of(source, line, &function.qualified_name);
+    Some([title, table].into_iter().chain(coverage(scale)).collect())
 }
 
 /// A line as readers find it: `line 17` in this file, `model.py:17` in another.
-fn line_name(source: &Source<'_>, line: &LineKey) -> String {
+fn line_name(source: &Source<'_>, line: &LineKey) -> Text {
     if line.file != source.key {
-        return code(&format!("{}:{}", base_name(&line.file), line.line));
+        return Text::code(&format!("{}:{}", base_name(&line.file), line.line));
     }
-    match source.map.map(|map| map.current(line.line)) {
+    Text::words(match source.map.map(|map| map.current(line.line)) {
         Some(Some(carried)) => format!("line {}", carried.line),
         Some(None) => "a line that is gone".to_owned(),
         None => format!("line {} as recorded", line.line),
-    }
+    })
 }
 
 /// `64`, `64,2`: without ones at the end.
@@ -448,7 +473,7 @@ mod tests {
     fn text(fixture: &Fixture, line: u32) -> String {
         let view = View::default();
         hover(&fixture.source(), &view, &view.findings(&fixture.ledger), line)
-            .map_or("nothing\n".to_owned(), |it| it.markdown + "\n")
+            .map_or("nothing\n".to_owned(), |it| it.text.markdown() + "\n")
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod place;
 mod possible;
 mod rules;
 mod scale;
+mod sections;
 mod status;
 mod view;
 
@@ -42,12 +43,13 @@ pub use explain::{explanation, rule_list};
 pub use format::{Format, PLACEHOLDERS};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};
-pub use hot::{CurrentLine, HotLine, hot_lines};
-pub use hover::{Hover, hover};
+pub use hot::{CurrentLine, HotLine, HotSum, hot_lines, hot_sums};
+pub use hover::{Hover, HoverText, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
 pub use place::{LazyModule, Source, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
+pub use sections::{Section, Text};
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
 pub use view::{Charge, Metric, UnknownName, View};
 

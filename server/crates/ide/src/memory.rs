@@ -3,9 +3,8 @@
 use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 use metrics::numbers::{bytes, duration, percent};
 
-use crate::diagnostics::base_name;
-use crate::markdown::{code, escape};
-use crate::place::{Placed, Source};
+use crate::place::{Placed, Source, base_name};
+use crate::sections::{Section, Text};
 
 /// A device in words: `cuda:0`, with its rank where that is not the first.
 pub(crate) fn device_name(device: DeviceKey) -> String {
@@ -19,17 +18,17 @@ pub(crate) fn device_name(device: DeviceKey) -> String {
 const MOST_FRAMES: usize = 8;
 
 /// The section of a hover about the memory of devices: share of the peak, what the bytes are for, and the stack.
-pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> String {
+pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let line = LineKey { file: source.key.to_owned(), line: placed.recorded };
     let devices = source.ledger.memory.iter();
     let sections = devices.filter_map(|(&key, memory)| {
         let it = memory.lines.get(&line)?;
-        Some([of_device(key, memory, it), stack(it)].concat())
+        Some([of_device(key, memory, it), stack(it)])
     });
-    sections.collect::<Vec<_>>().join("\n\n")
+    sections.flatten().flatten().map(Section::Text).collect()
 }
 
-fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> String {
+fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> Option<Text> {
     let size = |size: i64| bytes(size as f64);
     let mut parts = Vec::new();
     if it.peak > 0 {
@@ -53,10 +52,10 @@ fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> String {
     if it.rounding > 0 {
         parts.push(format!("{} lost to rounding", size(it.rounding)));
     }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!("Memory of {}: {}.", code(&device_name(key)), parts.join(" · "))
+    (!parts.is_empty()).then(|| {
+        let device = Text::words("Memory of ").and_code(&device_name(key));
+        device.and(format!(": {}.", parts.join(" · ")))
+    })
 }
 
 fn in_words(phase: Phase) -> &'static str {
@@ -68,20 +67,16 @@ fn in_words(phase: Phase) -> &'static str {
 }
 
 /// The stack with the most bytes, from the line outwards.
-fn stack(it: &LineMemory) -> String {
+fn stack(it: &LineMemory) -> Option<Text> {
     if it.stack.len() < 2 {
-        return String::new();
+        return None;
     }
     let frames = it.stack.iter().rev().take(MOST_FRAMES).map(|frame| {
-        format!(
-            "{}:{} {}",
-            escape(base_name(&frame.line.file)),
-            frame.line.line,
-            code(&frame.function)
-        )
+        let place = format!("{}:{}", base_name(&frame.line.file), frame.line.line);
+        Text::default().and_verbatim(place).and(" ").and_code(&frame.function)
     });
     let more = if MOST_FRAMES < it.stack.len() { " ← …" } else { "" };
-    format!("\n\nMost bytes by: {}{more}", frames.collect::<Vec<_>>().join(" ← "))
+    Some(Text::words("Most bytes by: ").and_text(Text::joined(frames, " ← ")).and(more))
 }
 
 #[cfg(test)]
@@ -112,9 +107,12 @@ mod tests {
             ..LineMemory::default()
         };
         assert_eq!(
-            of_device(DeviceKey { rank: 0, device: 1 }, &memory, &it),
-            "Memory of `cuda:1`: 25 % of the peak of 40 MiB · 4 MiB saved for the backward pass · 1 MiB allocated by the optimizer · largest 3 MiB · 3 ms until released."
+            of_device(DeviceKey { rank: 0, device: 1 }, &memory, &it).unwrap().plain(),
+            "Memory of cuda:1: 25 % of the peak of 40 MiB · 4 MiB saved for the backward pass · 1 MiB allocated by the optimizer · largest 3 MiB · 3 ms until released."
         );
-        assert_eq!(stack(&it), "\n\nMost bytes by: train.py:7 `forward` ← train.py:60 `<module>`");
+        assert_eq!(
+            stack(&it).unwrap().plain(),
+            "Most bytes by: train.py:7 forward ← train.py:60 <module>"
+        );
     }
 }

@@ -200,3 +200,7 @@ pub(crate) fn is_def(function: &Function) -> bool {
 pub(crate) fn last_name(qualified: &str) -> &str {
     qualified.rsplit('.').next().unwrap_or(qualified)
 }
+/// The last part of a path.
+pub(crate) fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}

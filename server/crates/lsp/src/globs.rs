@@ -1,17 +1,15 @@
 //! Patterns of paths, as editors have them.
 
-use regex::Regex;
+use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern of paths below a folder: `*` and `?` within a name, `**` over folders, `{a,b}` for alternatives.
+/// A pattern of paths below a folder: `*` and `?` within a name, `**` over folders, `{a,b}` for alternatives, `[a-z]` and
+/// `[!a-z]` for one character.
 #[derive(Debug, Clone)]
-pub(crate) struct Glob {
-    pattern: String,
-    regex: Regex,
-}
+pub(crate) struct Glob(GlobMatcher);
 
 impl PartialEq for Glob {
     fn eq(&self, other: &Self) -> bool {
-        self.pattern == other.pattern
+        self.0.glob() == other.0.glob()
     }
 }
 
@@ -19,39 +17,15 @@ impl Glob {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// If a brace has no partner.
+    /// If it cannot be read: a brace or bracket without a partner, for one. The message is one line.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
-        let mut regex = String::from("^");
-        let mut depth = 0;
-        let mut rest = pattern;
-        while let Some(char) = rest.chars().next() {
-            let (taken, piece) = match char {
-                _ if rest.starts_with("**/") => (3, "(?:[^/]+/)*".to_owned()),
-                _ if rest.starts_with("**") => (2, ".*".to_owned()),
-                '*' => (1, "[^/]*".to_owned()),
-                '?' => (1, "[^/]".to_owned()),
-                '{' => {
-                    depth += 1;
-                    (1, "(?:".to_owned())
-                }
-                '}' if depth > 0 => {
-                    depth -= 1;
-                    (1, ")".to_owned())
-                }
-                ',' if depth > 0 => (1, "|".to_owned()),
-                char => (char.len_utf8(), regex::escape(char.encode_utf8(&mut [0; 4]))),
-            };
-            regex += &piece;
-            rest = &rest[taken..];
-        }
-        let regex = Regex::new(&(regex + "$"))
-            .map_err(|_| format!("{pattern:?} has a brace without a partner"))?;
-        Ok(Self { pattern: pattern.to_owned(), regex })
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        glob.map(|glob| Self(glob.compile_matcher())).map_err(|error| error.to_string())
     }
 
     /// Whether a path, relative and with `/`, is one of the pattern's.
     pub(crate) fn matches(&self, path: &str) -> bool {
-        self.regex.is_match(path)
+        self.0.is_match(path)
     }
 }
 
@@ -71,12 +45,14 @@ mod tests {
             ("runs/**", "old/runs/a.json", false),
             ("log?/*.{json,json.gz}", "log1/a.json.gz", true),
             ("log?/*.{json,json.gz}", "log1/a.pickle", false),
+            ("log[0-9]/*", "log1/a.json", true),
+            ("log[!0-9]/*", "log1/a.json", false),
             ("a.json", "aXjson", false),
-            ("a,b}.json", "a,b}.json", true),
         ];
         for (pattern, path, expected) in rows {
             assert_eq!(Glob::new(pattern).unwrap().matches(path), expected, "{pattern} {path}");
         }
-        assert_eq!(Glob::new("{a").unwrap_err(), "\"{a\" has a brace without a partner");
+        let error = Glob::new("{a").unwrap_err();
+        assert!(error.contains("{a") && !error.contains('\n'), "{error}");
     }
 }

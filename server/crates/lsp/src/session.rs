@@ -160,8 +160,10 @@ impl Session {
         *self.abilities.get_or_init(|| Abilities::new(client))
     }
 
+    /// What the client can do; nothing before `initialize`.
     pub(crate) fn abilities(&self) -> Abilities {
-        self.set_abilities(&ClientCapabilities::default())
+        let none = || Abilities::new(&ClientCapabilities::default());
+        self.abilities.get().copied().unwrap_or_else(none)
     }
 
     /// The state, for a moment: not across an `.await`, and nothing that takes long meanwhile.

@@ -138,43 +138,50 @@ impl Reader<'_> {
                 NAMES.iter().any(|name| name.split('.').next() == key.split('.').next())
             };
             for key in keys.iter().filter(|key| is_ours(key) && !NAMES.contains(&key.as_str())) {
-                self.faults
-                    .push(format!("perfline.{key} is no setting; there are: {}", NAMES.join(", ")));
+                self.faults.push(format!(
+                    "unknown setting `perfline.{key}`, expected one of: {}",
+                    NAMES.join(", ")
+                ));
             }
         }
     }
 }
 
 fn boolean(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| format!("{value} is neither true nor false"))
+    value.as_bool().ok_or_else(|| format!("expected true or false, found {value}"))
 }
 
 fn percent(value: &Value) -> Result<f64, String> {
     let number = value.as_f64().filter(|it| (0.0..=100.0).contains(it));
-    number.map(|it| it / 100.0).ok_or_else(|| format!("{value} is no percentage from 0 to 100"))
+    number
+        .map(|it| it / 100.0)
+        .ok_or_else(|| format!("expected a percentage from 0 to 100, found {value}"))
 }
 
 fn period(value: &Value) -> Result<Period, String> {
     match value.as_str() {
         Some("step") => Ok(Period::Mean),
         Some("run") => Ok(Period::Run),
-        _ => Err(format!("{value} is neither \"step\" nor \"run\"")),
+        _ => Err(format!("expected \"step\" or \"run\", found {value}")),
     }
 }
 
 fn severities(value: &Value) -> Result<Severities, String> {
-    let by_rule = value.as_object().ok_or_else(|| format!("{value} is no object"))?;
+    let by_rule = value.as_object().ok_or_else(|| format!("expected an object, found {value}"))?;
     let names: Vec<&str> =
         [Severities::OFF].into_iter().chain(Severity::ALL.map(Severity::name)).collect();
     let mut severities = Severities::default();
     for (rule, value) in by_rule.iter().filter(|(_, value)| !value.is_null()) {
         if ide::rule(rule).is_none() {
             let rules: Vec<&str> = ide::rules().map(|it| it.id).collect();
-            return Err(format!("{rule:?} is no rule; there are: {}", rules.join(", ")));
+            return Err(format!("unknown rule `{rule}`, expected one of: {}", rules.join(", ")));
         }
         let severity = Severity::ALL.into_iter().find(|it| value == it.name());
         if severity.is_none() && value != Severities::OFF {
-            return Err(format!("{rule}: {value} is none of: {}", names.join(", ")));
+            return Err(format!(
+                "{rule}: unknown severity {value}, expected one of: {}",
+                names.join(", ")
+            ));
         }
         severities.set(rule, severity);
     }
@@ -183,13 +190,16 @@ fn severities(value: &Value) -> Result<Severities, String> {
 
 /// `{"sync": {"warning": 10}}`.
 fn thresholds(value: &Value) -> Result<Thresholds, String> {
-    let by_rule = value.as_object().ok_or_else(|| format!("{value} is no object"))?;
+    let by_rule = value.as_object().ok_or_else(|| format!("expected an object, found {value}"))?;
     let mut thresholds = Thresholds::default();
     for (rule, value) in by_rule.iter().filter(|(_, value)| !value.is_null()) {
-        let by_name = value.as_object().ok_or_else(|| format!("{rule}: {value} is no object"))?;
+        let by_name = value
+            .as_object()
+            .ok_or_else(|| format!("{rule}: expected an object, found {value}"))?;
         for (name, value) in by_name.iter().filter(|(_, value)| !value.is_null()) {
-            let number =
-                value.as_f64().ok_or_else(|| format!("{rule}.{name}: {value} is no number"))?;
+            let number = value
+                .as_f64()
+                .ok_or_else(|| format!("{rule}.{name}: expected a number, found {value}"))?;
             thresholds.set(rule, name, number)?;
         }
     }
@@ -200,13 +210,15 @@ fn parsed<T, E: ToString>(
     value: &Value,
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<T, String> {
-    let text = value.as_str().ok_or_else(|| format!("{value} is no text"))?;
+    let text = value.as_str().ok_or_else(|| format!("expected a string, found {value}"))?;
     parse(text).map_err(|error| error.to_string())
 }
 
 fn texts(value: &Value) -> Result<Vec<String>, String> {
     let items = value.as_array().map(|items| items.iter().map(|it| it.as_str().map(str::to_owned)));
-    items.and_then(Iterator::collect).ok_or_else(|| format!("{value} is no list of texts"))
+    items
+        .and_then(Iterator::collect)
+        .ok_or_else(|| format!("expected a list of strings, found {value}"))
 }
 
 fn globs(value: &Value) -> Result<Vec<Glob>, String> {
@@ -285,27 +297,27 @@ mod tests {
         let (settings, faults) = Settings::read(&section);
         assert_eq!(settings, Settings::default());
         let starts = [
-            "perfline.recordings.include: \"runs\" is no list of texts",
+            "perfline.recordings.include: expected a list of strings, found \"runs\"",
             "perfline.code.mine: invalid pattern `a[b`: unclosed character class",
             "perfline.view.metric: unknown metric `gpu`, expected one of: auto, cpu",
-            "perfline.view.per: 3 is neither \"step\" nor \"run\"",
-            "perfline.view.threshold: \"much\" is no percentage from 0 to 100",
+            "perfline.view.per: expected \"step\" or \"run\", found 3",
+            "perfline.view.threshold: expected a percentage from 0 to 100, found \"much\"",
             "perfline.hints.format: unknown placeholder `gpu`, expected one of: share",
-            "perfline.diagnostics.severity: sync: \"loud\" is none of: off, hint, information, warning, error",
-            "perfline.hints.enabled: \"yes\" is neither true nor false",
-            "perfline.view.steps is no setting; there are: recordings.include",
+            "perfline.diagnostics.severity: sync: unknown severity \"loud\", expected one of: off, hint, information, warning, error",
+            "perfline.hints.enabled: expected true or false, found \"yes\"",
+            "unknown setting `perfline.view.steps`, expected one of: recordings.include",
         ];
         assert_eq!(faults.len(), starts.len(), "{faults:#?}");
         for (fault, start) in faults.iter().zip(starts) {
             assert!(fault.starts_with(start), "{fault}");
         }
         let (_, faults) = Settings::read(&json!({"diagnostics.severity": {"wait": "off"}}));
-        let start = "perfline.diagnostics.severity: \"wait\" is no rule; there are: sync";
+        let start = "perfline.diagnostics.severity: unknown rule `wait`, expected one of: sync";
         assert!(faults[0].starts_with(start), "{faults:?}");
         let rows = [
-            (json!({"wait": {"warning": 1}}), "\"wait\" is no rule; there are: sync"),
-            (json!({"sync": 3}), "sync: 3 is no object"),
-            (json!({"sync": {"warning": "5%"}}), "sync.warning: \"5%\" is no number"),
+            (json!({"wait": {"warning": 1}}), "unknown rule `wait`, expected one of: sync"),
+            (json!({"sync": 3}), "sync: expected an object, found 3"),
+            (json!({"sync": {"warning": "5%"}}), "sync.warning: expected a number, found \"5%\""),
         ];
         for (rules, expected) in rows {
             let (_, faults) = Settings::read(&json!({"rules": rules}));

@@ -1,6 +1,6 @@
 //! From our types to the protocol's.
 
-use ide::{Action, Diagnostic, Hint, Hover, Lens, Severity};
+use ide::{Action, Diagnostic, Hint, Hover, HoverText, Lens, Severity};
 use pysource::{Encoding, LineIndex};
 use serde_json::json;
 use tower_lsp::lsp_types::{
@@ -35,7 +35,7 @@ pub(crate) fn line_start(line: u32) -> Range {
 pub(crate) fn inlay_hint(
     index: &LineIndex,
     hint: Hint,
-    tooltip: Option<String>,
+    tooltip: Option<InlayHintTooltip>,
     encoding: Encoding,
 ) -> InlayHint {
     InlayHint {
@@ -43,16 +43,24 @@ pub(crate) fn inlay_hint(
         label: InlayHintLabel::String(hint.label),
         kind: None,
         text_edits: None,
-        tooltip: tooltip.map(self::tooltip),
+        tooltip,
         padding_left: Some(true),
         padding_right: None,
         data: None,
     }
 }
 
-/// A tooltip in Markdown.
-pub(crate) fn tooltip(value: String) -> InlayHintTooltip {
-    InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
+/// The tooltip of a hint.
+pub(crate) fn tooltip(text: &HoverText, is_markdown: bool) -> InlayHintTooltip {
+    InlayHintTooltip::MarkupContent(markup(text, is_markdown))
+}
+
+/// As Markdown where the client shows it, else as plain text.
+fn markup(text: &HoverText, is_markdown: bool) -> MarkupContent {
+    match is_markdown {
+        true => MarkupContent { kind: MarkupKind::Markdown, value: text.markdown() },
+        false => MarkupContent { kind: MarkupKind::PlainText, value: text.plain() },
+    }
 }
 
 /// A lens; its command lists the hot lines of what it stands above.
@@ -71,13 +79,12 @@ pub(crate) fn code_lens(uri: &Url, lens: Lens) -> CodeLens {
 
 pub(crate) fn hover(
     index: &LineIndex,
-    hover: Hover,
+    hover: &Hover,
     encoding: Encoding,
     is_markdown: bool,
 ) -> lsp_types::Hover {
-    let kind = if is_markdown { MarkupKind::Markdown } else { MarkupKind::PlainText };
     lsp_types::Hover {
-        contents: HoverContents::Markup(MarkupContent { kind, value: hover.markdown }),
+        contents: HoverContents::Markup(markup(&hover.text, is_markdown)),
         range: Some(range(index, hover.start, hover.end, encoding)),
     }
 }

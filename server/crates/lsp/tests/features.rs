@@ -322,8 +322,8 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             json!(["two"]),
             "unknown rank `\"two\"`, expected one of: \"all\", or a rank of the recording: 0, 1",
         ),
-        ("perfline.hotLines", json!([{"limit": "all"}]), "limit: \"all\" is no number"),
-        ("perfline.load", json!([7]), "paths is no list of paths"),
+        ("perfline.hotLines", json!([{"limit": "all"}]), "limit: expected a number, found \"all\""),
+        ("perfline.load", json!([7]), "paths: expected a list of paths"),
         (
             "perfline.sing",
             json!([]),
@@ -337,8 +337,8 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "unknown scope `class`, expected one of: step, file, range, function",
         ),
         ("perfline.details", json!([uri]), "line is missing"),
-        ("perfline.details", json!(["nowhere", 1]), "uri: \"nowhere\" is no URI"),
-        ("perfline.hotLines", json!([{"ownOnly": 1}]), "ownOnly: 1 is neither true nor false"),
+        ("perfline.details", json!(["nowhere", 1]), "uri: expected a URI, found \"nowhere\""),
+        ("perfline.hotLines", json!([{"ownOnly": 1}]), "ownOnly: expected true or false, found 1"),
     ];
     let page = client.command("perfline.explain", json!(["sync"])).await.unwrap();
     assert!(page["markdown"].as_str().unwrap().starts_with("# `sync`: "), "{page}");
@@ -355,6 +355,23 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_markdown_gets_plain_text() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut capabilities = all_capabilities();
+    capabilities["textDocument"]["hover"] = json!({"contentFormat": ["plaintext"]});
+    let mut client = Client::start(fake.clone(), fake.folder(), capabilities).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, TRAIN).await;
+    let at = json!({"textDocument": {"uri": uri}, "position": {"line": 2, "character": 5}});
+    let hover = client.request("textDocument/hover", at).await.unwrap();
+    assert_eq!(hover["contents"]["kind"], "plaintext");
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.starts_with("train.py:3 · step\n\nper step "), "{text}");
+    assert!(!text.contains(['|', '*', '\\', '`']), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hot_lines() {
     let fake = Fake::new();
     let uri = fake.uri("train.py");
@@ -365,10 +382,17 @@ async fn hot_lines() {
     let expected = json!([{
         "file": "train.py", "uri": uri, "line": 3, "recordedLine": 2, "range": range, "stale": false,
         "source": "y = model(x)", "function": "step", "evidence": "exact", "value": 3_000_000, "text": "3 ms", "share": 0.3,
-        "heat": hot["lines"][0]["heat"],
+        "shareText": "30 %", "mark": "", "heat": hot["lines"][0]["heat"],
     }]);
     assert_eq!(hot["lines"], expected);
     assert_eq!(hundredths(&hot["lines"][0]["heat"]), 81);
+    let sum = |function: Value| {
+        json!({
+            "file": "train.py", "function": function, "lines": 1, "value": 3_000_000, "text": "3 ms", "share": 0.3,
+            "shareText": "30 %",
+        })
+    };
+    assert_eq!(hot["sums"], json!([sum(Value::Null), sum(json!("step"))]));
     let wait = client.command("perfline.hotLines", json!([{"metric": "wait"}])).await.unwrap();
     assert_eq!(
         (wait["lines"].as_array().unwrap().len(), &wait["lines"][0]["line"]),
@@ -402,8 +426,8 @@ async fn heat() {
     assert_eq!((&heat["scope"], &heat["total"]), (&json!("step"), &json!(10_000_000)));
     let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 16}});
     let expected = json!({
-        "line": 3, "range": range, "value": 3_000_000, "text": "3 ms", "share": 0.3, "evidence": "exact",
-        "stale": false, "function": "step", "heat": heat["lines"][0]["heat"],
+        "line": 3, "range": range, "value": 3_000_000, "text": "3 ms", "share": 0.3, "shareText": "30 %",
+        "evidence": "exact", "mark": "", "stale": false, "function": "step", "heat": heat["lines"][0]["heat"],
     });
     assert_eq!(heat["lines"][0], expected);
     let mut shown = async |arguments: Value| -> Vec<[i64; 3]> {
@@ -434,7 +458,7 @@ async fn details() {
     let range = json!({"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 28}});
     let place = json!({
         "file": "train.py", "uri": uri, "line": 4, "recordedLine": 3, "range": range, "stale": false,
-        "source": "if y.max().item() > 100:", "function": "step", "evidence": "exact",
+        "source": "if y.max().item() > 100:", "function": "step", "evidence": "exact", "mark": "",
     });
     assert_eq!(details["place"], place);
     let number = |name: &str| {
@@ -442,10 +466,11 @@ async fn details() {
     };
     let sync = json!({
         "name": "sync", "label": "wait for the GPU", "value": 2_000_000, "unit": "ns", "text": "2 ms", "share": 0.2,
+        "shareText": "20 %",
     });
     assert_eq!(number("sync"), Some(sync));
     let syncs = json!({
-        "name": "syncs", "label": "waits", "value": 1, "unit": "count", "text": "1", "share": null,
+        "name": "syncs", "label": "waits", "value": 1, "unit": "count", "text": "1", "share": null, "shareText": null,
     });
     assert_eq!((number("syncs"), number("alloc")), (Some(syncs), None));
     let waited = &details["waits"][0];
@@ -453,7 +478,11 @@ async fn details() {
         (&waited["line"], &waited["source"], &waited["function"], &waited["text"]),
         (&json!(3), &json!("y = model(x)"), &json!("step"), &json!("2 ms"))
     );
-    assert!(details["markdown"].as_str().unwrap().starts_with("**train.py:4** · `step`"));
+    let title = json!({"kind": "title", "text": "train.py:4 · step"});
+    assert_eq!(
+        (&details["sections"][0], &details["sections"][1]["kind"]),
+        (&title, &json!("table"))
+    );
     let wait = json!([{"uri": uri, "line": 4, "metric": "wait"}]);
     let wait = client.command("perfline.details", wait).await.unwrap();
     let steps = json!([
@@ -492,6 +521,7 @@ async fn status() {
         "failures": [],
         "lines": 3,
         "attributed": {"cpu": 1.0, "cuda": 1.0},
+        "attributedText": {"cpu": "100 %", "cuda": "100 %"},
         "evidence": {"exact": 3, "inferred": 0, "function": 0},
         "sources": {"found": 1, "edited": 0, "missing": 0},
         "sitePackages": ["/env"],

@@ -14,6 +14,19 @@ pub fn mark(evidence: Evidence) -> &'static str {
     }
 }
 
+/// The same for a line of a text: whether it was changed since the recording goes first, and what follows is set off.
+#[must_use]
+pub fn mark_in_text(evidence: Evidence, is_stale: bool) -> &'static str {
+    match (is_stale, evidence) {
+        (false, Evidence::Exact) => "",
+        (false, Evidence::Inferred) => "~",
+        (false, Evidence::Function) => "fn ",
+        (true, Evidence::Exact) => "≈",
+        (true, Evidence::Inferred) => "≈~",
+        (true, Evidence::Function) => "≈fn ",
+    }
+}
+
 /// How `lines` of `ledger` are known, by shares of their own thread time (of their allocated bytes where the recording
 /// has no thread time): `92 % exact, 8 % inferred`. Empty where they have neither.
 #[must_use]

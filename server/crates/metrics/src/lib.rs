@@ -15,6 +15,6 @@ mod evidence;
 mod quantity;
 mod scale;
 
-pub use evidence::{evidence_shares, mark};
+pub use evidence::{evidence_shares, mark, mark_in_text};
 pub use quantity::{Quantity, Unit};
 pub use scale::{Period, Scale};

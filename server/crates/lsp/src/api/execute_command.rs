@@ -61,7 +61,7 @@ impl Arguments {
     fn number(&self, place: usize, name: &str) -> Result<Option<u32>> {
         let number = |value: &Value| {
             let number = value.as_u64().map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-            number.ok_or_else(|| invalid(format!("{name}: {value} is no number")))
+            number.ok_or_else(|| invalid(format!("{name}: expected a number, found {value}")))
         };
         self.get(place, name).map(number).transpose()
     }
@@ -70,7 +70,7 @@ impl Arguments {
         let flag = |value: &Value| {
             value
                 .as_bool()
-                .ok_or_else(|| invalid(format!("{name}: {value} is neither true nor false")))
+                .ok_or_else(|| invalid(format!("{name}: expected true or false, found {value}")))
         };
         self.get(place, name).map(flag).transpose()
     }
@@ -78,7 +78,7 @@ impl Arguments {
     fn uri(&self, place: usize, name: &str) -> Result<Option<Url>> {
         let uri = |value: &Value| {
             let uri = value.as_str().and_then(|text| Url::parse(text).ok());
-            uri.ok_or_else(|| invalid(format!("{name}: {value} is no URI")))
+            uri.ok_or_else(|| invalid(format!("{name}: expected a URI, found {value}")))
         };
         self.get(place, name).map(uri).transpose()
     }
@@ -117,7 +117,7 @@ async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
         Some(_) => {
             let all = if arguments.0.iter().all(Value::is_string) { &arguments.0[..] } else { &[] };
             if all.is_empty() {
-                return Err(invalid("paths is no list of paths".to_owned()));
+                return Err(invalid("paths: expected a list of paths".to_owned()));
             }
             all.iter().map(|it| path(session, it)).collect::<Result<_>>()?
         }

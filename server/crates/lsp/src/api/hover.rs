@@ -20,7 +20,7 @@ pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Op
         let is_markdown = snapshot.abilities.markdown_hover;
         hover
             .flatten()
-            .map(|hover| to_proto::hover(&document.index, hover, snapshot.encoding(), is_markdown))
+            .map(|hover| to_proto::hover(&document.index, &hover, snapshot.encoding(), is_markdown))
     });
     work.await
 }

@@ -1,5 +1,6 @@
 //! `textDocument/inlayHint` and `inlayHint/resolve`.
 
+use ide::HoverText;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{InlayHint, InlayHintParams, Url};
@@ -18,6 +19,7 @@ pub(crate) async fn handle(
             return None;
         }
         snapshot.with_document(&document, |source| {
+            let is_markdown = snapshot.abilities.markdown_hover;
             let hints = ide::hints(source, &snapshot.view, lines);
             // Of all tooltips hardly one is ever looked at.
             let tooltips = if snapshot.abilities.resolve_tooltips {
@@ -27,7 +29,8 @@ pub(crate) async fn handle(
             } else {
                 let lines: Vec<u32> = hints.iter().map(|hint| hint.line).collect();
                 let tooltips = ide::tooltips(source, &snapshot.view, &lines).into_iter();
-                tooltips.map(|tooltip| (tooltip, None)).collect::<Vec<_>>()
+                let tooltip = |text: HoverText| to_proto::tooltip(&text, is_markdown);
+                tooltips.map(|text| (text.map(tooltip), None)).collect::<Vec<_>>()
             };
             let convert = |(hint, (tooltip, data))| InlayHint {
                 data,
@@ -50,8 +53,9 @@ pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<In
     let work = session.background(move |snapshot, _| {
         let tooltips =
             |source: &ide::Source<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
-        snapshot.with_document(&document, tooltips).flatten().flatten()
+        let text = snapshot.with_document(&document, tooltips).flatten().flatten();
+        text.map(|text| to_proto::tooltip(&text, snapshot.abilities.markdown_hover))
     });
-    hint.tooltip = work.await?.map(to_proto::tooltip);
+    hint.tooltip = work.await?;
     Ok(hint)
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ide::{Details, LineRow, Unit};
+use ide::{Details, LineRow, Section, Text, Unit};
 use ledger::LineKey;
+use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::places::{Places, count, extend, whole};
+use super::places::{Places, count, extend, mark, whole};
 use super::status::view;
 use super::{Arguments, invalid, with_metric};
 use crate::session::Session;
@@ -35,8 +36,12 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
 fn place(places: &Places<'_>, key: &str, details: &Details) -> Value {
     let line = LineKey { file: key.to_owned(), line: details.recorded };
     let mut place = places.of([line]).pop().unwrap_or_default();
-    let function = json!({"function": details.function, "evidence": details.evidence.name()});
-    extend(&mut place, function);
+    let known = json!({
+        "function": details.function,
+        "evidence": details.evidence.name(),
+        "mark": mark(&place, details.evidence),
+    });
+    extend(&mut place, known);
     place
 }
 
@@ -50,6 +55,7 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
             "unit": it.unit.name(),
             "text": it.text,
             "share": it.share,
+            "shareText": it.share.map(percent),
         })
     });
     let kernels = details.kernels.iter().map(|it| {
@@ -67,6 +73,14 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
             "streams": it.streams,
             "bytes": whole(it.bytes),
             "text": it.text,
+            "texts": {
+                "calls": numbers::count(it.calls),
+                "total": duration(it.total),
+                "mean": duration(it.mean),
+                "max": duration(it.max as f64),
+                "occupancy": it.occupancy.map(percent),
+                "bytes": (0.0 < it.bytes).then(|| bytes(it.bytes)),
+            },
         })
     });
     let operators = details.operators.iter().map(|it| {
@@ -76,6 +90,11 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
             "cpu": whole(it.cpu),
             "cuda": whole(it.cuda),
             "text": it.text,
+            "texts": {
+                "calls": numbers::count(it.calls),
+                "cpu": duration(it.cpu),
+                "cuda": duration(it.cuda),
+            },
         })
     });
     let callees = details.callees.iter().map(|it| {
@@ -85,6 +104,11 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
             "value": whole(it.value),
             "share": it.share,
             "text": it.text,
+            "texts": {
+                "calls": numbers::count(it.calls),
+                "total": duration(it.value),
+                "share": percent(it.share),
+            },
         })
     });
     let allocations = details.allocations.iter().map(|it| {
@@ -95,6 +119,12 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
             "peak": it.peak,
             "live": it.live,
             "text": it.text,
+            "texts": {
+                "allocs": numbers::count(it.allocs),
+                "alloc": bytes(it.alloc),
+                "peak": bytes(it.peak as f64),
+                "live": bytes(it.live as f64),
+            },
         })
     });
     let steps = details
@@ -110,8 +140,21 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
         "waits": lines(places, &details.waits),
         "allocations": allocations.collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
-        "markdown": details.markdown,
+        "sections": details.text.0.iter().map(section).collect::<Vec<_>>(),
+        "markdown": details.text.markdown(),
     })
+}
+
+fn section(section: &Section) -> Value {
+    match section {
+        Section::Title(text) => json!({"kind": "title", "text": text.plain()}),
+        Section::Text(text) => json!({"kind": "text", "text": text.plain()}),
+        Section::Table { head, rows } => {
+            let row = |row: &Vec<Text>| row.iter().map(Text::plain).collect();
+            let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+            json!({"kind": "table", "head": head, "rows": rows})
+        }
+    }
 }
 
 fn lines(places: &Places<'_>, rows: &[LineRow]) -> Vec<Value> {
@@ -122,6 +165,8 @@ fn lines(places: &Places<'_>, rows: &[LineRow]) -> Vec<Value> {
             "evidence": row.evidence.name(),
             "value": whole(row.value),
             "share": row.share,
+            "shareText": percent(row.share),
+            "mark": mark(line, row.evidence),
             "text": row.text,
         });
         extend(line, cost);

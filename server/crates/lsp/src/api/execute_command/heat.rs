@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use ide::Scope;
+use metrics::mark_in_text;
+use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -30,6 +32,8 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
                         "value": whole(it.value),
                         "text": it.text,
                         "share": it.share,
+                        "shareText": percent(it.share),
+                        "mark": mark_in_text(it.evidence, it.is_stale),
                         "heat": it.heat,
                         "evidence": it.evidence.name(),
                         "stale": it.is_stale,

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ledger::LineKey;
+use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::places::{Places, extend, whole};
+use super::places::{Places, extend, mark, whole};
 use super::status::view;
 use super::{Arguments, with_metric};
 use crate::session::Session;
@@ -22,10 +23,11 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
         ..=arguments.number(3, "lastLine")?.unwrap_or(u32::MAX);
     let metric = arguments.metric(4)?;
     let own_only = arguments.flag(5, "ownOnly")?;
+    let notable = arguments.flag(6, "notable")?.unwrap_or(false);
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let Some(loaded) = &snapshot.loaded else {
-            return json!({"view": view(snapshot), "lines": []});
+            return json!({"view": view(snapshot), "lines": [], "sums": []});
         };
         let places = Places::new(snapshot, loaded, &documents);
         let wanted = uri.as_ref().map(|uri| {
@@ -45,7 +47,22 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
         let own_only = own_only.unwrap_or(uri.is_none());
         let shown = with_metric(&snapshot.view, metric);
         let ledger = loaded.ledger(snapshot.rank);
-        let hot = ide::hot_lines(ledger, &shown, limit, own_only, is_wanted);
+        let mut hot = ide::hot_lines(ledger, &shown, limit, own_only, is_wanted);
+        if notable {
+            hot.retain(|it| shown.threshold <= it.share);
+        }
+        let sums = ide::hot_sums(ledger, &shown, &hot).into_iter().map(|it| {
+            json!({
+                "file": it.file,
+                "function": it.function,
+                "lines": it.lines,
+                "value": whole(it.value),
+                "text": it.text,
+                "share": it.share,
+                "shareText": percent(it.share),
+            })
+        });
+        let sums: Vec<Value> = sums.collect();
         if token.is_cancelled() {
             return Value::Null;
         }
@@ -58,11 +75,13 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
                 "value": whole(hot.value),
                 "text": hot.text,
                 "share": hot.share,
+                "shareText": percent(hot.share),
+                "mark": mark(line, hot.evidence),
                 "heat": hot.heat,
             });
             extend(line, cost);
         }
-        json!({"view": view(snapshot), "lines": lines})
+        json!({"view": view(snapshot), "lines": lines, "sums": sums})
     });
     work.await
 }

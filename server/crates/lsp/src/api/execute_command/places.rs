@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ide::Source;
-use ledger::LineKey;
+use ledger::{Evidence, LineKey};
+use metrics::mark_in_text;
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::{Range, Url};
 
@@ -101,6 +102,11 @@ impl<'a> Places<'a> {
         let range = source.index.line_range(line)?;
         Some(to_proto::range(source.index, range.start, range.end, self.snapshot.encoding()))
     }
+}
+
+/// What stands before the numbers of a place: how it is known, and whether its line was changed since.
+pub(super) fn mark(place: &Value, evidence: Evidence) -> &'static str {
+    mark_in_text(evidence, place["stale"] == true)
 }
 
 /// Puts the fields of an object into another.

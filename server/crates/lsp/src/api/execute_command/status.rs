@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ide::{Metric, Period};
 use ledger::SourceFit;
 use loader::{Input, Kind};
+use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -27,6 +28,7 @@ pub(crate) fn status(snapshot: &Snapshot, with_warnings: bool) -> Value {
         "failures": snapshot.failure.as_deref().iter().collect::<Vec<_>>(),
         "lines": 0,
         "attributed": {"cpu": null, "cuda": null},
+        "attributedText": {"cpu": null, "cuda": null},
         "evidence": {"exact": 0, "inferred": 0, "function": 0},
         "sources": {"found": 0, "edited": 0, "missing": 0},
         "sitePackages": [],
@@ -53,6 +55,7 @@ fn of_loaded(loaded: &Loaded, snapshot: &Snapshot, with_warnings: bool) -> Value
         "failures": failures.chain(snapshot.failure.as_deref()).collect::<Vec<_>>(),
         "lines": ledger.lines.len(),
         "attributed": {"cpu": coverage.cpu, "cuda": coverage.cuda},
+        "attributedText": {"cpu": coverage.cpu.map(percent), "cuda": coverage.cuda.map(percent)},
         "evidence": {
             "exact": coverage.exact,
             "inferred": coverage.inferred,
