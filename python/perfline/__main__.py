@@ -1,4 +1,7 @@
-"""``python -m perfline …`` is ``perfline …``, with the program that was installed beside this package."""
+"""``python -m perfline …`` is ``perfline …``, with the program that was installed beside this package.
+
+``record`` runs here, because what it records runs in this Python; all else is the program's.
+"""
 
 import os
 import subprocess
@@ -8,6 +11,10 @@ from perfline._binary import NotFound, find
 
 
 def main():
+    if sys.argv[1:2] == ["record"]:
+        from perfline import _record
+
+        sys.exit(_record.main(sys.argv[2:]))
     try:
         command = [find(), *sys.argv[1:]]
     except NotFound as error:

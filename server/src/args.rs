@@ -1,5 +1,6 @@
 //! Options and help.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Memory(Memory),
     Report(Report),
     Explain(Explain),
+    Record(Record),
     Lsp(Lsp),
 }
 
@@ -274,6 +276,17 @@ mod tests {
         assert!(percent("NaN").is_err());
         assert!(not_negative("-1").is_err());
     }
+}
+
+/// Run a program and record a few of its steps, with the source line of every call
+///
+/// `perfline record train.py --epochs 1`; `perfline record --help` lists the options. Needs the Python package.
+#[derive(Debug, Clone, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Record {
+    /// Options of the Python package's command, then the program with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 /// The language server, on standard input and output; editors start it

@@ -4,6 +4,7 @@ pub(crate) mod annotate;
 pub(crate) mod explain;
 pub(crate) mod lines;
 pub(crate) mod memory;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod timing;
 
@@ -17,6 +18,10 @@ pub(crate) enum Failure {
     Load(loader::Error),
     /// No recording was named, and none was found below this folder.
     NothingFound(PathBuf),
+    /// No Python was found to record with.
+    NoPython,
+    /// The Python that was found cannot be run.
+    Python(PathBuf, std::io::Error),
     /// The output cannot be written.
     Output(std::io::Error),
 }
@@ -40,6 +45,11 @@ impl std::fmt::Display for Failure {
                 "{}: no recording below this folder; name a trace (*.json, *.json.gz) or a memory snapshot (*.pickle)",
                 folder.display()
             ),
+            Self::NoPython => write!(
+                f,
+                "no Python was found to record with: activate an environment, or put python3 on the PATH"
+            ),
+            Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
         }
     }

@@ -82,6 +82,7 @@ fn run(command: &Command) -> Result<ExitCode, Failure> {
             out.flush()?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Record(args) => commands::record::run(&args.arguments),
         Command::Lsp(_) => Ok(lsp::run_stdio()),
     }
 }

@@ -298,3 +298,27 @@ fn the_language_server_ends_with_the_process_that_started_it_although_its_input_
     assert!(told.starts_with("perfline: ") && told.contains("processId"), "{told}");
     drop(input);
 }
+
+#[cfg(unix)]
+#[test]
+fn recording_is_handed_to_the_python_that_is_active() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let python = folder.path().join("bin/python3");
+    std::fs::create_dir(python.parent().unwrap()).unwrap();
+    std::fs::write(&python, "#!/bin/sh\nshift 2\necho \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (variable, value) in [("VIRTUAL_ENV", folder.path()), ("PATH", &folder.path().join("bin"))]
+    {
+        let mut command = perfline(&["record", "--steps", "2", "train.py", "--help"]);
+        command.env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX").env(variable, value);
+        let (code, out, err) = run(&mut command);
+        assert_eq!((code, out.as_str()), (Some(7), "--steps 2 train.py --help\n"), "{err}");
+    }
+    let mut command = perfline(&["record", "train.py"]);
+    command.env_remove("VIRTUAL_ENV").env_remove("CONDA_PREFIX").env("PATH", "");
+    let (code, _, err) = run(&mut command);
+    let expected = "perfline: no Python was found to record with: activate an environment, or put python3 on the PATH\n";
+    assert_eq!((code, err.as_str()), (Some(2), expected));
+}

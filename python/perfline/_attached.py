@@ -1,0 +1,237 @@
+"""What ``perfline record`` does within the recorded program: it finds the steps, records a few, and leaves.
+
+A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
+a data loader; in a script without either, the clock decides.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+from perfline import recorder
+
+VARIABLE = "PERFLINE_RECORD"
+"""The environment variable that holds the options of ``perfline record``, as JSON."""
+
+MIN_STEPS = 5
+"""Steps before recording at the least: they compile, allocate and warm up."""
+
+MAX_STEPS = 30
+"""Steps after which recording begins although they still differ in length."""
+
+DISTRIBUTED_STEPS = 10
+"""Steps before recording where there are several ranks: all have to record the same steps."""
+
+SPREAD = 1.25
+"""Steps have settled when the longest of the last three is at most so many times as long as the shortest."""
+
+PATIENCE_S = 60
+"""Seconds after which a script that has no steps is recorded by the clock."""
+
+CLOCK_S = 2
+"""Seconds that are recorded of it."""
+
+_session = None
+
+
+def found(module):
+    """Watches what a module of PyTorch, which the program has just imported, says of steps."""
+    global _session
+    options = os.environ.get(VARIABLE)
+    if options is None:
+        return
+    try:
+        if _session is None:
+            _session = Session(json.loads(options))
+        _session.watch(module)
+    except Exception as error:
+        say(f"nothing is recorded: {type(error).__name__}: {error}")
+
+
+def say(message):
+    """One line to the standard error stream, from one rank. That the stream may be closed does not matter."""
+    if recorder._rank() in (None, 0, "0"):
+        with contextlib.suppress(OSError, ValueError):
+            print(f"perfline: {message}", file=sys.stderr, flush=True)
+
+
+def _terminated(number, _):
+    """Ends the program as the signal would, by way of what it does at its end, which a second one must not cut short."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+class Session:
+    """One program: its steps so far, and the recording."""
+
+    def __init__(self, options, clock=time.perf_counter):
+        self._options = options
+        self._clock = clock
+        self._steps = 0
+        self._last = None
+        self._durations = []
+        # The optimizer whose steps count, by identity, and how often others stepped since it did.
+        self._optimizer = None
+        self._others = 0
+        self._has_optimizer = False
+        self._prof = None
+        self._by_clock = False
+        self._is_over = False
+        self._undo = []
+        atexit.register(self.end)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._leave)
+        if options.get("parent") == os.getppid():
+            self._set_alarm(PATIENCE_S)
+
+    def watch(self, module):
+        """Has the optimizers or data loaders of ``module`` report steps."""
+        if self._is_over:
+            return
+        if module.__name__ == "torch.optim.optimizer":
+            self._watch_optimizers(module)
+        else:
+            self._watch_loaders(module)
+
+    def _watch_optimizers(self, module):
+        register = getattr(module, "register_optimizer_step_post_hook", None)
+        if register is None:
+            say("this PyTorch (before 2.0) does not report steps of optimizers; batches of data loaders count instead")
+            return
+        self._undo.append(register(self._stepped).remove)
+        create = module.Optimizer.__init__
+        session = self
+
+        def __init__(self, *args, **kwargs):
+            session._has_optimizer = True
+            create(self, *args, **kwargs)
+
+        module.Optimizer.__init__ = __init__
+        self._undo.append(lambda: setattr(module.Optimizer, "__init__", create))
+
+    def _watch_loaders(self, module):
+        iterator = module._BaseDataLoaderIter
+        take = iterator.__next__
+        session = self
+
+        def __next__(self):
+            session._took_batch()
+            return take(self)
+
+        iterator.__next__ = __next__
+        self._undo.append(lambda: setattr(iterator, "__next__", take))
+
+    def _stepped(self, optimizer, args, kwargs):
+        # Programs with several optimizers step each once per step; one that is no longer used does not count.
+        if self._optimizer is None or self._others > 2 * MIN_STEPS:
+            self._optimizer = id(optimizer)
+        if id(optimizer) != self._optimizer:
+            self._others += 1
+            return
+        self._others = 0
+        self._step()
+
+    def _took_batch(self):
+        if not self._has_optimizer:
+            self._step()
+
+    def _step(self):
+        """A step has ended."""
+        if self._is_over or self._by_clock or threading.current_thread() is not threading.main_thread():
+            return
+        now = self._clock()
+        self._steps += 1
+        if self._last is not None:
+            self._durations = [*self._durations[-2:], now - self._last]
+        self._last = now
+        if self._prof is not None:
+            self._prof.step()
+            if self._prof.recordings:
+                self._finish()
+        elif self._has_settled():
+            self._start(skip=1, steps=self._options["steps"])
+
+    def _has_settled(self):
+        after = self._options["after"]
+        if after is None and os.environ.get("WORLD_SIZE", "1") not in ("", "1"):
+            after = DISTRIBUTED_STEPS
+        if after is not None:
+            return self._steps >= after
+        shortest, longest = min(self._durations, default=0), max(self._durations, default=0)
+        return self._steps >= MIN_STEPS and (longest <= SPREAD * shortest or self._steps >= MAX_STEPS)
+
+    def _start(self, **steps):
+        prof = recorder.profile(self._options["folder"], **steps)
+        self._prof = prof.__enter__()
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _terminated)
+            self._undo.append(lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
+    def _finish(self):
+        """The recording is written. Nothing of it stays in the program."""
+        prof = self._prof
+        self._leave()
+        for path in prof.recordings:
+            shown = os.path.relpath(path)
+            say(f"recorded {shown}; `perfline annotate {shown}` shows it beside the source")
+        if self._options["then"] == "exit":
+            sys.exit(0)
+
+    def _leave(self):
+        self._is_over = True
+        self._prof = None
+        undo, self._undo = self._undo, []
+        for one in undo:
+            one()
+        atexit.unregister(self.end)
+
+    def end(self):
+        """The program ends: writes what was recorded until now."""
+        if self._is_over:
+            return
+        prof = self._prof
+        if prof is not None:
+            prof.__exit__(None, None, None)
+        self._leave()
+        if prof is not None and prof.recordings:
+            say(f"the program ended while it was recorded; {os.path.relpath(prof.recordings[0])} has its last steps")
+        elif self._steps:
+            say(
+                f"nothing was recorded: the program ended after {self._steps} steps; "
+                "record earlier ones with `--after N` and fewer with `--steps N`"
+            )
+        elif self._options.get("parent") == os.getppid():
+            say(
+                "nothing was recorded: the program ended before an optimizer stepped or a data loader gave a batch; "
+                "record a block of it with `with perfline.profile(steps=None):`"
+            )
+
+    def _set_alarm(self, seconds):
+        """Calls ``_rang`` in the main thread: PyTorch records the operators of the thread that starts its profiler."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or not hasattr(signal, "SIGALRM") or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+            return
+        signal.signal(signal.SIGALRM, self._rang)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+        def undo():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+        self._undo.append(undo)
+
+    def _rang(self, *_):
+        if self._is_over or self._steps:
+            return
+        if self._prof is None:
+            self._by_clock = True
+            self._start(steps=None)
+            signal.setitimer(signal.ITIMER_REAL, CLOCK_S)
+        else:
+            self._prof.__exit__(None, None, None)
+            self._finish()

@@ -1,0 +1,116 @@
+"""``perfline record``: runs a program as it is, and records a few of its steps."""
+
+import argparse
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from perfline import _binary
+from perfline._attached import VARIABLE
+
+DESCRIPTION = """\
+Run a program and record a few of its steps with torch.profiler, with the source line of every call.
+
+A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
+a data loader; in a script without either, two seconds are recorded after a minute. Each rank records its own steps.
+"""
+
+EPILOG = """\
+examples:
+  perfline record train.py --epochs 1
+  perfline record --steps 5 -m package.train
+  perfline record torchrun --nproc-per-node 2 train.py
+"""
+
+
+def main(arguments):
+    """Runs the command that ``arguments`` name, and returns its exit status."""
+    options, command = parse(arguments)
+    folder = os.path.abspath(options.folder)
+    environment = dict(os.environ)
+    attach = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_attach")
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [attach, environment.get("PYTHONPATH")]))
+    # Data-loader workers and what launchers start have other parents: only a script is recorded by the clock.
+    parent = os.getpid() if command[0] == sys.executable else None
+    environment[VARIABLE] = json.dumps(
+        {"folder": folder, "after": options.after, "steps": options.steps, "then": options.then, "parent": parent}
+    )
+    before = time.time_ns()
+    try:
+        process = subprocess.Popen(command, env=environment)
+    except OSError as error:
+        sys.exit(f"perfline: {command[0]} cannot be run: {error.strerror}")
+    # Ctrl-C reaches the program too. Both wait until it has written what was recorded.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
+    status = process.wait()
+    traces = [
+        path
+        for path in glob.glob(os.path.join(glob.escape(folder), "*.pt.trace.json.gz"))
+        if before <= os.stat(path).st_mtime_ns
+    ]
+    show(sorted(traces))
+    return 128 - status if status < 0 else status
+
+
+def parse(arguments):
+    """Splits the arguments into the options of this command and the command to run."""
+    parser = argparse.ArgumentParser(
+        "perfline record", "perfline record [OPTIONS] COMMAND...", DESCRIPTION, EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("--folder", default="perfline-runs", help="where to write (default: %(default)s)")
+    parser.add_argument(
+        "--after", type=_count, metavar="N",
+        help="steps before recording (default: until steps take equally long, 5 at least; 10 with several ranks)",
+    )  # fmt: skip
+    parser.add_argument("--steps", type=_positive, default=3, metavar="N", help="steps to record (default: 3)")
+    parser.add_argument(
+        "--then", choices=("continue", "exit"), default="continue",
+        help="let the program run on when they are recorded, or end it (default: continue)",
+    )  # fmt: skip
+    parser.add_argument(
+        "command", nargs="?", metavar="COMMAND", help="script.py, -m module, or a program, with its arguments"
+    )
+    n_ours = 0
+    while n_ours < len(arguments) and arguments[n_ours].startswith("--") and arguments[n_ours] != "--":
+        n_ours += 1 if "=" in arguments[n_ours] or arguments[n_ours] == "--help" else 2
+    if arguments[n_ours : n_ours + 1] == ["-h"]:
+        n_ours += 1
+    options = parser.parse_args(arguments[:n_ours])
+    command = arguments[n_ours:]
+    if command[:1] == ["--"]:
+        command = command[1:]
+    if not command:
+        parser.error("name the program to record: script.py, -m module, or a command such as torchrun")
+    if command[0] == "-m" or command[0].endswith(".py"):
+        command = [sys.executable, *command]
+    return options, command
+
+
+def _count(text):
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is negative")
+    return number
+
+
+def _positive(text):
+    number = _count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("at least one step is recorded")
+    return number
+
+
+def show(traces):
+    """Prints the first findings of what was recorded."""
+    if not traces:
+        return
+    try:
+        subprocess.call([_binary.find(), "report", *traces], stdin=subprocess.DEVNULL)
+    except (OSError, _binary.NotFound) as error:
+        print(f"perfline: {error}", file=sys.stderr)

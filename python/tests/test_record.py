@@ -1,0 +1,223 @@
+"""``perfline record``: which steps of a program it records, and what it leaves of itself in the program."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+from unittest import mock
+
+import perfline
+from perfline import _attached, _record, recorder
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
+
+
+class RecordTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def environment(self, **variables):
+        package = pathlib.Path(perfline.__file__).parent.parent
+        path = os.pathsep.join(map(str, [PROGRAMS, HERE, package]))
+        return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **variables}
+
+    def command(self, *arguments):
+        return [sys.executable, "-m", "perfline", "record", "--folder", str(self.folder / "runs"), *arguments]
+
+    def record(self, *arguments, **variables):
+        return subprocess.run(
+            self.command(*arguments), env=self.environment(**variables), cwd=PROGRAMS, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    def traces(self):
+        return sorted((self.folder / "runs").glob("*.pt.trace.json.gz"))
+
+
+class Steps(RecordTest):
+    def test_three_steps_are_recorded_and_nothing_stays_in_the_program(self):
+        done = self.record("--after", "5", "train.py", "20")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # The steps of one optimizer count. One step warms up the profiler.
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__")
+        self.assertEqual(len(self.traces()), 1)
+        self.assertIn("perfline: recorded ", done.stderr)
+
+    def test_the_status_is_that_of_the_program(self):
+        self.assertEqual(self.record("--after", "2", "train.py", "20", "status").returncode, 3)
+
+    def test_batches_count_where_there_is_no_optimizer(self):
+        done = self.record("--after", "2", "--steps", "2", "infer.py", "20")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2] _BaseDataLoaderIter.__next__", done.stderr)
+
+    def test_a_module_runs_as_one(self):
+        done = self.record("--after", "2", "-m", "train", "20")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+
+    def test_any_program_that_starts_python_can_be_recorded(self):
+        done = self.record("--after", "2", "--", "sh", "-c", f"'{sys.executable}' train.py 20")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+
+    def test_the_program_can_end_when_it_is_recorded(self):
+        done = self.record("--after", "2", "--then", "exit", "train.py", "1000000", "slow")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(self.traces()), 1)
+
+    def test_another_sitecustomize_runs_too(self):
+        (self.folder / "sitecustomize.py").write_text("print('customized')\n")
+        path = os.pathsep.join([str(self.folder), self.environment()["PYTHONPATH"]])
+        done = self.record("--after", "2", "train.py", "20", PYTHONPATH=path)
+        # Once for Perfline itself, once for the program.
+        self.assertEqual(done.stdout.splitlines()[:3], ["customized", "customized", "[1, 2, 3] 0 Optimizer.__init__"])
+
+
+class Endings(RecordTest):
+    def test_an_exception_leaves_what_was_recorded(self):
+        done = self.record("--after", "2", "--steps", "100", "train.py", "20", "fail")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ValueError: the program failed", done.stderr)
+        self.assertIn("the program ended while it was recorded", done.stderr)
+        self.assertEqual(len(self.traces()), 1)
+
+    def test_a_signal_leaves_what_was_recorded(self):
+        for number in [signal.SIGTERM, signal.SIGINT]:
+            with self.subTest(number=number):
+                before = len(self.traces())
+                command = self.command("--after", "2", "--steps", "100000", "train.py", "1000000", "slow")
+                process = subprocess.Popen(
+                    command, env=self.environment(), cwd=PROGRAMS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    text=True, start_new_session=True,
+                )  # fmt: skip
+                # Recording has begun by now.
+                for _ in range(6):
+                    process.stdout.readline()
+                # As a terminal does: to all processes of the group.
+                os.killpg(process.pid, number)
+                _, errors = process.communicate(timeout=60)
+                self.assertNotEqual(process.returncode, 0)
+                self.assertIn("the program ended while it was recorded", errors)
+                self.assertEqual(len(self.traces()), before + 1)
+
+    def test_a_program_that_ends_early_is_told_what_to_do(self):
+        done = self.record("train.py", "4")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("nothing was recorded: the program ended after 4 steps; record earlier ones", done.stderr)
+        self.assertEqual(self.traces(), [])
+
+    def test_what_cannot_be_run_is_said(self):
+        done = self.record("no-such-program")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("perfline: no-such-program cannot be run: No such file or directory", done.stderr)
+
+
+class Arguments(unittest.TestCase):
+    def test_options_end_where_the_command_begins(self):
+        rows = [
+            (["train.py", "--steps", "9"], 3, [sys.executable, "train.py", "--steps", "9"]),
+            (["--steps", "2", "train.py"], 2, [sys.executable, "train.py"]),
+            (["--steps=2", "-m", "a.b", "--x"], 2, [sys.executable, "-m", "a.b", "--x"]),
+            (["--", "torchrun", "train.py"], 3, ["torchrun", "train.py"]),
+            (["torchrun", "--nproc-per-node", "2", "train.py"], 3, ["torchrun", "--nproc-per-node", "2", "train.py"]),
+        ]
+        for arguments, steps, command in rows:
+            with self.subTest(arguments=arguments):
+                options, found = _record.parse(arguments)
+                self.assertEqual((options.steps, found), (steps, command))
+
+    def test_mistakes_are_named(self):
+        for arguments in [[], ["--steps", "0", "train.py"], ["--after", "-1", "train.py"], ["--step", "1", "train.py"]]:
+            with self.subTest(arguments=arguments), mock.patch("sys.stderr"), self.assertRaises(SystemExit):
+                _record.parse(arguments)
+
+
+class Settling(unittest.TestCase):
+    def steps_before(self, durations, **variables):
+        """The number of steps after which recording begins."""
+        time_now = 0.0
+        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "parent": None}
+        with mock.patch.dict(os.environ, variables):
+            session = _attached.Session(options, clock=lambda: time_now)
+            started = []
+            session._start = lambda **_: started.append(session._steps)
+            for duration in durations:
+                session._step()
+                time_now += duration
+            session._leave()
+        return started[0] if started else None
+
+    def test_recording_begins_when_steps_take_equally_long(self):
+        self.assertEqual(self.steps_before([1.0] * 40), 5)
+        self.assertEqual(self.steps_before([9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]), 5)
+        self.assertEqual(self.steps_before([1.0, 1.0, 1.0, 9.0, 1.0, 1.0, 1.0, 1.0]), 8)
+        self.assertEqual(self.steps_before([1.0, 2.0] * 40), 30)
+
+    def test_all_ranks_record_the_same_steps(self):
+        self.assertEqual(self.steps_before([1.0, 2.0] * 40, WORLD_SIZE="2"), 10)
+
+    def test_an_optimizer_that_is_not_used_any_more_gives_way(self):
+        options = {"folder": "", "after": 1000, "steps": 3, "then": "continue", "parent": None}
+        session = _attached.Session(options)
+        self.addCleanup(session._leave)
+        first, second = object(), object()
+        for optimizer in [first] * 3 + [second] * 40:
+            session._stepped(optimizer, (), {})
+        # Ten steps of the second pass before it counts.
+        self.assertEqual(session._steps, 3 + 40 - (2 * _attached.MIN_STEPS + 1))
+
+    def test_a_script_without_steps_is_recorded_by_the_clock(self):
+        entered = []
+
+        class Prof:
+            recordings = ()
+
+            def __init__(self, folder, *, steps):
+                entered.append(steps)
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                self.recordings = ["trace"]
+
+        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "parent": os.getppid()}
+        with (
+            mock.patch.multiple(_attached, PATIENCE_S=0.05, CLOCK_S=0.05),
+            mock.patch.object(recorder, "profile", Prof),
+        ):
+            with mock.patch("sys.stderr") as stderr:
+                session = _attached.Session(options)
+                time.sleep(0.1)
+                self.assertEqual(entered, [None])
+                time.sleep(0.1)
+                self.assertTrue(session._is_over)
+            self.assertIn("recorded", "".join(call.args[0] for call in stderr.write.call_args_list))
+        self.assertEqual(signal.getsignal(signal.SIGALRM), signal.SIG_DFL)
+
+
+class Attaching(unittest.TestCase):
+    def test_without_the_variable_nothing_is_watched(self):
+        with mock.patch.dict(os.environ):
+            os.environ.pop(_attached.VARIABLE, None)
+            _attached.found(types.ModuleType("torch.optim.optimizer"))
+        self.assertIsNone(_attached._session)
+
+    def test_a_pytorch_that_is_not_understood_is_no_error(self):
+        options = json.dumps({"folder": "", "after": None, "steps": 3, "then": "continue", "parent": None})
+        with mock.patch.dict(os.environ, {_attached.VARIABLE: options}), mock.patch("sys.stderr") as stderr:
+            _attached.found(types.ModuleType("torch.utils.data.dataloader"))
+        self.assertIn("nothing is recorded: AttributeError", stderr.write.call_args_list[0].args[0])
+        _attached._session._leave()
+        _attached._session = None
+
+
+if __name__ == "__main__":
+    unittest.main()
