@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
-use pysource::Module;
+use pysource::{Function, FunctionKind, Module};
 use recorded::{RecordedFile, Source, Sources};
 
 use crate::source_folders::{RecordedPath, SourceFolders};
@@ -199,6 +199,18 @@ impl Finder {
     }
 }
 
+/// Whether a function within a function begins on `line`. Decorators may give their wrapper another name: torch 2.15 records
+/// `decorate_context` as `no_grad` or `inference_mode` (`_set_stack_frame_name` in `torch/utils/_contextlib.py`).
+fn may_be_renamed(module: &Module, line: u32) -> bool {
+    let functions = module.functions();
+    let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
+    functions.iter().any(|function| {
+        function.first_line == line
+            && is_def(function)
+            && function.parent.is_some_and(|parent| is_def(&functions[parent]))
+    })
+}
+
 /// A file that was not found.
 fn missing(file: &RecordedFile) -> Source {
     Source { key: file.path.clone(), fit: SourceFit::Missing, ..Source::default() }
@@ -223,9 +235,14 @@ impl Match {
             return Some(Self { in_place: 1000, present: 1000 });
         }
         let share = |n: usize| n * 1000 / named.len();
-        let in_place =
-            named.iter().filter(|(name, line)| module.definition(name, *line).is_some()).count();
-        let present = named.iter().filter(|(name, _)| module.named(name).next().is_some()).count();
+        let is_in_place = |name: &str, line: u32| {
+            module.definition(name, line).is_some() || may_be_renamed(module, line)
+        };
+        let in_place = named.iter().filter(|(name, line)| is_in_place(name, *line)).count();
+        let is_present = |name: &str, line: u32| {
+            module.named(name).next().is_some() || may_be_renamed(module, line)
+        };
+        let present = named.iter().filter(|(name, line)| is_present(name, *line)).count();
         (present > 0).then(|| Self { in_place: share(in_place), present: share(present) })
     }
 
@@ -350,5 +367,19 @@ mod tests {
         assert!(!is_found("/srv/vllm/scheduler.py", &["step", "add_request", "abort"]));
         assert!(is_found("/srv/vllm/scheduler.py", &["step", "schedule", "abort"]));
         assert!(is_found("/srv/core/scheduler.py", &["step", "add_request", "abort"]));
+    }
+
+    #[test]
+    fn a_wrapper_that_was_given_another_name_is_the_text_that_ran() {
+        let text = "def decorator(function):\n    @wraps(function)\n    def wrapper():\n        pass\n    return wrapper\n";
+        let fit = |name: &str, line: u32| {
+            let file =
+                RecordedFile { path: String::new(), functions: vec![(name.to_owned(), line)] };
+            Match::new(&file, &Module::parse(text)).map(Match::fit)
+        };
+        assert_eq!(fit("wrapper", 2), Some(SourceFit::Fits));
+        assert_eq!(fit("no_grad", 2), Some(SourceFit::Fits));
+        assert_eq!(fit("wrapper", 1), Some(SourceFit::Edited));
+        assert_eq!(fit("no_grad", 1), None);
     }
 }
