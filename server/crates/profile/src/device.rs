@@ -37,8 +37,6 @@ pub struct DeviceEvents {
     pub external_id: Vec<i64>,
     /// `graph id` of a CUDA-graph replay; -1 when absent.
     pub graph_id: Vec<i64>,
-    /// `graph node id`; -1 when absent.
-    pub graph_node_id: Vec<i64>,
     /// `bytes` of a copy or fill; -1 when absent.
     pub bytes: Vec<Bytes>,
     /// Launch shape, or [`LaunchShapeId::NONE`].
@@ -87,7 +85,6 @@ impl DeviceEvents {
             correlation,
             external_id,
             graph_id,
-            graph_node_id,
             bytes,
             shape,
             stack,
@@ -102,7 +99,6 @@ impl DeviceEvents {
         keep_rows(correlation, &is_kept);
         keep_rows(external_id, &is_kept);
         keep_rows(graph_id, &is_kept);
-        keep_rows(graph_node_id, &is_kept);
         keep_rows(bytes, &is_kept);
         keep_rows(shape, &is_kept);
         keep_rows(stack, &is_kept);
@@ -117,10 +113,6 @@ pub struct LaunchShape {
     pub grid: [u32; 3],
     /// Threads per block in x, y, z.
     pub block: [u32; 3],
-    /// `registers per thread`.
-    pub registers: u32,
-    /// `shared memory` in bytes per block.
-    pub shared_memory: u32,
     /// `est. achieved occupancy %` in tenths of a percent.
     pub occupancy_permille: i32,
     /// `blocks per SM` in millionths.

@@ -204,25 +204,15 @@ pub struct RuntimeCalls {
     pub external_id: Vec<i64>,
 }
 
-/// What a flow joins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FlowKind {
-    /// `fwdbwd`: from the forward operator that created an autograd node to the node's backward operator.
-    ForwardBackward,
-    /// `ac2g` (`async_cpu_to_gpu`, `async`): from a runtime call to the device event it started.
-    Launch,
-}
-
-/// One end of a flow arrow: it touches the event on `thread` that encloses, or starts at, `at`.
+/// One end of a flow from the forward operator that created an autograd node to the node's backward operator (`fwdbwd`): it
+/// touches the event on `thread` that encloses, or starts at, `at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// What it joins.
-    pub kind: FlowKind,
     /// `true` for the end with the arrow's head (`ph` is `f`), `false` for its tail (`s`).
     pub is_finish: bool,
     /// Both ends carry the same id.
     pub id: i64,
-    /// Thread of this end; for a device end, the pseudo thread of its stream.
+    /// Thread of this end.
     pub thread: ThreadId,
     /// Time of this end.
     pub at: Ns,

@@ -24,15 +24,13 @@ mod warning;
 pub use callers::{Callers, ThreadCallers};
 pub use device::{DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes};
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
-pub use host::{
-    Flow, FlowKind, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread,
-};
+pub use host::{Flow, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread};
 pub use interner::Interner;
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta};
 pub use snapshot::{
     Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent,
-    SnapshotFrame, SnapshotSegment, SnapshotSettings, StackId,
+    SnapshotFrame, SnapshotSegment, StackId,
 };
 pub use timeline::MemoryTimeline;
 pub use warning::{Warning, WarningKind, Warnings};

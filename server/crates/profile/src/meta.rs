@@ -10,16 +10,6 @@ pub struct Meta {
     pub base: Ns,
     /// `distributedInfo.rank`.
     pub rank: Option<u32>,
-    /// `distributedInfo.world_size`.
-    pub world_size: Option<u32>,
-    /// `distributedInfo.backend`.
-    pub backend: Option<String>,
-    /// `with_stack`: whether stacks were asked for; `None` where the file does not say.
-    pub with_stack: Option<bool>,
-    /// `record_shapes`, likewise.
-    pub record_shapes: Option<bool>,
-    /// `profile_memory`, likewise.
-    pub profile_memory: Option<bool>,
     /// The version of torch that recorded, as `(major, minor)`. A side-car says it, no trace does; `(2, 14)` where the
     /// trace holds what that and later versions write.
     pub torch: Option<(u32, u32)>,
@@ -42,8 +32,4 @@ pub struct DeviceProperties {
     pub compute_minor: u32,
     /// `numSms`.
     pub multiprocessors: u32,
-    /// `maxThreadsPerMultiprocessor`.
-    pub max_threads_per_multiprocessor: u32,
-    /// `warpSize`.
-    pub warp_size: u32,
 }

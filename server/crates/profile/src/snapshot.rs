@@ -30,8 +30,6 @@ pub struct Snapshot {
     pub devices: Vec<SnapshotDevice>,
     /// `external_annotations` (torch 2.5 and later): ranges that the program or the profiler marked, in file order.
     pub annotations: Vec<SnapshotAnnotation>,
-    /// `allocator_settings` (torch 2.1 and later).
-    pub settings: SnapshotSettings,
 }
 
 impl Snapshot {
@@ -62,18 +60,12 @@ pub struct SnapshotSegment {
     pub address: u64,
     /// Reserved bytes.
     pub total_size: Bytes,
-    /// Bytes in blocks that are in use; -1 where the file does not say.
-    pub allocated_size: Bytes,
-    /// `allocated_size` and the bytes that wait to be freed; -1 where the file does not say.
-    pub active_size: Bytes,
     /// Bytes asked for in the blocks that are in use; -1 where the file does not say.
     pub requested_size: Bytes,
     /// Stream it belongs to.
     pub stream: i64,
     /// `segment_type`: whether it serves large requests (over 1 MiB); `None` where the file does not say.
     pub is_large: Option<bool>,
-    /// Whether it is a mapped part of an expandable segment.
-    pub is_expandable: bool,
     /// `segment_pool_id`: the private pool (of a CUDA graph or a `MemPool`) that owns it; (0, 0) is the default pool.
     pub pool: (i64, i64),
     /// Who caused it to be reserved.
@@ -155,12 +147,6 @@ pub struct SnapshotEvent {
     pub at: Ns,
     /// Who did it.
     pub stack: StackId,
-    /// What `torch.compile` was doing (torch 2.9 and later); [`StrId::NONE`] for none (`N/A`).
-    pub compile_context: StrId,
-    /// What the program attached (torch 2.9 and later); [`StrId::NONE`] for nothing.
-    pub user_metadata: StrId,
-    /// What the memory was for, where the profiler could tell (snapshots made of a profile); [`StrId::NONE`] otherwise.
-    pub category: StrId,
 }
 
 impl Default for SnapshotEvent {
@@ -173,9 +159,6 @@ impl Default for SnapshotEvent {
             stream: 0,
             at: -1,
             stack: StackId::NONE,
-            compile_context: StrId::NONE,
-            user_metadata: StrId::NONE,
-            category: StrId::NONE,
         }
     }
 }
@@ -191,22 +174,4 @@ pub struct SnapshotAnnotation {
     pub device: i32,
     /// When, in nanoseconds since the Unix epoch; -1 where the file does not say.
     pub at: Ns,
-}
-
-/// How the allocator was configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SnapshotSettings {
-    /// `PYTORCH_CUDA_ALLOC_CONF` as set, or [`StrId::NONE`].
-    pub alloc_conf: StrId,
-    /// `expandable_segments`; `None` where the file does not say.
-    pub expandable_segments: Option<bool>,
-    /// `max_split_size` in bytes; `None` where the file does not say or there is no limit.
-    pub max_split_size: Option<Bytes>,
-}
-
-impl Default for SnapshotSettings {
-    /// The file says nothing.
-    fn default() -> Self {
-        Self { alloc_conf: StrId::NONE, expandable_segments: None, max_split_size: None }
-    }
 }

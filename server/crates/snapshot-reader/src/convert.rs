@@ -59,26 +59,18 @@ pub(crate) fn convert(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Action,
-    ActiveSize,
     Addr,
     Address,
-    AllocConf,
-    AllocatedSize,
-    AllocatorSettings,
     Blocks,
     Category,
-    CompileContext,
     Device,
     DeviceFree,
     DeviceTraces,
-    ExpandableSegments,
     ExternalAnnotations,
     Filename,
     Frames,
     History,
-    IsExpandable,
     Line,
-    MaxSplitSize,
     Name,
     RealSize,
     RequestedSize,
@@ -91,7 +83,6 @@ enum Key {
     Stream,
     TimeUs,
     TotalSize,
-    UserMetadata,
     /// Known, but no table has a column for it.
     Unused,
     Unknown,
@@ -101,26 +92,18 @@ impl Key {
     fn of(text: &str) -> Self {
         match text {
             "action" => Self::Action,
-            "active_size" => Self::ActiveSize,
             "addr" => Self::Addr,
             "address" => Self::Address,
-            "PYTORCH_CUDA_ALLOC_CONF" => Self::AllocConf,
-            "allocated_size" => Self::AllocatedSize,
-            "allocator_settings" => Self::AllocatorSettings,
             "blocks" => Self::Blocks,
             "category" => Self::Category,
-            "compile_context" => Self::CompileContext,
             "device" => Self::Device,
             "device_free" => Self::DeviceFree,
             "device_traces" => Self::DeviceTraces,
-            "expandable_segments" => Self::ExpandableSegments,
             "external_annotations" => Self::ExternalAnnotations,
             "filename" => Self::Filename,
             "frames" => Self::Frames,
             "history" => Self::History,
-            "is_expandable" => Self::IsExpandable,
             "line" => Self::Line,
-            "max_split_size" => Self::MaxSplitSize,
             "name" => Self::Name,
             "real_size" => Self::RealSize,
             "requested_size" => Self::RequestedSize,
@@ -133,9 +116,9 @@ impl Key {
             "stream" => Self::Stream,
             "time_us" => Self::TimeUs,
             "total_size" => Self::TotalSize,
-            "user_metadata" => Self::UserMetadata,
-            "categories" | "version" | "fx_node_op" | "fx_node_name" | "fx_node_target"
-            | "fx_original_trace" => Self::Unused,
+            "active_size" | "allocated_size" | "allocator_settings" | "categories"
+            | "compile_context" | "fx_node_name" | "fx_node_op" | "fx_node_target"
+            | "fx_original_trace" | "is_expandable" | "user_metadata" | "version" => Self::Unused,
             _ => Self::Unknown,
         }
     }
@@ -218,7 +201,6 @@ impl Converter<'_> {
                     self.device_traces(value);
                 }
                 Key::ExternalAnnotations => self.annotations(value),
-                Key::AllocatorSettings => self.settings(value),
                 Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, chain),
             }
@@ -240,12 +222,7 @@ impl Converter<'_> {
 
     fn segment(&mut self, dict: Chain) {
         const PLACE: Place = "a segment";
-        let mut segment = SnapshotSegment {
-            allocated_size: -1,
-            active_size: -1,
-            requested_size: -1,
-            ..SnapshotSegment::default()
-        };
+        let mut segment = SnapshotSegment { requested_size: -1, ..SnapshotSegment::default() };
         let (mut address, mut total_size, mut blocks) = (None, None, None);
         for (key, value) in self.values.pairs(dict) {
             if !self.spend(1) {
@@ -255,12 +232,6 @@ impl Converter<'_> {
                 Key::Device => segment.device = self.ordinal(value, PLACE, key, dict),
                 Key::Address => address = self.address(value, PLACE, key, dict),
                 Key::TotalSize => total_size = self.size(value, PLACE, key, dict),
-                Key::AllocatedSize => {
-                    segment.allocated_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
-                }
-                Key::ActiveSize => {
-                    segment.active_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
-                }
                 Key::RequestedSize => {
                     segment.requested_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
                 }
@@ -276,9 +247,6 @@ impl Converter<'_> {
                     };
                 }
                 Key::SegmentPoolId => segment.pool = self.pool(value, PLACE, key, dict),
-                Key::IsExpandable => {
-                    segment.is_expandable = self.bool(value, PLACE, key, dict).unwrap_or(false);
-                }
                 Key::Frames => segment.stack = self.stack(value),
                 Key::Blocks => blocks = Some(value),
                 Key::Category | Key::Unused => {}
@@ -432,12 +400,7 @@ impl Converter<'_> {
                 Key::Stream => event.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
                 Key::TimeUs => event.at = self.time(value, PLACE, key, dict),
                 Key::Frames => event.stack = self.stack(value),
-                Key::CompileContext => {
-                    event.compile_context = self.remark(value, PLACE, key, dict);
-                }
-                Key::UserMetadata => event.user_metadata = self.remark(value, PLACE, key, dict),
-                Key::Category => event.category = self.remark(value, PLACE, key, dict),
-                Key::Unused => {}
+                Key::Category | Key::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -512,30 +475,6 @@ impl Converter<'_> {
                 self.left_out("an annotation without name or stage was left out", dict);
             } else {
                 self.snapshot.annotations.push(annotation);
-            }
-        }
-    }
-
-    /// Most settings have no column, and every version of torch adds some: unknown ones are no news.
-    fn settings(&mut self, value: Handle) {
-        const PLACE: Place = "the allocator settings";
-        let Value::Dict(dict) = self.values.get(value) else { return };
-        for (key, value) in self.values.pairs(dict) {
-            if !self.spend(1) {
-                return;
-            }
-            match self.key(key) {
-                Key::AllocConf => {
-                    self.snapshot.settings.alloc_conf = self.remark(value, PLACE, key, dict);
-                }
-                Key::ExpandableSegments => {
-                    self.snapshot.settings.expandable_segments = self.bool(value, PLACE, key, dict);
-                }
-                Key::MaxSplitSize => {
-                    self.snapshot.settings.max_split_size =
-                        self.int(value, PLACE, key, dict).filter(|&size| size >= 0);
-                }
-                _ => {}
             }
         }
     }
@@ -751,17 +690,6 @@ impl Converter<'_> {
         }
     }
 
-    fn bool(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Option<bool> {
-        match self.values.get(value) {
-            Value::Bool(bool) => Some(bool),
-            Value::None => None,
-            _ => {
-                self.unusable(place, key, dict);
-                None
-            }
-        }
-    }
-
     fn pool(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> (i64, i64) {
         if let Value::Tuple(chain) | Value::List(chain) = self.values.get(value) {
             let mut items = self.values.runs(chain).flatten().map(|&item| self.values.get(item));
@@ -792,14 +720,6 @@ impl Converter<'_> {
                 StrId::NONE
             }
         }
-    }
-
-    /// A text of which `""` and `N/A` say nothing.
-    fn remark(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> StrId {
-        if matches!(self.text(value), Some("" | "N/A")) {
-            return StrId::NONE;
-        }
-        self.name(value, place, key, dict)
     }
 
     // Warnings.

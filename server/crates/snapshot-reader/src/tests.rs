@@ -32,7 +32,7 @@ fn a_list_of_segments_is_a_snapshot() {
     check(
         LIST,
         "
-segment 0x1000+1024 device 0 stream 0 small allocated 512 active 512 requested -1 pool 0/0
+segment 0x1000+1024 device 0 stream 0 small requested -1 pool 0/0
   0x1000+512 allocated
   0x1200+512
 ",
@@ -44,7 +44,7 @@ fn torch_2_0_has_history_in_blocks_without_address() {
     check(
         TORCH_2_0,
         "
-segment 0x7f0000000000+2048 device 0 stream 0 small allocated 512 active 1536 requested 500 pool 0/0
+segment 0x7f0000000000+2048 device 0 stream 0 small requested 500 pool 0/0
   0x7f0000000000+512 requested 500 allocated by train.py:18 step < train.py:40 <module>
   0x7f0000000200+1024 requested 1000 pending
   0x7f0000000600+512 requested 0
@@ -60,13 +60,12 @@ fn torch_2_2_has_frames_but_no_times() {
     check(
         TORCH_2_2,
         "
-segment 0x2000+512 device 0 stream 0 small allocated 0 active 512 requested 0 pool 0/0
+segment 0x2000+512 device 0 stream 0 small requested 0 pool 0/0
   0x2000+512 requested 4 pending by train.py:18 step < train.py:40 <module>
 device 0
 device 1
   Alloc 0x2000+512 stream 7 by train.py:18 step < train.py:40 <module>
   SegmentFree 0x9000+2097152 stream 0
-expandable Some(false) max_split None
 1 stacks
 ",
     );
@@ -78,14 +77,14 @@ fn torch_2_11_has_everything_whatever_the_protocol() {
         check(
             pickle,
             "
-segment 0xffff800000000000+4194304 device 0 stream 0 large allocated 2097152 active 2097152 requested 2000000 pool 0/3 expandable by ??:0 _start
+segment 0xffff800000000000+4194304 device 0 stream 0 large requested 2000000 pool 0/3 by ??:0 _start
   0xffff800000000000+2097152 requested 2000000 allocated by /site/torch/nn/modules/linear.py:125 forward < train.py:18 step < train.py:40 <module>
   0xffff800000200000+2097152 requested 0
-segment 0x3000+512 device 0 stream 0 small allocated 0 active 0 requested 0 pool 0/0
+segment 0x3000+512 device 0 stream 0 small requested 0 pool 0/0
 device 0
   SegmentMap 0xffff800000000000+2097152 stream 0 at 1783874495959433000 by /site/torch/nn/modules/linear.py:125 forward < train.py:18 step < train.py:40 <module>
-  Alloc 0xffff800000000000+2097152 stream 0 at 1783874495959434000 compile 0/1 by /site/torch/nn/modules/linear.py:125 forward < train.py:18 step < train.py:40 <module>
-  Annotation 0x0+0 stream 0 at 1783874495959435000 user epoch 1
+  Alloc 0xffff800000000000+2097152 stream 0 at 1783874495959434000 by /site/torch/nn/modules/linear.py:125 forward < train.py:18 step < train.py:40 <module>
+  Annotation 0x0+0 stream 0 at 1783874495959435000
   OutOfMemory 0x400+1099511627776 stream 0 at 1783874495959436000 by ??:0 _start < model.py:7 forward
   FreeRequested 0xffff800000000000+2097152 stream 0 at 1783874495959437000
   FreeCompleted 0xffff800000000000+2097152 stream 0 at 1783874495959438000
@@ -94,7 +93,6 @@ device 0
   SegmentFree 0x3000+512 stream 0 at 1783874495959441000
   Snapshot 0x0+0 stream 0 at 1783874495959442000
   Other 0x3000+512 stream 0 at 1783874495959443000
-expandable_segments:True expandable Some(true) max_split Some(134217728)
 START Optimizer.step#AdamW.step device 0 at 1783874495959433000
 END Optimizer.step#AdamW.step device 0 at 1783874495959442000
 3 stacks
@@ -124,7 +122,7 @@ fn a_part_that_is_wrong_is_left_out_alone() {
     check(
         &pickle,
         "
-segment 0x1+9 device 0 stream 0 ? allocated -1 active -1 requested -1 pool 0/0
+segment 0x1+9 device 0 stream 0 ? requested -1 pool 0/0
   0x1+9
 device 0
   Alloc 0x3+1 stream 0
@@ -597,13 +595,10 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
         let kind = segment.is_large.map_or("?", |large| if large { "large" } else { "small" });
         write!(
             line,
-            " {kind} allocated {} active {} requested {} pool {}/{}{}{}",
-            segment.allocated_size,
-            segment.active_size,
+            " {kind} requested {} pool {}/{}{}",
             segment.requested_size,
             segment.pool.0,
             segment.pool.1,
-            if segment.is_expandable { " expandable" } else { "" },
             by(segment.stack)
         )
         .unwrap();
@@ -623,7 +618,7 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
     for device in &snapshot.devices {
         lines.push(format!("device {}", device.device));
         for event in &device.events {
-            let mut line = format!(
+            let line = format!(
                 "  {:?} {:#x}+{} stream {}{}",
                 event.action,
                 event.address,
@@ -631,22 +626,8 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
                 event.stream,
                 at(event.at)
             );
-            for (what, id) in [("compile", event.compile_context), ("user", event.user_metadata)] {
-                if id.get().is_some() {
-                    write!(line, " {what} {}", text(id)).unwrap();
-                }
-            }
             lines.push(line + &by(event.stack));
         }
-    }
-    let settings = snapshot.settings;
-    if settings.expandable_segments.is_some() {
-        let conf = text(settings.alloc_conf);
-        let line = format!(
-            "{conf} expandable {:?} max_split {:?}",
-            settings.expandable_segments, settings.max_split_size
-        );
-        lines.push(line.trim_start().to_owned());
     }
     for it in &snapshot.annotations {
         let stage = if it.is_start { "START" } else { "END" };

@@ -58,16 +58,9 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
                 values.anomalies.push((WarningKind::NotCredible, at, message));
             }
         }
-        b"with_stack" => meta.with_stack = flag(values)?,
-        b"record_shapes" => meta.record_shapes = flag(values)?,
-        b"profile_memory" => meta.profile_memory = flag(values)?,
         b"distributedInfo" => each_member(values, |key, values| {
             match key {
                 b"rank" => meta.rank = values.number(0)?.and_then(|it| u32::try_from(it).ok()),
-                b"world_size" => {
-                    meta.world_size = values.number(0)?.and_then(|it| u32::try_from(it).ok())
-                }
-                b"backend" => meta.backend = Some(decoded(values)?),
                 _ => values.skip()?,
             }
             Ok(())
@@ -113,8 +106,6 @@ fn device_member(
         b"computeMajor" => device.compute_major = narrow(values)?,
         b"computeMinor" => device.compute_minor = narrow(values)?,
         b"numSms" => device.multiprocessors = narrow(values)?,
-        b"maxThreadsPerMultiprocessor" => device.max_threads_per_multiprocessor = narrow(values)?,
-        b"warpSize" => device.warp_size = narrow(values)?,
         _ => values.skip()?,
     }
     Ok(())
@@ -136,15 +127,6 @@ pub(crate) fn each_member<'a, 'b>(
     }
     values.at = members.at;
     Ok(())
-}
-
-/// `1`, `"1"` or `true`.
-fn flag(values: &mut Values<'_, '_>) -> Scan<Option<bool>> {
-    Ok(match values.text()?.raw {
-        b"" => None,
-        b"0" | b"false" | b"False" => Some(false),
-        _ => Some(true),
-    })
 }
 
 fn decoded(values: &mut Values<'_, '_>) -> Scan<String> {

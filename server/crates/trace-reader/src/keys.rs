@@ -16,10 +16,7 @@ pub(crate) enum Number {
     Sequence,
     ForwardThread,
     GraphId,
-    GraphNodeId,
     CopiedBytes,
-    Registers,
-    SharedMemory,
     /// In tenths of a percent.
     Occupancy,
     /// In millionths.
@@ -143,12 +140,9 @@ impl Key {
             b"device" => Self::Label(Label::Device),
             b"stream" => Self::Label(Label::Stream),
             b"graph id" => Self::Number(Number::GraphId),
-            b"graph node id" => Self::Number(Number::GraphNodeId),
             b"bytes" => Self::Number(Number::CopiedBytes),
             b"grid" => Self::Triple(Triple::Grid),
             b"block" => Self::Triple(Triple::Block),
-            b"registers per thread" => Self::Number(Number::Registers),
-            b"shared memory" => Self::Number(Number::SharedMemory),
             b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
             b"blocks per SM" => Self::Number(Number::BlocksPerSm),
             b"Addr" => Self::Label(Label::Address),

@@ -3,8 +3,8 @@
 mod append;
 
 use profile::{
-    Bytes, DeviceEventId, DeviceKind, DeviceType, Flow, FlowKind, HostKind, LaunchShape,
-    LaunchShapeId, MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
+    Bytes, DeviceEventId, DeviceKind, DeviceType, Flow, HostKind, LaunchShape, LaunchShapeId,
+    MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
 };
 use rustc_hash::FxHashMap;
 
@@ -295,7 +295,6 @@ impl Tables {
         device.correlation.push(event.id(Number::Correlation));
         device.external_id.push(event.id(Number::ExternalId));
         device.graph_id.push(event.id(Number::GraphId));
-        device.graph_node_id.push(event.id(Number::GraphNodeId));
         device.bytes.push(bytes);
         device.shape.push(shape);
         device.stack.push(stack);
@@ -318,19 +317,14 @@ impl Tables {
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {
         let (grid, block) = (event.triple(Triple::Grid), event.triple(Triple::Block));
-        let (registers, shared_memory) =
-            (event.number(Number::Registers), event.number(Number::SharedMemory));
         let occupancy = event.number(Number::Occupancy);
         let blocks = event.number(Number::BlocksPerSm);
-        let numbers = [registers, shared_memory, occupancy, blocks];
-        if grid == [0; 3] && block == [0; 3] && numbers.iter().all(Option::is_none) {
+        if grid == [0; 3] && block == [0; 3] && occupancy.is_none() && blocks.is_none() {
             return LaunchShapeId::NONE;
         }
         let shape = LaunchShape {
             grid: grid.map(|it| self.narrow_or(0, Some(it), offset)),
             block: block.map(|it| self.narrow_or(0, Some(it), offset)),
-            registers: self.narrow_or(0, registers, offset),
-            shared_memory: self.narrow_or(0, shared_memory, offset),
             occupancy_permille: self.narrow_or(-1, occupancy, offset),
             blocks_per_multiprocessor: blocks.unwrap_or(-1),
         };
@@ -382,13 +376,10 @@ impl Tables {
     }
 
     fn flow(&mut self, event: &Event<'_>, is_finish: bool, offset: u64) {
-        let kind = match event.label(Label::Category).raw {
-            b"fwdbwd" => FlowKind::ForwardBackward,
-            // `async` is PyTorch 1.8 – 1.10, `async_npu` and `HostToDevice` are CANN's.
-            b"ac2g" | b"HostToDevice" => FlowKind::Launch,
-            category if category.starts_with(b"async") => FlowKind::Launch,
-            _ => return,
-        };
+        // Launches have flows too (`ac2g`, `async`, `HostToDevice`); their calls are found by `correlation`.
+        if event.label(Label::Category).raw != b"fwdbwd" {
+            return;
+        }
         let Some(at) = self.time(event, offset) else { return };
         let Parsed::Number(id) = number::parse(event.label(Label::Id).raw, 0) else {
             return self.warnings.add(
@@ -398,7 +389,7 @@ impl Tables {
             );
         };
         let thread = self.thread(event, offset);
-        self.profile.flows.push(Flow { kind, is_finish, id, thread, at });
+        self.profile.flows.push(Flow { is_finish, id, thread, at });
     }
 
     fn memory(&mut self, event: &Event<'_>, offset: u64) {

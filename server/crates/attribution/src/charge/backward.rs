@@ -2,7 +2,7 @@
 
 use ledger::Ns;
 use line_stacks::grow_to;
-use profile::{FlowKind, HostEventId, HostKind, Profile, ThreadId};
+use profile::{HostEventId, HostKind, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
@@ -74,7 +74,7 @@ fn by_flow(profile: &Profile, events: &EventStacks<'_>) -> Vec<Option<HostEventI
         let nodes = nodes_of_thread.entry(host.thread[node.index()]).or_default();
         nodes.push((host.start[node.index()], row));
     }
-    let flows = || profile.flows.iter().filter(|flow| flow.kind == FlowKind::ForwardBackward);
+    let flows = || profile.flows.iter();
     let mut tails = FxHashMap::default();
     for tail in flows().filter(|flow| !flow.is_finish) {
         tails.entry(tail.id).or_insert((tail.thread, tail.at));

@@ -46,34 +46,18 @@ pub(crate) fn dump(trace: &Trace) -> String {
 fn dump_meta(out: &mut String, profile: &Profile) {
     let meta = &profile.meta;
     let number = |it: Option<u32>| it.map(i64::from).unwrap_or(-1);
-    let flag = |it: Option<bool>| it.map(i64::from).unwrap_or(-1);
-    for (name, value) in [
-        ("base", if meta.base == 0 { -1 } else { meta.base }),
-        ("rank", number(meta.rank)),
-        ("world_size", number(meta.world_size)),
-        ("with_stack", flag(meta.with_stack)),
-        ("record_shapes", flag(meta.record_shapes)),
-        ("profile_memory", flag(meta.profile_memory)),
-    ] {
+    for (name, value) in
+        [("base", if meta.base == 0 { -1 } else { meta.base }), ("rank", number(meta.rank))]
+    {
         if value >= 0 {
             writeln!(out, "{name} {value}").unwrap();
         }
     }
-    if let Some(backend) = &meta.backend {
-        writeln!(out, "backend {backend}").unwrap();
-    }
     for it in &meta.devices {
         writeln!(
             out,
-            "device {} {:?} memory={} compute={}.{} sms={} threads={} warp={}",
-            it.id,
-            it.name,
-            it.total_memory,
-            it.compute_major,
-            it.compute_minor,
-            it.multiprocessors,
-            it.max_threads_per_multiprocessor,
-            it.warp_size
+            "device {} {:?} memory={} compute={}.{} sms={}",
+            it.id, it.name, it.total_memory, it.compute_major, it.compute_minor, it.multiprocessors
         )
         .unwrap();
     }
@@ -136,11 +120,9 @@ fn dump_device(out: &mut String, profile: &Profile) {
         number(out, "correlation", device.correlation[index]);
         number(out, "external", device.external_id[index]);
         number(out, "graph", device.graph_id[index]);
-        number(out, "node", device.graph_node_id[index]);
         number(out, "bytes", device.bytes[index]);
         if let Some(it) = device.shapes.get(device.shape[index]) {
             write!(out, " grid={:?} block={:?}", it.grid, it.block).unwrap();
-            write!(out, " registers={} shared={}", it.registers, it.shared_memory).unwrap();
             number(out, "occupancy", it.occupancy_permille.into());
             number(out, "blocks", it.blocks_per_multiprocessor);
         }
@@ -162,8 +144,7 @@ fn dump_rest(out: &mut String, profile: &Profile) {
     }
     for flow in &profile.flows {
         let end = if flow.is_finish { "to" } else { "from" };
-        writeln!(out, "{:?} {} {end} {} at {}", flow.kind, flow.id, flow.thread.index(), flow.at)
-            .unwrap();
+        writeln!(out, "flow {} {end} {} at {}", flow.id, flow.thread.index(), flow.at).unwrap();
     }
 }
 
