@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 const TOLERANCE: Ns = 2_000;
 
 /// Share of a side-car's rows, in percent, that must be found in the trace; else it belongs to another recording.
-const LEAST_MATCHED_PERCENT: usize = 50;
+const MIN_MATCHED_PERCENT: usize = 50;
 
 /// Fills the callers of `profile` that `callers` knows. Where it does not fit the trace, nothing is changed.
 pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
@@ -38,7 +38,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
             match_thread(profile, callers, thread, events, &mut found);
         }
     }
-    if found.len() * 100 < n_rows * LEAST_MATCHED_PERCENT {
+    if found.len() * 100 < n_rows * MIN_MATCHED_PERCENT {
         let message = format!(
             "only {} of the side-car's {n_rows} calls are in the trace: it belongs to another recording and was not used",
             found.len()

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use pair::{Event, Refused, pair};
 
 /// Share of what both tell, in percent, on which they may differ; else they are of different programs.
-const MOST_DIFFERENT_PERCENT: usize = 2;
+const MAX_DIFFERENT_PERCENT: usize = 2;
 
 /// Fills the lines of operators, and of calls without an exact caller, that `snapshot` knows. Where it does not fit the
 /// trace, nothing is changed, and a warning says why.
@@ -35,17 +35,17 @@ pub fn join_snapshot(profile: &mut Profile, snapshot: &Snapshot) -> Warnings {
         return warnings;
     }
     paired.sort_by_key(|&(row, _)| (profile.memory.at[row as usize], row));
-    let told = Told::new(profile, snapshot, &paired);
-    let n_checked = told.n_same + told.n_different;
-    if n_checked * MOST_DIFFERENT_PERCENT < told.n_different * 100 {
+    let found = Assignments::new(profile, snapshot, &paired);
+    let n_checked = found.n_same + found.n_different;
+    if n_checked * MAX_DIFFERENT_PERCENT < found.n_different * 100 {
         let message = format!(
             "{} of {n_checked} stacks of the snapshot are not those of the trace: it belongs to another program, and its lines are not used for operators",
-            told.n_different
+            found.n_different
         );
         warnings.add(WarningKind::SnapshotMismatch, None, message);
         return warnings;
     }
-    told.note(profile);
+    found.store(profile);
     warnings
 }
 
@@ -126,7 +126,7 @@ fn refusal(why: &Refused, ordinal: i32) -> String {
 
 /// What the stacks of the snapshot tell of the events of the trace.
 #[derive(Debug, Default)]
-struct Told {
+struct Assignments {
     /// Calls and operators with the file, as the trace spells it, and the line; line 0 where allocations differ.
     lines: FxHashMap<HostEventId, (String, u32)>,
     /// How often both tell the same frame, or caller, and how often not.
@@ -134,10 +134,10 @@ struct Told {
     n_different: usize,
 }
 
-impl Told {
+impl Assignments {
     /// `paired` are in order of time.
     fn new(profile: &Profile, snapshot: &Snapshot, paired: &[(u32, StackId)]) -> Self {
-        let mut told = Self::default();
+        let mut found = Self::default();
         let host = &profile.host;
         let mut times = host.start.iter().chain(&host.duration);
         let is_coarse = times.all(|time| time % 1_000 == 0);
@@ -157,9 +157,9 @@ impl Told {
                 continue;
             }
             let open = open.iter().rev().copied().filter(|&it| host.end(it) > at);
-            told.add(profile, snapshot, open, snapshot.frames(stack));
+            found.add(profile, snapshot, open, snapshot.frames(stack));
         }
-        told
+        found
     }
 
     /// One allocation: the events that were open in the trace, and the frames of the snapshot, both innermost first.
@@ -199,7 +199,7 @@ impl Told {
                     self.n_same += usize::from(is_first);
                     is_first = false;
                     for event in below.drain(..) {
-                        self.tell(profile, event, file, frame.line);
+                        self.assign(profile, event, file, frame.line);
                     }
                     below.push(event);
                 }
@@ -207,7 +207,7 @@ impl Told {
         }
     }
 
-    fn tell(&mut self, profile: &Profile, event: HostEventId, file: &str, line: u32) {
+    fn assign(&mut self, profile: &Profile, event: HostEventId, file: &str, line: u32) {
         let row = profile.host.detail[event.index()] as usize;
         if profile.host.kind[event.index()] == HostKind::Python
             && let Some(caller) = profile.host.python.caller[row].get()
@@ -230,7 +230,7 @@ impl Told {
     }
 
     /// Writes the lines into the trace.
-    fn note(self, profile: &mut Profile) {
+    fn store(self, profile: &mut Profile) {
         let n_operators = profile.host.operators.external_id.len();
         profile.host.operators.line.resize(n_operators, profile::StrId::NONE);
         for (event, (file, line)) in self.lines {

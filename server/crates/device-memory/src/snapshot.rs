@@ -19,7 +19,7 @@ use replay::{Limit, Replay};
 use report::{Frames, report};
 
 /// Devices that are looked at: no machine has more, and each costs a look at all segments.
-const MOST_DEVICES: usize = 256;
+const MAX_DEVICES: usize = 256;
 
 /// Charges every allocation that `snapshot` knows the stack of to its own line. `rank` names the devices in the ledger.
 ///
@@ -36,7 +36,7 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
     ordinals.extend(snapshot.segments.iter().map(|segment| segment.device));
     ordinals.sort_unstable();
     ordinals.dedup();
-    ordinals.truncate(MOST_DEVICES);
+    ordinals.truncate(MAX_DEVICES);
     let mut limit = Limit::new();
 
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };

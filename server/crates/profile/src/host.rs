@@ -208,7 +208,7 @@ pub struct RuntimeCalls {
 /// touches the event on `thread` that encloses, or starts at, `at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
-    /// `true` for the end with the arrow's head (`ph` is `f`), `false` for its tail (`s`).
+    /// `true` for the end of the flow (`ph` is `f`), `false` for its beginning (`s`).
     pub is_finish: bool,
     /// Both ends carry the same id.
     pub id: i64,

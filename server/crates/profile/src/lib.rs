@@ -58,7 +58,7 @@ pub struct Profile {
     pub device: DeviceEvents,
     /// `[memory]` instants.
     pub memory: MemoryEvents,
-    /// Arrows between events: forward to backward.
+    /// Flows between events: forward to backward.
     pub flows: Vec<Flow>,
 }
 

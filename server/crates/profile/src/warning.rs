@@ -1,6 +1,6 @@
 //! What a reader met that is odd, where, and how often.
 
-/// What was odd. One entry per kind is kept with its count, so that a file with a million faults gives a short list.
+/// The anomalies that were met. One entry per kind is kept with its count, so that a file with a million faults gives a short list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WarningKind {
     /// The file ends inside a value; everything before was read.
@@ -40,7 +40,7 @@ pub enum WarningKind {
 /// One kind of oddity in one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// What was odd.
+    /// The anomalies that were met.
     pub kind: WarningKind,
     /// What happened and what it means, one sentence, without path and offset.
     pub message: String,
@@ -56,9 +56,9 @@ pub struct Warnings(Vec<Warning>);
 
 impl Warnings {
     /// Different messages kept at most; further ones are counted with the last of their kind.
-    const MOST: usize = 64;
+    const MAX_MESSAGES: usize = 64;
 
-    /// Counts one more oddity; so that a file with a million faults costs little.
+    /// Counts one more anomaly; so that a file with a million faults costs little.
     pub fn add(
         &mut self,
         kind: WarningKind,
@@ -66,7 +66,7 @@ impl Warnings {
         message: impl AsRef<str>,
     ) {
         let (offset, message) = (offset.into(), message.as_ref());
-        let full = self.0.len() >= Self::MOST;
+        let full = self.0.len() >= Self::MAX_MESSAGES;
         let same = self.0.iter_mut().find(|it| it.kind == kind && (full || it.message == message));
         match same {
             Some(warning) => warning.count += 1,
@@ -93,7 +93,7 @@ impl Warnings {
     /// Takes over the warnings about a later part of the same input, whose offsets lack `shift`, as if they had been
     /// added here one by one; unless they are too many for that: then nothing is taken over.
     pub fn append(&mut self, later: &Self, shift: u64) -> bool {
-        if self.0.len() + later.0.len() > Self::MOST {
+        if self.0.len() + later.0.len() > Self::MAX_MESSAGES {
             return later.0.is_empty();
         }
         for warning in &later.0 {

@@ -11,11 +11,11 @@ use crate::intervals::Intervals;
 use crate::spans::Span;
 use crate::{devices, eligible, streams};
 
-/// A launch that takes longer, from the return of its call to the start of the kernel, is told (as HTA does).
+/// A launch that takes longer, from the return of its call to the start of the kernel, is reported (as HTA does).
 const LONG_DELAY: Ns = 100_000;
-/// A runtime call that takes longer is told (as HTA does).
+/// A runtime call that takes longer is reported (as HTA does).
 const LONG_CALL: Ns = 50_000;
-/// A kernel that is shorter is told (as TraceLens does).
+/// A kernel that is shorter is reported (as TraceLens does).
 const SHORT: Ns = 10_000;
 /// Blocks per multiprocessor are in millionths: as many of them make one.
 const ONE_BLOCK: i64 = 1_000_000;
@@ -53,7 +53,7 @@ pub(crate) fn devices(
 /// What the recording and the table say about the device.
 fn describe(usage: &mut DeviceOverview, profile: &Profile, ordinal: i32) {
     let all = &profile.meta.devices;
-    // ROCm counts the host's processors among the devices of events; where all are of one kind, it is told all the same.
+    // ROCm counts the host's processors among the devices of events; where all are of one kind, it is reported all the same.
     let are_alike = all.windows(2).all(|two| two[0].name == two[1].name);
     let alike = all.first().filter(|_| are_alike);
     if let Some(properties) = all.iter().find(|it| it.id == ordinal).or(alike) {

@@ -761,10 +761,10 @@ impl Converter<'_> {
 
     /// A text as a warning shows it: quoted, escaped and short.
     fn shown(&self, value: Handle) -> Cow<'static, str> {
-        const MOST: usize = 40;
+        const MAX_CHARS: usize = 40;
         match self.text(value) {
             Some(text) => {
-                let short: String = text.chars().take(MOST).collect();
+                let short: String = text.chars().take(MAX_CHARS).collect();
                 Cow::Owned(format!("{short:?}"))
             }
             None => Cow::Borrowed("that is no text"),

@@ -6,7 +6,7 @@
 //! *Never*: imports, calls or fetches anything that a pickle names; reads a file or decompresses; panics, recurses,
 //! or allocates by a number that the file claims. Time and memory are linear in the bytes, whatever they say.
 //!
-//! *The tests that say so*: `tests.rs` (each opcode and layout, hostile and damaged pickles, properties over random
+//! *The tests that say so*: `tests.rs` (each opcode and layout, malicious and damaged pickles, properties over random
 //! damage).
 
 mod convert;

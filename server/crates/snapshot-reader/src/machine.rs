@@ -45,7 +45,7 @@ const UNDERFLOW: Fault = Fault::Problem("it needs more values than there are");
 const NO_MARK: Fault = Fault::Problem("there is no MARK before it");
 
 /// Bytes that are added at least before an opcode that was cut off is tried again.
-const LEAST_ADDED: usize = 64;
+const MIN_ADDED: usize = 64;
 
 /// Obeys the opcodes of one pickle of protocol 0 to 5, fed in pieces of any size.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl Machine {
     fn carry_over(&mut self, rest: &[u8]) {
         if self.end.is_none() {
             self.carry = rest.to_vec();
-            self.retry_at = rest.len() + rest.len().max(LEAST_ADDED);
+            self.retry_at = rest.len() + rest.len().max(MIN_ADDED);
         }
     }
 

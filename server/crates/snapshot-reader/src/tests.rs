@@ -332,8 +332,11 @@ fn an_opcode_that_cannot_be_obeyed_is_named_with_its_place() {
 #[test]
 fn text_that_is_not_utf8_is_told_once_per_text() {
     let (_, warnings) = read_snapshot(b"}(\x8c\x08segments]\x8c\x01\xffNu.").unwrap();
-    let told: Vec<_> = warnings.iter().map(|it| (it.kind, it.offset, it.count)).collect();
-    assert_eq!(told, [(WarningKind::InvalidUtf8, Some(13), 1), (WarningKind::Other, Some(0), 1)]);
+    let reported: Vec<_> = warnings.iter().map(|it| (it.kind, it.offset, it.count)).collect();
+    assert_eq!(
+        reported,
+        [(WarningKind::InvalidUtf8, Some(13), 1), (WarningKind::Other, Some(0), 1)]
+    );
 }
 
 // Pieces.
@@ -346,17 +349,17 @@ fn how_a_pickle_is_cut_into_pieces_makes_no_difference() {
     let all =
         [LIST, TORCH_2_0, TORCH_2_2, &long, &behind, cut_off, b"}\xff", b"cos\nsystem\n", b""];
     for pickle in all.into_iter().chain(TORCH_2_11) {
-        let whole = told(read_snapshot(pickle));
+        let whole = reported(read_snapshot(pickle));
         for len in [1, 2, 3, 7, 64, 65, 1000] {
             let mut reader = SnapshotReader::new();
             pickle.chunks(len).for_each(|piece| reader.feed(piece));
-            assert_eq!(told(reader.finish()), whole, "pieces of {len} bytes");
+            assert_eq!(reported(reader.finish()), whole, "pieces of {len} bytes");
         }
     }
 }
 
 /// Rows and warnings, or the error.
-fn told(read: Result<(Snapshot, Warnings), Error>) -> Result<(Vec<String>, Warnings), Error> {
+fn reported(read: Result<(Snapshot, Warnings), Error>) -> Result<(Vec<String>, Warnings), Error> {
     read.map(|(snapshot, warnings)| (lines(&snapshot), warnings))
 }
 

@@ -77,7 +77,7 @@ pub(crate) enum Key {
     Other,
 }
 
-/// What was odd in an event: what, where in the buffer, and what came of it.
+/// What was wrong in an event: what, where in the buffer, and what came of it.
 pub(crate) type Anomaly = (WarningKind, usize, &'static str);
 
 impl Number {

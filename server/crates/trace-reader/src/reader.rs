@@ -13,10 +13,10 @@ use crate::tables::Tables;
 use crate::template::TemplateCache;
 
 /// Bytes of one unfinished value that are kept at most.
-const MOST_CARRIED: usize = 256 << 20;
+const MAX_CARRIED: usize = 256 << 20;
 
 /// Bytes that are added at least before an unfinished value is tried again: some events.
-const LEAST_ADDED: usize = 4 << 10;
+const MIN_ADDED: usize = 4 << 10;
 
 /// Reads a Kineto trace piece by piece. See [`Trace`] for what comes out.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum Place {
 pub struct Trace {
     /// The tables.
     pub profile: Profile,
-    /// What was odd.
+    /// The anomalies that were met.
     pub warnings: Warnings,
     /// Elements of `traceEvents` that were read, of any kind.
     pub events: u64,
@@ -102,8 +102,8 @@ impl TraceReader {
             has_structure: false,
             no_list: None,
             carry: Vec::new(),
-            retry_at: LEAST_ADDED,
-            most_carried: MOST_CARRIED,
+            retry_at: MIN_ADDED,
+            most_carried: MAX_CARRIED,
             offset: 0,
             before: b',',
             lost_bytes: 0,
@@ -223,7 +223,7 @@ impl TraceReader {
             carry.drain(..used);
         }
         let longest = (self.most_carried + 1).max(carry.len() + 1);
-        self.retry_at = longest.min(carry.len() + carry.len().max(LEAST_ADDED));
+        self.retry_at = longest.min(carry.len() + carry.len().max(MIN_ADDED));
         self.carry = carry;
     }
 
@@ -406,12 +406,12 @@ impl TraceReader {
     fn lose(&mut self, buf: &[u8], at: usize, bad: usize) -> usize {
         /// Bytes that may be read twice for each byte of the input, so that a file made for it cannot take quadratic
         /// time.
-        const MOST_RESCANNED: u64 = 4;
+        const MAX_RESCANNED: u64 = 4;
         const ALWAYS_RESCANNED: u64 = 16 << 20;
         let start = start_of_value(buf, at);
         self.rescanned += bad.saturating_sub(start) as u64;
         let is_spent =
-            self.rescanned > ALWAYS_RESCANNED + MOST_RESCANNED * (self.offset + bad as u64);
+            self.rescanned > ALWAYS_RESCANNED + MAX_RESCANNED * (self.offset + bad as u64);
         let resume = if is_spent {
             bad.max(start + 1)
         } else if self.place == Place::Events && buf.get(start) == Some(&b'"') {
@@ -455,11 +455,11 @@ impl TraceReader {
 
     /// The place that `found` is in, if what begins there is plausibly undamaged. `at` is where the search began.
     fn place_at(&self, buf: &[u8], at: usize, found: usize) -> Scan<Option<Place>> {
-        const LONGEST_KEY: usize = 32;
+        const MAX_KEY: usize = 32;
         let before = last_significant(&buf[at..found]).unwrap_or(self.before);
         if buf[found] == b'"' {
             let is_key =
-                scan::plain_key(buf, found, LONGEST_KEY)?.is_some_and(envelope::is_key_of_trace);
+                scan::plain_key(buf, found, MAX_KEY)?.is_some_and(envelope::is_key_of_trace);
             return Ok((is_key && before != b':').then_some(Place::Members));
         }
         Ok(match scan::first_key(buf, found)? {

@@ -178,12 +178,12 @@ pub(crate) fn starts_event(buf: &[u8], at: usize) -> Scan<bool> {
 
 /// The first key of the object that opens at `at`, if a plain short key followed by a colon stands there.
 pub(crate) fn first_key(buf: &[u8], at: usize) -> Scan<Option<&[u8]>> {
-    const LONGEST: usize = 32;
+    const MAX_LEN: usize = 32;
     let (quote, at) = significant(buf, at + 1)?;
     if quote != b'"' {
         return Ok(None);
     }
-    plain_key(buf, at, LONGEST)
+    plain_key(buf, at, MAX_LEN)
 }
 
 /// The key of at most `longest` bytes that opens at `at`, if it has no escapes and a colon follows.

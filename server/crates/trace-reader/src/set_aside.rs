@@ -1,8 +1,8 @@
 //! Events that cannot be true are set aside: one kernel that never ended must not drown all others, and no sum over a
 //! recording may leave 64 bits. The rules, and why they are so, are in docs/accounting.md ("What is set aside").
 //!
-//! What one event tells by itself is decided when it is read ([`TIMES`], [`MOST_BYTES`]), the rest at the end, when all
-//! are known. As the tables do not hold where an event stands in the file, the rows that may be told of then are
+//! What one event tells by itself is decided when it is read ([`TIMES`], [`MAX_BYTES`]), the rest at the end, when all
+//! are known. As the tables do not hold where an event stands in the file, the rows that may be reported then are
 //! [`Noted`] as they are read.
 
 use std::collections::BTreeMap;
@@ -18,12 +18,12 @@ use rustc_hash::FxHashSet;
 pub(crate) const TIMES: Range<Ns> = -(1 << 61)..1 << 62;
 
 /// Bytes that one allocation or copy may have, and that may be in use: 1 PiB.
-pub(crate) const MOST_BYTES: Bytes = 1 << 50;
+pub(crate) const MAX_BYTES: Bytes = 1 << 50;
 
 /// What all durations, all allocations and releases, and all copies of a recording may add up to (2.28 years, 64 PiB).
-const MOST_IN_ALL: i64 = 1 << 56;
+const MAX_IN_ALL: i64 = 1 << 56;
 
-/// Durations and sizes below this are not noted: as many as the tables hold do not add up to [`MOST_IN_ALL`].
+/// Durations and sizes below this are not noted: as many as the tables hold do not add up to [`MAX_IN_ALL`].
 pub(crate) const NOTED: i64 = 1 << 23;
 
 /// What lasts a day is never too long.
@@ -145,7 +145,7 @@ impl Judge<'_> {
         let last = events().map(|id| device.end(id)).max().unwrap_or(0);
         let is_too_long = |n: usize| {
             let n = i128::try_from(n).unwrap_or(i128::MAX);
-            i128::from(last - first).saturating_mul(n) > MOST_IN_ALL.into()
+            i128::from(last - first).saturating_mul(n) > MAX_IN_ALL.into()
         };
         // At the most each event has a stream, and a device, of its own.
         if !is_too_long(2 * events().count()) {
@@ -169,7 +169,7 @@ impl Judge<'_> {
             (ordinal, *starts.select_nth_unstable(half).1)
         };
         let middles: BTreeMap<i32, Ns> = starts.into_iter().map(middle).collect();
-        let farthest = MOST_IN_ALL / i64::try_from(2 * lanes.len()).unwrap_or(i64::MAX);
+        let farthest = MAX_IN_ALL / i64::try_from(2 * lanes.len()).unwrap_or(i64::MAX);
         let message = "an event of a device was set aside: it is too far in time from the others of that device";
         self.set_aside(message, |it| {
             device_event(it).is_some_and(|id| {
@@ -228,20 +228,20 @@ fn span_of_the_short(profile: &Profile) -> Option<Ns> {
     (first <= last).then(|| last - first)
 }
 
-/// How much a row must have to be set aside, so that what is left of `total` is at most [`MOST_IN_ALL`]; `None` if it is
+/// How much a row must have to be set aside, so that what is left of `total` is at most [`MAX_IN_ALL`]; `None` if it is
 /// already. `amounts` gives what the noted rows have.
 fn least_in_excess<I: Iterator<Item = i64>>(
     mut total: i128,
     amounts: impl Fn() -> I,
 ) -> Option<i64> {
-    if total <= MOST_IN_ALL.into() {
+    if total <= MAX_IN_ALL.into() {
         return None;
     }
     let mut amounts: Vec<i64> = amounts().collect();
     amounts.sort_unstable();
     amounts.into_iter().rev().find(|&amount| {
         total -= i128::from(amount);
-        total <= MOST_IN_ALL.into()
+        total <= MAX_IN_ALL.into()
     })
 }
 

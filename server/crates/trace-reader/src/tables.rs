@@ -13,14 +13,14 @@ use crate::event::Event;
 use crate::keys::{Anomaly, Json, Label, Number, Triple};
 use crate::number::{self, Parsed};
 use crate::scan::Text;
-use crate::set_aside::{self, MOST_BYTES, NOTED, Noted, Row, TIMES};
+use crate::set_aside::{self, MAX_BYTES, NOTED, Noted, Row, TIMES};
 use crate::text;
 
 /// The first version of torch that writes `CallFrom`.
 const FIRST_WITH_CALLERS: (u32, u32) = (2, 14);
 
 /// Rows that a table holds at most: its handles have 32 bits, and the last one means "none".
-pub(crate) const MOST_ROWS: usize = u32::MAX as usize;
+pub(crate) const MAX_ROWS: usize = u32::MAX as usize;
 
 /// The profile under construction.
 #[derive(Debug, Default)]
@@ -221,7 +221,7 @@ impl Tables {
         duration: Ns,
         offset: u64,
     ) -> Option<Row> {
-        if self.profile.host.len() >= MOST_ROWS {
+        if self.profile.host.len() >= MAX_ROWS {
             self.too_many(offset);
             return None;
         }
@@ -272,7 +272,7 @@ impl Tables {
         duration: Ns,
         offset: u64,
     ) -> Option<Row> {
-        if self.profile.device.len() >= MOST_ROWS {
+        if self.profile.device.len() >= MAX_ROWS {
             self.too_many(offset);
             return None;
         }
@@ -307,7 +307,7 @@ impl Tables {
     #[inline]
     fn size(&mut self, event: &Event<'_>, number: Number, offset: u64) -> Bytes {
         let size = event.id(number);
-        if size <= MOST_BYTES {
+        if size <= MAX_BYTES {
             return size;
         }
         let message = "a size of more than 1 PiB was ignored";
@@ -393,7 +393,7 @@ impl Tables {
     }
 
     fn memory(&mut self, event: &Event<'_>, offset: u64) {
-        if self.profile.memory.len() >= MOST_ROWS {
+        if self.profile.memory.len() >= MAX_ROWS {
             return self.too_many(offset);
         }
         let Some(at) = self.time(event, offset) else { return };
@@ -404,7 +404,7 @@ impl Tables {
                 "a [memory] event without bytes was left out",
             );
         };
-        if !(-MOST_BYTES..=MOST_BYTES).contains(&bytes) {
+        if !(-MAX_BYTES..=MAX_BYTES).contains(&bytes) {
             return self.warnings.add(
                 WarningKind::NotCredible,
                 offset,
@@ -478,13 +478,13 @@ impl Tables {
     #[cold]
     fn other_thread(&mut self, event: &Event<'_>, offset: u64) -> ThreadId {
         /// Threads that are compared one by one.
-        const MOST_RECENT: usize = 8;
+        const MAX_RECENT: usize = 8;
         let (pid, tid) = (
             self.text(&event.label(Label::Pid), offset),
             self.text(&event.label(Label::Tid), offset),
         );
         let id = self.thread_of(pid, tid);
-        self.recent_threads.truncate(MOST_RECENT - 1);
+        self.recent_threads.truncate(MAX_RECENT - 1);
         self.recent_threads.insert(
             0,
             RecentThread {

@@ -12,10 +12,10 @@ use crate::keys::{Anomaly, Key, Label};
 use crate::scan::{self, Scan, Stop};
 
 /// Bytes of the longest template that is remembered. Kineto's are shorter in every version.
-const LONGEST: usize = 64;
+const MAX_LEN: usize = 64;
 
 /// A constant value ends at the latest here, so that the key that comes next fits too.
-const LAST_CONSTANT: usize = LONGEST - 18;
+const LAST_CONSTANT: usize = MAX_LEN - 18;
 
 /// The values that hardly ever differ, so that they are taken for a part of the template.
 const CONSTANTS: [Label; 4] = [Label::Phase, Label::Category, Label::Pid, Label::Tid];
@@ -188,7 +188,7 @@ pub(crate) struct TemplateCache {
 /// A template, and what followed it.
 #[derive(Debug)]
 struct Node {
-    text: [u64; LONGEST / 8],
+    text: [u64; MAX_LEN / 8],
     /// Which bytes of the last word of `text` count, and how many words there are.
     last_mask: u64,
     n_words: usize,
@@ -207,10 +207,10 @@ pub(crate) struct Path {
 
 impl TemplateCache {
     /// Templates that are remembered at most; then all are forgotten, and the ones that matter come back soon.
-    const MOST: usize = 4096;
+    const MAX_TEMPLATES: usize = 4096;
 
     /// Templates that are remembered at most after the same template.
-    const MOST_BELOW: usize = 16;
+    const MAX_BELOW: usize = 16;
 
     /// Stands for a template that is not remembered.
     const OFF: usize = usize::MAX;
@@ -234,7 +234,7 @@ impl TemplateCache {
         anomalies: &mut Vec<Anomaly>,
     ) -> Scan<Template> {
         if let Some(node) = self.nodes.get(path.node)
-            && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ LONGEST + 1 }>())
+            && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ MAX_LEN + 1 }>())
         {
             if let Some(&first) = node.below.first()
                 && let Some(template) = self.nodes[first as usize].fits(window)
@@ -274,7 +274,7 @@ impl TemplateCache {
         let node = if anomalies.len() == n_oddities {
             self.remember(&buf[at..at + template.len], template, path.node)
         } else {
-            // What is odd in it is to be told every time.
+            // An anomaly in it is to be reported every time.
             Self::OFF
         };
         *path = Path { node, is_in_args: template.is_in_args, is_first: false };
@@ -284,16 +284,16 @@ impl TemplateCache {
     /// The node of a new template below `above`.
     fn remember(&mut self, text: &[u8], template: Template, above: usize) -> usize {
         // A key with an escape may be read differently where something else follows.
-        if above == Self::OFF || text.len() > LONGEST || text.contains(&b'\\') {
+        if above == Self::OFF || text.len() > MAX_LEN || text.contains(&b'\\') {
             return Self::OFF;
         }
-        if self.nodes.len() >= Self::MOST {
+        if self.nodes.len() >= Self::MAX_TEMPLATES {
             *self = Self::new();
             return Self::OFF;
         }
         let node = self.nodes.len();
         let below = &mut self.nodes[above].below;
-        if below.len() >= Self::MOST_BELOW {
+        if below.len() >= Self::MAX_BELOW {
             below.pop();
         }
         below.insert(0, u32::try_from(node).unwrap_or(u32::MAX));
@@ -320,7 +320,7 @@ impl Template {
 
 impl Node {
     fn new(text: &[u8], template: Template) -> Self {
-        let mut words = [0; LONGEST / 8];
+        let mut words = [0; MAX_LEN / 8];
         for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {
             let mut padded = [0; 8];
             padded[..bytes.len()].copy_from_slice(bytes);
@@ -339,7 +339,7 @@ impl Node {
 
     /// The template, if it stands at the beginning of `window`.
     #[inline(always)]
-    fn fits(&self, window: &[u8; LONGEST + 1]) -> Option<Template> {
+    fn fits(&self, window: &[u8; MAX_LEN + 1]) -> Option<Template> {
         let mut different = 0;
         let mut last = 0;
         for (word, bytes) in self.text[..self.n_words].iter().zip(window.as_chunks::<8>().0) {

@@ -33,7 +33,7 @@ pub(super) struct Pairs {
 /// Why nothing was paired.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Fewer than [`LEAST`] events of the trace are in the snapshot's history.
+    /// Fewer than [`MIN_PAIRS`] events of the trace are in the snapshot's history.
     TooFew(usize),
     /// Both clocks tell the time of day, and this much lies between them.
     OtherTime(Ns),
@@ -44,16 +44,16 @@ pub(super) enum Refused {
 }
 
 /// Events that must be paired: fewer may fit by chance.
-const LEAST: usize = 8;
+const MIN_PAIRS: usize = 8;
 
 /// Share of the trace's events during the snapshot's history, in percent, that must be in it.
-const LEAST_PERCENT: usize = 95;
+const MIN_PERCENT: usize = 95;
 
 /// Clocks of one machine that tell the time of day differ by less: another run began at another time.
 const CLOCKS_APART: Ns = 1_000_000_000;
 
 /// Times before this one (in 2001) are not counted from the Unix epoch.
-const LEAST_EPOCH: Ns = 1_000_000_000_000_000_000;
+const MIN_EPOCH: Ns = 1_000_000_000_000_000_000;
 
 /// Trace and snapshot read the clock one after the other; what comes between lasts less, but for a few times.
 const BETWEEN: Ns = 20_000;
@@ -65,18 +65,18 @@ const TOLERANCE: Ns = 100_000;
 const DRIFT: Ns = 2_000;
 
 /// Events of the trace that vote for a difference of the clocks, and events of the snapshot that each may mean.
-const MOST_VOTERS: usize = 2_000;
-const MOST_MEANT: usize = 256;
+const MAX_VOTERS: usize = 2_000;
+const MAX_MEANT: usize = 256;
 
 /// Differences that are tried.
-const MOST_TRIED: usize = 4;
+const MAX_TRIED: usize = 4;
 
 /// Comparisons at most where there are no times.
-const MOST_COMPARED: usize = 50_000_000;
+const MAX_COMPARED: usize = 50_000_000;
 
 /// The allocator splits off what is left of a block unless that is less than this (`kLargeBuffer`), and rounds up to
 /// less than double the size.
-const MOST_ROUNDED: Bytes = 20 << 20;
+const MAX_ROUNDED: Bytes = 20 << 20;
 
 /// Pairs the events of a trace (in order of time) with those of a snapshot (in order), both of one device.
 ///
@@ -101,7 +101,7 @@ fn by_time(
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
     let is_time_of_day =
-        [trace, snapshot].iter().all(|it| it.first().is_some_and(|it| LEAST_EPOCH <= it.at));
+        [trace, snapshot].iter().all(|it| it.first().is_some_and(|it| MIN_EPOCH <= it.at));
     if let (true, Some(apart)) = (is_time_of_day, apart(trace, snapshot)) {
         return Err(Refused::OtherTime(apart));
     }
@@ -178,7 +178,7 @@ fn fits(traced: &Event, recorded: &Event) -> bool {
     traced.address == recorded.address
         && traced.is_alloc == recorded.is_alloc
         && 0 <= rounded
-        && rounded <= recorded.bytes.max(MOST_ROUNDED)
+        && rounded <= recorded.bytes.max(MAX_ROUNDED)
 }
 
 /// Differences of the clocks (trace less snapshot) that many events speak for, the most first.
@@ -191,16 +191,15 @@ fn differences(trace: &[Event], snapshot: &[Event], meant: &Meant) -> Vec<Ns> {
         .collect();
     // What is rare tells most; of equals some from everywhere.
     voters.sort_by_key(|&(n, index)| (n, index.wrapping_mul(0x9e37_79b9) & 0xffff));
-    voters.truncate(MOST_VOTERS);
+    voters.truncate(MAX_VOTERS);
     let mut votes = Vec::new();
     for (_, index) in voters {
         let event = &trace[index];
         let near = meant.by(event);
         // The clocks mostly agree, so the nearest are the likeliest.
         let middle = near.partition_point(|&it| snapshot[it].at < event.at);
-        let first =
-            middle.saturating_sub(MOST_MEANT / 2).min(near.len().saturating_sub(MOST_MEANT));
-        let near = near[first..].iter().take(MOST_MEANT).map(|&it| &snapshot[it]);
+        let first = middle.saturating_sub(MAX_MEANT / 2).min(near.len().saturating_sub(MAX_MEANT));
+        let near = near[first..].iter().take(MAX_MEANT).map(|&it| &snapshot[it]);
         votes.extend(near.filter(|it| fits(event, it)).map(|it| event.at - it.at));
     }
     votes.sort_unstable();
@@ -219,7 +218,7 @@ fn differences(trace: &[Event], snapshot: &[Event], meant: &Meant) -> Vec<Ns> {
         }
     }
     groups.sort_by_key(|&(n, difference)| (std::cmp::Reverse(n), difference.abs()));
-    groups.into_iter().take(MOST_TRIED).map(|(_, difference)| difference).collect()
+    groups.into_iter().take(MAX_TRIED).map(|(_, difference)| difference).collect()
 }
 
 /// All events paired under one difference of the clocks.
@@ -259,12 +258,12 @@ fn align(
         let room = BETWEEN + (event.at - trace[0].at).max(0) / DRIFT;
         now = (now + distance(nearest) / 8).clamp(difference - room, difference + room);
     }
-    if n_during < LEAST {
+    if n_during < MIN_PAIRS {
         return Err(Refused::TooFew(n_during));
     }
     residuals.sort_unstable();
     let most = residuals.get(residuals.len() * 9 / 10).copied().unwrap_or(Ns::MAX);
-    if pairs.len() * 100 < n_during * LEAST_PERCENT || BETWEEN < most {
+    if pairs.len() * 100 < n_during * MIN_PERCENT || BETWEEN < most {
         let n_close = residuals.partition_point(|&it| it <= BETWEEN);
         return Err(Refused::Mismatch(n_during, n_close));
     }
@@ -278,7 +277,7 @@ fn by_order(
     snapshot: &[Event],
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
-    if trace.len() < LEAST {
+    if trace.len() < MIN_PAIRS {
         return Err(Refused::TooFew(trace.len()));
     }
     let meant = Meant::new(snapshot);
@@ -290,7 +289,7 @@ fn by_order(
         let n_fit = here.take_while(|(traced, recorded)| fits(traced, recorded)).count();
         compared += n_fit + 1;
         most = most.max(n_fit);
-        if MOST_COMPARED < compared {
+        if MAX_COMPARED < compared {
             return Err(Refused::Ambiguous);
         }
         if n_fit < trace.len() {

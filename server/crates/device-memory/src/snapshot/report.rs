@@ -16,14 +16,14 @@ use super::steps::Steps;
 use crate::samples::samples;
 use recorded::Sources;
 
-/// Failed requests that are told of one device: the last ones, since one usually ends the run.
-const MOST_OUT_OF_MEMORY: usize = 8;
+/// Failed requests that are reported of one device: the last ones, since one usually ends the run.
+const MAX_OUT_OF_MEMORY: usize = 8;
 
-/// Lines that are told as holders of memory when a request failed.
-const MOST_HOLDERS: usize = 10;
+/// Lines that are reported as holders of memory when a request failed.
+const MAX_HOLDERS: usize = 10;
 
-/// Annotated ranges that are told around a moment: nobody nests deeper.
-const MOST_OPEN: usize = 64;
+/// Annotated ranges that are reported around a moment: nobody nests deeper.
+const MAX_OPEN: usize = 64;
 
 /// What the frames of a snapshot say: the line and the phase of every stack.
 pub(super) struct Frames<'a> {
@@ -145,7 +145,7 @@ impl Context<'_> {
         let mut open: Vec<profile::StrId> = Vec::new();
         let here = self.snapshot.annotations.iter();
         for it in here.filter(|it| it.device == self.ordinal && it.at >= 0 && it.at <= at) {
-            if it.is_start && open.len() < MOST_OPEN {
+            if it.is_start && open.len() < MAX_OPEN {
                 open.push(it.name);
             } else if let Some(place) = open.iter().rposition(|&name| name == it.name) {
                 open.remove(place);
@@ -324,7 +324,7 @@ impl Context<'_> {
             .filter(|(_, event)| event.action == SnapshotAction::OutOfMemory)
             .map(|(at, _)| at)
             .collect();
-        let last = failed.iter().skip(failed.len().saturating_sub(MOST_OUT_OF_MEMORY));
+        let last = failed.iter().skip(failed.len().saturating_sub(MAX_OUT_OF_MEMORY));
         last.map(|&at| self.one_out_of_memory(at)).collect()
     }
 
@@ -344,7 +344,7 @@ impl Context<'_> {
         }
         let mut holders: Vec<(LineKey, Held)> = by_line.into_iter().collect();
         holders.sort_by_key(|(_, held)| std::cmp::Reverse(held.bytes));
-        holders.truncate(MOST_HOLDERS);
+        holders.truncate(MAX_HOLDERS);
         let space = Space::at_end(self.snapshot, self.ordinal).rewind(self.replay, at);
         let (largest_free, free_elsewhere) = space.for_request(self.replay, Some(at), event.stream);
         OutOfMemory {

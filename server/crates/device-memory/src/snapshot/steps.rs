@@ -3,8 +3,8 @@
 use ledger::Phase;
 use profile::{Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotEvent};
 
-/// Steps that are told apart: the last ones. What grows shows there, and every line is kept for every step.
-const MOST: usize = 256;
+/// Steps that are distinguished: the last ones. What grows shows there, and every line is kept for every step.
+const MAX_STEPS: usize = 256;
 
 /// The steps of one device, in order.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Steps {
         let ends = ends.into_iter().chain([n_events]);
         let kept = steps.into_iter().zip(ends).filter(|(step, end)| (step.first as usize) < *end);
         let mut kept: Vec<Step> = kept.map(|(step, _)| step).collect();
-        kept.drain(..kept.len().saturating_sub(MOST));
+        kept.drain(..kept.len().saturating_sub(MAX_STEPS));
         Self(kept)
     }
 

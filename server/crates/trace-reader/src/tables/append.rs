@@ -5,7 +5,7 @@ use profile::{
     PythonCalls, RuntimeCalls, StrId, ThreadId,
 };
 
-use super::{MOST_ROWS, Tables};
+use super::{MAX_ROWS, Tables};
 
 impl Tables {
     /// Puts the rows of `later` behind these, unless there would be too many. `shift` is what its offsets lack.
@@ -13,8 +13,7 @@ impl Tables {
         let n_rows = |Self { profile: it, .. }: &Self| {
             it.host.len().max(it.device.len()).max(it.memory.len())
         };
-        if n_rows(self) + n_rows(later) >= MOST_ROWS
-            || !self.warnings.append(&later.warnings, shift)
+        if n_rows(self) + n_rows(later) >= MAX_ROWS || !self.warnings.append(&later.warnings, shift)
         {
             return false;
         }

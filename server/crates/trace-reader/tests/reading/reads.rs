@@ -245,7 +245,7 @@ fn left_out() {
     );
 }
 
-/// An unknown category is told once; on a stream it is taken for the work of a device.
+/// An unknown category is reported once; on a stream it is taken for the work of a device.
 #[test]
 fn unknown_categories() {
     check(

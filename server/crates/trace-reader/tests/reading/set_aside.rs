@@ -1,4 +1,4 @@
-//! What cannot be true is set aside and told, whatever else is in the file; what is only long is not.
+//! What cannot be true is set aside and reported, whatever else is in the file; what is only long is not.
 
 use crate::dump::{dump, read, unindent};
 

@@ -7,10 +7,10 @@ use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
 /// Repetitions from which a run is kept. Rules may ask for more.
-const LEAST: usize = 4;
+const MIN_REPETITIONS: usize = 4;
 
 /// Segments in a body, at most: `x[i]` and `y[i]` are two.
-const LONGEST: usize = 4;
+const MAX_SEGMENTS: usize = 4;
 
 /// What ran in one call of a function: operators from one `aten::select` to the next.
 #[derive(Debug, Default)]
@@ -70,13 +70,13 @@ impl Indexing {
         let mut runs = Vec::new();
         let mut rest = &self.0[..];
         while let Some(first) = rest.first() {
-            let (length, period) = (1..=LONGEST)
+            let (length, period) = (1..=MAX_SEGMENTS)
                 .map(|period| (repeated(rest, period), period))
                 // Of equally long ones the shortest body.
                 .max_by_key(|&(length, period)| (length, std::cmp::Reverse(period)))
                 .unwrap_or((0, 1));
             let times = length / period;
-            if times < LEAST {
+            if times < MIN_REPETITIONS {
                 rest = &rest[1..];
                 continue;
             }

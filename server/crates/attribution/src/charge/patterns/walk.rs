@@ -12,7 +12,7 @@ use crate::event_stacks::EventStacks;
 use recorded::{Frame, Launches, Steps};
 
 /// Operators of one step of an optimizer from which it works on one parameter at a time, where no frame says so.
-const LEAST_OPERATORS: u64 = 10;
+const MIN_OPERATORS: u64 = 10;
 
 /// Walks over all host events.
 pub(super) fn walk(
@@ -274,7 +274,7 @@ impl Walk<'_, '_, '_> {
         match open.class {
             NameClass::SingleTensor => self.charge(open, line, Pattern::OptimizerSingleTensor, one),
             NameClass::OptimizerStep
-                if !self.has_python && !open.has_foreach && LEAST_OPERATORS <= open.ops =>
+                if !self.has_python && !open.has_foreach && MIN_OPERATORS <= open.ops =>
             {
                 self.charge(open, open.last_line, Pattern::OptimizerSingleTensor, one);
             }
