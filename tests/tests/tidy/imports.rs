@@ -13,20 +13,16 @@ const NESTED: &[&str] = &["ide", "insights", "loader", "lsp", "perfline", "pysou
 /// Imports that are part of another circle and are still to be turned round: crate, importing file, imported file. The list
 /// only gets shorter.
 const KNOWN_CIRCLES: &[(&str, &str, &str)] = &[
-    ("attribution", "infer/learn.rs", "infer/align.rs"),
-    ("attribution", "infer/structure.rs", "infer.rs"),
-    ("attribution", "infer/structure.rs", "infer/align.rs"),
     ("ledger", "line.rs", "books.rs"),
     ("ledger", "memory.rs", "line.rs"),
     ("ledger", "overview/device.rs", "overview/arithmetic.rs"),
     ("loader", "zstd.rs", "unpack.rs"),
-    ("pysource", "semantic/bindings.rs", "flow.rs"),
 ];
 
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
     &["options", "names"],
-    &["callers", "infer", "same_run"],
+    &["callers", "inferred", "same_run"],
     &["event_stacks", "host_charges"],
     &["timeline_pass"],
     &["charge"],

@@ -21,12 +21,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ("snapshot-reader", &["profile"]),
     ("pysource", &[]),
     ("recorded", &["ledger", "profile", "pysource"]),
+    ("call-sites", &["ledger", "profile", "pysource", "recorded"]),
     ("line-stacks", &["ledger", "profile", "recorded"]),
     ("device-memory", &["ledger", "line-stacks", "profile", "recorded"]),
     ("run-summary", &["ledger", "profile", "recorded"]),
     (
         "attribution",
         &[
+            "call-sites",
             "device-memory",
             "ledger",
             "line-stacks",
@@ -57,6 +59,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "tests",
         &[
             "attribution",
+            "call-sites",
             "insights",
             "ledger",
             "loader",
@@ -89,6 +92,7 @@ const CORE: &[&str] = &[
     "snapshot-reader",
     "pysource",
     "recorded",
+    "call-sites",
     "line-stacks",
     "device-memory",
     "run-summary",

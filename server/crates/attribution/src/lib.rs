@@ -10,9 +10,9 @@
 //!
 //! The layers, each below the next; `tests/tests/tidy` holds that none imports one above it:
 //!
-//! 1. `recorded`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
+//! 1. `recorded`, `call-sites`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
 //! 2. `names`: what the names of events say about lines; `options`;
-//! 3. `infer`: the lines that the recording does not name; `callers`, `same_run`: exact lines from what was recorded
+//! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `same_run`: exact lines from what was recorded
 //!    beside a trace;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
 //!    every instant of thread time (`host_charges`);
@@ -23,7 +23,7 @@ mod callers;
 mod charge;
 mod event_stacks;
 mod host_charges;
-mod infer;
+mod inferred;
 mod names;
 mod options;
 mod post;

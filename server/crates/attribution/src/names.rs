@@ -78,6 +78,11 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Whether exact callers are used.
+    pub(crate) fn uses_callers(&self) -> bool {
+        self.use_callers
+    }
+
     /// What the Python event called `name` is.
     pub(crate) fn python(&mut self, name: StrId, lines: &mut Lines) -> PythonName {
         if let Some(known) = self.python[name.index()] {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use call_sites::{Costs, infer};
 use ledger::{Evidence, Ns};
 use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
 use profile::{HostEventId, HostKind, Profile};
@@ -10,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
 use crate::host_charges::HostCharges;
-use crate::infer::{Inferred, infer};
+use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
 use recorded::{
     IdleGap, IdleGaps, Sources, Steps, idle_threads, in_order, is_asynchronous_copy,
@@ -39,7 +40,8 @@ pub(crate) fn timeline_pass<'a>(
     let host = &profile.host;
     let order = in_order(profile);
     let mut lines = Lines::default();
-    let inferred = infer(profile, sources, &mut names, &mut lines, &order);
+    let sites = infer(profile, sources, &order, names.uses_callers(), &Costs::default());
+    let inferred = Inferred::new(sites, &mut names, &mut lines);
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };

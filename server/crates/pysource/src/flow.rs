@@ -46,10 +46,11 @@ use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::LineIndex;
 use crate::repair::repair;
+pub use crate::semantic::Binding;
 use crate::semantic::{Bindings, Code, Scopes};
 use crate::stack_guard::with_tree;
-use crate::{LineIndex, Value};
 
 mod builder;
 mod expressions;
@@ -61,9 +62,9 @@ use builder::Builder;
 use lines::Lines;
 pub use mentions::Mentions;
 
-/// The cost of a way that there is not, in [`Ways`].
+/// The cost of a way that there is not, in [`ShortestPaths`].
 pub const UNREACHABLE: u32 = u32::MAX;
-/// The cost of a site that no path may pass over, for [`Flow::ways`].
+/// The cost of a site that no path may pass over, for [`Flow::shortest_paths`].
 pub const IMPASSABLE: u16 = u16::MAX;
 
 /// The flow of functions of a text: one for each of `wanted`, which are indices into [`crate::Module::functions`] of the
@@ -208,28 +209,28 @@ impl Flow {
         }
     }
 
-    /// The cheapest ways from `from` to every node: what the sites cost that they pass over, the two ends excluded.
+    /// The shortest paths from `from` to every node: what the sites cost that they skip, the two ends excluded.
     ///
     /// `cost` is what it costs to pass over each site, [`IMPASSABLE`] if it cannot be (missing ones too), and
     /// `edge_cost` what it costs to take an edge from one node to another, [`UNREACHABLE`] if it cannot be. Takes
     /// O(n log n) for a function of n nodes.
     #[must_use]
-    pub fn ways(
+    pub fn shortest_paths(
         &self,
         from: u32,
         cost: &[u16],
         edge_cost: impl Fn(u32, u32, EdgeKind) -> u32,
-    ) -> Ways {
+    ) -> ShortestPaths {
         let n = self.n_nodes() as usize;
         let from = from.min(self.exit);
-        let mut ways = Ways { from, cost: vec![UNREACHABLE; n], before: vec![from; n] };
+        let mut paths = ShortestPaths { from, cost: vec![UNREACHABLE; n], before: vec![from; n] };
         let mut queue = BinaryHeap::new();
         let mut relax = |queue: &mut BinaryHeap<_>, node: u32, so_far: u32| {
             for (target, kind) in self.edges(node) {
                 let distance = so_far.saturating_add(edge_cost(node, target, kind));
-                if distance < ways.cost[target as usize] {
-                    ways.cost[target as usize] = distance;
-                    ways.before[target as usize] = node;
+                if distance < paths.cost[target as usize] {
+                    paths.cost[target as usize] = distance;
+                    paths.before[target as usize] = node;
                     queue.push(Reverse((distance, target)));
                 }
             }
@@ -249,22 +250,22 @@ impl Flow {
             };
             relax(&mut queue, node, distance.saturating_add(passing));
         }
-        ways
+        paths
     }
 }
 
-/// The cheapest ways from one node to every node ([`Flow::ways`]).
+/// The shortest paths from one node to every node ([`Flow::shortest_paths`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ways {
+pub struct ShortestPaths {
     from: u32,
     cost: Vec<u32>,
     /// The node before each on its way.
     before: Vec<u32>,
 }
 
-impl Ways {
+impl ShortestPaths {
     /// What the way to `node` costs; [`UNREACHABLE`] without one. 0 means that the node can follow directly. For the
-    /// node where the ways begin it is what it costs to come by again (`UNREACHABLE` outside of loops).
+    /// node where the paths begin it is what it costs to come by again (`UNREACHABLE` outside of loops).
     #[must_use]
     pub fn cost(&self, node: u32) -> u32 {
         self.cost.get(node as usize).copied().unwrap_or(UNREACHABLE)
@@ -489,33 +490,6 @@ pub struct Callee {
     pub is_method: bool,
     /// What the first of the names is bound to.
     pub binding: Binding,
-}
-
-/// What a name is bound to where it is used, as far as the text tells.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Binding {
-    /// The expression does not begin with a name.
-    #[default]
-    None,
-    /// A variable or parameter, of the function or one around it.
-    Variable {
-        /// What it is assigned; parameters, loop variables and the like add [`Value::Unknown`].
-        values: Vec<Value>,
-        /// Whether it is one of the module.
-        is_global: bool,
-    },
-    /// A function or class of the text, as an index into [`crate::Module::functions`].
-    Defined {
-        /// Which.
-        function: usize,
-    },
-    /// Something imported.
-    Imported {
-        /// Its name where it comes from: `y` of `from x import y as z`, `x` of `import x.y`.
-        name: String,
-    },
-    /// Not bound in the text: a built-in, or by way of `import *`.
-    Builtin,
 }
 
 impl Callee {

@@ -11,6 +11,7 @@ mod imports;
 mod occurrences;
 mod scopes;
 
+pub use bindings::Binding;
 pub(crate) use bindings::{Bindings, resolve};
 pub(crate) use imports::{Imports, imported};
 pub(crate) use occurrences::{FileNames, Found, Kind, Occurrence};

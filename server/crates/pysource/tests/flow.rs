@@ -418,11 +418,11 @@ def f(a):
     let flow = flows(text, &[1]).remove(0);
     let cost = vec![10, 1, 20, 3, 40, 50];
     let from = |node: u32, cost: &[u16], exception: u32| {
-        let ways = flow.ways(node, cost, |_, _, kind| match kind {
+        let paths = flow.shortest_paths(node, cost, |_, _, kind| match kind {
             EdgeKind::Normal => 0,
             EdgeKind::Exception => exception,
         });
-        let shown = (0..flow.sites.len() as u32).chain([flow.exit]).map(|node| ways.cost(node));
+        let shown = (0..flow.sites.len() as u32).chain([flow.exit]).map(|node| paths.cost(node));
         let shown: Vec<String> = shown
             .map(|it| if it == UNREACHABLE { "-".to_owned() } else { it.to_string() })
             .collect();
@@ -454,9 +454,9 @@ fn check(text: &str) {
             continue;
         };
         let costs = vec![1; flow.sites.len()];
-        let ways = flow.ways(flow.entry, &costs, |_, _, _| 1);
+        let paths = flow.shortest_paths(flow.entry, &costs, |_, _, _| 1);
         let mut edges = Vec::new();
-        (0..flow.n_nodes()).for_each(|node| ways.edges(node, &mut edges));
+        (0..flow.n_nodes()).for_each(|node| paths.edges(node, &mut edges));
         assert!(edges.iter().all(|&(from, to)| flow.edges(from).any(|(target, _)| target == to)));
         for site in &flow.sites {
             assert!(function.contains(site.line), "{function:?} {site:?}");

@@ -7,12 +7,38 @@ use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
 use super::{Code, Scopes, imported};
 use crate::collect::{is_plain_default, is_plain_type};
-use crate::flow::Binding;
 use crate::stack_guard::guarded;
 use crate::values::{Value, each_value};
 
 /// Values of a name beyond this number are not kept.
 const MAX_VALUES: usize = 8;
+
+/// What a name is bound to where it is used, as far as the text tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Binding {
+    /// The expression does not begin with a name.
+    #[default]
+    None,
+    /// A variable or parameter, of the function or one around it.
+    Variable {
+        /// What it is assigned; parameters, loop variables and the like add [`Value::Unknown`].
+        values: Vec<Value>,
+        /// Whether it is one of the module.
+        is_global: bool,
+    },
+    /// A function or class of the text, as an index into [`crate::Module::functions`].
+    Defined {
+        /// Which.
+        function: usize,
+    },
+    /// Something imported.
+    Imported {
+        /// Its name where it comes from: `y` of `from x import y as z`, `x` of `import x.y`.
+        name: String,
+    },
+    /// Not bound in the text: a built-in, or by way of `import *`.
+    Builtin,
+}
 
 /// The names bound by the code of one function.
 #[derive(Default)]

@@ -1,123 +1,114 @@
 //! What an expression is likely to leave in a recording: names first, then the conventions of Python and PyTorch.
 //!
-//! Costs are in the units of [`learn::UNITS`](super::learn::UNITS): 0 is what one expects, 4 is e times less likely.
+//! Costs are those of [`Costs`], in its unit: 0 is what one expects.
 
 use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
 
-use super::facts::{Certainty, Expression, Held, is_class_name};
-use super::keys::{FunctionKey, Key, Owner};
+use crate::costs::Costs;
+use crate::facts::{Certainty, Expression, Held, is_class_name};
+use crate::keys::{FunctionKey, Key, Owner};
 
-/// Cost of not reaching the end of the function: an exception, or the end of the recording.
-pub(crate) const NOT_RETURNED: u32 = 16;
-
-/// Cost of going on in a handler, or out of the function, because something raised.
-pub(crate) const RAISED: u32 = 16;
-
-/// Cost of an operator of tensors where the text works on numbers.
-const PLAIN: u32 = 10;
-
-/// Cost of an event on the one line that it is known to come from, whatever stands there.
-pub(crate) const KNOWN_LINE: u32 = 8;
-
-/// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `passed` are the lambdas and generator
-/// expressions that are arguments of some call of the same function.
+/// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
+/// generator expressions that are arguments of some call of the same function.
 pub(crate) fn emission(
     site: &Expression<'_>,
     key: &Key,
     file: &str,
-    passed: &[usize],
+    arguments: &[usize],
+    costs: &Costs,
 ) -> Option<u32> {
     match key {
         Key::Function(function) if function.name.starts_with('<') => {
             let index = function.source.as_ref().filter(|_| function.file == file);
-            comprehension(site, &function.name, index.map(|it| it.function), passed)
+            comprehension(site, &function.name, index.map(|it| it.function), arguments, costs)
         }
-        Key::Function(function) if function.is_generator => generator(site, &function.name),
-        Key::Function(function) => called(site, function),
-        Key::Module { class } => module(site, class),
+        Key::Function(function) if function.is_generator => generator(site, &function.name, costs),
+        Key::Function(function) => called(site, function, costs),
+        Key::Module { class } => module(site, class, costs),
         Key::Builtin { name, owner, runs } => {
             let runs = runs.as_ref().filter(|(of, _)| of == file).map(|&(_, function)| function);
-            builtin(site, name, *owner, runs)
+            builtin(site, name, *owner, runs, costs)
         }
-        Key::Operator { name } => operator(site, name),
+        Key::Operator { name } => operator(site, name, costs),
     }
 }
 
 /// A generator function runs where its elements are taken, which mostly is around the call that made it.
-fn generator(site: &Expression<'_>, name: &str) -> Option<u32> {
+fn generator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
     let is_named = site.mentions.contains(name);
     match site.kind {
         SiteKind::Iterate(Iteration::Next) => {
             let is_named = is_named || site.target.makers.contains(&name);
             Some(match (is_named, site.is_builtin_iterable) {
                 (true, _) => 0,
-                (false, true) => 16,
-                (false, false) => 3,
+                (false, true) => costs.generator_of_builtin,
+                (false, false) => costs.generator_unnamed,
             })
         }
         SiteKind::Unpack { .. } if site.target.makers.contains(&name) => Some(0),
-        SiteKind::Unpack { .. } => Some(10),
-        SiteKind::Spread { .. } => Some(if is_named { 0 } else { 4 }),
+        SiteKind::Unpack { .. } => Some(costs.generator_unpacked),
+        SiteKind::Spread { .. } => Some(if is_named { 0 } else { costs.generator_taken_unnamed }),
         SiteKind::Call { callee, .. } => match callee.name() {
-            Some("next" | "send") => Some(1),
+            Some("next" | "send") => Some(costs.generator_next),
             Some(called)
                 if is_type_call(called)
                     || ["sum", "max", "min", "any", "all", "sorted"].contains(&called) =>
             {
-                Some(if is_named { 0 } else { 4 })
+                Some(if is_named { 0 } else { costs.generator_taken_unnamed })
             }
-            Some(called) if called == name => Some(6),
-            _ => Some(12),
+            Some(called) if called == name => Some(costs.generator_made),
+            _ => Some(costs.generator_in_call),
         },
-        SiteKind::Await => Some(if is_named { 0 } else { 4 }),
-        SiteKind::Enter | SiteKind::Exit => Some(6),
+        SiteKind::Await => Some(if is_named { 0 } else { costs.generator_taken_unnamed }),
+        SiteKind::Enter | SiteKind::Exit => Some(costs.generator_context),
         _ => None,
     }
 }
 
-/// The cost of a site that leaves nothing, before anything was learned.
-pub(crate) fn silence(site: &Expression<'_>) -> u16 {
-    match site.kind {
+/// The cost of skipping a site, that is, of its leaving nothing, before anything was learned.
+pub(crate) fn skip_cost(site: &Expression<'_>, costs: &Costs) -> u16 {
+    let cost = match site.kind {
         _ if site.is_plain => 0,
         SiteKind::Subscript { index, .. } if index.is_of_plain => 0,
         // Types are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
         SiteKind::Call { .. } => match site.target.certainty {
             // Whatever is called may be a class.
-            Certainty::Anything => 5,
+            Certainty::Anything => costs.skip_unknown_call,
             _ if site.target.is_generator => 0,
-            _ if site.target.is_class => 3,
-            Certainty::Attribute => 8,
-            Certainty::Method | Certainty::Imported => 9,
-            Certainty::Defined | Certainty::Builtin => 12,
+            _ if site.target.is_class => costs.skip_class,
+            Certainty::Attribute => costs.skip_attribute_call,
+            Certainty::Method | Certainty::Imported => costs.skip_method,
+            Certainty::Defined | Certainty::Builtin => costs.skip_defined,
         },
-        SiteKind::Comprehension { .. } => 8,
+        SiteKind::Comprehension { .. } => costs.skip_comprehension,
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. } => 0,
-        SiteKind::Operator { .. } | SiteKind::Compare { .. } => 2,
-        SiteKind::Enter | SiteKind::Exit => 3,
-        SiteKind::Unary(_) | SiteKind::Subscript { .. } => 1,
+        SiteKind::Operator { .. } | SiteKind::Compare { .. } => costs.skip_operator,
+        SiteKind::Enter | SiteKind::Exit => costs.skip_context,
+        SiteKind::Unary(_) | SiteKind::Subscript { .. } => costs.skip_subscript,
         SiteKind::Attribute { access: Access::Load, .. } => match site.attribute {
-            Held::Registered => 10,
-            Held::RegisteredOrPlain => 2,
-            Held::Method { is_decorated: true } => 4,
+            Held::Registered => costs.skip_registered,
+            Held::RegisteredOrPlain => costs.skip_maybe_registered,
+            Held::Method { is_decorated: true } => costs.skip_decorated_method,
             _ => 0,
         },
         _ => 0,
-    }
+    };
+    u16::try_from(cost).unwrap_or(u16::MAX)
 }
 
 /// The cost of going on where a condition holds.
-pub(crate) fn truth(site: &Expression<'_>) -> u32 {
+pub(crate) fn branch_cost(site: &Expression<'_>, costs: &Costs) -> u32 {
     // PyTorch looks for hooks wherever there can be some, and mostly there are none.
     if *site.kind == SiteKind::TruthTest && site.mentions.iter().any(|it| it.contains("_hooks")) {
-        4
+        costs.branch_with_hooks
     } else {
         0
     }
 }
 
 /// The cost of one more event, right after one from the same site.
-pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
+pub(crate) fn repeat_cost(site: &Expression<'_>, key: &Key, costs: &Costs) -> u32 {
     match (site.kind, key) {
         (_, Key::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
@@ -125,7 +116,7 @@ pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
             if n_operators(*index) > 1 {
                 0
             } else {
-                8
+                costs.repeat_subscript
             }
         }
         (
@@ -139,13 +130,15 @@ pub(crate) fn again(site: &Expression<'_>, key: &Key) -> u32 {
         {
             0
         }
-        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function(_)) => 1,
+        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function(_)) => {
+            costs.repeat_iteration
+        }
         (
             SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare { .. },
             _,
-        ) => 2,
-        (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => 6,
-        _ => 14,
+        ) => costs.repeat_conversion,
+        (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => costs.repeat_operator,
+        _ => costs.repeat_other,
     }
 }
 
@@ -177,64 +170,66 @@ fn is_type_call(name: &str) -> bool {
     types.contains(&name)
 }
 
-fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
+fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
     let name = key.name.as_str();
     let is_dunder = is_dunder(name);
     // What a decorator made of `__getitem__` is found by what it calls.
     let methods = |expected: &[&str], wrapper: u32| {
         if expected.contains(&name) {
-            Some(1)
+            Some(costs.special_method)
         } else if key.calls.iter().any(|it| expected.contains(&it.as_str())) {
-            Some(2)
+            Some(costs.wrapped_special_method)
         } else {
             (key.may_wrap() && !is_dunder).then_some(wrapper)
         }
     };
     match site.kind {
-        SiteKind::Call { callee, .. } => Some(called_function(site, callee, key)),
+        SiteKind::Call { callee, .. } => Some(called_function(site, callee, key, costs)),
         SiteKind::Attribute { name: attribute, access, owner, is_called, .. } => {
             let is_property = attribute == name || key.calls.contains(attribute);
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
                     Some(match site.attribute {
                         Held::Registered | Held::RegisteredOrPlain => 0,
-                        Held::Unknown => 1,
-                        Held::Plain | Held::Method { .. } => 16,
+                        Held::Unknown => costs.getattr_unknown,
+                        Held::Plain | Held::Method { .. } => costs.getattr_found,
                         // `_VF.einsum` is found by `torch/_VF.py`.
                         Held::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
-                        Held::NotOfSelf if is_tensor_attribute(attribute) => 14,
-                        Held::NotOfSelf if *is_called => 9,
-                        Held::NotOfSelf => 3,
+                        Held::NotOfSelf if is_tensor_attribute(attribute) => {
+                            costs.getattr_of_tensor
+                        }
+                        Held::NotOfSelf if *is_called => costs.getattr_called,
+                        Held::NotOfSelf => costs.getattr_other,
                     })
                 }
-                ("__setattr__" | "__set__", Access::Store) => Some(1),
-                ("__delattr__" | "__delete__", Access::Delete) => Some(1),
+                ("__setattr__" | "__set__", Access::Store) => Some(costs.special_method),
+                ("__delattr__" | "__delete__", Access::Delete) => Some(costs.special_method),
                 // A property; one without a decorator is hardly any.
                 _ if is_property => match &key.source {
                     // What a decorator made of a function is rather called than got.
-                    Some(source) if source.is_nested => Some(12),
+                    Some(source) if source.is_nested => Some(costs.property_nested),
                     Some(source) => source.is_decorated.then_some(0),
-                    None => Some(4),
+                    None => Some(costs.property_without_source),
                 },
                 _ if is_dunder => None,
                 // A property may have a name of its own, but it has a decorator.
                 _ => match &key.source {
                     Some(source) if !source.is_decorated && !source.is_nested => None,
-                    _ => Some(22),
+                    _ => Some(costs.property_renamed),
                 },
             }
         }
         SiteKind::Operator { op, .. } => match name {
-            "__torch_function__" => Some(4),
-            _ => methods(binary_methods(*op), 4),
+            "__torch_function__" => Some(costs.torch_function),
+            _ => methods(binary_methods(*op), costs.wrapper_of_operator),
         },
-        SiteKind::Unary(op) => methods(unary_methods(*op), 4),
+        SiteKind::Unary(op) => methods(unary_methods(*op), costs.wrapper_of_operator),
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, left_is_literal }
             if name == "__hash__" =>
         {
-            (!left_is_literal).then_some(1)
+            (!left_is_literal).then_some(costs.special_method)
         }
-        SiteKind::Compare { op, .. } => methods(compare_methods(*op), 4),
+        SiteKind::Compare { op, .. } => methods(compare_methods(*op), costs.wrapper_of_operator),
         SiteKind::Subscript { access, index } => {
             let expected = match access {
                 Access::Load => "__getitem__",
@@ -244,43 +239,53 @@ fn called(site: &Expression<'_>, key: &FunctionKey) -> Option<u32> {
             match name {
                 _ if name == expected => Some(0),
                 // Numbers and strings are hashed and compared without a trace.
-                "__hash__" | "__eq__" => (!index.is_literal).then_some(1),
-                "__class_getitem__" => Some(1),
-                "__missing__" => Some(4),
-                _ => methods(&[expected, "__class_getitem__"], 6),
+                "__hash__" | "__eq__" => (!index.is_literal).then_some(costs.special_method),
+                "__class_getitem__" => Some(costs.special_method),
+                "__missing__" => Some(costs.missing_key),
+                _ => methods(&[expected, "__class_getitem__"], costs.wrapper_of_subscript),
             }
         }
-        SiteKind::TruthTest => matches!(name, "__bool__" | "__len__").then_some(1),
+        SiteKind::TruthTest => {
+            matches!(name, "__bool__" | "__len__").then_some(costs.special_method)
+        }
         SiteKind::Iterate(part) => match name {
             _ if site.is_builtin_iterable => None,
-            "__iter__" => Some(if *part == Iteration::Start { 0 } else { 8 }),
-            "__next__" => Some(if *part == Iteration::Start { 8 } else { 0 }),
-            "__len__" | "__getitem__" => Some(2),
+            "__iter__" => Some(if *part == Iteration::Start { 0 } else { costs.iteration_swapped }),
+            "__next__" => Some(if *part == Iteration::Start { costs.iteration_swapped } else { 0 }),
+            "__len__" | "__getitem__" => Some(costs.iteration_by_index),
             _ if is_dunder => None,
             // `map` and `filter` call a function for each element.
-            _ if site.is_lazy => Some(if site.mentions.contains(name) { 1 } else { 6 }),
+            _ if site.is_lazy => Some(if site.mentions.contains(name) {
+                costs.lazy_named
+            } else {
+                costs.lazy_unnamed
+            }),
             _ if key.source.is_some() => None,
             // A generator function that goes on.
-            _ => Some(if *part == Iteration::Start { 20 } else { 8 }),
+            _ => Some(if *part == Iteration::Start {
+                costs.iteration_starts_function
+            } else {
+                costs.iteration_steps_function
+            }),
         },
         SiteKind::Unpack { .. } => match name {
             _ if site.is_builtin_iterable => None,
             "__iter__" => Some(0),
-            "__next__" | "__len__" => Some(1),
-            _ => Some(20),
+            "__next__" | "__len__" => Some(costs.special_method),
+            _ => Some(costs.unpack_function),
         },
-        SiteKind::Enter => methods(&["__enter__", "__aenter__"], 6),
-        SiteKind::Exit => methods(&["__exit__", "__aexit__"], 6),
+        SiteKind::Enter => methods(&["__enter__", "__aenter__"], costs.wrapper_of_subscript),
+        SiteKind::Exit => methods(&["__exit__", "__aexit__"], costs.wrapper_of_subscript),
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
         SiteKind::Import => {
             matches!(name, "_find_and_load" | "_handle_fromlist" | "__getattr__").then_some(0)
         }
-        SiteKind::Decorate { .. } => (!is_dunder).then_some(8),
+        SiteKind::Decorate { .. } => (!is_dunder).then_some(costs.decorator_applied),
         SiteKind::ClassDef { .. } => {
             matches!(name, "__new__" | "__init__" | "__prepare__" | "__init_subclass__")
-                .then_some(1)
+                .then_some(costs.special_method)
         }
-        SiteKind::Await | SiteKind::Yield => (!is_dunder).then_some(10),
+        SiteKind::Await | SiteKind::Yield => (!is_dunder).then_some(costs.await_function),
         _ => None,
     }
 }
@@ -300,7 +305,12 @@ fn first_name(callee: &Callee) -> Option<&str> {
     callee.path.first().map(String::as_str)
 }
 
-fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) -> u32 {
+fn called_function(
+    site: &Expression<'_>,
+    callee: &Callee,
+    key: &FunctionKey,
+    costs: &Costs,
+) -> u32 {
     let (name, target) = (key.name.as_str(), &site.target);
     let called = callee.name();
     let class = key.source.as_ref().and_then(|source| source.class.as_deref());
@@ -313,10 +323,10 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
             Some(_) => class.is_some(),
             None => false,
         };
-        return if is_unlike { 3 } else { 0 };
+        return if is_unlike { costs.call_unlike } else { 0 };
     }
     if target.has(name) {
-        return 1;
+        return costs.call_assigned;
     }
     match name {
         "__init__" | "__new__" | "__post_init__" | "__instancecheck__" | "__subclasscheck__" => {
@@ -324,15 +334,15 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
             return match target.certainty {
                 _ if is_class => 0,
                 _ if name.ends_with("check__") => match called {
-                    Some("isinstance" | "issubclass") => 1,
-                    _ => 16,
+                    Some("isinstance" | "issubclass") => costs.call_check,
+                    _ => costs.call_check_elsewhere,
                 },
                 // That of a base.
-                _ if target.is_class || called.is_some_and(is_class_name) => 4,
-                Certainty::Anything => 6,
+                _ if target.is_class || called.is_some_and(is_class_name) => costs.init_of_base,
+                Certainty::Anything => costs.init_of_unknown,
                 // Some classes are written like functions: `torch.no_grad`.
-                Certainty::Imported => 7,
-                _ => 12,
+                Certainty::Imported => costs.init_of_imported,
+                _ => costs.init_elsewhere,
             };
         }
         "__call__" => {
@@ -340,11 +350,11 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
             let is_operator = callee.path.len() > 2 && callee.path[..2] == ["torch", "ops"];
             return match target.certainty {
                 _ if is_maker || is_operator => 0,
-                _ if target.is_class => 14,
-                Certainty::Anything => 4,
-                Certainty::Attribute | Certainty::Imported => 6,
-                Certainty::Method => 12,
-                Certainty::Defined | Certainty::Builtin => 16,
+                _ if target.is_class => costs.call_object_class,
+                Certainty::Anything => costs.call_object_unknown,
+                Certainty::Attribute | Certainty::Imported => costs.call_object_attribute,
+                Certainty::Method => costs.call_object_method,
+                Certainty::Defined | Certainty::Builtin => costs.call_object_defined,
             };
         }
         _ => {}
@@ -354,10 +364,10 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
         let inner = name.trim_matches('_');
         let is_iteration = matches!(name, "__iter__" | "__next__" | "__len__" | "__getitem__");
         return match target.certainty {
-            _ if called == Some(inner) => 1,
-            _ if is_iteration && called.is_some_and(runs_functions) => 3,
-            Certainty::Anything => 7,
-            _ => 16,
+            _ if called == Some(inner) => costs.dunder_by_function,
+            _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,
+            Certainty::Anything => costs.dunder_unknown,
+            _ => costs.dunder_elsewhere,
         };
     }
     if key.may_wrap() {
@@ -365,12 +375,12 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
             target.has(it) || (target.is_class && matches!(it.as_str(), "__init__" | "__new__"))
         });
         return match target.certainty {
-            _ if wraps_it => 1,
-            _ if target.is_decorated => 2,
-            Certainty::Anything => 5,
-            Certainty::Defined => 14,
-            Certainty::Builtin => 18,
-            _ => 7,
+            _ if wraps_it => costs.wrapper_calls_it,
+            _ if target.is_decorated => costs.wrapper_decorated,
+            Certainty::Anything => costs.wrapper_unknown,
+            Certainty::Defined => costs.wrapper_defined,
+            Certainty::Builtin => costs.wrapper_builtin,
+            _ => costs.wrapper_other,
         };
     }
     // Private implementations are called by their public names, and the other way round.
@@ -380,22 +390,22 @@ fn called_function(site: &Expression<'_>, callee: &Callee, key: &FunctionKey) ->
         it.len() > 2 && name.len() > 2 && (it.contains(name) || name.contains(it))
     });
     match target.certainty {
-        _ if is_alike => 4,
+        _ if is_alike => costs.call_alike,
         _ if called.is_some_and(runs_functions) => {
             if site.mentions.contains(name) {
-                3
+                costs.call_handed_named
             } else {
-                9
+                costs.call_handed_unnamed
             }
         }
-        Certainty::Anything if is_related => 5,
-        Certainty::Anything => 7,
-        Certainty::Attribute => 10,
-        Certainty::Method | Certainty::Imported if is_related => 8,
-        Certainty::Method => 13,
-        Certainty::Imported => 14,
-        Certainty::Defined if target.is_decorated => 14,
-        Certainty::Defined | Certainty::Builtin => 18,
+        Certainty::Anything if is_related => costs.call_related_unknown,
+        Certainty::Anything => costs.call_unknown,
+        Certainty::Attribute => costs.call_other_attribute,
+        Certainty::Method | Certainty::Imported if is_related => costs.call_related,
+        Certainty::Method => costs.call_other_method,
+        Certainty::Imported => costs.call_other_imported,
+        Certainty::Defined if target.is_decorated => costs.call_other_imported,
+        Certainty::Defined | Certainty::Builtin => costs.call_other_defined,
     }
 }
 
@@ -404,14 +414,16 @@ fn comprehension(
     site: &Expression<'_>,
     name: &str,
     index: Option<usize>,
-    passed: &[usize],
+    arguments: &[usize],
+    costs: &Costs,
 ) -> Option<u32> {
     let is_here = |function: usize| index == Some(function);
     // What is passed to a call runs in it, not in another.
-    let elsewhere = if index.is_some_and(|it| passed.contains(&it)) { 10 } else { 0 };
+    let elsewhere =
+        if index.is_some_and(|it| arguments.contains(&it)) { costs.argument_elsewhere } else { 0 };
     match (site.kind, name) {
         (SiteKind::Comprehension { function }, "<listcomp>" | "<setcomp>" | "<dictcomp>") => {
-            Some(if is_here(*function) { 0 } else { 16 })
+            Some(if is_here(*function) { 0 } else { costs.other_comprehension })
         }
         // Whatever takes a generator's elements runs its frame.
         (SiteKind::Call { passes, .. }, "<genexpr>" | "<lambda>")
@@ -419,69 +431,89 @@ fn comprehension(
         {
             Some(0)
         }
-        (SiteKind::Call { callee, .. }, "<genexpr>") => {
-            Some(elsewhere + if callee.name().is_some_and(is_type_call) { 3 } else { 6 })
-        }
+        (SiteKind::Call { callee, .. }, "<genexpr>") => Some(
+            elsewhere
+                + if callee.name().is_some_and(is_type_call) {
+                    costs.genexpr_in_type
+                } else {
+                    costs.genexpr_in_call
+                },
+        ),
         // `map` and `filter` call a function for each element.
         (SiteKind::Iterate(Iteration::Next), "<lambda>") if site.is_lazy => {
-            Some(if site.iterates_lambda { 1 } else { 6 })
+            Some(if site.iterates_lambda { costs.lazy_named } else { costs.lazy_unnamed })
         }
-        (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + 8),
+        (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
         (SiteKind::Iterate(Iteration::Start), "<genexpr>") => None,
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_) | SiteKind::Spread { .. }, "<genexpr>") => {
-            Some(elsewhere + if site.takes.is_some_and(is_here) { 0 } else { 8 })
+            Some(
+                elsewhere
+                    + if site.takes.is_some_and(is_here) { 0 } else { costs.genexpr_iterated },
+            )
         }
-        (SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. }, "<genexpr>") => Some(4),
-        (SiteKind::Import, "<module>") => Some(1),
+        (SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. }, "<genexpr>") => {
+            Some(costs.genexpr_in_comparison)
+        }
+        (SiteKind::Import, "<module>") => Some(costs.import_module),
         _ => None,
     }
 }
 
-fn module(site: &Expression<'_>, class: &str) -> Option<u32> {
+fn module(site: &Expression<'_>, class: &str, costs: &Costs) -> Option<u32> {
     let SiteKind::Call { callee, .. } = site.kind else { return None };
     let target = &site.target;
     if target.makers.contains(&class) {
         return Some(0);
     }
-    let Some(name) = callee.name() else { return Some(3) };
+    let Some(name) = callee.name() else { return Some(costs.module_nameless) };
     // Something may wrap or subclass what was made.
     let is_other = target.makers.iter().any(|it| is_class_name(it));
     Some(match target.certainty {
-        _ if is_type_call(name) => 24,
-        _ if target.is_class => 20,
-        Certainty::Builtin => 24,
-        Certainty::Defined => 16,
-        Certainty::Imported if callee.path.len() > 1 => 20,
-        Certainty::Imported => 8,
-        Certainty::Anything | Certainty::Attribute if is_other => 7,
-        Certainty::Anything | Certainty::Attribute => 3,
-        Certainty::Method if callee.path.len() == 2 && first_name(callee) == Some("self") => 3,
-        Certainty::Method => 6,
+        _ if is_type_call(name) => costs.module_of_type,
+        _ if target.is_class => costs.module_of_class,
+        Certainty::Builtin => costs.module_of_builtin,
+        Certainty::Defined => costs.module_of_defined,
+        Certainty::Imported if callee.path.len() > 1 => costs.module_of_function,
+        Certainty::Imported => costs.module_of_imported,
+        Certainty::Anything | Certainty::Attribute if is_other => costs.module_of_other_class,
+        Certainty::Anything | Certainty::Attribute => costs.module_of_attribute,
+        Certainty::Method if callee.path.len() == 2 && first_name(callee) == Some("self") => {
+            costs.module_of_attribute
+        }
+        Certainty::Method => costs.module_of_method,
     })
 }
 
-fn builtin(site: &Expression<'_>, name: &str, owner: Owner, runs: Option<usize>) -> Option<u32> {
+fn builtin(
+    site: &Expression<'_>,
+    name: &str,
+    owner: Owner,
+    runs: Option<usize>,
+    costs: &Costs,
+) -> Option<u32> {
     match site.kind {
         SiteKind::Call { callee, passes, .. } => {
             let is_alike =
                 callee.name().is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
             let of_name = if callee.name() == Some(name) {
-                owned(site.target.certainty, callee, owner)
+                owned(site.target.certainty, callee, owner, costs)
             } else if site.target.has(name) {
-                1
+                costs.call_assigned
             } else if is_alike {
-                12
+                costs.builtin_alike
             } else {
                 match site.target.certainty {
-                    Certainty::Anything => 9,
-                    Certainty::Method | Certainty::Attribute | Certainty::Imported => 14,
-                    Certainty::Defined | Certainty::Builtin => 18,
+                    Certainty::Anything => costs.builtin_unknown,
+                    Certainty::Method | Certainty::Attribute | Certainty::Imported => {
+                        costs.builtin_other
+                    }
+                    Certainty::Defined | Certainty::Builtin => costs.builtin_defined,
                 }
             };
             let of_argument = match runs {
                 Some(function) if passes.contains(&function) => 0,
-                Some(_) if passes.is_empty() => 3,
-                Some(_) => 10,
+                Some(_) if passes.is_empty() => costs.builtin_runs_unpassed,
+                Some(_) => costs.builtin_runs_other,
                 None => 0,
             };
             Some(of_name + of_argument)
@@ -490,40 +522,51 @@ fn builtin(site: &Expression<'_>, name: &str, owner: Owner, runs: Option<usize>)
         SiteKind::Exit => matches!(name, "__exit__" | "__aexit__").then_some(0),
         SiteKind::Import => matches!(name, "__import__").then_some(0),
         SiteKind::ClassDef { .. } => matches!(name, "__build_class__").then_some(0),
-        SiteKind::Format => matches!(name, "__format__" | "format").then_some(1),
-        SiteKind::Decorate { .. } => Some(8),
+        SiteKind::Format => {
+            matches!(name, "__format__" | "format").then_some(costs.builtin_special)
+        }
+        SiteKind::Decorate { .. } => Some(costs.builtin_decorator),
         SiteKind::Subscript { .. } => {
-            matches!(name, "__getitem__" | "__setitem__" | "__class_getitem__").then_some(1)
+            matches!(name, "__getitem__" | "__setitem__" | "__class_getitem__")
+                .then_some(costs.builtin_special)
         }
-        SiteKind::Operator { op, .. } => binary_methods(*op).contains(&name).then_some(1),
-        SiteKind::Iterate(_) => {
-            matches!(name, "__iter__" | "__next__" | "next" | "iter").then_some(2)
+        SiteKind::Operator { op, .. } => {
+            binary_methods(*op).contains(&name).then_some(costs.builtin_special)
         }
-        SiteKind::Attribute { .. } => matches!(name, "__getattribute__" | "__get__").then_some(4),
+        SiteKind::Iterate(_) => matches!(name, "__iter__" | "__next__" | "next" | "iter")
+            .then_some(costs.builtin_iteration),
+        SiteKind::Attribute { .. } => {
+            matches!(name, "__getattribute__" | "__get__").then_some(costs.builtin_attribute)
+        }
         _ => None,
     }
 }
 
 /// The cost of a built-in of `owner` where one of its name is called: `math.sqrt(x)`, `torch.sqrt(x)`, `x.sqrt()`.
-fn owned(certainty: Certainty, callee: &Callee, owner: Owner) -> u32 {
+fn owned(certainty: Certainty, callee: &Callee, owner: Owner, costs: &Costs) -> u32 {
     match (owner, certainty) {
-        (Owner::Module | Owner::Class, Certainty::Method) if callee.path.len() == 2 => 4,
-        (Owner::Object, Certainty::Imported) if callee.is_method => 4,
-        (Owner::Object, Certainty::Builtin) => 4,
+        (Owner::Module | Owner::Class, Certainty::Method) if callee.path.len() == 2 => {
+            costs.builtin_owner
+        }
+        (Owner::Object, Certainty::Imported) if callee.is_method => costs.builtin_owner,
+        (Owner::Object, Certainty::Builtin) => costs.builtin_owner,
         _ => 0,
     }
 }
 
-fn operator(site: &Expression<'_>, name: &str) -> Option<u32> {
-    let cost = operator_of(site, name)?;
-    Some(if site.is_plain { cost + PLAIN } else { cost })
+fn operator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
+    let cost = operator_of(site, name, costs)?;
+    Some(if site.is_plain { cost + costs.plain_operator } else { cost })
 }
 
-fn operator_of(site: &Expression<'_>, name: &str) -> Option<u32> {
+fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
     match site.kind {
         SiteKind::Operator { op, .. } => {
             let operators = binary_operators(*op);
-            operators.iter().position(|it| *it == name).map(|at| if at == 0 { 0 } else { 2 })
+            operators
+                .iter()
+                .position(|it| *it == name)
+                .map(|at| if at == 0 { 0 } else { costs.operator_unusual })
         }
         SiteKind::Unary(op) => match op {
             UnaryOp::Minus => (name == "neg").then_some(0),
@@ -534,36 +577,38 @@ fn operator_of(site: &Expression<'_>, name: &str) -> Option<u32> {
             let operators = compare_operators(*op);
             operators.contains(&name).then_some(0)
         }
-        SiteKind::Subscript { access, index } => subscript(name, *access, *index),
+        SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
         SiteKind::TruthTest => match name {
             "is_nonzero" => Some(0),
-            "item" | "any" | "_local_scalar_dense" => Some(5),
+            "item" | "any" | "_local_scalar_dense" => Some(costs.operator_truth),
             _ => None,
         },
         SiteKind::Iterate(_) => match name {
             "unbind" => Some(0),
-            "select" => Some(6),
+            "select" => Some(costs.operator_select),
             _ => None,
         },
         SiteKind::Unpack { .. } => match name {
             "unbind" => Some(0),
-            "select" => Some(6),
+            "select" => Some(costs.operator_select),
             _ => None,
         },
         SiteKind::Attribute { name: attribute, access: Access::Load, .. } => {
-            attribute_operators(attribute).contains(&name).then_some(1)
+            attribute_operators(attribute).contains(&name).then_some(costs.operator_attribute)
         }
-        SiteKind::Attribute { name: attribute, access: Access::Store, .. } => {
-            (attribute == "data" && matches!(name, "set_data" | "detach")).then_some(1)
+        SiteKind::Attribute { name: attribute, access: Access::Store, .. } => (attribute == "data"
+            && matches!(name, "set_data" | "detach"))
+        .then_some(costs.operator_attribute),
+        SiteKind::Format => {
+            matches!(name, "item" | "_local_scalar_dense").then_some(costs.operator_attribute)
         }
-        SiteKind::Format => matches!(name, "item" | "_local_scalar_dense").then_some(1),
-        SiteKind::Call { callee, .. } => called_operator(callee, name),
+        SiteKind::Call { callee, .. } => called_operator(callee, name, costs),
         _ => None,
     }
 }
 
 /// Operators directly below a call: the call itself left no event, because a type or a hidden function was called.
-fn called_operator(callee: &Callee, name: &str) -> Option<u32> {
+fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
     let called = callee.name().unwrap_or("");
     let conversions = match called {
         "float" | "int" | "bool" | "complex" | "range" | "str" | "round" | "divmod" | "slice" => {
@@ -576,24 +621,24 @@ fn called_operator(callee: &Callee, name: &str) -> Option<u32> {
         _ => false,
     };
     if conversions {
-        return Some(1);
+        return Some(costs.operator_conversion);
     }
     if called.trim_end_matches('_') == name {
-        return Some(2);
+        return Some(costs.operator_of_call);
     }
-    Some(16)
+    Some(costs.operator_in_call)
 }
 
-fn subscript(name: &str, access: Access, index: Index) -> Option<u32> {
+fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<u32> {
     if index.is_of_plain {
         return None;
     }
-    let fits = |n: u32| if n > 0 { 0 } else { 8 };
+    let fits = |n: u32| if n > 0 { 0 } else { costs.subscript_without_part };
     let read = match name {
         "slice" => Some(fits(index.slices)),
         "unsqueeze" => Some(fits(index.new_axes)),
         "select" | "index" => Some(fits(index.indices)),
-        "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { 3 }),
+        "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { costs.subscript_alias }),
         "item"
         | "_local_scalar_dense"
         | "nonzero"
@@ -601,7 +646,7 @@ fn subscript(name: &str, access: Access, index: Index) -> Option<u32> {
         | "lift_fresh"
         | "detach"
         | "permute"
-        | "expand" => Some(4),
+        | "expand" => Some(costs.subscript_other),
         _ => None,
     };
     let is_written = ["copy", "fill", "index_put", "_index_put_impl", "masked_fill", "index_fill"]
@@ -609,7 +654,7 @@ fn subscript(name: &str, access: Access, index: Index) -> Option<u32> {
     match access {
         Access::Load => read,
         Access::Store if is_written => Some(0),
-        Access::Store => read.map(|cost| cost + 1),
+        Access::Store => read.map(|cost| cost + costs.subscript_store),
         Access::Delete => None,
     }
 }

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::align::{Aligned, Aligner, NO_SITE};
-use super::keys::KeyId;
-use super::structure::Sequence;
+use crate::answer::{Aligned, NO_SITE};
+use crate::code::Sequence;
+use crate::keys::KeyId;
 
 /// Cost units in one natural unit of probability: costs are small integers.
 pub(crate) const UNITS: f64 = 4.0;
@@ -39,15 +39,15 @@ struct Counts {
     of_key: FxHashMap<KeyId, u32>,
     /// How often a path left something there.
     visited: u32,
-    /// How often a path passed over it.
-    passed: u32,
+    /// How often a path skipped it.
+    skipped: u32,
 }
 
 impl Counts {
     fn merge(&mut self, other: Self) {
         self.events += other.events;
         self.visited += other.visited;
-        self.passed += other.passed;
+        self.skipped += other.skipped;
         for (key, events) in other.of_key {
             *self.of_key.entry(key).or_default() += events;
         }
@@ -55,32 +55,32 @@ impl Counts {
 }
 
 impl Learned {
-    /// Counts an alignment for each frame that had it.
-    pub(crate) fn add(
+    /// Counts an alignment for each frame that had it. `shared` names what is learned for several sites together.
+    pub(crate) fn add<'s>(
         &mut self,
         code: usize,
         aligned: &Aligned,
         sequence: &Sequence,
-        aligner: &Aligner<'_>,
+        shared: impl Fn(u32) -> Option<&'s str>,
     ) {
         let weight = sequence.weight();
         let placed = sequence.children.iter().zip(&aligned.sites).zip(&aligned.is_clear);
         for ((child, &site), &is_clear) in placed {
             if is_clear && site != NO_SITE {
-                self.count(code, aligner, site, |counts| {
+                self.count(code, &shared, site, |counts| {
                     counts.events += weight;
                     *counts.of_key.entry(child.key).or_default() += weight;
                 });
             }
         }
         for &site in &aligned.visited {
-            self.count(code, aligner, site, |counts| counts.visited += weight);
+            self.count(code, &shared, site, |counts| counts.visited += weight);
         }
         for &(from, to) in &aligned.edges {
             *self.left.entry((code, from)).or_default() += weight;
             *self.taken.entry((code, from, to)).or_default() += weight;
             if !aligned.visited.contains(&from) {
-                self.count(code, aligner, from, |counts| counts.passed += weight);
+                self.count(code, &shared, from, |counts| counts.skipped += weight);
             }
         }
     }
@@ -95,15 +95,15 @@ impl Learned {
         }
     }
 
-    fn count(
+    fn count<'s>(
         &mut self,
         code: usize,
-        aligner: &Aligner<'_>,
+        shared: &impl Fn(u32) -> Option<&'s str>,
         site: u32,
         count: impl Fn(&mut Counts),
     ) {
         count(self.sites.entry((code, site)).or_default());
-        if let Some(shared) = aligner.shared(site) {
+        if let Some(shared) = shared(site) {
             if !self.shared.contains_key(shared) {
                 self.shared.insert(shared.to_owned(), Counts::default());
             }
@@ -151,10 +151,16 @@ impl Learned {
     }
 
     /// The cost of a site that leaves nothing, given what the prior says.
-    pub(crate) fn silence(&self, code: usize, site: u32, shared: Option<&str>, prior: u16) -> u16 {
+    pub(crate) fn skip_cost(
+        &self,
+        code: usize,
+        site: u32,
+        shared: Option<&str>,
+        prior: u16,
+    ) -> u16 {
         let seen = self.seen(code, site, shared);
         let probability = seen.fold(probability(u32::from(prior)), |prior, counts| {
-            blend(counts.passed, counts.visited + counts.passed, prior)
+            blend(counts.skipped, counts.visited + counts.skipped, prior)
         });
         u16::try_from(cost(probability)).unwrap_or(u16::MAX)
     }
@@ -172,4 +178,60 @@ fn cost(probability: f64) -> u32 {
     // At most 60 units, so the conversion is exact enough and never out of range.
     let units = (-probability.max(3e-7).ln() * UNITS).round();
     if units <= 0.0 { 0 } else { units as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::Child;
+    use crate::definitions::Start;
+
+    fn learned(
+        weight: usize,
+        sites: Vec<u32>,
+        is_clear: Vec<bool>,
+        edges: Vec<(u32, u32)>,
+    ) -> Learned {
+        let key = |row| Child { key: KeyId(row), exact: 0 };
+        let children = (0..sites.len() as u32).map(key).collect();
+        let sequence = Sequence { start: Start::Entry, children, frames: vec![0; weight] };
+        let visited = sites.clone();
+        let mut learned = Learned::default();
+        let aligned = Aligned { sites, is_clear, visited, edges };
+        learned.add(0, &aligned, &sequence, |site| (site == 1).then_some("a.b"));
+        learned
+    }
+
+    #[test]
+    fn what_was_seen_at_a_site_is_cheaper_there() {
+        let learned = learned(10, vec![0], vec![true], vec![]);
+        // (10 + 2 e^-3) of 12 events.
+        assert_eq!(learned.emission(0, 0, None, KeyId(0), 12), 1);
+        // 2 e^-3 of 12.
+        assert_eq!(learned.emission(0, 0, None, KeyId(1), 12), 19);
+        assert_eq!(learned.emission(0, 5, None, KeyId(0), 12), 12);
+    }
+
+    #[test]
+    fn what_is_not_clear_teaches_nothing() {
+        let learned = learned(10, vec![0], vec![false], vec![]);
+        assert_eq!(learned.emission(0, 0, None, KeyId(0), 12), 12);
+    }
+
+    #[test]
+    fn sites_that_say_the_same_learn_together() {
+        let learned = learned(10, vec![1], vec![true], vec![]);
+        assert_eq!(learned.emission(3, 7, Some("a.b"), KeyId(0), 12), 1);
+        assert_eq!(learned.emission(3, 7, Some("a.c"), KeyId(0), 12), 12);
+    }
+
+    #[test]
+    fn a_site_that_was_passed_over_is_cheaper_to_skip() {
+        let learned = learned(10, vec![0], vec![true], vec![(0, 2), (2, 3)]);
+        assert_eq!(learned.skip_cost(0, 2, None, 12), 1);
+        assert!(learned.skip_cost(0, 0, None, 12) > 12);
+        assert_eq!(learned.is_taken(0, 2, 3), Some(true));
+        assert_eq!(learned.is_taken(0, 2, 4), Some(false));
+        assert_eq!(learned.is_taken(0, 4, 5), None);
+    }
 }

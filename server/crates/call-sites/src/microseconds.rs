@@ -4,10 +4,10 @@
 use profile::{HostEventId, HostKind, Ns, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::keys::is_operator_of;
+use crate::keys::is_operator_of;
 
 /// What of such a recording says which call ran what.
-pub(crate) struct Coarse {
+pub(crate) struct MicrosecondTimes {
     /// Python calls by `Python id`.
     calls: FxHashMap<i64, HostEventId>,
     /// Calls of built-ins by thread, in order of their start.
@@ -16,7 +16,7 @@ pub(crate) struct Coarse {
     complete: FxHashSet<HostEventId>,
 }
 
-impl Coarse {
+impl MicrosecondTimes {
     /// `None` for a recording with finer times.
     pub(crate) fn new(profile: &Profile) -> Option<Self> {
         let host = &profile.host;
@@ -24,19 +24,19 @@ impl Coarse {
             return None;
         }
         let calls = host.ids().filter(|id| host.kind[id.index()] == HostKind::Python);
-        let mut coarse = Self {
+        let mut times = Self {
             calls: FxHashMap::default(),
             builtins: vec![Vec::new(); profile.threads.len()],
             complete: FxHashSet::default(),
         };
         for id in calls {
-            coarse.calls.insert(python_id(profile, id), id);
+            times.calls.insert(python_id(profile, id), id);
             if profile.strings.get(host.name[id.index()]).starts_with('<') {
-                coarse.builtins[host.thread[id.index()].index()].push((host.start[id.index()], id));
+                times.builtins[host.thread[id.index()].index()].push((host.start[id.index()], id));
             }
         }
-        coarse.builtins.iter_mut().for_each(|row| row.sort_by_key(|&(start, _)| start));
-        Some(coarse)
+        times.builtins.iter_mut().for_each(|row| row.sort_by_key(|&(start, _)| start));
+        Some(times)
     }
 
     /// The parent of a call by `Python parent id`; of an operator, and where there is no such id, the call `below` it by
@@ -63,7 +63,7 @@ impl Coarse {
     /// Puts siblings into the order in which they began: by `Python id`, because many begin in the same microsecond.
     /// `pairs` are events with a number for their parent, sorted by that. Operators that another call ran than the
     /// one that holds them by time are taken out, and returned with that call.
-    pub(crate) fn settle(
+    pub(crate) fn reorder(
         &self,
         profile: &Profile,
         pairs: &mut Vec<(u32, HostEventId)>,
@@ -72,7 +72,7 @@ impl Coarse {
         let mut run_by: Vec<(HostEventId, HostEventId)> = Vec::new();
         let time = |id: HostEventId| (host.start[id.index()], host.end(id));
         let is_call = |id: HostEventId| host.kind[id.index()] == HostKind::Python;
-        let mut settled = Vec::with_capacity(pairs.len());
+        let mut ordered = Vec::with_capacity(pairs.len());
         for siblings in pairs.chunk_by(|one, other| one.0 == other.0) {
             let (mut calls, operators): (Vec<_>, Vec<_>) =
                 siblings.iter().copied().partition(|&(_, id)| is_call(id));
@@ -82,19 +82,19 @@ impl Coarse {
             let mut open: Option<(HostEventId, HostEventId)> = None;
             for (rank, operator) in operators {
                 while let Some(call) = calls.next_if(|&(_, call)| time(call) <= time(operator)) {
-                    settled.push(call);
+                    ordered.push(call);
                 }
                 let touches = |it: HostEventId| time(operator).0 <= time(it).1;
                 let before = open.filter(|&(before, _)| touches(before)).map(|(_, call)| call);
                 open = before.or_else(|| self.runner(profile, operator)).map(|it| (operator, it));
                 match open {
                     Some(pair) => run_by.push(pair),
-                    None => settled.push((rank, operator)),
+                    None => ordered.push((rank, operator)),
                 }
             }
-            settled.extend(calls);
+            ordered.extend(calls);
         }
-        *pairs = settled;
+        *pairs = ordered;
         run_by
     }
 

@@ -7,7 +7,7 @@ use pysource::{Function, FunctionKind, Module, Value};
 use recorded::Sources;
 use rustc_hash::FxHashMap;
 
-use super::structure::Code;
+use crate::code::Code;
 
 /// Classes beyond this number of a lineage are not looked at.
 const MAX_LINEAGE: usize = 16;

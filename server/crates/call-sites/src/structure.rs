@@ -1,63 +1,20 @@
 //! From events to frames and their children: what is to be aligned.
 
-use std::sync::Arc;
-
-use line_stacks::{FileId, Lines};
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
-use pysource::Module;
-use pysource::flow::{Flow, flows};
+use pysource::flow::flows;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use recorded::{Frame, Sources, is_compiled_range, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::align::Answer;
-use super::coarse::Coarse;
-use super::compiled;
-use super::definitions::{Definition, Definitions, Start};
-use super::keys::{self, KeyId, Keys};
-use super::{Inferred, Told};
-use crate::names::Names;
-use recorded::{Frame, Sources, is_compiled_range};
+use crate::answer::{Answer, Assignment, CallSites};
+use crate::code::{Child, Code, Python, Sequence};
+use crate::compiled;
+use crate::definitions::{Definition, Definitions, Start};
+use crate::keys::{self, Keys};
+use crate::microseconds::MicrosecondTimes;
 
 /// How many functions that wrap one another are looked through.
-const DEEPEST_WRAPPER: u32 = 3;
-
-/// A function whose frames were recorded and whose source is at hand.
-pub(crate) struct Code {
-    pub(crate) file: FileId,
-    /// The file as recorded.
-    pub(crate) recorded: String,
-    pub(crate) flow: Flow,
-    /// What the text says.
-    pub(crate) module: Arc<Module>,
-    /// Whether its frames are recorded without file and line: those of `Module.__call__`.
-    is_unnamed: bool,
-    pub(crate) sequences: Vec<Sequence>,
-    /// Rows of `sequences` by where they start and their children.
-    index: FxHashMap<Start, FxHashMap<Vec<Child>, usize>>,
-}
-
-/// A child as the aligner sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Child {
-    pub(crate) key: KeyId,
-    /// The line it is known to come from; 0 where it is to be inferred.
-    pub(crate) exact: u32,
-}
-
-/// A distinct sequence of children, with the frames that had it.
-pub(crate) struct Sequence {
-    pub(crate) start: Start,
-    pub(crate) children: Vec<Child>,
-    /// The frames that had it, as runs of [`Children`].
-    frames: Vec<u32>,
-}
-
-impl Sequence {
-    /// How many frames had it.
-    pub(crate) fn weight(&self) -> u32 {
-        u32::try_from(self.frames.len()).unwrap_or(u32::MAX)
-    }
-}
+const MAX_WRAPPERS: u32 = 3;
 
 /// All frames of a recording by function, and what their children are.
 pub(crate) struct Structure {
@@ -73,13 +30,12 @@ impl Structure {
     pub(crate) fn new(
         profile: &Profile,
         sources: &Sources,
-        names: &mut Names<'_>,
-        lines: &mut Lines,
         order: &[HostEventId],
+        callers: &mut Callers<'_>,
     ) -> Self {
         let children = Children::new(profile, order);
         let mut definitions = Definitions::new(profile, sources);
-        let (codes, code_of) = codes(profile, &mut definitions, &children, names, lines);
+        let (codes, code_of) = codes(profile, &mut definitions, &children);
         let python = Python::of(profile, sources);
         let mut structure =
             Self { codes, keys: Keys::default(), python, children, compiled: Vec::new() };
@@ -114,7 +70,7 @@ impl Structure {
                         &mut definitions,
                         &mut kinds,
                         event,
-                        DEEPEST_WRAPPER,
+                        MAX_WRAPPERS,
                         &mut within,
                     );
                     within.sort_unstable();
@@ -132,7 +88,7 @@ impl Structure {
                 } else {
                     host.operators.line(detail)
                 };
-                let exact = names.caller(exact, lines).map_or(0, |line| lines.number(line));
+                let exact = callers.of(exact).map_or(0, |(_, line)| line);
                 if let Some(&Child { key: before, .. }) = row.last()
                     && structure.keys.goes_on(before, key)
                 {
@@ -146,111 +102,80 @@ impl Structure {
         structure
     }
 
-    /// Notes the lines of `sequence` for each frame that had it.
-    pub(crate) fn tell(
+    /// Assigns the lines of `sequence` to the children of each frame that had it.
+    pub(crate) fn assign(
         &self,
         code: &Code,
         sequence: &Sequence,
-        aligned: &Answer,
-        lines: &mut Lines,
-        inferred: &mut Inferred,
+        answer: &Answer,
+        sites: &mut CallSites,
     ) {
         let definition = code.module.functions()[code.flow.function].first_line;
-        for readings in &aligned.readings {
-            let line = lines.line(code.file, definition);
-            let of_line = inferred.readings.entry(line).or_default();
-            *of_line.entry(readings.clone()).or_default() += u64::from(sequence.weight());
+        for tied in &answer.tied {
+            let place = sites.places.place(&code.recorded, definition);
+            let of_place = sites.tied.entry(place).or_default();
+            *of_place.entry(tied.clone()).or_default() += u64::from(sequence.weight());
         }
-        let told: Vec<Told> = aligned
+        let assigned: Vec<Assignment> = answer
             .lines
             .iter()
             .map(|&line| match line {
-                0 if code.is_unnamed || self.children.is_coarse => {
-                    Told::function(lines.line(code.file, definition))
+                0 if code.is_unnamed || self.children.has_microseconds => {
+                    Assignment::function(sites.places.place(&code.recorded, definition))
                 }
-                0 => Told::NOTHING,
-                _ => Told::inferred(lines.line(code.file, line)),
+                0 => Assignment::NOTHING,
+                _ => Assignment::inferred(sites.places.place(&code.recorded, line)),
             })
             .collect();
         for &frame in &sequence.frames {
-            for (&event, &told) in self.children.of_run(frame as usize).iter().zip(&told) {
-                inferred.told[event.index()] = told;
+            for (&event, &it) in self.children.of_run(frame as usize).iter().zip(&assigned) {
+                sites.assigned[event.index()] = it;
             }
         }
     }
-}
 
-impl Structure {
-    /// Notes the lines that are not found by aligning: in frames that `torch.compile` wrote, and of operators that have
-    /// the line of a call, when those of all calls are told.
-    pub(crate) fn tell_others(
+    /// Assigns the lines that are not found by aligning: in frames that `torch.compile` wrote, and of operators that have
+    /// the line of a call, once those of all calls are assigned.
+    pub(crate) fn assign_others(
         &self,
         profile: &Profile,
-        names: &mut Names<'_>,
-        lines: &mut Lines,
-        inferred: &mut Inferred,
+        callers: &mut Callers<'_>,
+        sites: &mut CallSites,
     ) {
         let host = &profile.host;
         for &(event, code, line) in &self.compiled {
-            let line = lines.line(self.codes[code].file, line);
-            inferred.told[event.index()] = Told::inferred(line);
+            let place = sites.places.place(&self.codes[code].recorded, line);
+            sites.assigned[event.index()] = Assignment::inferred(place);
         }
         for &(operator, call) in &self.children.run_by {
             let caller = host.python.caller[host.detail[call.index()] as usize];
-            let told = inferred.told[call.index()];
-            inferred.told[operator.index()] = match names.caller(caller, lines) {
-                Some(line) => told.of_line(line),
-                None => told,
+            let assigned = sites.assigned[call.index()];
+            sites.assigned[operator.index()] = match callers.of(caller) {
+                Some((file, line)) => assigned.with_place(sites.places.place(file, line)),
+                None => assigned,
             };
         }
     }
 }
 
-impl Code {
-    fn add(&mut self, start: Start, children: &[Child], frame: u32) {
-        let index = self.index.entry(start).or_default();
-        let row = index.get(children).copied().unwrap_or_else(|| {
-            let row = self.sequences.len();
-            index.insert(children.to_owned(), row);
-            let children = children.to_owned();
-            self.sequences.push(Sequence { start, children, frames: Vec::new() });
-            row
-        });
-        self.sequences[row].frames.push(frame);
+/// The exact callers of a recording, each text parsed once.
+pub(crate) struct Callers<'a> {
+    profile: &'a Profile,
+    is_used: bool,
+    known: FxHashMap<StrId, Option<(&'a str, u32)>>,
+}
+
+impl<'a> Callers<'a> {
+    /// `is_used` is false where exact callers must be left out.
+    pub(crate) fn new(profile: &'a Profile, is_used: bool) -> Self {
+        Self { profile, is_used, known: FxHashMap::default() }
     }
-}
 
-/// The Python that recorded, as far as the recording shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Python {
-    /// Minor version, by which expressions have other lines.
-    pub(crate) minor: u8,
-    /// Whether comprehensions are frames (up to 3.11) or part of their function; `None` where it does not show.
-    pub(crate) has_comprehension_frames: Option<bool>,
-}
-
-impl Python {
-    fn of(profile: &Profile, sources: &Sources) -> Self {
-        let texts = || profile.strings.iter().map(|(_, text)| text);
-        let minor = |text: &str| -> Option<u8> {
-            let (_, rest) = text.split_once("/python3.")?;
-            rest.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok()
-        };
-        // Paths below `site-packages` are recorded without what is before; where the libraries were found tells, too.
-        let told = texts().find_map(minor).or_else(|| {
-            let mut paths = sources.paths().filter_map(|path| minor(path.to_str()?));
-            paths.next()
-        });
-        let is_comprehension = |text: &str| {
-            ["<listcomp>", "<dictcomp>", "<setcomp>"].iter().any(|it| text.ends_with(it))
-        };
-        let has_frames = texts().any(is_comprehension);
-        match told {
-            Some(minor) => Self { minor, has_comprehension_frames: Some(minor < 12) },
-            None if has_frames => Self { minor: 11, has_comprehension_frames: Some(true) },
-            // Most programs have a comprehension somewhere, so it probably is a Python that inlines them.
-            None => Self { minor: 12, has_comprehension_frames: None },
-        }
+    /// The path as recorded and the line; `None` where there is no exact caller.
+    pub(crate) fn of(&mut self, caller: StrId) -> Option<(&'a str, u32)> {
+        let caller = caller.get().filter(|_| self.is_used)?;
+        let profile = self.profile;
+        *self.known.entry(caller).or_insert_with(|| parse_caller(profile.strings.get(caller)))
     }
 }
 
@@ -259,8 +184,6 @@ fn codes<'a>(
     profile: &'a Profile,
     definitions: &mut Definitions<'a>,
     children: &Children,
-    names: &mut Names<'_>,
-    lines: &mut Lines,
 ) -> (Vec<Code>, FxHashMap<StrId, (usize, Start)>) {
     let mut of_name: FxHashMap<StrId, (usize, Start)> = FxHashMap::default();
     let mut of_function: FxHashMap<(&str, usize), usize> = FxHashMap::default();
@@ -292,10 +215,8 @@ fn codes<'a>(
         .collect();
     for ((file, rows), flows) in of_file.into_iter().zip(flows) {
         let Some(module) = wanted[rows[0]].source.module.clone() else { continue };
-        let id = names.file(file, lines);
         for (&row, flow) in rows.iter().zip(flows) {
             found[row] = Some(Code {
-                file: id,
                 recorded: file.to_owned(),
                 flow,
                 module: module.clone(),
@@ -315,8 +236,8 @@ struct Children {
     run_of: Vec<u32>,
     /// Operators that are not among the children because a call beside them ran them, with that call.
     run_by: Vec<(HostEventId, HostEventId)>,
-    /// Whether times are too coarse to tell what a call holds.
-    is_coarse: bool,
+    /// Whether times are whole microseconds, which do not show what a call holds.
+    has_microseconds: bool,
     /// Events sorted by parent, then in order.
     events: Vec<HostEventId>,
     /// The parent of each run of `events`, with the end of the run.
@@ -329,7 +250,7 @@ impl Children {
         let mut stacks: Vec<Vec<(Ns, HostEventId, HostKind)>> =
             vec![Vec::new(); profile.threads.len()];
         let mut pairs: Vec<(u32, HostEventId)> = Vec::new();
-        let mut coarse = Coarse::new(profile);
+        let mut microseconds = MicrosecondTimes::new(profile);
         let mut run_of = vec![u32::MAX; host.len()];
         let mut parents = Vec::new();
         let mut ranges: Vec<Option<bool>> = vec![None; profile.strings.len()];
@@ -350,7 +271,7 @@ impl Children {
             };
             // What outlives the call that it began in is a range that this opened (`RecordFunctionFast.__enter__`).
             let is_range = kind == HostKind::Operator
-                && coarse.is_none()
+                && microseconds.is_none()
                 && below.is_some_and(|below| host.end(below) < end);
             if kind == HostKind::Operator {
                 let name = host.name[id.index()];
@@ -361,8 +282,8 @@ impl Children {
                     continue;
                 }
             }
-            if let Some(coarse) = &mut coarse {
-                below = coarse.parent(profile, id, below);
+            if let Some(microseconds) = &mut microseconds {
+                below = microseconds.parent(profile, id, below);
             }
             if let Some(below) = below {
                 let run = &mut run_of[below.index()];
@@ -376,16 +297,21 @@ impl Children {
                 stack.push((end, id, kind));
             }
         }
-        let mut children =
-            Self { run_of, run_by: Vec::new(), is_coarse: false, events: Vec::new(), runs: vec![] };
+        let mut children = Self {
+            run_of,
+            run_by: Vec::new(),
+            has_microseconds: false,
+            events: Vec::new(),
+            runs: vec![],
+        };
         children.sort(&parents, &pairs);
-        if let Some(coarse) = coarse {
+        if let Some(microseconds) = microseconds {
             let sorted = children
                 .of_frames()
                 .flat_map(|(run, _, events)| events.iter().map(move |&event| (run, event)));
             pairs = sorted.collect();
-            children.is_coarse = true;
-            children.run_by = coarse.settle(profile, &mut pairs);
+            children.has_microseconds = true;
+            children.run_by = microseconds.reorder(profile, &mut pairs);
             children.sort(&parents, &pairs);
         }
         children

@@ -1,85 +1,87 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
-use pysource::flow::{EdgeKind, IMPASSABLE, Site, SiteKind, Ways};
+use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
 use rustc_hash::FxHashMap;
 
-use super::affinity;
-use super::definitions::Start;
-use super::facts::{Classes, Expression, expressions};
-use super::keys::{KeyId, Keys};
-use super::learn::Learned;
-use super::structure::{Child, Code, Python, Sequence, Structure};
-
-/// Cost of an event that no expression explains.
-const UNEXPLAINED: u32 = 40;
-
-/// A line is told if every path that takes the event to another line costs at least this much more.
-const LEAST_MARGIN: u32 = 4;
-
-/// What is learned from: what every other path would cost at least this much more to explain.
-const LEAST_LESSON: u32 = 3;
-
-/// Cost of a way that no path took whose lines were told, where others came by.
-const NEVER_TAKEN: u32 = 4;
-
-/// How much worse than the best a reading may be, and still be followed.
-const HOPELESS: u32 = 2 * UNEXPLAINED;
-
-/// Cost of a frame that was open when recording began and is not on the line that its name tells.
-const ELSEWHERE: u32 = 10;
+use crate::affinity;
+use crate::answer::{Aligned, Answer, NO_SITE};
+use crate::code::{Child, Code, Python, Sequence};
+use crate::costs::Costs;
+use crate::definitions::Start;
+use crate::facts::{Classes, Expression, expressions};
+use crate::keys::{KeyId, Keys};
+use crate::learn::Learned;
 
 const UNREACHABLE: u32 = u32::MAX / 4;
 
-/// No site: the event is unexplained.
-pub(crate) const NO_SITE: u32 = u32::MAX;
-
-/// Where the children of a sequence came from.
-pub(crate) struct Aligned {
-    /// The site of each child on the best path, or [`NO_SITE`].
-    pub(crate) sites: Vec<u32>,
-    /// The line of each child that is to be told, or 0.
-    pub(crate) lines: Vec<u32>,
-    /// Of each child that is not told: the lines that are about equally good, where there are several.
-    pub(crate) readings: Vec<Vec<u32>>,
-    /// Whether no other site explains a child nearly as well.
-    pub(crate) is_clear: Vec<bool>,
-    /// The sites at which the best path leaves something, once for each time that it comes by, where that is clear.
-    pub(crate) visited: Vec<u32>,
-    /// The edges that it takes between those, likewise.
-    pub(crate) edges: Vec<(u32, u32)>,
+/// What does not change between rounds: what the text says of the sites of a function, and the costs before anything was
+/// learned.
+pub(crate) struct Prior<'a> {
+    code: &'a Code,
+    python: Python,
+    expressions: Vec<Expression<'a>>,
+    /// The cost of skipping each site; [`IMPASSABLE`] for those that this Python does not have.
+    skip_costs: Vec<u16>,
+    /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
+    emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
 
-/// What is told of the children of a sequence.
-pub(crate) struct Answer {
-    /// The line of each child that is to be told, or 0.
-    pub(crate) lines: Vec<u32>,
-    /// The lines that are about equally good, where there are several: of each such child that is not told.
-    pub(crate) readings: Vec<Vec<u32>>,
-}
+impl<'a> Prior<'a> {
+    pub(crate) fn new(
+        code: &'a Code,
+        classes: &'a Classes,
+        keys: &Keys,
+        python: Python,
+        costs: &Costs,
+    ) -> Self {
+        let expressions = expressions(code, classes);
+        let arguments = expressions.iter().filter_map(|it| match it.kind {
+            SiteKind::Call { passes, .. } => Some(passes),
+            _ => None,
+        });
+        // The lambdas and generator expressions that are arguments of calls.
+        let arguments: Vec<usize> = arguments.flatten().copied().collect();
+        let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
+        let skip_costs = sites()
+            .map(|((_, site), it)| match is_run(site, python) {
+                true => affinity::skip_cost(it, costs),
+                false => IMPASSABLE,
+            })
+            .collect();
+        let mut emissions = FxHashMap::default();
+        for child in code.sequences.iter().flat_map(|it| &it.children) {
+            emissions.entry(child.key).or_insert_with(|| {
+                let key = keys.get(child.key);
+                let run = sites().filter(|((_, site), _)| is_run(site, python));
+                run.filter_map(|((site, _), it)| {
+                    Some((site, affinity::emission(it, key, &code.recorded, &arguments, costs)?))
+                })
+                .collect()
+            });
+        }
+        Self { code, python, expressions, skip_costs, emissions }
+    }
 
-impl Aligned {
-    /// The part that is told.
-    pub(crate) fn told(mut self) -> Answer {
-        let mut lines = self.lines.iter();
-        self.readings.retain(|it| lines.next() == Some(&0) && it.len() > 1);
-        Answer { lines: self.lines, readings: self.readings }
+    /// What is learned for all sites together that say the same as `site`.
+    pub(crate) fn shared(&self, site: u32) -> Option<&str> {
+        self.expressions.get(site as usize)?.shared.as_deref()
     }
 }
 
 /// Aligns the sequences of one function.
 pub(crate) struct Aligner<'a> {
+    prior: &'a Prior<'a>,
     code: &'a Code,
     keys: &'a Keys,
     learned: &'a Learned,
+    costs: &'a Costs,
     code_index: usize,
     python: Python,
-    expressions: Vec<Expression<'a>>,
-    /// The lambdas and generator expressions that are arguments of calls.
-    passed: Vec<usize>,
-    silence: Vec<u16>,
-    /// The cheapest ways from each node, by the silent sites between; filled when first needed.
-    ways: Vec<Option<Ways>>,
-    /// Sites that may leave each key, with the cost of doing so.
+    /// What it costs to skip each site, given what was learned.
+    skip_costs: Vec<u16>,
+    /// The shortest paths from each node, over the sites between that leave nothing; filled when first needed.
+    paths: Vec<Option<ShortestPaths>>,
+    /// Sites that may leave each key, in order, with the cost of doing so.
     candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
 
@@ -100,93 +102,92 @@ struct State {
 
 impl<'a> Aligner<'a> {
     pub(crate) fn new(
-        code: &'a Code,
-        structure: &'a Structure,
+        prior: &'a Prior<'a>,
+        keys: &'a Keys,
         learned: &'a Learned,
         code_index: usize,
-        classes: &'a Classes,
+        costs: &'a Costs,
     ) -> Self {
-        let (keys, python) = (&structure.keys, structure.python);
-        let expressions = expressions(code, classes);
-        let passed = expressions.iter().filter_map(|it| match it.kind {
-            SiteKind::Call { passes, .. } => Some(passes),
-            _ => None,
+        let skip_costs = (0_u32..).zip(&prior.skip_costs).map(|(site, &cost)| match cost {
+            IMPASSABLE => IMPASSABLE,
+            _ => learned.skip_cost(code_index, site, prior.shared(site), cost),
         });
-        let passed = passed.flatten().copied().collect();
-        let silence = expressions
-            .iter()
-            .enumerate()
-            .map(|(site, it)| {
-                if !is_run(&code.flow.sites[site], python) {
-                    return IMPASSABLE;
-                }
-                let number = u32::try_from(site).unwrap_or(u32::MAX);
-                learned.silence(code_index, number, it.shared.as_deref(), affinity::silence(it))
-            })
-            .collect();
         Self {
-            code,
+            prior,
+            code: prior.code,
             keys,
             learned,
+            costs,
             code_index,
-            python,
-            expressions,
-            passed,
-            silence,
-            ways: vec![None; code.flow.n_nodes() as usize],
+            python: prior.python,
+            skip_costs: skip_costs.collect(),
+            paths: vec![None; prior.code.flow.n_nodes() as usize],
             candidates: FxHashMap::default(),
         }
     }
 
-    /// What is learned for all sites together that say the same as `site`.
-    pub(crate) fn shared(&self, site: u32) -> Option<&str> {
-        self.expressions.get(site as usize)?.shared.as_deref()
+    /// Finds the best path, to learn from.
+    pub(crate) fn align(&mut self, sequence: &Sequence) -> Aligned {
+        let (columns, path) = self.best_path(sequence);
+        let is_clear: Vec<bool> = columns
+            .iter()
+            .zip(&path)
+            .map(|(column, state)| is_clear(column, state, self.costs.min_lesson))
+            .collect();
+        let (visited, edges) = self.steps(sequence, &path, &is_clear);
+        let sites = path.iter().map(site_of).collect();
+        Aligned { sites, is_clear, visited, edges }
     }
 
-    pub(crate) fn align(&mut self, sequence: &Sequence) -> Aligned {
+    /// Finds the lines that can be assigned.
+    pub(crate) fn answer(&mut self, sequence: &Sequence) -> Answer {
+        let (columns, path) = self.best_path(sequence);
+        let mut lines = vec![0; columns.len()];
+        let mut tied = Vec::new();
+        for ((line, column), state) in lines.iter_mut().zip(&columns).zip(&path) {
+            *line = self.sure_line(column, site_of(state));
+            if *line == 0 {
+                tied.push(self.tied(column));
+            }
+        }
+        tied.retain(|it| it.len() > 1);
+        Answer { lines, tied }
+    }
+
+    /// The states that explain each child, and the best of them.
+    fn best_path(&mut self, sequence: &Sequence) -> (Vec<Vec<State>>, Vec<State>) {
         let n = sequence.children.len();
         let mut columns: Vec<Vec<State>> = Vec::with_capacity(n);
-        for (at, &child) in sequence.children.iter().enumerate() {
-            let column = match at.checked_sub(1) {
+        for (row, &child) in sequence.children.iter().enumerate() {
+            let column = match row.checked_sub(1) {
                 None => self.first_column(sequence.start, child),
                 Some(before) => self.next_column(&columns[before], child),
             };
             columns.push(column);
         }
         self.fill_rest(sequence, &mut columns);
-        let mut sites = vec![NO_SITE; n];
         let best = columns.last().and_then(|column| {
             (0..column.len())
                 .min_by_key(|&state| column[state].forward.saturating_add(column[state].rest))
         });
         let mut path = Vec::with_capacity(n);
         let mut state = best.unwrap_or(0);
-        for (at, column) in columns.iter().enumerate().rev() {
+        for column in columns.iter().rev() {
             let Some(it) = column.get(state) else { break };
-            if it.is_explained {
-                sites[at] = it.at;
-            }
             path.push(*it);
             state = it.back;
         }
         path.reverse();
-        let is_clear: Vec<bool> =
-            columns.iter().zip(&path).map(|(column, state)| is_clear(column, state)).collect();
-        let (visited, edges) = self.steps(sequence, &path, &is_clear);
-        let lines = columns
-            .iter()
-            .zip(&sites)
-            .map(|(column, &site)| self.sure_line(column, site))
-            .collect();
-        let readings = columns.iter().map(|column| self.readings(column)).collect();
-        Aligned { sites, lines, readings, is_clear, visited, edges }
+        (columns, path)
     }
 
     /// The lines that explain a child about as well as the best one; none if leaving it unexplained is as good.
-    fn readings(&self, column: &[State]) -> Vec<u32> {
+    fn tied(&self, column: &[State]) -> Vec<u32> {
         let best = column.iter().map(total).min().unwrap_or(UNREACHABLE);
         let mut lines = Vec::new();
-        for state in column.iter().filter(|it| total(it) < best.saturating_add(LEAST_MARGIN)) {
+        for state in
+            column.iter().filter(|it| total(it) < best.saturating_add(self.costs.min_margin))
+        {
             match self.line(state.at).filter(|_| state.is_explained) {
                 Some(line) => lines.push(line),
                 None => return Vec::new(),
@@ -213,10 +214,10 @@ impl<'a> Aligner<'a> {
             if !state.is_explained {
                 continue;
             }
-            let again =
-                affinity::again(&self.expressions[state.at as usize], self.keys.get(child.key));
-            self.find_ways(state.at);
-            if from == Some(state.at) && again <= self.way(state.at, state.at) {
+            let expression = &self.prior.expressions[state.at as usize];
+            let repeat = affinity::repeat_cost(expression, self.keys.get(child.key), self.costs);
+            self.find_paths(state.at);
+            if from == Some(state.at) && repeat <= self.distance(state.at, state.at) {
                 continue;
             }
             if is_clear {
@@ -229,8 +230,8 @@ impl<'a> Aligner<'a> {
         }
         let exit = self.code.flow.exit;
         if let Some(from) = from {
-            self.find_ways(from);
-            if self.way(from, exit) <= affinity::NOT_RETURNED {
+            self.find_paths(from);
+            if self.distance(from, exit) <= self.costs.not_returned {
                 self.add_edges(from, exit, &mut edges);
             }
         }
@@ -244,7 +245,7 @@ impl<'a> Aligner<'a> {
         let here = column.iter().filter(is_here).map(total).min().unwrap_or(UNREACHABLE);
         let other =
             column.iter().filter(|state| !is_here(state)).map(total).min().unwrap_or(UNREACHABLE);
-        if other >= here.saturating_add(LEAST_MARGIN) { line } else { 0 }
+        if other >= here.saturating_add(self.costs.min_margin) { line } else { 0 }
     }
 
     fn line(&self, site: u32) -> Option<u32> {
@@ -269,16 +270,16 @@ impl<'a> Aligner<'a> {
             Start::Entry => 0,
             Start::Within(line) => line,
         };
-        begins.iter().for_each(|&begin| self.find_ways(begin));
+        begins.iter().for_each(|&begin| self.find_paths(begin));
         let candidates = self.candidates(child);
         let mut column = Vec::with_capacity(candidates.len() + 1);
         for (site, emission) in candidates {
             let distance = if begins.is_empty() {
                 // The frame was open before: its line then is that of the call that was going on.
-                if self.line(site) == Some(open_line) { 0 } else { ELSEWHERE }
+                if self.line(site) == Some(open_line) { 0 } else { self.costs.elsewhere }
             } else {
-                let ways = begins.iter().map(|&begin| self.way(begin, site));
-                ways.min().unwrap_or(UNREACHABLE)
+                let distances = begins.iter().map(|&begin| self.distance(begin, site));
+                distances.min().unwrap_or(UNREACHABLE)
             };
             if distance < UNREACHABLE {
                 let forward = distance + emission;
@@ -295,7 +296,7 @@ impl<'a> Aligner<'a> {
         column.push(State {
             at,
             is_explained: false,
-            forward: UNEXPLAINED,
+            forward: self.costs.unexplained,
             back: 0,
             rest: UNREACHABLE,
         });
@@ -306,10 +307,10 @@ impl<'a> Aligner<'a> {
         let candidates = self.candidates(child);
         let mut best = vec![(UNREACHABLE, 0); candidates.len()];
         for (index, state) in before.iter().enumerate() {
-            self.find_ways(state.at);
-            let ways = self.ways_from(state.at);
+            self.find_paths(state.at);
+            let paths = self.paths_from(state.at);
             for (best, &(site, _)) in best.iter_mut().zip(&candidates) {
-                let step = self.step(ways, state.at, site, child.key);
+                let step = self.step(paths, state.at, site, child.key);
                 *best = (*best).min((state.forward.saturating_add(step), index));
             }
         }
@@ -334,27 +335,31 @@ impl<'a> Aligner<'a> {
         column.extend(stays.into_iter().map(|(at, (forward, back))| State {
             at,
             is_explained: false,
-            forward: forward.saturating_add(UNEXPLAINED),
+            forward: forward.saturating_add(self.costs.unexplained),
             back,
             rest: UNREACHABLE,
         }));
         // What is so much worse than the best cannot become part of the best path, nor a rival to it.
         let best = column.iter().map(|state| state.forward).min().unwrap_or(UNREACHABLE);
-        column.retain(|state| state.forward <= best.saturating_add(HOPELESS));
+        column.retain(|state| state.forward <= best.saturating_add(2 * self.costs.unexplained));
         column
     }
 
-    /// Cost of the silent sites on the way from `from` to `site`, which leaves `key`; `ways` are those from `from`.
-    fn step(&self, ways: Option<&Ways>, from: u32, site: u32, key: KeyId) -> u32 {
+    /// Cost of the skipped sites on the path from `from` to `site`, which leaves `key`; `paths` are those from `from`.
+    fn step(&self, paths: Option<&ShortestPaths>, from: u32, site: u32, key: KeyId) -> u32 {
         if from == NO_SITE {
             return 0;
         }
-        let way = ways.map_or(UNREACHABLE, |ways| ways.cost(site).min(UNREACHABLE));
+        let cost = paths.map_or(UNREACHABLE, |paths| paths.cost(site).min(UNREACHABLE));
         if from != site {
-            return way;
+            return cost;
         }
         // One expression may leave several events in a row.
-        way.min(affinity::again(&self.expressions[site as usize], self.keys.get(key)))
+        cost.min(affinity::repeat_cost(
+            &self.prior.expressions[site as usize],
+            self.keys.get(key),
+            self.costs,
+        ))
     }
 
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
@@ -363,28 +368,32 @@ impl<'a> Aligner<'a> {
         // Frames that were open when recording began are mostly open when it ends.
         let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
-            self.find_ways(state.at);
-            let way = if state.at == NO_SITE || is_open { 0 } else { self.way(state.at, exit) };
+            self.find_paths(state.at);
+            let way =
+                if state.at == NO_SITE || is_open { 0 } else { self.distance(state.at, exit) };
             state.rest = if way >= UNREACHABLE {
-                affinity::NOT_RETURNED
+                self.costs.not_returned
             } else {
-                way.min(affinity::NOT_RETURNED)
+                way.min(self.costs.not_returned)
             };
         }
         for at in (1..columns.len()).rev() {
             let (before, after) = columns.split_at_mut(at);
             let (before, after) = (&mut before[at - 1], &after[0]);
             let child = sequence.children[at];
-            let emissions: FxHashMap<u32, u32> = self.candidates(child).into_iter().collect();
-            let emission = |state: &State| emissions.get(&state.at).copied().unwrap_or(UNREACHABLE);
+            let emissions = self.candidates(child);
+            let emission = |state: &State| {
+                let row = emissions.binary_search_by_key(&state.at, |&(site, _)| site);
+                row.map_or(UNREACHABLE, |row| emissions[row].1)
+            };
             let after: Vec<(State, u32)> = after.iter().map(|it| (*it, emission(it))).collect();
             for state in before.iter_mut() {
-                let ways = self.ways_from(state.at);
+                let paths = self.paths_from(state.at);
                 for &(next, emission) in &after {
                     let cost = if next.is_explained {
-                        self.step(ways, state.at, next.at, child.key).saturating_add(emission)
+                        self.step(paths, state.at, next.at, child.key).saturating_add(emission)
                     } else if next.at == state.at {
-                        UNEXPLAINED
+                        self.costs.unexplained
                     } else {
                         continue;
                     };
@@ -394,62 +403,58 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Cost of the cheapest way between two nodes, once [`Self::find_ways`] has found those from `from`.
-    fn way(&self, from: u32, to: u32) -> u32 {
-        self.ways_from(from).map_or(UNREACHABLE, |ways| ways.cost(to).min(UNREACHABLE))
+    /// Cost of the shortest path between two nodes, once [`Self::find_paths`] has found those from `from`.
+    fn distance(&self, from: u32, to: u32) -> u32 {
+        self.paths_from(from).map_or(UNREACHABLE, |paths| paths.cost(to).min(UNREACHABLE))
     }
 
-    /// The ways from a node, once [`Self::find_ways`] has found them.
-    fn ways_from(&self, from: u32) -> Option<&Ways> {
-        self.ways.get(from as usize)?.as_ref()
+    /// The shortest paths from a node, once [`Self::find_paths`] has found them.
+    fn paths_from(&self, from: u32) -> Option<&ShortestPaths> {
+        self.paths.get(from as usize)?.as_ref()
     }
 
     fn add_edges(&mut self, from: u32, to: u32, edges: &mut Vec<(u32, u32)>) {
-        self.find_ways(from);
-        if let Some(Some(ways)) = self.ways.get(from as usize) {
-            ways.edges(to, edges);
+        self.find_paths(from);
+        if let Some(Some(paths)) = self.paths.get(from as usize) {
+            paths.edges(to, edges);
         }
     }
 
-    /// Finds the cheapest ways from `node`, once.
-    fn find_ways(&mut self, node: u32) {
-        let (code, learned, code_index) = (self.code, self.learned, self.code_index);
-        let expressions = &self.expressions;
-        let Some(ways @ None) = self.ways.get_mut(node as usize) else { return };
+    /// Finds the shortest paths from `node`, once.
+    fn find_paths(&mut self, node: u32) {
+        let (code, learned, code_index, costs) =
+            (self.code, self.learned, self.code_index, self.costs);
+        let expressions = &self.prior.expressions;
+        let Some(paths @ None) = self.paths.get_mut(node as usize) else { return };
         let edge_cost = |from: u32, to, kind| match kind {
-            EdgeKind::Exception => affinity::RAISED,
+            EdgeKind::Exception => costs.raised,
             EdgeKind::Normal => match learned.is_taken(code_index, from, to) {
                 Some(true) => 0,
-                Some(false) => NEVER_TAKEN,
+                Some(false) => costs.never_taken,
                 None => match expressions.get(from as usize) {
                     Some(site) if code.flow.next(from).first() == Some(&to) => {
-                        affinity::truth(site)
+                        affinity::branch_cost(site, costs)
                     }
                     _ => 0,
                 },
             },
         };
-        *ways = Some(code.flow.ways(node, &self.silence, edge_cost));
+        *paths = Some(code.flow.shortest_paths(node, &self.skip_costs, edge_cost));
     }
 
-    /// The sites that may have left `child`, with the cost of doing so.
+    /// The sites that may have left `child`, in order, with the cost of doing so.
     fn candidates(&mut self, child: Child) -> Vec<(u32, u32)> {
-        let (code, keys, learned, code_index) =
-            (self.code, self.keys, self.learned, self.code_index);
-        let (python, expressions, passed) = (self.python, &self.expressions, &self.passed);
-        let minor = python.minor;
+        let (code, prior, learned, code_index) =
+            (self.code, self.prior, self.learned, self.code_index);
+        let known_line = self.costs.known_line;
+        let minor = self.python.minor;
         let of_key = self.candidates.entry(child.key).or_insert_with(|| {
-            let key = keys.get(child.key);
-            let sites = expressions.iter().enumerate();
-            sites
-                .filter(|&(site, _)| is_run(&code.flow.sites[site], python))
-                .filter_map(|(site, it)| {
-                    let site = u32::try_from(site).ok()?;
-                    let prior = affinity::emission(it, key, &code.recorded, passed)?;
-                    let shared = it.shared.as_deref();
-                    Some((site, learned.emission(code_index, site, shared, child.key, prior)))
-                })
-                .collect()
+            let of_key = prior.emissions.get(&child.key).map_or(&[][..], Vec::as_slice);
+            let learn = |&(site, cost): &(u32, u32)| {
+                let shared = prior.shared(site);
+                (site, learned.emission(code_index, site, shared, child.key, cost))
+            };
+            of_key.iter().map(learn).collect()
         });
         let of_line = |&&(site, _): &&(u32, u32)| {
             child.exact == 0 || code.flow.sites[site as usize].line_in(minor) == child.exact
@@ -465,10 +470,13 @@ impl<'a> Aligner<'a> {
             .iter()
             .enumerate()
             .filter(|(_, site)| site.line_in(minor) == child.exact);
-        sites
-            .filter_map(|(site, _)| Some((u32::try_from(site).ok()?, affinity::KNOWN_LINE)))
-            .collect()
+        sites.filter_map(|(site, _)| Some((u32::try_from(site).ok()?, known_line))).collect()
     }
+}
+
+/// The site that a state says a child came from.
+fn site_of(state: &State) -> u32 {
+    if state.is_explained { state.at } else { NO_SITE }
 }
 
 /// Cost of the best path through a state.
@@ -476,11 +484,11 @@ fn total(state: &State) -> u32 {
     state.forward.saturating_add(state.rest)
 }
 
-/// Whether the column's other states are clearly worse than that of the best path.
-fn is_clear(column: &[State], best: &State) -> bool {
+/// Whether the column's other states cost at least `margin` more than that of the best path.
+fn is_clear(column: &[State], best: &State, margin: u32) -> bool {
     let others = column.iter().filter(|it| !(it.is_explained && it.at == best.at));
     let other = others.map(total).min().unwrap_or(UNREACHABLE);
-    best.is_explained && other >= total(best).saturating_add(LEAST_LESSON)
+    best.is_explained && other >= total(best).saturating_add(margin)
 }
 
 /// Whether a site is there in the Python that recorded: a comprehension is either a frame or part of its function.

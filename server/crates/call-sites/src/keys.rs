@@ -5,7 +5,7 @@ use pysource::{Function, FunctionKind};
 use recorded::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::definitions::{Definition, Definitions};
+use crate::definitions::{Definition, Definitions};
 
 /// A row of [`Keys`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -110,7 +110,7 @@ const WRAPPERS: [&str; 22] = [
 ];
 
 /// How many of the names that a function calls are kept.
-const MOST_CALLS: usize = 32;
+const MAX_CALLS: usize = 32;
 
 /// The distinct kinds of children of a recording.
 #[derive(Debug, Default)]
@@ -248,7 +248,7 @@ fn python(
             within.iter().filter_map(|&it| called_name(profile.strings.get(it))).collect();
         calls.sort_unstable();
         calls.dedup();
-        calls.truncate(MOST_CALLS);
+        calls.truncate(MAX_CALLS);
         return Key::Function(FunctionKey {
             name: frame.function.to_owned(),
             file: frame.file.to_owned(),

@@ -1,0 +1,126 @@
+//! Small programs with the events that they leave, and the lines that are to be found: `tests/programs.txt`.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on may stop.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ledger::Evidence;
+use profile::{HostEventId, Profile};
+use pysource::Module;
+use recorded::{Source, Sources, in_order};
+use trace_reader::TraceReader;
+
+use super::*;
+
+/// A frame of a program: the function, and its children with the lines that are expected.
+struct Frame<'a> {
+    function: &'a str,
+    children: Vec<(&'a str, &'a str)>,
+}
+
+/// `f: scale 2, aten::mul def 3|5`.
+fn frame(row: &str) -> Frame<'_> {
+    let (function, children) = row.split_once(": ").unwrap();
+    let children = children.split(", ").map(|child| {
+        let at = child.find(" def").unwrap_or_else(|| child.rfind(' ').unwrap());
+        (&child[..at], child[at..].trim())
+    });
+    Frame { function, children: children.collect() }
+}
+
+/// The trace of frames one after the other, each with its children one after the other.
+fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
+    let recorded = |name: &str| match module.named(name).next() {
+        Some(it) => format!("m.py({}): {name}", it.first_line),
+        None => name.to_owned(),
+    };
+    let mut events = String::new();
+    let mut id = 0;
+    let mut event = |name: &str, start: f64, duration: usize, parent: Option<i32>| {
+        let category = if name.starts_with("aten::") { "cpu_op" } else { "python_function" };
+        let parent = parent.map_or("null".to_owned(), |it| it.to_string());
+        let comma = if id == 0 { "" } else { "," };
+        // Times that are no whole microseconds: what a call holds is told by them.
+        let _never_fails = write!(
+            events,
+            r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start:.3},"dur":{duration}.25,"args":{{"Python id":{id},"Python parent id":{parent}}}}}"#
+        );
+        id += 1;
+        id - 1
+    };
+    let mut start = 1000.5;
+    for frame in frames {
+        let duration = 20 * (frame.children.len() + 1);
+        let parent = event(&recorded(frame.function), start, duration, None);
+        for (row, (name, _)) in frame.children.iter().enumerate() {
+            event(&recorded(name), start + 20.0 * row as f64 + 5.25, 10, Some(parent));
+        }
+        start += duration as f64 + 10.0;
+    }
+    format!(r#"{{"traceEvents":[{events}]}}"#)
+}
+
+fn read(trace: &str) -> Profile {
+    let mut reader = TraceReader::new();
+    reader.feed(trace.as_bytes());
+    reader.finish().profile
+}
+
+/// The line of each event that has one, else `def` with the tied candidates of the whole program.
+fn inferred(text: &str, frames: &[Frame<'_>]) -> Vec<String> {
+    let module = Module::parse(text);
+    let profile = read(&trace(&module, frames));
+    let mut sources = Sources::default();
+    let source = Source {
+        key: "m.py".to_owned(),
+        module: Some(Arc::new(module)),
+        text: Some(text.into()),
+        ..Source::default()
+    };
+    sources.insert("m.py", source);
+    let order = in_order(&profile);
+    let sites = infer(&profile, &sources, &order, true, &Costs::default());
+    let places: Vec<u32> = sites.places().map(|it| it.line).collect();
+    let tied: Vec<String> = sites
+        .tied()
+        .flat_map(|(_, tied)| tied.keys())
+        .map(|lines| lines.iter().map(u32::to_string).collect::<Vec<_>>().join("|"))
+        .collect();
+    let line = |event: HostEventId| match sites.of_event(event) {
+        Some((place, Evidence::Inferred)) => places[place.index()].to_string(),
+        _ => format!("def {}", tied.join(" ")).trim().to_owned(),
+    };
+    order.iter().map(|&event| line(event)).collect()
+}
+
+#[test]
+fn programs() {
+    let mut wrong = String::new();
+    for case in include_str!("tests/programs.txt").split("\n== ").skip(1) {
+        let (name, rest) = case.split_once('\n').unwrap();
+        let (text, rows) = rest.split_once("--\n").unwrap();
+        let frames: Vec<Frame<'_>> = rows.lines().filter(|it| !it.is_empty()).map(frame).collect();
+        let mut found = inferred(text, &frames).into_iter();
+        for frame in &frames {
+            found.next();
+            for (child, expected) in &frame.children {
+                let line = found.next().unwrap_or_default();
+                if line != *expected {
+                    let _never_fails =
+                        writeln!(wrong, "{name}: {child}: found {line}, expected {expected}");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn each_cost_can_be_varied() {
+    let mut costs = Costs::default();
+    let names: Vec<_> = costs.each_mut().into_iter().map(|(name, cost)| (name, *cost)).collect();
+    assert!(names.contains(&("skip_defined", 12)));
+    costs.each_mut().into_iter().for_each(|(_, cost)| *cost += 1);
+    assert_eq!(costs.skip_defined, 13);
+}
