@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loader::{MinePattern, Run};
+use metrics::Period;
+use report::Limit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,6 +126,20 @@ pub(crate) struct Annotate {
     pub(crate) all: bool,
 }
 
+impl Annotate {
+    /// What is shown.
+    pub(crate) fn options(&self) -> report::annotate::Options {
+        report::annotate::Options {
+            // A recording without steps is shown as a whole.
+            period: if self.per == Some(Per::Run) { Period::Run } else { Period::Mean },
+            context: self.context,
+            threshold: self.threshold,
+            all: self.all,
+            root: self.recording.root.display().to_string(),
+        }
+    }
+}
+
 /// What numbers stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Per {
@@ -168,8 +184,8 @@ pub(crate) struct Memory {
     pub(crate) recording: Recording,
 
     /// Text for people, JSON for programs (perfline.memory/1)
-    #[arg(long, value_enum, default_value_t = MemoryFormat::Text)]
-    pub(crate) format: MemoryFormat,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
 
     /// Lines listed of each device
     #[arg(long, value_name = "N", default_value_t = 15)]
@@ -180,8 +196,9 @@ pub(crate) struct Memory {
     pub(crate) svg: Option<PathBuf>,
 }
 
+/// Who the output is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MemoryFormat {
+pub(crate) enum OutputFormat {
     Text,
     Json,
 }
@@ -196,6 +213,10 @@ pub(crate) struct Report {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 
+    /// Text for people, JSON for programs (perfline.report/1)
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
+
     /// Also write the report as a page with plots and findings that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -206,6 +227,17 @@ pub(crate) struct Report {
 
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+impl Report {
+    /// What the report contains.
+    pub(crate) fn options(&self) -> report::Options {
+        report::Options {
+            top: self.top,
+            rules: insights::Options::default(),
+            limits: self.limits.given(),
+        }
+    }
 }
 
 /// What a rule of the findings says: when it speaks, how it measures, what to do; without RULE, the list
@@ -246,6 +278,19 @@ pub(crate) struct Limits {
     pub(crate) max_unattributed_pct: Option<f64>,
 }
 
+impl Limits {
+    /// Those that were given.
+    fn given(&self) -> Vec<(Limit, f64)> {
+        let limits = [
+            (Limit::Step, self.max_step_ms),
+            (Limit::Sync, self.max_sync_ms_per_step),
+            (Limit::GpuIdle, self.max_gpu_idle_pct),
+            (Limit::Unattributed, self.max_unattributed_pct),
+        ];
+        limits.into_iter().filter_map(|(limit, allowed)| Some((limit, allowed?))).collect()
+    }
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     let value = not_negative(text)?;
     if value <= 100.0 { Ok(value) } else { Err("a percentage is at most 100".to_owned()) }
@@ -255,26 +300,6 @@ fn not_negative(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse::<f64>() {
         Ok(value) if value.is_finite() && 0.0 <= value => Ok(value),
         _ => Err("a number that is not negative is needed".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn numbers_are_checked() {
-        assert_eq!(percent("0.5"), Ok(0.5));
-        assert_eq!(percent("5%"), Ok(5.0));
-        assert!(percent("101").is_err());
-        assert!(percent("NaN").is_err());
-        assert!(not_negative("-1").is_err());
     }
 }
 
@@ -295,4 +320,24 @@ pub(crate) struct Lsp {
     /// Accepted because some editors pass it; there is no other transport
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_are_checked() {
+        assert_eq!(percent("0.5"), Ok(0.5));
+        assert_eq!(percent("5%"), Ok(5.0));
+        assert!(percent("101").is_err());
+        assert!(percent("NaN").is_err());
+        assert!(not_negative("-1").is_err());
+    }
 }

@@ -1,68 +1,124 @@
-//! One file per command.
+//! What the commands print, and how they end. What a recording says, in whichever form, is the crate `report`'s.
 
-pub(crate) mod annotate;
-pub(crate) mod explain;
-pub(crate) mod lines;
-pub(crate) mod memory;
-pub(crate) mod record;
-pub(crate) mod report;
-pub(crate) mod timing;
+mod record;
 
-use std::path::PathBuf;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Why a command ended early. The text is one line: what happened, where, what to do.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The recording cannot be loaded.
-    Load(loader::Error),
-    /// No recording was named, and none was found below this folder.
-    NothingFound(PathBuf),
-    /// No Python was found to record with.
-    NoPython,
-    /// The Python that was found cannot be run.
-    Python(PathBuf, std::io::Error),
-    /// The output cannot be written.
-    Output(std::io::Error),
-}
+use ::report::{Recording, html, json, lines, memory, text};
+use loader::{Run, SourceFolders, Timing};
 
-impl Failure {
-    /// 2 for what the user can put right, 130 after Ctrl-C as shells do.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Load(loader::Error::Cancelled) => ExitCode::from(130),
-            _ => ExitCode::from(2),
+use crate::args::{self, Command};
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use crate::{inputs, output, terminal};
+
+/// Runs a command.
+///
+/// # Errors
+/// If nothing can be loaded or the output cannot be written.
+pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
+    let terminal = terminal::of_stdout();
+    match command {
+        Command::Annotate(args) => print(&args.recording, |out, it| {
+            ::report::annotate::write(out, &it.recording, &args.options(), &terminal)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Lines(args) => print(&args.recording, |out, it| {
+            match args.format {
+                args::Format::Json => lines::write_json(out, &it.recording)?,
+                args::Format::Csv => lines::write_csv(out, &it.recording)?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Memory(args) => print(&args.recording, |out, it| {
+            memory(out, it, args, &terminal)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Report(args) => print(&args.recording, |out, it| report(out, it, args, &terminal)),
+        Command::Explain(args) => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            match args.rule {
+                Some(rule) => ::report::explain::write_page(&mut out, rule, &terminal)?,
+                None => ::report::explain::write_list(&mut out, &terminal)?,
+            }
+            out.flush()?;
+            Ok(ExitCode::SUCCESS)
         }
+        Command::Record(args) => record::run(&args.arguments),
+        Command::Lsp(_) => Ok(lsp::run_stdio()),
     }
 }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Load(error) => write!(f, "{error}"),
-            Self::NothingFound(folder) => write!(
-                f,
-                "{}: no recording below this folder; name a trace (*.json, *.json.gz) or a memory snapshot (*.pickle)",
-                folder.display()
-            ),
-            Self::NoPython => write!(
-                f,
-                "no Python was found to record with: activate an environment, or put python3 on the PATH"
-            ),
-            Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Output(error) => write!(f, "cannot write the output: {error}"),
-        }
+/// What was loaded.
+struct Loaded<'a> {
+    recording: Recording<'a>,
+    timing: Timing,
+}
+
+/// Loads a recording and prints what `write` makes of it.
+fn print(
+    args: &args::Recording,
+    write: impl FnOnce(&mut dyn Write, &Loaded<'_>) -> io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    let (run, timing) = inputs::load(args)?;
+    let sources: SourceFolders = loader::source_folders(&inputs::options(args));
+    let names = loader::display_names(&run.merged, &args.root);
+    let loaded = Loaded { recording: Recording { run: &run, names, sources: &sources }, timing };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let code = write(&mut out, &loaded)?;
+    out.flush()?;
+    // Numbers that lack an input are printed, but never taken for whole.
+    Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })
+}
+
+fn report(
+    out: &mut dyn Write,
+    loaded: &Loaded<'_>,
+    args: &args::Report,
+    terminal: &Terminal,
+) -> io::Result<ExitCode> {
+    let report = ::report::build(&loaded.recording, &args.options());
+    if let Some(path) = &args.html {
+        save(path, html::page(&report), &args.recording, loaded.recording.run)?;
+    }
+    match args.format {
+        args::OutputFormat::Text => text::write(out, &report, "--top", terminal)?,
+        args::OutputFormat::Json => json::write_report(out, &report)?,
+    }
+    if args.timing {
+        text::section(out, &::report::timing(&loaded.timing), terminal)?;
+    }
+    for limit in &report.exceeded {
+        inputs::report(limit);
+    }
+    Ok(if report.exceeded.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn memory(
+    out: &mut dyn Write,
+    loaded: &Loaded<'_>,
+    args: &args::Memory,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    let recording = &loaded.recording;
+    if let Some(path) = &args.svg {
+        save(path, html::memory_plot(&recording.run.merged), &args.recording, recording.run)?;
+    }
+    match args.format {
+        args::OutputFormat::Text => memory::write_text(out, recording, args.top, terminal),
+        args::OutputFormat::Json => memory::write_json(out, recording),
     }
 }
 
-impl From<loader::Error> for Failure {
-    fn from(error: loader::Error) -> Self {
-        Self::Load(error)
-    }
-}
-
-impl From<std::io::Error> for Failure {
-    fn from(error: std::io::Error) -> Self {
-        Self::Output(error)
-    }
+/// Writes a page or a picture to a file that is no input of the run.
+fn save(
+    path: &Path,
+    page: Result<String, html::PlotError>,
+    args: &args::Recording,
+    run: &Run,
+) -> io::Result<()> {
+    let page = page.map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+    output::write(path, &page, args.paths(run))
 }

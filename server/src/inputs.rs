@@ -1,4 +1,4 @@
-//! From the command line to a loaded recording: which files, the progress bar, Ctrl-C, and what is told on stderr.
+//! From the command line to a loaded recording: which files, the progress bar, Ctrl-C, and what is reported on stderr.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loader::{Options, Progress, Run, Stage, Timing, Watch};
-use profile::WarningKind;
+use report::terminal::clean;
 
 use crate::args::Recording;
-use crate::commands::Failure;
-use crate::numbers;
-use crate::terminal::clean;
+use crate::failure::Failure;
 
 /// Loads what the command line names. The time that loading took comes with it.
 ///
@@ -31,8 +29,9 @@ pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
     );
     bar.finish_and_clear();
     let (run, timing) = loaded?;
-    for line in run.failures.iter().chain(&left_out(&run)).chain(&out_of_balance(&run)) {
-        tell(line);
+    let faults = report::faults(&run);
+    for line in run.failures.iter().chain(&report::duplicates(&run)).chain(&faults) {
+        self::report(line);
     }
     Ok((run, timing))
 }
@@ -47,8 +46,8 @@ pub(crate) fn options(args: &Recording) -> Options {
     }
 }
 
-/// One line on stderr. That stderr may be closed is nobody's concern.
-pub(crate) fn tell(message: &str) {
+/// One line on stderr. If stderr is closed, there is nowhere to report to.
+pub(crate) fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "perfline: {}", clean(message));
 }
 
@@ -72,7 +71,7 @@ fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = loader::discover(folder).into_iter().next();
     let recording = found.ok_or_else(|| Failure::NothingFound(folder.to_owned()))?;
     let names: Vec<String> = recording.inputs.iter().map(|it| it.display().to_string()).collect();
-    tell(&format!("reading {}", names.join(" ")));
+    report(&format!("reading {}", names.join(" ")));
     Ok(recording.inputs)
 }
 
@@ -109,65 +108,4 @@ fn show(bar: &ProgressBar, progress: &Progress) {
     bar.set_length(progress.total);
     bar.set_position(progress.done);
     bar.set_message(format!("{stage} {}", clean(&name)));
-}
-
-/// What to tell of inputs that hold the same recording as another.
-fn left_out(run: &Run) -> Vec<String> {
-    let told = run.inputs.iter().flat_map(|input| {
-        let duplicates = input.warnings.iter().filter(|it| it.kind == WarningKind::Duplicate);
-        duplicates.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
-    });
-    told.collect()
-}
-
-/// What to tell when the books do not balance: numbers that cannot be relied on are said to be so.
-fn out_of_balance(run: &Run) -> Vec<String> {
-    // Ranks too: what is too much in one may be too little in another.
-    let ledgers = || run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
-    let open = ledgers().flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
-    let mut told: Vec<_> = open.map(|it| {
-        format!(
-            "internal error: totals of {} do not add up (lines {} + unattributed {} is not the total {}); \
-             please report it",
-            numbers::metric(it.metric),
-            numbers::exact(it.metric, it.lines),
-            numbers::exact(it.metric, it.unattributed),
-            numbers::exact(it.metric, it.total),
-        )
-    })
-    .collect();
-    told.extend(ledgers().flat_map(ledger::Ledger::excesses).map(|line| {
-        format!(
-            "internal error: {}:{} has more time than was recorded; please report it",
-            line.file, line.line
-        )
-    }));
-    told.dedup();
-    told
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::training;
-
-    #[test]
-    fn balanced_books_need_no_word_and_others_are_told() {
-        let mut run = training();
-        assert_eq!(out_of_balance(&run), Vec::<String>::new());
-        run.merged.totals.cuda += 1;
-        assert_eq!(
-            out_of_balance(&run),
-            [
-                "internal error: totals of CUDA time do not add up (lines 24000.5 µs + unattributed 0 µs is not the total \
-              24000.501 µs); please report it"
-            ]
-        );
-        let mut run = training();
-        let line = run.merged.lines.values_mut().next().unwrap();
-        line.elapsed = 20_000_001;
-        let expected =
-            "internal error: helper.py:4 has more time than was recorded; please report it";
-        assert_eq!(out_of_balance(&run), [expected]);
-    }
 }

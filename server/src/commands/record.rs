@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::commands::Failure;
+use crate::failure::Failure;
 
 /// Names the Python package where it is missing, because `No module named perfline` would be of no help.
 const PROGRAM: &str = "

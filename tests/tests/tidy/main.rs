@@ -53,8 +53,9 @@ const CRATES: &[(&str, &[&str])] = &[
             "trace-reader",
         ],
     ),
-    ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource"]),
-    ("perfline", &["ide", "insights", "ledger", "loader", "lsp", "metrics", "profile", "pysource"]),
+    ("report", &["ide", "insights", "ledger", "loader", "metrics", "profile", "pysource"]),
+    ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report"]),
+    ("perfline", &["insights", "loader", "lsp", "metrics", "profile", "report"]),
     (
         "tests",
         &[
@@ -81,6 +82,8 @@ const RESERVED: &[(&str, &str)] = &[
     ("clap*", "perfline"),
     ("indicatif", "perfline"),
     ("ruzstd", "loader"),
+    ("maud", "report"),
+    ("plotters*", "report"),
 ];
 
 /// Crates that turn values into values.
@@ -99,6 +102,7 @@ const CORE: &[&str] = &[
     "attribution",
     "insights",
     "ide",
+    "report",
 ];
 
 #[test]

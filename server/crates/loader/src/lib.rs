@@ -10,6 +10,7 @@
 
 mod blocks;
 mod discover;
+mod display_names;
 mod hand_over;
 mod load;
 mod names;
@@ -27,6 +28,7 @@ mod walk;
 mod workers;
 mod zstd;
 
+pub use display_names::display_names;
 pub use source_folders::SourceFolders;
 pub use timing::{Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern};

@@ -38,6 +38,17 @@ pub fn count(count: f64) -> String {
     scaled(count / 1000.0, 1000.0, &["k", "M", "G"])
 }
 
+/// Integer nanoseconds as decimal microseconds, exactly and without a unit: `123.456`.
+#[must_use]
+pub fn microseconds(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let (whole, rest) = (ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
+    if rest == 0 {
+        return format!("{sign}{whole}");
+    }
+    format!("{sign}{whole}.{}", format!("{rest:03}").trim_end_matches('0'))
+}
+
 fn scaled(value: f64, base: f64, units: &[&str]) -> String {
     let (mut value, mut unit) = (value, 0);
     // What would be rounded to 1000 belongs to the next unit.
@@ -130,6 +141,23 @@ mod tests {
         ];
         for (number, text) in rows {
             assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn microseconds_are_exact_to_the_last_nanosecond() {
+        let rows = [
+            (0, "0"),
+            (1, "0.001"),
+            (1_000, "1"),
+            (1_500, "1.5"),
+            (123_450_000, "123450"),
+            (9_007_199_254_740_993, "9007199254740.993"),
+            (-1_001, "-1.001"),
+            (i64::MAX, "9223372036854775.807"),
+        ];
+        for (ns, text) in rows {
+            assert_eq!(microseconds(ns), text);
         }
     }
 }

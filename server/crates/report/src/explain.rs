@@ -1,4 +1,4 @@
-//! `perfline explain`: the list of rules, or the page of one.
+//! The list of rules, and the page of one.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ const CODE: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Cyan)));
 const WIDEST: usize = 100;
 
 /// All rules by area, one a line.
-pub(crate) fn write_list(out: &mut dyn Write, terminal: &Terminal) -> io::Result<()> {
+pub fn write_list(out: &mut dyn Write, terminal: &Terminal) -> io::Result<()> {
     let widest = rules().map(|it| columns(it.id)).max().unwrap_or(0);
     let width = width(terminal).saturating_sub(widest + 4).max(20);
     for area in Area::ALL {
@@ -36,7 +36,7 @@ pub(crate) fn write_list(out: &mut dyn Write, terminal: &Terminal) -> io::Result
 }
 
 /// The page of a rule.
-pub(crate) fn write_page(out: &mut dyn Write, rule: &Rule, terminal: &Terminal) -> io::Result<()> {
+pub fn write_page(out: &mut dyn Write, rule: &Rule, terminal: &Terminal) -> io::Result<()> {
     let mut is_code = false;
     for line in ide::explanation(rule).lines() {
         if line.starts_with("```") {

@@ -11,7 +11,7 @@ use ledger::{
 use loader::{Input, Kind, Rank, Run};
 use profile::{Warning, WarningKind};
 
-use crate::sources::Sources;
+use crate::recording::{Recording, Sources};
 
 /// The source of `train.py`.
 pub(crate) const TRAIN: &str = "\
@@ -54,6 +54,12 @@ impl Sources for Table {
 /// The sources of [`training`].
 pub(crate) fn sources() -> Table {
     Table(BTreeMap::from([(PathBuf::from("/home/me/train.py"), TRAIN.to_owned())]))
+}
+
+/// A run with the names of its files relative to `/home/me`.
+pub(crate) fn recording<'a>(run: &'a Run, sources: &'a dyn Sources) -> Recording<'a> {
+    let names = loader::display_names(&run.merged, Path::new("/home/me"));
+    Recording { run, names, sources }
 }
 
 /// The arithmetic of line 17: a product of matrices, far below what the device could do.

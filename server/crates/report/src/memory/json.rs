@@ -2,29 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 use ledger::{
     CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, OutOfMemory, Phase,
 };
-use loader::Run;
+use metrics::numbers::microseconds;
 
-use super::ranked;
-use crate::json::{Value, object};
-use crate::numbers::micros;
-use crate::sources;
+use super::ranking::ranked;
+use crate::fields::{Value, object};
+use crate::recording::Recording;
 
-pub(super) fn write(out: &mut dyn Write, run: &Run, root: &Path) -> io::Result<()> {
-    let names = Names(sources::names(&run.merged, root));
+/// Prints the memory of every device as one object.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+    let run = recording.run;
     writeln!(out, r#"{{"schema": "perfline.memory/1","#)?;
     write!(out, r#" "devices": ["#)?;
     for (index, (key, memory)) in run.merged.memory.iter().enumerate() {
         writeln!(out, "{}", if index == 0 { "" } else { "," })?;
-        let head = object(&device(*key, memory, &names));
+        let head = object(&device(*key, memory, recording));
         write!(out, "  {},\n   \"lines\": [", head.trim_end_matches('}'))?;
         for (index, (place, books)) in ranked(memory).into_iter().enumerate() {
             let comma = if index == 0 { "" } else { "," };
-            write!(out, "{comma}\n    {}", object(&line(&names, place, books)))?;
+            write!(out, "{comma}\n    {}", object(&line(recording, place, books)))?;
         }
         write!(out, "]}}")?;
     }
@@ -42,13 +44,13 @@ fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> 
     };
     let sample = |(at, bytes): &(i64, [i64; 8])| {
         let bytes = bytes.map(|it| it.to_string()).join(", ");
-        format!("[{}, {bytes}]", micros(*at))
+        format!("[{}, {bytes}]", microseconds(*at))
     };
     let timeline: Vec<String> = memory.timeline.iter().map(sample).collect();
     vec![
         ("rank", Value::number(rank)),
         ("peak_bytes", Value::number(memory.peak)),
-        ("peak_us", Value::number(micros(memory.peak_at))),
+        ("peak_us", Value::number(microseconds(memory.peak_at))),
         ("at_peak", by_name(&memory.at_peak)),
         ("at_end", by_name(&memory.at_end)),
         ("most", by_name(&memory.most)),
@@ -56,17 +58,16 @@ fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> 
     ]
 }
 
-/// What files are called, by their key.
-struct Names<'a>(BTreeMap<&'a str, String>);
-
-impl Names<'_> {
-    fn place(&self, line: &LineKey) -> [(&'static str, Value); 2] {
-        let file = self.0.get(line.file.as_str()).unwrap_or(&line.file);
-        [("file", Value::text(file)), ("line", Value::number(line.line))]
-    }
+/// The fields that name a line.
+fn place(recording: &Recording<'_>, line: &LineKey) -> [(&'static str, Value); 2] {
+    [("file", Value::text(recording.file(&line.file))), ("line", Value::number(line.line))]
 }
 
-fn device(key: DeviceKey, memory: &DeviceMemory, names: &Names<'_>) -> Vec<(&'static str, Value)> {
+fn device(
+    key: DeviceKey,
+    memory: &DeviceMemory,
+    recording: &Recording<'_>,
+) -> Vec<(&'static str, Value)> {
     let (cut, calls) = (&memory.fragmentation, &memory.segments);
     vec![
         ("device", Value::number(key.device)),
@@ -96,7 +97,10 @@ fn device(key: DeviceKey, memory: &DeviceMemory, names: &Names<'_>) -> Vec<(&'st
                 ("freed_bytes", Value::number(calls.freed)),
             ])),
         ),
-        ("out_of_memory", list(memory.out_of_memory.iter().map(|it| failed(it, memory, names)))),
+        (
+            "out_of_memory",
+            list(memory.out_of_memory.iter().map(|it| failed(it, memory, recording))),
+        ),
         (
             "steps",
             list(memory.steps.iter().map(|it| {
@@ -117,7 +121,8 @@ fn device(key: DeviceKey, memory: &DeviceMemory, names: &Names<'_>) -> Vec<(&'st
                     .timeline
                     .iter()
                     .map(|it| {
-                        let at = if memory.has_times { micros(it.at) } else { it.at.to_string() };
+                        let at =
+                            if memory.has_times { microseconds(it.at) } else { it.at.to_string() };
                         format!("[{at}, {}, {}]", it.active, it.reserved)
                     })
                     .collect::<Vec<_>>()
@@ -132,7 +137,7 @@ fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, Value)> {
     let names: Vec<String> = it.annotations.iter().map(|it| Value::text(it).json()).collect();
     vec![
         ("event", Value::number(it.event)),
-        ("time_us", it.at.map_or(null(), |at| Value::number(micros(at)))),
+        ("time_us", it.at.map_or(null(), |at| Value::number(microseconds(at)))),
         ("step", step.map_or(null(), |step| Value::text(&step.name))),
         ("annotations", Value::Json(format!("[{}]", names.join(", ")))),
     ]
@@ -141,18 +146,18 @@ fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, Value)> {
 fn failed(
     it: &OutOfMemory,
     memory: &DeviceMemory,
-    names: &Names<'_>,
+    recording: &Recording<'_>,
 ) -> Vec<(&'static str, Value)> {
-    let place = it.line.as_ref().map_or(null(), |line| Value::Json(object(&names.place(line))));
+    let line = it.line.as_ref().map_or(null(), |line| Value::Json(object(&place(recording, line))));
     let holders = it.holders.iter().map(|(line, held)| {
-        let mut fields = names.place(line).into_iter().collect::<Vec<_>>();
+        let mut fields = place(recording, line).into_iter().collect::<Vec<_>>();
         fields.push(("bytes", Value::number(held.bytes)));
         fields.push(("allocs", Value::number(held.allocs)));
         fields
     });
     vec![
         ("at", Value::Json(object(&moment(&it.moment, memory)))),
-        ("line", place),
+        ("line", line),
         ("requested_bytes", Value::number(it.requested)),
         ("device_free_bytes", Value::number(it.device_free)),
         ("active_bytes", Value::number(it.active)),
@@ -164,8 +169,8 @@ fn failed(
     ]
 }
 
-fn line(names: &Names<'_>, place: &LineKey, it: &LineMemory) -> Vec<(&'static str, Value)> {
-    let mut fields: Vec<(&'static str, Value)> = names.place(place).into_iter().collect();
+fn line(recording: &Recording<'_>, key: &LineKey, it: &LineMemory) -> Vec<(&'static str, Value)> {
+    let mut fields: Vec<(&'static str, Value)> = place(recording, key).into_iter().collect();
     let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
     fields.extend([
         ("function", Value::text(&it.function)),
@@ -179,7 +184,7 @@ fn line(names: &Names<'_>, place: &LineKey, it: &LineMemory) -> Vec<(&'static st
         ("largest_bytes", Value::number(it.largest)),
         (
             "mean_lifetime_us",
-            lifetime.map_or(null(), |frees| Value::number(micros(it.lifetime / frees))),
+            lifetime.map_or(null(), |frees| Value::number(microseconds(it.lifetime / frees))),
         ),
         ("rounding_bytes", Value::number(it.rounding)),
         ("churn_bytes", Value::number(it.churn)),

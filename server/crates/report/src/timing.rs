@@ -1,43 +1,44 @@
-//! `perfline report --timing`: what the time of loading went to.
+//! What the time of loading went to.
 
-use std::io::{self, Write};
 use std::time::Duration;
 
 use loader::Timing;
+use metrics::numbers;
 
-use crate::numbers::{bytes, count, duration, percent};
-use crate::table::{Align, Table};
-use crate::terminal::{STRONG, Terminal};
+use crate::model::{Cell, Column, Section, Subject, Unit, Value};
 
-/// Prints the section.
-///
-/// # Errors
-/// If `out` cannot be written.
-pub(crate) fn write(out: &mut dyn Write, timing: &Timing, terminal: &Terminal) -> io::Result<()> {
-    writeln!(out, "\n{}", terminal.paint(STRONG, "Timing"))?;
-    table(timing).write(out, terminal)
-}
-
-fn table(timing: &Timing) -> Table {
-    let mut table = Table::new(&[
-        ("", Align::Left),
-        ("time", Align::Right),
-        ("share", Align::Right),
-        ("bytes", Align::Right),
-        ("events", Align::Right),
-        ("file", Align::Left),
-    ]);
-    let mut add = |what: &str, time: Duration, rates: [String; 2], file: String| {
-        let share = percent(time.as_secs_f64() / timing.total.as_secs_f64().max(f64::EPSILON));
+/// The section: stages of each input, with their share of the time that loading took.
+#[must_use]
+pub fn timing(timing: &Timing) -> Section {
+    let columns = [
+        Column::text(""),
+        Column::number("time", Unit::Nanoseconds),
+        Column::number("share", Unit::Share),
+        Column::number("bytes", Unit::BytesPerSecond),
+        Column::number("events", Unit::EventsPerSecond),
+        Column::text("file"),
+    ];
+    let mut section = Section::new("timing", "Timing", Subject::Recording, columns);
+    let mut add = |what: &str, time: Duration, rates: [Cell; 2], file: String| {
+        let share = time.as_secs_f64() / timing.total.as_secs_f64().max(f64::EPSILON);
         let [bytes, events] = rates;
-        table.add_row(vec![what.to_owned(), shown(time), share, bytes, events, file]);
+        let time = Cell::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        let row = vec![Cell::text(what), time, Cell::share(share), bytes, events, Cell::text(file)];
+        section.rows.push(row);
     };
     for it in &timing.inputs {
         let file = || loader::shown(&it.path).into_owned();
-        let a_second = |n: u64| n as f64 / it.reading.as_secs_f64().max(f64::EPSILON);
+        let per_second = |n: u64| n as f64 / it.reading.as_secs_f64().max(f64::EPSILON);
+        let (bytes, events) = (per_second(it.bytes).trunc(), per_second(it.events));
         let rates = [
-            format!("{}/s", bytes(a_second(it.bytes) as i64)),
-            format!("{}/s", count(a_second(it.events))),
+            Cell {
+                value: Value::Real(bytes, Unit::BytesPerSecond),
+                text: format!("{}/s", numbers::bytes(bytes)),
+            },
+            Cell {
+                value: Value::Real(events, Unit::EventsPerSecond),
+                text: format!("{}/s", numbers::count(events)),
+            },
         ];
         add("read", it.reading, rates, file());
         add("  beside: disk, decompress", it.unpacking, Default::default(), file());
@@ -46,11 +47,7 @@ fn table(timing: &Timing) -> Table {
     }
     add("merge", timing.merging, Default::default(), String::new());
     add("total", timing.total, Default::default(), String::new());
-    table
-}
-
-fn shown(time: Duration) -> String {
-    duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+    section
 }
 
 #[cfg(test)]
@@ -58,7 +55,7 @@ mod tests {
     use loader::Times;
 
     use super::*;
-    use crate::terminal::Colours;
+    use crate::terminal::{Colours, Terminal};
     use crate::testing::expect;
 
     #[test]
@@ -76,7 +73,7 @@ mod tests {
         let timing = Timing { inputs: vec![input], merging: ms(5), total: ms(200) };
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
-        write(&mut out, &timing, &terminal).unwrap();
+        crate::text::section(&mut out, &super::timing(&timing), &terminal).unwrap();
         expect(
             &String::from_utf8(out).unwrap(),
             "

@@ -1,31 +1,22 @@
-//! `perfline lines`: the machine-readable contract `perfline.lines/1` (docs/cli.md).
+//! Every line with everything it is charged with: the machine-readable contract `perfline.lines/1` (docs/cli.md).
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
 
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric};
-use loader::{Input, Run};
+use loader::Input;
+use metrics::numbers::microseconds;
 
-use crate::args::{Format, Lines};
-use crate::json::{Value, object, write_list};
-use crate::numbers::micros;
-use crate::sources;
+use crate::fields::{Value, object, write_list};
+use crate::recording::Recording;
 use crate::summary::warning;
 
-/// Prints every line of `run`, and in JSON all that surrounds them.
+/// Prints every line, and all that surrounds them, as one object.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub(crate) fn write(out: &mut dyn Write, run: &Run, args: &Lines) -> io::Result<()> {
-    let rows = rows(&run.merged, &args.recording.root);
-    match args.format {
-        Format::Json => json(out, run, &rows),
-        Format::Csv => csv(out, &rows),
-    }
-}
-
-fn json(out: &mut dyn Write, run: &Run, rows: &[(LineKey, LineBooks)]) -> io::Result<()> {
+pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+    let (run, rows) = (recording.run, rows(recording));
     let ledger = &run.merged;
     writeln!(out, r#"{{"schema": "perfline.lines/1","#)?;
     write_list(out, "inputs", run.inputs.iter().map(|it| object(&input(it))))?;
@@ -42,11 +33,15 @@ fn json(out: &mut dyn Write, run: &Run, rows: &[(LineKey, LineBooks)]) -> io::Re
     writeln!(out, "}}")
 }
 
-fn csv(out: &mut dyn Write, rows: &[(LineKey, LineBooks)]) -> io::Result<()> {
+/// Prints every line as CSV, with a header.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
     let names = columns(&LineKey { file: String::new(), line: 0 }, &LineBooks::default())
         .map(|(name, _)| name);
     writeln!(out, "{}", names.join(","))?;
-    for (key, books) in rows {
+    for (key, books) in &rows(recording) {
         writeln!(out, "{}", columns(key, books).map(|(_, value)| value.csv()).join(","))?;
     }
     Ok(())
@@ -61,25 +56,25 @@ fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 25] {
         ("evidence", Value::text(it.evidence.name())),
         ("calls", Value::number(it.calls)),
         ("ops", Value::number(it.ops)),
-        ("cpu_self_us", Value::number(micros(it.cpu_self))),
-        ("cpu_own_us", Value::number(micros(it.cpu_own))),
-        ("cpu_total_us", Value::number(micros(it.cpu_total))),
-        ("cpu_backward_us", Value::number(micros(it.cpu_backward))),
-        ("cuda_own_us", Value::number(micros(it.cuda_own))),
-        ("cuda_total_us", Value::number(micros(it.cuda_total))),
-        ("cuda_backward_us", Value::number(micros(it.cuda_backward))),
+        ("cpu_self_us", Value::number(microseconds(it.cpu_self))),
+        ("cpu_own_us", Value::number(microseconds(it.cpu_own))),
+        ("cpu_total_us", Value::number(microseconds(it.cpu_total))),
+        ("cpu_backward_us", Value::number(microseconds(it.cpu_backward))),
+        ("cuda_own_us", Value::number(microseconds(it.cuda_own))),
+        ("cuda_total_us", Value::number(microseconds(it.cuda_total))),
+        ("cuda_backward_us", Value::number(microseconds(it.cuda_backward))),
         ("kernels", Value::number(it.kernels)),
-        ("sync_us", Value::number(micros(it.sync))),
+        ("sync_us", Value::number(microseconds(it.sync))),
         ("syncs", Value::number(it.syncs)),
-        ("gpu_idle_us", Value::number(micros(it.gpu_idle))),
+        ("gpu_idle_us", Value::number(microseconds(it.gpu_idle))),
         ("alloc_bytes", Value::number(it.alloc)),
         ("freed_bytes", Value::number(it.freed)),
         ("peak_bytes", Value::number(it.peak)),
-        ("comm_us", Value::number(micros(it.comm))),
-        ("comm_exposed_us", Value::number(micros(it.comm_exposed))),
+        ("comm_us", Value::number(microseconds(it.comm))),
+        ("comm_exposed_us", Value::number(microseconds(it.comm_exposed))),
         ("flops", Value::number(it.flops())),
         ("achieved_flops", achieved(it)),
-        ("waiting_us", Value::number(micros(it.waiting))),
+        ("waiting_us", Value::number(microseconds(it.waiting))),
     ]
 }
 
@@ -90,12 +85,11 @@ fn achieved(it: &LineBooks) -> Value {
 }
 
 /// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
-fn rows(ledger: &Ledger, root: &Path) -> Vec<(LineKey, LineBooks)> {
-    let names = sources::names(ledger, root);
+fn rows(recording: &Recording<'_>) -> Vec<(LineKey, LineBooks)> {
     // Two spellings of one file (`train.py`, `/home/me/train.py`) may lead to one name: merging makes one line of them.
     let mut renamed = Ledger::default();
-    for (key, books) in &ledger.lines {
-        let file = names.get(key.file.as_str()).unwrap_or(&key.file).clone();
+    for (key, books) in &recording.run.merged.lines {
+        let file = recording.file(&key.file).to_owned();
         let line = BTreeMap::from([(LineKey { file, line: key.line }, books.clone())]);
         renamed.merge(&Ledger { lines: line, ..Ledger::default() });
     }
@@ -170,30 +164,34 @@ fn field(metric: Metric) -> &'static str {
 fn amount(metric: Metric, amount: i64) -> Value {
     match metric {
         Metric::Alloc | Metric::Flops => Value::number(amount),
-        _ => Value::number(micros(amount)),
+        _ => Value::number(microseconds(amount)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     use ledger::SourceFile;
+    use loader::Run;
 
-    use crate::args::Recording;
-    use crate::testing::{expect, training};
+    use crate::testing::{expect, recording, sources, training};
 
-    fn lines(run: &Run, format: Format) -> String {
-        let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
+    fn json(run: &Run) -> String {
         let mut out = Vec::new();
-        write(&mut out, run, &Lines { recording, format }).unwrap();
+        write_json(&mut out, &recording(run, &sources())).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn csv(run: &Run) -> String {
+        let mut out = Vec::new();
+        write_csv(&mut out, &recording(run, &sources())).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn json_is_the_contract_one_entry_a_line() {
-        let text = lines(&training(), Format::Json);
+        let text = json(&training());
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         expect(
             &text,
@@ -225,14 +223,14 @@ mod tests {
             ranks: Vec::new(),
             merged: Ledger::default(),
         };
-        let value: serde_json::Value = serde_json::from_str(&lines(&run, Format::Json)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
         assert_eq!(value["lines"], serde_json::json!([]));
         assert_eq!(value["totals"]["cpu_us"], serde_json::json!(0));
     }
 
     #[test]
     fn csv_has_the_same_columns_and_quotes_what_needs_it() {
-        let text = lines(&training(), Format::Csv);
+        let text = csv(&training());
         assert_eq!(
             text.lines().next(),
             Some(
@@ -256,7 +254,7 @@ mod tests {
         run.merged.files.insert(twin.recorded.clone(), twin);
         let books = run.merged.lines[&LineKey { file: "train.py".to_owned(), line: 17 }].clone();
         run.merged.lines.insert(LineKey { file: "/home/me/train.py".to_owned(), line: 17 }, books);
-        let text = lines(&run, Format::Csv);
+        let text = csv(&run);
         let mine: Vec<&str> = text.lines().filter(|it| it.contains("train.py,17,")).collect();
         assert_eq!(
             mine,

@@ -1,46 +1,43 @@
 //! Device memory for people.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use insights::Detail;
 use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
-use loader::Run;
+use metrics::numbers::count;
 use metrics::{Period, Scale};
 use profile::WarningKind;
 
-use super::{chart, ranked};
-use crate::args::Memory;
-use crate::findings;
-use crate::numbers::{bytes, count, duration, percent};
-use crate::sources::{self, Sources};
+use super::chart;
+use super::ranking::ranked;
+use crate::findings::findings;
+use crate::model::{Cell, Column, Place, Section, Subject, Unit, bytes, duration};
+use crate::recording::Recording;
 use crate::summary;
 use crate::suppression::Suppression;
-use crate::table::{Align, Table};
 use crate::terminal::{ALARM, DOUBT, FAINT, Terminal, clean, columns, cut, cut_left, wrapped};
+use crate::text;
 
 /// Columns that a path may take.
-const PATH: usize = 44;
-
-/// Columns of the table of lines.
-const N_COLUMNS: usize = 12;
+const MAX_PATH: usize = 44;
 
 /// Columns that are shown however narrow the terminal is: the peak, its share, and where.
-const FEWEST_COLUMNS: usize = 4;
+const MIN_COLUMNS: usize = 4;
 
-pub(super) fn write(
+/// Prints the memory of every device, and the findings about it. `top` lines of each device are listed.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write(
     out: &mut dyn Write,
-    run: &Run,
-    args: &Memory,
-    sources: &dyn Sources,
+    recording: &Recording<'_>,
+    top: usize,
     terminal: &Terminal,
 ) -> io::Result<()> {
-    let names = sources::names(&run.merged, &args.recording.root);
-    let page = Page { names, n_ranks: run.ranks.len(), top: args.top, terminal };
-    let scale = Scale::new(&run.merged, Period::Mean);
-    if let Some(first) = summary::lines(run, &scale, terminal).first() {
-        writeln!(out, "{first}")?;
-    }
+    let run = recording.run;
+    let page = Page { recording, n_ranks: run.ranks.len(), top, terminal };
+    let summary = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
+    writeln!(out, "{}", terminal.titled(&summary.recording, &summary.extent))?;
     if run.merged.memory.is_empty() && run.merged.categories.is_empty() {
         writeln!(
             out,
@@ -62,13 +59,24 @@ pub(super) fn write(
     for (&rank, memory) in &run.merged.categories {
         page.categories(out, rank, memory)?;
     }
-    let mut findings = findings::told(&run.merged, &Suppression::new(&run.merged, sources));
-    findings.retain(|it| matches!(it.detail, Detail::Memory(_)));
-    findings::write(out, &findings, usize::MAX, |line| page.place(line), terminal)
+    let is_of_memory = |it: &insights::Finding| matches!(it.detail, Detail::Memory(_));
+    let suppression = Suppression::new(recording);
+    let mut findings =
+        findings(recording, &insights::Options::default(), &suppression, is_of_memory);
+    for finding in &mut findings {
+        finding.place = shortened(&finding.place);
+    }
+    text::findings(out, &findings, usize::MAX, terminal)
+}
+
+/// A place whose text is no longer than a path may be.
+fn shortened(place: &Place) -> Place {
+    let width = MAX_PATH.saturating_sub(place.line.to_string().len() + 1);
+    Place { file: cut_left(&place.file, Some(width)), line: place.line }
 }
 
 struct Page<'a> {
-    names: BTreeMap<&'a str, String>,
+    recording: &'a Recording<'a>,
     n_ranks: usize,
     top: usize,
     terminal: &'a Terminal,
@@ -80,9 +88,8 @@ impl Page<'_> {
     }
 
     /// `model.py:54`.
-    fn place(&self, line: &LineKey) -> String {
-        let name = self.names.get(line.file.as_str()).unwrap_or(&line.file);
-        cut_left(&format!("{name}:{}", line.line), Some(PATH))
+    fn place(&self, line: &LineKey) -> Place {
+        shortened(&self.recording.place(line))
     }
 
     fn device(&self, out: &mut dyn Write, key: DeviceKey, memory: &DeviceMemory) -> io::Result<()> {
@@ -113,32 +120,31 @@ impl Page<'_> {
     }
 
     fn table(&self, out: &mut dyn Write, memory: &DeviceMemory) -> io::Result<()> {
-        let right = |title| (title, Align::Right);
-        let mut head = vec![
-            right("peak"),
-            right("share"),
-            ("line", Align::Left),
-            ("function", Align::Left),
-            right("tensors"),
-            right("end"),
-            right("alloc"),
-            right("allocs"),
-            right("largest"),
-            right("lifetime"),
-            right("saved"),
-            ("phase", Align::Left),
+        let head = [
+            Column::number("peak", Unit::Bytes),
+            Column::number("share", Unit::Share),
+            Column::text("line"),
+            Column::text("function"),
+            Column::number("tensors", Unit::Count),
+            Column::number("end", Unit::Bytes),
+            Column::number("alloc", Unit::Bytes),
+            Column::number("allocs", Unit::Count),
+            Column::number("largest", Unit::Bytes),
+            Column::number("lifetime", Unit::Nanoseconds),
+            Column::number("saved", Unit::Bytes),
+            Column::text("phase"),
         ];
-        let mut rows: Vec<Vec<String>> = Vec::new();
+        let mut section = Section::new("peak", "Peak", Subject::Lines, head);
         let lines = ranked(memory);
         for (line, it) in lines.iter().take(self.top) {
-            rows.push(self.row(memory, line, it));
+            section.rows.push(self.row(memory, line, it));
         }
-        let share = |part: i64| percent(part as f64 / memory.peak.max(1) as f64);
-        let mut add = |bytes_at_peak: i64, what: &str| {
-            if bytes_at_peak > 0 {
-                let mut row = vec![bytes(bytes_at_peak), share(bytes_at_peak), what.to_owned()];
-                row.resize(N_COLUMNS, String::new());
-                rows.push(row);
+        let mut add = |at_peak: i64, what: &str| {
+            if at_peak > 0 {
+                let share = Cell::part(at_peak, memory.peak.max(1));
+                let mut row = vec![Cell::bytes(at_peak), share, Cell::text(what)];
+                row.resize(section.columns.len(), Cell::default());
+                section.rows.push(row);
             }
         };
         let rest = lines.get(self.top..).unwrap_or_default();
@@ -159,41 +165,41 @@ impl Page<'_> {
         let rest = if is_unknown { "not told by the trace" } else { "no Python frame" };
         add(no_line - backward, rest);
         // What does not fit is left out rather than cut: a number without its end is another number.
-        let width_of = |column: usize, title: &str| {
-            let widest = rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
-            if widest == 0 { 0 } else { widest.max(columns(title)) + 2 }
+        let width_of = |index: usize, column: &Column| {
+            let widest = section.rows.iter().map(|row| columns(&row[index].text)).max();
+            match widest {
+                None | Some(0) => 0,
+                Some(widest) => widest.max(columns(column.name)) + 2,
+            }
         };
-        let widths: Vec<usize> =
-            head.iter().enumerate().map(|(column, (title, _))| width_of(column, title)).collect();
-        let room = self.terminal.width.unwrap_or(usize::MAX);
-        while FEWEST_COLUMNS < head.len() && room < widths[..head.len()].iter().sum() {
-            head.pop();
+        let widths = section.columns.iter().enumerate().map(|(index, it)| width_of(index, it));
+        let widths: Vec<usize> = widths.collect();
+        let limit = self.terminal.width.unwrap_or(usize::MAX);
+        while MIN_COLUMNS < section.columns.len()
+            && limit < widths[..section.columns.len()].iter().sum()
+        {
+            section.columns.pop();
         }
-        let mut table = Table::new(&head);
-        for row in rows {
-            table.add_row(row.into_iter().take(head.len()).collect());
-        }
-        table.write(out, self.terminal)
+        text::table(out, &section, self.terminal)
     }
 
-    fn row(&self, memory: &DeviceMemory, line: &LineKey, it: &LineMemory) -> Vec<String> {
-        let size = |size: i64| if size == 0 { String::new() } else { bytes(size) };
-        let number = |number: u64| if number == 0 { String::new() } else { count(number as f64) };
-        let share = it.peak as f64 / memory.peak.max(1) as f64;
+    fn row(&self, memory: &DeviceMemory, line: &LineKey, it: &LineMemory) -> Vec<Cell> {
+        let size = |size: i64| Cell::bytes(size).unless_zero();
+        let number = |number: u64| Cell::count(number as f64).unless_zero();
         let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
         vec![
             size(it.peak),
-            if it.peak == 0 { String::new() } else { percent(share) },
-            self.place(line),
-            it.function.clone(),
+            Cell::part(it.peak, memory.peak.max(1)),
+            Cell::place(self.place(line)),
+            Cell::text(&it.function),
             number(it.peak_allocs),
             size(it.live),
             size(it.alloc),
             number(it.allocs),
             size(it.largest),
-            lifetime.map_or(String::new(), |frees| duration(it.lifetime / frees)),
+            lifetime.map_or_else(Cell::default, |frees| Cell::duration(it.lifetime / frees)),
             size(it.saved),
-            phase(it),
+            Cell::text(phase(it)),
         ]
     }
 
@@ -207,31 +213,27 @@ impl Page<'_> {
         let of = if 1 < self.n_ranks { format!(" of rank {rank}") } else { String::new() };
         let head = format!(" · peak {} after {}", bytes(memory.peak), duration(memory.peak_at));
         writeln!(out, "\n{}", self.terminal.titled(&format!("by category{of}"), &head))?;
-        let right = |title| (title, Align::Right);
-        let mut table = Table::new(&[
-            right("peak"),
-            right("share"),
-            right("most"),
-            right("end"),
-            ("category", Align::Left),
-        ]);
+        let columns = [
+            Column::number("peak", Unit::Bytes),
+            Column::number("share", Unit::Share),
+            Column::number("most", Unit::Bytes),
+            Column::number("end", Unit::Bytes),
+            Column::text("category"),
+        ];
+        let mut section = Section::new("categories", "By category", Subject::Run, columns);
         let mut order: Vec<usize> = (0..CategoryMemory::NAMES.len()).collect();
         order.sort_by_key(|&of| std::cmp::Reverse((memory.at_peak[of], memory.most[of])));
-        let size = |size: i64| if size == 0 { String::new() } else { bytes(size) };
-        let share = |part: i64| match part {
-            0 => String::new(),
-            _ => percent(part as f64 / memory.peak.max(1) as f64),
-        };
+        let size = |size: i64| Cell::bytes(size).unless_zero();
         for of in order.into_iter().filter(|&of| memory.most[of] != 0) {
-            table.add_row(vec![
+            section.rows.push(vec![
                 size(memory.at_peak[of]),
-                share(memory.at_peak[of]),
+                Cell::part(memory.at_peak[of], memory.peak.max(1)),
                 size(memory.most[of]),
                 size(memory.at_end[of]),
-                CategoryMemory::NAMES[of].replace('_', " "),
+                Cell::text(CategoryMemory::NAMES[of].replace('_', " ")),
             ]);
         }
-        table.write(out, self.terminal)
+        text::table(out, &section, self.terminal)
     }
 
     /// What was asked for, what there was, who held the rest, and what would have made room.
@@ -276,26 +278,27 @@ impl Page<'_> {
             )
         };
         self.line(out, &advice)?;
-        let mut table = Table::new(&[
-            ("held", Align::Right),
-            ("tensors", Align::Right),
-            ("", Align::Left),
-            ("line", Align::Left),
-        ]);
+        let columns = [
+            Column::number("held", Unit::Bytes),
+            Column::number("tensors", Unit::Count),
+            Column::text(""),
+            Column::text("line"),
+        ];
+        let mut section = Section::new("holders", "Holders", Subject::Lines, columns);
         for (line, held) in &it.holders {
             let mark = if 0 < missing && missing <= held.bytes { "enough" } else { "" };
-            table.add_row(vec![
-                bytes(held.bytes),
-                count(held.allocs as f64),
-                mark.to_owned(),
-                self.place(line),
+            section.rows.push(vec![
+                Cell::bytes(held.bytes),
+                Cell::count(held.allocs as f64),
+                Cell::text(mark),
+                Cell::place(self.place(line)),
             ]);
         }
         if 0 < it.unattributed {
-            let name = "without a line".to_owned();
-            table.add_row(vec![bytes(it.unattributed), String::new(), String::new(), name]);
+            let cells = [Cell::default(), Cell::default(), Cell::text("without a line")];
+            section.rows.push([Cell::bytes(it.unattributed)].into_iter().chain(cells).collect());
         }
-        table.write(out, self.terminal)
+        text::table(out, &section, self.terminal)
     }
 }
 

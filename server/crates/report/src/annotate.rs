@@ -1,18 +1,18 @@
-//! `perfline annotate`: source with what each line costs beside it.
+//! Source with what each line costs beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ledger::{Evidence, LineBooks, SourceFile, SourceFit};
 use loader::Run;
+use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, Unit, evidence_shares, mark};
 use pysource::{FunctionKind, Module};
 
-use crate::args::{Annotate, Per};
-use crate::numbers::percent;
-use crate::sources::{self, Sources};
+use crate::recording::Recording;
 use crate::summary;
 use crate::terminal::{DOUBT, FAINT, STRONG, Terminal, clean, cut, left, right};
+use crate::text;
 
 /// The columns of numbers in the order in which they are shown; `backward` is the backward time of the recording.
 fn columns(backward: Quantity) -> [Quantity; 12] {
@@ -62,30 +62,42 @@ fn width(column: Quantity) -> usize {
     heading(column).map(str::len).into_iter().fold(numbers, usize::max)
 }
 
-/// Prints the files of `run` that have something to say, hottest first.
+/// What is shown.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What numbers stand for; the recording where it has no steps.
+    pub period: Period,
+    /// Lines of source around each line that is shown for its numbers.
+    pub context: u32,
+    /// Least share, in percent, that a line needs in one of its columns.
+    pub threshold: f64,
+    /// Library files too.
+    pub all: bool,
+    /// The folder of the user's code, as it is called in messages.
+    pub root: String,
+}
+
+/// Prints the files that have lines to show, hottest first.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub(crate) fn write(
+pub fn write(
     out: &mut dyn Write,
-    run: &Run,
-    args: &Annotate,
-    sources: &dyn Sources,
+    recording: &Recording<'_>,
+    options: &Options,
     terminal: &Terminal,
 ) -> io::Result<()> {
-    let period = if args.per == Some(Per::Run) { Period::Run } else { Period::Mean };
-    let scale = Scale::new(&run.merged, period);
-    for line in summary::lines(run, &scale, terminal) {
-        writeln!(out, "{line}")?;
-    }
-    let files = files(run, args, sources, &scale);
+    let run = recording.run;
+    let scale = Scale::new(&run.merged, options.period);
+    text::summary(out, &summary::summary(run, &scale), terminal)?;
+    let files = files(recording, options, &scale);
     if files.is_empty() {
-        return writeln!(out, "\n{}", nothing_to_say(run, args));
+        return writeln!(out, "\n{}", nothing_to_say(run, options));
     }
     let table = Table::new(&scale, terminal, &files);
     for file in &files {
         writeln!(out)?;
-        table.file(out, run, file, args.context)?;
+        table.file(out, run, file, options.context)?;
     }
     table.legend(out, &files)
 }
@@ -103,45 +115,40 @@ struct File<'a> {
 }
 
 /// The files to show, hottest first.
-fn files<'a>(
-    run: &'a Run,
-    args: &Annotate,
-    sources: &dyn Sources,
-    scale: &Scale<'_>,
-) -> Vec<File<'a>> {
-    let names = sources::names(&run.merged, &args.recording.root);
+fn files<'a>(recording: &Recording<'a>, options: &Options, scale: &Scale<'_>) -> Vec<File<'a>> {
+    let run = recording.run;
     let columns = columns(scale.backward());
     let mut files: BTreeMap<&str, File<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
-        let Some(source) = run.merged.files.get(&key.file).filter(|it| it.is_own || args.all)
+        let Some(source) = run.merged.files.get(&key.file).filter(|it| it.is_own || options.all)
         else {
             continue;
         };
         let file = files.entry(&key.file).or_insert_with(|| File {
-            name: names.get(key.file.as_str()).unwrap_or(&key.file).clone(),
+            name: recording.file(&key.file).to_owned(),
             source,
             all: Vec::new(),
             said: BTreeMap::new(),
             text: None,
         });
         file.all.push(books);
-        if args.threshold / 100.0 <= scale.largest_share(&columns, books) {
+        if options.threshold / 100.0 <= scale.largest_share(&columns, books) {
             file.said.insert(key.line, books);
         }
     }
     let mut files: Vec<_> = files.into_values().filter(|it| !it.said.is_empty()).collect();
     for file in &mut files {
         let path = file.source.path.as_ref().filter(|_| file.source.fit == SourceFit::Fits);
-        file.text = path.and_then(|path| sources.read(path));
+        file.text = path.and_then(|path| recording.sources.read(path));
     }
     let heat = |file: &File<'_>| file.all.iter().map(|it| scale.line_share(it)).sum::<f64>();
     files.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     files
 }
 
-fn nothing_to_say(run: &Run, args: &Annotate) -> String {
+fn nothing_to_say(run: &Run, options: &Options) -> String {
     let any_own = run.merged.files.values().any(|it| it.is_own);
-    match (run.merged.lines.is_empty(), any_own || args.all) {
+    match (run.merged.lines.is_empty(), any_own || options.all) {
         (true, _) => {
             "No line is known: the recording has no Python stacks. Record with with_stack=True."
                 .to_owned()
@@ -149,10 +156,10 @@ fn nothing_to_say(run: &Run, args: &Annotate) -> String {
         (false, false) => format!(
             "No line is in your code, which was looked for in {}: name its folder with --root, or show library files \
              with --all.",
-            args.recording.root.display()
+            options.root
         ),
         (false, true) => {
-            format!("No line has a share of {} % or more: see --threshold.", args.threshold)
+            format!("No line has a share of {} % or more: see --threshold.", options.threshold)
         }
     }
 }
@@ -403,23 +410,22 @@ fn regions(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Per, Recording};
     use crate::terminal::Colours;
-    use crate::testing::{expect, sources, training};
+    use crate::testing::{expect, recording, sources, training};
 
-    fn args() -> Annotate {
-        Annotate {
-            recording: Recording { root: ".".into(), ..Recording::default() },
-            per: None,
+    fn options() -> Options {
+        Options {
+            root: ".".to_owned(),
+            period: Period::Mean,
             context: 0,
             threshold: 0.5,
             all: false,
         }
     }
 
-    fn shown(run: &Run, args: &Annotate, terminal: Terminal) -> String {
+    fn shown(run: &Run, options: &Options, terminal: Terminal) -> String {
         let mut out = Vec::new();
-        write(&mut out, run, args, &sources(), &terminal).unwrap();
+        write(&mut out, &recording(run, &sources()), options, &terminal).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -427,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_pipe_gets_every_column_and_the_whole_source() {
-        let shown = shown(&training(), &args(), PIPE);
+        let shown = shown(&training(), &options(), PIPE);
         expect(
             &shown,
             r#"
@@ -466,7 +472,7 @@ fn only the function is known: its part that could not be put on a line
     #[test]
     fn a_narrow_terminal_gets_the_columns_that_matter_and_the_source_is_cut() {
         let narrow = Terminal { width: Some(80), ..PIPE };
-        let shown = shown(&training(), &args(), narrow);
+        let shown = shown(&training(), &options(), narrow);
         assert!(shown.lines().all(|line| crate::terminal::columns(line) <= 80), "{shown}");
         expect(
             &shown,
@@ -506,10 +512,10 @@ too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, allo�
 
     #[test]
     fn sums_over_the_run_with_context_and_library_files() {
-        let args =
-            Annotate { per: Some(Per::Run), context: 1, threshold: 10.0, all: true, ..args() };
+        let options =
+            Options { period: Period::Run, context: 1, threshold: 10.0, all: true, ..options() };
         expect(
-            &shown(&training(), &args, PIPE),
+            &shown(&training(), &options, PIPE),
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 24 ms CUDA · 4 ms idle · CPU waits 5 ms
@@ -547,9 +553,9 @@ line     share     own   total     own backward    wait waiting    idle    comm 
     fn an_edited_file_is_listed_without_its_text() {
         let mut run = training();
         run.merged.files.get_mut("train.py").unwrap().fit = SourceFit::Edited;
-        let args = Annotate { threshold: 10.0, ..args() };
+        let options = Options { threshold: 10.0, ..options() };
         expect(
-            &shown(&run, &args, PIPE),
+            &shown(&run, &options, PIPE),
             r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
@@ -574,10 +580,10 @@ line     share     own   total     own backward    wait waiting    idle    comm 
     fn colours_change_no_character() {
         for colours in [Colours::Palette, Colours::True] {
             let terminal = Terminal { colours, width: Some(100) };
-            let painted = shown(&training(), &args(), terminal);
+            let painted = shown(&training(), &options(), terminal);
             assert!(painted.contains("\u{1b}["));
             let plain =
-                shown(&training(), &args(), Terminal { colours: Colours::Plain, ..terminal });
+                shown(&training(), &options(), Terminal { colours: Colours::Plain, ..terminal });
             assert_eq!(anstream::adapter::strip_str(&painted).to_string(), plain);
         }
     }
@@ -587,17 +593,17 @@ line     share     own   total     own backward    wait waiting    idle    comm 
         let mut run = training();
         run.merged.files.values_mut().for_each(|it| it.is_own = false);
         assert_eq!(
-            nothing_to_say(&run, &args()),
+            nothing_to_say(&run, &options()),
             "No line is in your code, which was looked for in .: name its folder with --root, or show library files with --all."
         );
-        let args = Annotate { threshold: 99.0, all: true, ..args() };
+        let options = Options { threshold: 99.0, all: true, ..options() };
         assert_eq!(
-            nothing_to_say(&run, &args),
+            nothing_to_say(&run, &options),
             "No line has a share of 99 % or more: see --threshold."
         );
         run.merged.lines.clear();
         assert_eq!(
-            nothing_to_say(&run, &args),
+            nothing_to_say(&run, &options),
             "No line is known: the recording has no Python stacks. Record with with_stack=True."
         );
     }

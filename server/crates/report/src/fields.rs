@@ -1,4 +1,4 @@
-//! JSON and CSV from integers, without a detour through floats.
+//! Fields of machine-readable output: JSON and CSV from integers, without a detour through floats.
 
 use std::io::{self, Write};
 
@@ -36,11 +36,17 @@ impl Value {
     }
 }
 
-/// A JSON string. What a terminal or an editor would obey or not show is escaped too: the text comes from recordings, and
-/// JSON is looked at as it is.
+/// A JSON string.
 fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    for character in serde_json::Value::from(text).to_string().chars() {
+    escaped(&serde_json::Value::from(text))
+}
+
+/// JSON on one line. What a terminal or an editor would obey or not show is escaped too: names come from recordings, and
+/// JSON is looked at as it is.
+pub(crate) fn escaped(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    let mut quoted = String::with_capacity(text.len());
+    for character in text.chars() {
         if is_hidden(character) {
             let mut units = [0; 2];
             let units = character.encode_utf16(&mut units).iter();

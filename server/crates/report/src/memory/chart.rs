@@ -2,7 +2,7 @@
 
 use ledger::DeviceMemory;
 
-use crate::numbers::{bytes, duration};
+use crate::model::{bytes, duration};
 use crate::terminal::{columns, right};
 
 /// Rows of the curve.

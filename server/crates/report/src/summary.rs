@@ -1,36 +1,30 @@
-//! What a recording is, in two or three lines.
+//! What a recording is, in a few lines.
 
 use std::path::Path;
 
 use ledger::{Ledger, Metric, Reason};
 use loader::{Input, Kind, Run};
-use metrics::{Period, Scale, evidence_shares, numbers};
+use metrics::numbers::{self, count, percent};
+use metrics::{Period, Scale, evidence_shares};
 use profile::{Warning, WarningKind};
 
-use crate::numbers::{count, duration, percent};
-use crate::terminal::{ALARM, Terminal, clean, cut};
+use crate::model::{Note, Summary, duration};
 
-/// The lines that open `annotate` and `report`.
-pub(crate) fn lines(run: &Run, scale: &Scale<'_>, terminal: &Terminal) -> Vec<String> {
+/// What opens the annotated source and the report.
+pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let ledger = &run.merged;
-    let [recording, rest] = recording(run, scale);
-    let mut lines = vec![terminal.titled(&recording, &rest)];
-    if let Some(devices) = devices(ledger, scale) {
-        lines.push(cut(&clean(&devices), terminal.width));
-    }
-    lines.push(cut(&attributed(ledger), terminal.width));
-    lines.extend(idle_threads(ledger).map(|line| cut(&line, terminal.width)));
-    for input in run.inputs.iter().filter(|it| !it.complete) {
-        let line = format!("! {}", incomplete(input));
-        lines.push(terminal.paint(ALARM, &cut(&clean(&line), terminal.width)));
-    }
+    let [recording, extent] = recording(run, scale);
+    let mut notes: Vec<Note> = devices(ledger, scale).map(Note::plain).into_iter().collect();
+    notes.push(Note::plain(attributed(ledger)));
+    notes.extend(idle_threads(ledger).map(Note::plain));
+    let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
+    notes.extend(incomplete_inputs.map(|it| Note::alarm(&incomplete(it))));
     if !ledger.adds_up() {
-        lines.push(terminal.paint(
-            ALARM,
-            "! internal error: totals do not add up; `perfline report` says which, please report it",
+        notes.push(Note::alarm(
+            "internal error: totals do not add up; `perfline report` says which, please report it",
         ));
     }
-    lines
+    Summary { recording, extent, notes }
 }
 
 /// A warning in one line.

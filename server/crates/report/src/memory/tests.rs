@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 
-use ledger::{DeviceKey, Held, Ledger, Moment, OutOfMemory, Phase, Sample, StepMemory};
+use ledger::{
+    DeviceKey, DeviceMemory, Held, Ledger, LineKey, LineMemory, Moment, OutOfMemory, Phase, Sample,
+    StepMemory,
+};
+use loader::Run;
 
 use super::*;
-use crate::args::Recording;
-use crate::terminal::Colours;
-use crate::testing::expect;
+use crate::html::memory_plot;
+use crate::terminal::{Colours, Terminal};
+use crate::testing::{Table, expect, recording, sources};
 
 const MIB: i64 = 1 << 20;
 
@@ -98,19 +102,23 @@ fn run() -> Run {
     Run { inputs: Vec::new(), failures: Vec::new(), ranks: Vec::new(), merged: ledger }
 }
 
-fn printed(run: &Run, format: MemoryFormat) -> String {
-    let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
-    let args = Memory { recording, format, top: 15, svg: None };
-    let terminal = Terminal { colours: Colours::Plain, width: None };
+fn text_of(run: &Run, sources: &Table, width: Option<usize>) -> String {
+    let terminal = Terminal { colours: Colours::Plain, width };
     let mut out = Vec::new();
-    write(&mut out, run, &args, &crate::testing::sources(), &terminal).unwrap();
+    write_text(&mut out, &recording(run, sources), 15, &terminal).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn json_of(run: &Run) -> String {
+    let mut out = Vec::new();
+    write_json(&mut out, &recording(run, &sources())).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn text() {
     expect(
-        &printed(&run(), MemoryFormat::Text),
+        &text_of(&run(), &sources(), None),
         r#"
  · memory only
 
@@ -151,7 +159,7 @@ Findings
 
 #[test]
 fn json_begins_with_the_contract() {
-    let text = printed(&run(), MemoryFormat::Json);
+    let text = json_of(&run());
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], "perfline.memory/1");
     let device = &value["devices"][0];
@@ -186,15 +194,14 @@ fn json_begins_with_the_contract() {
 fn without_a_snapshot_it_says_how_to_get_one() {
     let mut none = run();
     none.merged.memory.clear();
-    assert!(printed(&none, MemoryFormat::Text).contains("_dump_snapshot"));
-    let value: serde_json::Value =
-        serde_json::from_str(&printed(&none, MemoryFormat::Json)).unwrap();
+    assert!(text_of(&none, &sources(), None).contains("_dump_snapshot"));
+    let value: serde_json::Value = serde_json::from_str(&json_of(&none)).unwrap();
     assert_eq!(value["devices"], serde_json::json!([]));
 }
 
 #[test]
 fn the_picture_has_the_curve_and_the_peak() {
-    let svg = picture::draw(&run().merged).unwrap();
+    let svg = memory_plot(&run().merged).unwrap();
     assert!(svg.starts_with("<svg"));
     assert!(svg.contains("peak 800 MiB"), "{svg}");
     assert!(svg.contains("<polygon") && svg.contains("<circle"), "{svg}");
@@ -202,7 +209,6 @@ fn the_picture_has_the_curve_and_the_peak() {
 
 #[test]
 fn a_comment_silences_a_finding() {
-    use crate::testing::Table;
     use ledger::{SourceFile, SourceFit};
 
     let mut run = run();
@@ -216,11 +222,6 @@ fn a_comment_silences_a_finding() {
     run.merged.files.insert("train.py".to_owned(), file);
     let text = format!("{}x = make()  # perfline: ignore[memory-peak-line]\n", "y = 1\n".repeat(6));
     let sources = Table([(path, text)].into());
-    let recording = Recording { root: PathBuf::from("/home/me"), ..Recording::default() };
-    let args = Memory { recording, format: MemoryFormat::Text, top: 15, svg: None };
-    let mut out = Vec::new();
     // As narrow as a terminal can be.
-    let terminal = Terminal { colours: Colours::Plain, width: Some(1) };
-    write(&mut out, &run, &args, &sources, &terminal).unwrap();
-    assert!(!String::from_utf8(out).unwrap().contains("Findings"));
+    assert!(!text_of(&run, &sources, Some(1)).contains("Findings"));
 }

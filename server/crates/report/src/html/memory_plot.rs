@@ -1,9 +1,10 @@
 //! Memory over time as a picture (SVG).
 
 use ledger::{DeviceKey, DeviceMemory, Ledger};
+use metrics::numbers::{bytes, duration};
 use plotters::prelude::*;
 
-use crate::numbers::{bytes, duration};
+use super::plot_error::PlotError;
 
 /// Pixels of the picture of one device.
 const SIZE: (u32, u32) = (960, 340);
@@ -16,7 +17,7 @@ const PEAK: RGBColor = RGBColor(196, 60, 57);
 ///
 /// # Errors
 /// If a plot cannot be laid out.
-pub(crate) fn draw(ledger: &Ledger) -> Result<String, Box<dyn std::error::Error>> {
+pub fn draw(ledger: &Ledger) -> Result<String, PlotError> {
     let mut text = String::new();
     let n = u32::try_from(ledger.memory.len().max(1))?;
     {
@@ -34,7 +35,7 @@ fn plot(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     key: DeviceKey,
     memory: &DeviceMemory,
-) -> Result<(), Box<dyn std::error::Error>> {
+) -> Result<(), PlotError> {
     let end = memory.timeline.last().map_or(1, |it| it.at.max(1)) as f64;
     let most = memory.peak.max(memory.reserved_peak).max(1) as f64;
     // Round numbers on the axis are round in the unit that is shown, not in bytes.
@@ -43,8 +44,8 @@ fn plot(
     let title = format!(
         "cuda:{} · peak {} · reserved {}",
         key.device,
-        bytes(memory.peak),
-        bytes(memory.reserved_peak)
+        bytes(memory.peak as f64),
+        bytes(memory.reserved_peak as f64)
     );
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 17))
@@ -57,9 +58,9 @@ fn plot(
         .disable_x_mesh()
         .light_line_style(TRANSPARENT)
         .x_label_formatter(&|at| {
-            if memory.has_times { duration(*at as i64) } else { format!("{at:.0}") }
+            if memory.has_times { duration(at.trunc()) } else { format!("{at:.0}") }
         })
-        .y_label_formatter(&|size| bytes((*size * unit) as i64))
+        .y_label_formatter(&|size| bytes((*size * unit).trunc()))
         .y_labels(6)
         .draw()?;
     let points = |of: fn(&ledger::Sample) -> i64| {

@@ -1,14 +1,14 @@
-//! What source files are called, and their text.
+//! What source files are called in output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use ledger::{Ledger, SourceFile};
-use loader::SourceFolders;
 
 /// What the files of a ledger are called in output, by their key: the path relative to `root` where a file was found
-/// below it, else as recorded.
-pub(crate) fn names<'a>(ledger: &'a Ledger, root: &Path) -> BTreeMap<&'a str, String> {
+/// below it, else as recorded. Touches the disk.
+#[must_use]
+pub fn display_names<'a>(ledger: &'a Ledger, root: &Path) -> BTreeMap<&'a str, String> {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     ledger.files.iter().map(|(key, file)| (key.as_str(), name(file, &root))).collect()
 }
@@ -21,17 +21,5 @@ fn name(file: &SourceFile, root: &Path) -> String {
             parts.collect::<Vec<_>>().join("/")
         }
         None => file.recorded.clone(),
-    }
-}
-
-/// Where source text comes from.
-pub(crate) trait Sources {
-    /// The text of a file; `None` if it cannot be read.
-    fn read(&self, path: &Path) -> Option<String>;
-}
-
-impl Sources for SourceFolders {
-    fn read(&self, path: &Path) -> Option<String> {
-        SourceFolders::read(self, path)
     }
 }

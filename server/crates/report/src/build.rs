@@ -1,0 +1,498 @@
+//! From a loaded recording to the report.
+
+use std::cmp::Reverse;
+
+use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
+use loader::Run;
+use metrics::{Period, Quantity, Scale};
+
+use crate::findings::findings;
+use crate::limits::{self, Limit};
+use crate::model::{Cell, Chart, Column, Note, Report, Section, Subject, Unit, metric_name};
+use crate::recording::Recording;
+use crate::summary::{self, warning};
+use crate::suppression::Suppression;
+use crate::{key_figures, run_summary};
+
+/// Least share (of 1) of the step that a line must wait to be listed.
+const MIN_WAITING: f64 = 0.001;
+
+/// Lines that are named as those whose work a line waits for.
+const MAX_AWAITED: usize = 3;
+
+/// What a report is to contain.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How many lines a table has at most, and how many findings the text lists.
+    pub top: usize,
+    /// When rules fire.
+    pub rules: insights::Options,
+    /// What the recording must not exceed.
+    pub limits: Vec<(Limit, f64)>,
+}
+
+/// Computes the report of a recording.
+#[must_use]
+pub fn build<'a>(recording: &Recording<'a>, options: &Options) -> Report<'a> {
+    let run = recording.run;
+    let ledger = &run.merged;
+    let scale = Scale::new(&run.merged, Period::Mean);
+    let suppression = Suppression::new(recording);
+    let lines = Lines { recording, scale: &scale, suppression: &suppression, top: options.top };
+    let mut sections = vec![totals(ledger, &scale), steps(run)];
+    let [breakdown, overlap, usage, idle, launches, copies, arithmetic] =
+        run_summary::sections(run);
+    sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, copies]);
+    sections.extend([
+        arithmetic,
+        lines.hottest("lines-cpu", "Lines by own CPU time", Quantity::CpuBusy),
+        lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
+        lines.waits(),
+        lines.hottest("lines-waiting", "Lines that wait for something else", Quantity::Waiting),
+        run_summary::lines(recording, options.top),
+        lines.hottest("lines-peak", "Lines by bytes at the peak", Quantity::Peak),
+        inputs(run),
+        books(ledger),
+        reasons(ledger),
+    ]);
+    sections.retain(|it| !it.rows.is_empty());
+    let mut charts = Vec::from_iter(run_summary::bars(run).map(Chart::Bars));
+    if !ledger.memory.is_empty() {
+        charts.push(Chart::Memory(ledger));
+    }
+    Report {
+        summary: summary::summary(run, &scale),
+        figures: key_figures::of(run),
+        findings: findings(recording, &options.rules, &suppression, |_| true),
+        top: options.top,
+        charts,
+        sections,
+        exceeded: limits::exceeded(&scale, &options.limits),
+    }
+}
+
+fn totals(ledger: &Ledger, scale: &Scale<'_>) -> Section {
+    let mut columns = vec![Column::text(""), Column::mixed("run")];
+    if scale.period() == Period::Mean {
+        columns.extend([Column::mixed("per step"), Column::mixed("outside steps")]);
+    }
+    columns.push(Column::number("on lines", Unit::Share));
+    let mut section = Section::new("totals", "Totals", Subject::Run, columns);
+    for mut balance in ledger.balances().into_iter().filter(|it| it.total != 0) {
+        if balance.metric == Metric::Waiting {
+            // That of idle threads is in no other row.
+            balance.total -= ledger.idle_threads.values().map(|it| it.time).sum::<Ns>();
+            if balance.total == 0 {
+                continue;
+            }
+        }
+        let cell = |amount: i64| Cell::amount(balance.metric, amount);
+        let mut row = vec![Cell::text(metric_name(balance.metric)), cell(balance.total)];
+        if scale.period() == Period::Mean {
+            let outside = balance.total - ledger.in_steps.get(balance.metric);
+            row.push(Cell::mean_amount(balance.metric, scale.total(balance.metric)));
+            row.push(cell(outside).unless_zero());
+        }
+        row.push(Cell::share(balance.lines as f64 / balance.total as f64));
+        section.rows.push(row);
+    }
+    section
+}
+
+fn steps(run: &Run) -> Section {
+    let columns = [
+        Column::number("rank", Unit::Count),
+        Column::number("steps", Unit::Count),
+        Column::number("mean", Unit::Nanoseconds),
+        Column::number("shortest", Unit::Nanoseconds),
+        Column::number("longest", Unit::Nanoseconds),
+    ];
+    let mut section = Section::new("steps", "Steps", Subject::Run, columns);
+    for rank in &run.ranks {
+        let steps = &rank.ledger.steps;
+        let (Some(shortest), Some(longest)) = (steps.values().min(), steps.values().max()) else {
+            continue;
+        };
+        let mean = steps.values().sum::<Ns>() / i64::try_from(steps.len()).unwrap_or(i64::MAX);
+        section.rows.push(vec![
+            Cell::integer(rank.rank),
+            Cell::integer(steps.len()),
+            Cell::duration(mean),
+            Cell::duration(*shortest),
+            Cell::duration(*longest),
+        ]);
+    }
+    section
+}
+
+fn devices(ledger: &Ledger) -> Section {
+    let columns = [
+        Column::number("rank", Unit::Count),
+        Column::number("device", Unit::Count),
+        Column::number("busy", Unit::Nanoseconds),
+        Column::number("idle", Unit::Nanoseconds),
+        Column::number("utilisation", Unit::Share),
+        Column::number("all streams", Unit::Nanoseconds),
+        Column::text("name"),
+    ];
+    let mut section = Section::new("devices", "Devices", Subject::Run, columns);
+    for (key, it) in &ledger.devices {
+        let span = it.busy + it.idle;
+        let utilisation = || Cell::share(it.busy as f64 / span as f64);
+        section.rows.push(vec![
+            Cell::integer(key.rank),
+            Cell::integer(key.device),
+            Cell::duration(it.busy),
+            Cell::duration(it.idle),
+            if span == 0 { Cell::default() } else { utilisation() },
+            Cell::duration(it.time),
+            Cell::text(&it.name),
+        ]);
+    }
+    section
+}
+
+/// What the tables of lines are made from.
+struct Lines<'a> {
+    recording: &'a Recording<'a>,
+    scale: &'a Scale<'a>,
+    suppression: &'a Suppression<'a>,
+    /// How many lines a table has at most.
+    top: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines with most of a quantity, library lines among them where nothing of yours was on the stack.
+    fn hottest(&self, id: &'static str, title: &'static str, quantity: Quantity) -> Section {
+        let name = match quantity {
+            Quantity::Peak => "peak",
+            _ if self.scale.period() == Period::Mean => "per step",
+            _ => "run",
+        };
+        let columns = [
+            Column::number(name, Unit::of(quantity)),
+            Column::number("share", Unit::Share),
+            Column::text(""),
+            Column::text("line"),
+            Column::text("function"),
+        ];
+        let mut section = Section::new(id, title, Subject::Lines, columns);
+        for (key, it) in self.ranked(|it| self.value(quantity, it), |_| true) {
+            let value = self.value(quantity, it);
+            let share = self.scale.share(quantity, value);
+            // Every lock waits for an instant.
+            if quantity == Quantity::Waiting && share < MIN_WAITING {
+                continue;
+            }
+            section.rows.push(vec![
+                Cell::quantity(quantity, value).unless_zero(),
+                Cell::share(share),
+                Cell::evidence(it.evidence),
+                Cell::place(self.recording.place(key)),
+                Cell::text(&it.function),
+            ]);
+        }
+        section
+    }
+
+    fn value(&self, quantity: Quantity, line: &LineBooks) -> f64 {
+        self.scale.value(quantity, line).unwrap_or(0.0)
+    }
+
+    /// The lines that wait longest for a device.
+    fn waits(&self) -> Section {
+        let per_step = self.scale.period() == Period::Mean;
+        let columns = [
+            Column::number(if per_step { "waits/step" } else { "waits" }, Unit::Count),
+            Column::number("wait", Unit::Nanoseconds),
+            Column::number("idle after", Unit::Nanoseconds),
+            Column::text(""),
+            Column::text("line"),
+            Column::text("waits for"),
+        ];
+        let title = "Lines that wait for the device";
+        let mut section = Section::new("lines-sync", title, Subject::Lines, columns);
+        let is_suppressed = |key: &LineKey| self.suppression.covers(key, "sync");
+        let wait = |it: &LineBooks| self.value(Quantity::Wait, it);
+        for (key, it) in self.ranked(wait, |key| !is_suppressed(key)) {
+            let cell = |quantity: Quantity| Cell::quantity(quantity, self.value(quantity, it));
+            let mut awaited: Vec<_> = it.waits.iter().collect();
+            awaited.sort_by_key(|(_, time)| Reverse(**time));
+            let awaited = awaited.into_iter().take(MAX_AWAITED);
+            section.rows.push(vec![
+                cell(Quantity::Waits),
+                cell(Quantity::Wait).unless_zero(),
+                cell(Quantity::IdleAfterWait).unless_zero(),
+                Cell::evidence(it.evidence),
+                Cell::place(self.recording.place(key)),
+                Cell::places(awaited.map(|(key, _)| self.recording.place(key)).collect()),
+            ]);
+        }
+        let lines = self.recording.run.merged.lines.iter();
+        let hidden: Vec<&LineBooks> =
+            lines.filter(|(key, it)| 0 < it.sync && is_suppressed(key)).map(|(_, it)| it).collect();
+        if !hidden.is_empty() {
+            let lines = if hidden.len() == 1 { "line" } else { "lines" };
+            section.rows.push(vec![
+                Cell::default(),
+                Cell::quantity(Quantity::Wait, hidden.iter().map(|it| wait(it)).sum()),
+                Cell::default(),
+                Cell::default(),
+                Cell::text(format!("{} {lines} with # perfline: ignore", hidden.len())),
+                Cell::default(),
+            ]);
+        }
+        section
+    }
+
+    /// The `top` lines by `value`, largest first, without those that have none or are not wanted.
+    fn ranked(
+        &self,
+        value: impl Fn(&LineBooks) -> f64,
+        is_wanted: impl Fn(&LineKey) -> bool,
+    ) -> Vec<(&'a LineKey, &'a LineBooks)> {
+        let lines = self.recording.run.merged.lines.iter();
+        let mut lines: Vec<_> = lines
+            .map(|(key, it)| (value(it), key, it))
+            .filter(|(value, key, _)| 0.0 < *value && is_wanted(key))
+            .collect();
+        // Stable: ties stay in order of file and line.
+        lines.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+        lines.truncate(self.top);
+        lines.into_iter().map(|(_, key, it)| (key, it)).collect()
+    }
+}
+
+fn inputs(run: &Run) -> Section {
+    let columns = [
+        Column::number("rank", Unit::Count),
+        Column::text("kind"),
+        Column::number("events", Unit::Count),
+        Column::number("read", Unit::Bytes),
+        Column::text(""),
+        Column::text("file"),
+    ];
+    let mut section = Section::new("inputs", "Inputs", Subject::Recording, columns);
+    for input in &run.inputs {
+        let name = loader::shown(&input.path);
+        section.rows.push(vec![
+            Cell::integer(input.rank),
+            Cell::text(input.kind.name()),
+            Cell::integer(input.events),
+            Cell::bytes(i64::try_from(input.bytes).unwrap_or(i64::MAX)),
+            Cell::text(if input.complete { "whole" } else { "in part" }),
+            Cell::text(name.as_ref()),
+        ]);
+        let warnings = input.warnings.iter();
+        section.notes.extend(warnings.map(|it| Note::doubt(&format!("{name}: {}", warning(it)))));
+    }
+    section.notes.extend(run.source_doubts().iter().map(|it| Note::doubt(it)));
+    section
+}
+
+/// Σ lines + unattributed = total, to the last digit.
+fn books(ledger: &Ledger) -> Section {
+    let columns = [
+        Column::text(""),
+        Column::mixed("lines"),
+        Column::mixed("+ unattributed"),
+        Column::mixed("= total"),
+        Column::text(""),
+    ];
+    let mut section = Section::new("books", "Books", Subject::Recording, columns);
+    for it in ledger.balances().into_iter().filter(|it| !it.is_balanced() || it.total != 0) {
+        section.rows.push(vec![
+            Cell::text(metric_name(it.metric)),
+            Cell::exact(it.metric, it.lines),
+            Cell::exact(it.metric, it.unattributed),
+            Cell::exact(it.metric, it.total),
+            Cell::text(if it.is_balanced() { "balanced" } else { "DOES NOT BALANCE" }),
+        ]);
+    }
+    section
+}
+
+/// Why amounts have no line.
+fn reasons(ledger: &Ledger) -> Section {
+    let unit = |metric| match metric {
+        Metric::Alloc => Unit::Bytes,
+        Metric::Flops => Unit::Flops,
+        _ => Unit::Nanoseconds,
+    };
+    let metrics = Metric::ALL.map(|it| Column::number(metric_name(it), unit(it)));
+    let columns = std::iter::once(Column::text("because")).chain(metrics);
+    let mut section = Section::new("unattributed", "Unattributed", Subject::Recording, columns);
+    for (reason, books) in ledger.unattributed.iter() {
+        let amounts = Metric::ALL.map(|it| Cell::exact(it, books.get(it)).unless_zero());
+        let row = std::iter::once(Cell::text(reason.name())).chain(amounts);
+        section.rows.push(row.collect());
+    }
+    section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Sources;
+    use crate::terminal::{Colours, Terminal};
+    use crate::testing::{TRAIN, Table as Texts, expect, recording, sources, training};
+    use crate::text;
+
+    fn report(run: &Run, sources: &dyn Sources) -> String {
+        let rules = insights::Options::default();
+        let recording = recording(run, sources);
+        let report = build(&recording, &Options { top: 3, rules, limits: Vec::new() });
+        let mut out = Vec::new();
+        let terminal = Terminal { colours: Colours::Plain, width: None };
+        text::write(&mut out, &report, "--top", &terminal).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lines_that_are_ignored_are_not_listed() {
+        let waits = |comment: &str| {
+            let text = TRAIN.replace("> 100:", &format!("> 100:{comment}"));
+            let texts = Texts([("/home/me/train.py".into(), text)].into());
+            let report = report(&training(), &texts);
+            let (_, waits) = report.split_once("Lines that wait for the device\n").unwrap();
+            let (waits, _) = waits.split_once("\n\n").unwrap();
+            let rows = waits.lines().skip(1).map(|it| it.split_whitespace().collect::<Vec<_>>());
+            rows.map(|row| row.join(" ")).collect::<Vec<_>>()
+        };
+        let listed = waits("");
+        assert!(listed.len() == 1 && listed[0].contains("train.py:18"), "{listed:?}");
+        assert_eq!(waits("  # perfline: ignore[other]"), listed);
+        let expected = ["2.5 ms 1 line with # perfline: ignore"];
+        assert_eq!(waits("  # perfline: ignore[sync]"), expected);
+    }
+
+    #[test]
+    fn a_recording_at_a_glance() {
+        expect(
+            &report(&training(), &sources()),
+            r#"
+trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
+on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+2 idle threads, left out: they only waited
+! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+
+Findings
+  train.py:18 sync: the CPU waits 2.5 ms per step here (as far as the order of events tells) for
+    kernels of train.py:17; the GPU then idles 1.5 ms (25 % of the step)
+    Wait for the device only where its result is needed, and as late as possible.
+  train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
+    that waits for something else (15 % of the step)
+    Work was launched and waited for something else: streams that wait for each other, copies,
+    collectives.
+  train.py:17 gpu-idle: the GPU idles 500 µs per step while the CPU is here: with launched work
+    that waits for something else (5 % of the step)
+    Work was launched and waited for something else: streams that wait for each other, copies,
+    collectives.
+
+Totals
+                             run  per step  outside steps  on lines
+  thread time            20.5 ms     10 ms         500 µs    97.1 %
+  CUDA time                24 ms     12 ms                    100 %
+  GPU idle time             4 ms      2 ms                    100 %
+  waits for devices         5 ms    2.5 ms                    100 %
+  allocated bytes          3 MiB   1.5 MiB                    100 %
+  communication             1 ms    500 µs                    100 %
+  exposed communication   400 µs    200 µs                    100 %
+  FLOPs                      6 M       3 M                    100 %
+  waiting                 400 µs    200 µs                    100 %
+
+Steps
+  rank  steps   mean  shortest  longest
+     0      2  10 ms      9 ms    11 ms
+
+What the steps went to
+  rank  step   time  kernel  CPU ops
+     0  mean  10 ms    60 %     40 %
+     0     2   9 ms    60 %     40 %
+     0     3  11 ms    60 %     40 %
+
+Compute and communication
+  rank  step   time  compute  both  neither
+     0  mean  10 ms     55 %   5 %     40 %
+     0     2   9 ms     55 %   5 %     40 %
+     0     3  11 ms     55 %   5 %     40 %
+
+Devices
+  rank  device   busy  idle  utilisation  all streams  name
+     0       0  12 ms  4 ms         75 %        24 ms  H100
+
+Use of devices during the steps
+  rank  device  kernels run  SM efficiency  occupancy  tensor cores  eligible  exposed comm
+     0       0         60 %           40 %     45.5 %          25 %      50 %         2.5 %
+
+Why streams were idle
+  rank  device  idle  the host was late  between kernels
+     0       0  4 ms               75 %             25 %
+
+Launches
+  rank  device  launches  mean call  mean delay  longest  < 10 µs
+     0       0        84       5 µs      100 µs   300 µs        7
+
+Copies and fills
+  number  bytes    time  per second  kind
+       2  1 MiB  100 µs    9.77 GiB  Memcpy HtoD (Pinned -> Device)
+
+Arithmetic
+  rank  device  precision  operators  FLOPs  FLOP/s  of peak  FLOPs per byte  limit
+     0       0        f16         20    6 M     3 G     10 %             100  compute
+     0          not known          3
+
+Lines by own CPU time
+  per step  share     line         function
+      4 ms   40 %     train.py:25  train
+      3 ms   30 %     train.py:17  Model.forward
+    2.6 ms   26 %  ~  train.py:18  Model.forward
+
+Lines by own CUDA time
+  per step  share  line         function
+      6 ms   60 %  train.py:17  Model.forward
+      6 ms   60 %  train.py:25  train
+
+Lines that wait for the device
+  waits/step    wait  idle after     line         waits for
+           1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
+
+Lines that wait for something else
+  per step  share      line         function
+    200 µs    2 %  fn  helper.py:4  load, "fast"
+
+Lines by FLOPs
+  FLOPs  FLOP/s  of peak  FLOPs per byte  limit    line         function
+    6 M     3 G     10 %             100  compute  train.py:17  Model.forward
+
+Lines by bytes at the peak
+   peak  share  line         function
+  1 MiB  100 %  train.py:17  Model.forward
+
+Inputs
+  rank  kind    events     read           file
+     0  kineto    1234  555 KiB  in part  trace.json.gz
+  ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
+  ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root or --site
+
+Books
+                              lines  + unattributed     = total
+  thread time              19900 µs          600 µs    20500 µs  balanced
+  CUDA time              24000.5 µs            0 µs  24000.5 µs  balanced
+  GPU idle time             4000 µs            0 µs     4000 µs  balanced
+  waits for devices         5000 µs            0 µs     5000 µs  balanced
+  allocated bytes         3145728 B             0 B   3145728 B  balanced
+  communication             1000 µs            0 µs     1000 µs  balanced
+  exposed communication      400 µs            0 µs      400 µs  balanced
+  FLOPs                     6000000               0     6000000  balanced
+  waiting                    400 µs          300 µs      700 µs  balanced
+
+Unattributed
+  because          thread time  waiting
+  no_python_frame       600 µs
+  idle_thread                    300 µs
+"#,
+        );
+    }
+}

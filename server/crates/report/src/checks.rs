@@ -1,0 +1,70 @@
+//! What has to be said of a recording that was loaded, before anything of it is shown.
+
+use loader::Run;
+use profile::WarningKind;
+
+use crate::model::{exact, metric_name};
+
+/// One line for each input that holds the same recording as another and was left out.
+#[must_use]
+pub fn duplicates(run: &Run) -> Vec<String> {
+    let lines = run.inputs.iter().flat_map(|input| {
+        let duplicates = input.warnings.iter().filter(|it| it.kind == WarningKind::Duplicate);
+        duplicates.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
+    });
+    lines.collect()
+}
+
+/// One line for each sum that does not add up, as a fault of Perfline: such numbers cannot be relied on.
+#[must_use]
+pub fn faults(run: &Run) -> Vec<String> {
+    // Ranks too: what is too much in one may be too little in another.
+    let ledgers = || run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
+    let open = ledgers().flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
+    let mut faults: Vec<_> = open
+        .map(|it| {
+            format!(
+                "internal error: totals of {} do not add up (lines {} + unattributed {} is not the total {}); \
+                 please report it",
+                metric_name(it.metric),
+                exact(it.metric, it.lines),
+                exact(it.metric, it.unattributed),
+                exact(it.metric, it.total),
+            )
+        })
+        .collect();
+    faults.extend(ledgers().flat_map(ledger::Ledger::excesses).map(|line| {
+        format!(
+            "internal error: {}:{} has more time than was recorded; please report it",
+            line.file, line.line
+        )
+    }));
+    faults.dedup();
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::training;
+
+    #[test]
+    fn sums_that_do_not_add_up_are_reported() {
+        let mut run = training();
+        assert_eq!(faults(&run), Vec::<String>::new());
+        run.merged.totals.cuda += 1;
+        assert_eq!(
+            faults(&run),
+            [
+                "internal error: totals of CUDA time do not add up (lines 24000.5 µs + unattributed 0 µs is not the total \
+              24000.501 µs); please report it"
+            ]
+        );
+        let mut run = training();
+        let line = run.merged.lines.values_mut().next().unwrap();
+        line.elapsed = 20_000_001;
+        let expected =
+            "internal error: helper.py:4 has more time than was recorded; please report it";
+        assert_eq!(faults(&run), [expected]);
+    }
+}

@@ -1,0 +1,29 @@
+//! What the rules found.
+
+use crate::model::Finding;
+use crate::recording::Recording;
+use crate::suppression::Suppression;
+
+/// The findings of a kind that no comment suppresses, the costliest first.
+pub(crate) fn findings(
+    recording: &Recording<'_>,
+    options: &insights::Options,
+    suppression: &Suppression<'_>,
+    is_wanted: impl Fn(&insights::Finding) -> bool,
+) -> Vec<Finding> {
+    let found = insights::find(&recording.run.merged, options);
+    let shown = found.iter().filter(|it| is_wanted(it) && !suppression.covers(&it.place, it.rule));
+    let described = shown.map(|it| Finding {
+        rule: it.rule,
+        severity: it.severity,
+        place: recording.place(&it.place),
+        function: it.function.clone(),
+        evidence: it.evidence,
+        cost: it.cost,
+        cost_per_step: it.cost_per_step,
+        share: it.share,
+        message: ide::finding_message(it),
+        remedy: it.remedy,
+    });
+    described.collect()
+}

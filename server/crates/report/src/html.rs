@@ -1,0 +1,201 @@
+//! The report as one page: plots, findings with what to do, and every table. It needs no script and no other file.
+//!
+//! Text is escaped by its type: what is spliced into the markup is [`Shown`], which also replaces what reorders or hides
+//! the text around it. Only pictures and the style sheet go in as they are.
+
+mod bars;
+mod memory_plot;
+mod plot_error;
+
+use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
+
+use insights::Severity;
+
+use crate::model::{Align, Chart, Finding, Report, Section, Subject};
+use crate::terminal::clean;
+
+pub use memory_plot::draw as memory_plot;
+pub use plot_error::PlotError;
+
+/// Findings that are listed; the costliest come first.
+const MAX_FINDINGS: usize = 30;
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// Text that may come from a recording.
+struct Shown<'a>(&'a str);
+
+impl Render for Shown<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        clean(self.0).render_to(buffer);
+    }
+}
+
+/// The page.
+///
+/// # Errors
+/// If a plot cannot be laid out.
+pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
+    let title = report.summary.title();
+    let mut bars = Vec::new();
+    let mut memory = Vec::new();
+    for chart in &report.charts {
+        match chart {
+            Chart::Bars(rows) => bars.push(PreEscaped(bars::draw(rows)?)),
+            Chart::Memory(ledger) => memory.push(PreEscaped(memory_plot::draw(ledger)?)),
+        }
+    }
+    // What to change stands before what it is made of.
+    let (lines, others): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|it| it.subject == Subject::Lines);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (Shown(&title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (Shown(&title)) }
+                @for note in &report.summary.notes {
+                    p.about { (Shown(&note.text)) }
+                }
+                (figures(report))
+                (findings(&report.findings))
+                @for plot in &bars {
+                    h2 { "Time" }
+                    figure { (plot) }
+                }
+                @for section in lines {
+                    (table(section))
+                }
+                @for plot in &memory {
+                    h2 { "Memory over time" }
+                    figure { (plot) }
+                }
+                @for section in others {
+                    (table(section))
+                }
+                footer { "Written by Perfline." }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn figures(report: &Report<'_>) -> Markup {
+    html! {
+        @if !report.figures.is_empty() {
+            div.figures {
+                @for figure in &report.figures {
+                    div { b { (Shown(&figure.text)) } span { (figure.name) } }
+                }
+            }
+        }
+    }
+}
+
+fn findings(findings: &[Finding]) -> Markup {
+    let class = |it: &Finding| match it.severity {
+        Severity::Warning => "warning",
+        _ => "hint",
+    };
+    let rest = findings.len().saturating_sub(MAX_FINDINGS);
+    html! {
+        @if !findings.is_empty() {
+            h2 { "Findings" }
+            ol.findings {
+                @for it in findings.iter().take(MAX_FINDINGS) {
+                    li class=(class(it)) {
+                        code { (Shown(&it.place.to_string())) } " " b { (it.rule) }
+                        (Shown(it.message.strip_prefix(it.rule).unwrap_or(&it.message)))
+                        p { (Shown(it.remedy)) }
+                    }
+                }
+            }
+            @if rest != 0 {
+                p.about { "and " (rest) " more" }
+            }
+        }
+    }
+}
+
+/// Heading, table and notes. A column in which every cell is empty is left out.
+fn table(section: &Section) -> Markup {
+    let used = section.used_columns();
+    let class = |index: &usize| match section.columns[*index].align {
+        Align::Right => Some("n"),
+        Align::Left => None,
+    };
+    html! {
+        h2 { (section.title) }
+        div.table {
+            table {
+                thead {
+                    tr { @for index in &used { th class=[class(index)] { (section.columns[*index].name) } } }
+                }
+                tbody {
+                    @for row in &section.rows {
+                        tr { @for index in &used { td class=[class(index)] { (Shown(&row[*index].text)) } } }
+                    }
+                }
+            }
+        }
+        @for note in &section.notes {
+            p.about { (Shown(&note.text)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+    use crate::build::{Options, build};
+    use crate::testing::{recording, sources, training};
+
+    #[test]
+    fn the_page_needs_nothing_else_and_says_what_the_report_says() {
+        let (run, sources) = (training(), sources());
+        let rules = insights::Options::default();
+        let recording = recording(&run, &sources);
+        let page =
+            page(&build(&recording, &Options { top: 3, rules, limits: Vec::new() })).unwrap();
+        let rest = page.replace("http://www.w3.org/2000/svg", "");
+        for foreign in ["http", "<script", "<link", "src=", "@import", "url("] {
+            assert!(!rest.contains(foreign), "{foreign}");
+        }
+        let expected = [
+            "<title>trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)</title>",
+            "<div><b>60 %</b><span>kernels run</span></div>",
+            "<div><b>10 %</b><span>of peak FLOP/s</span></div>",
+            "<code>train.py:18</code> <b>sync</b>: the CPU waits 2.5 ms per step here",
+            "step 3\n</text>",
+            "<h2>Lines by FLOPs</h2>",
+            "<td>Model.forward</td>",
+            "<h2>Books</h2>",
+        ];
+        for text in expected {
+            assert!(page.contains(text), "{text}\n{page}");
+        }
+        for tag in ["table", "figure", "ol", "li", "div", "tr", "svg"] {
+            let count = |it: &str| page.matches(it).count();
+            let opened = count(&format!("<{tag} ")) + count(&format!("<{tag}>"));
+            assert_eq!(opened, count(&format!("</{tag}>")), "{tag}");
+        }
+    }
+
+    #[test]
+    fn names_of_a_recording_are_escaped_and_hidden_characters_replaced() {
+        let mut run = training();
+        let line = run.merged.lines.values_mut().find(|it| it.function == "Model.forward");
+        line.unwrap().function = "</td><script>\u{202e}\"&".to_owned();
+        let sources = sources();
+        let rules = insights::Options::default();
+        let recording = recording(&run, &sources);
+        let page =
+            page(&build(&recording, &Options { top: 9, rules, limits: Vec::new() })).unwrap();
+        assert!(page.contains("<td>&lt;/td&gt;&lt;script&gt;\u{fffd}&quot;&amp;</td>"), "{page}");
+    }
+}

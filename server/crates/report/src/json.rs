@@ -1,0 +1,106 @@
+//! The report as JSON.
+
+use std::io::{self, Write};
+
+use serde_json::{Value as Json, json};
+
+use crate::fields::{escaped, write_list};
+use crate::model::{self, Cell, Column, Finding, Place, Report, Section, Summary};
+
+/// The name and version of the contract.
+const SCHEMA: &str = "perfline.report/1";
+
+/// The report as `perfline.report/1` (docs/cli.md).
+#[must_use]
+pub fn report(report: &Report<'_>) -> Json {
+    json!({
+        "schema": SCHEMA,
+        "run": summary(report),
+        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "sections": report.sections.iter().map(section).collect::<Vec<_>>(),
+        "exceeded": report.exceeded,
+    })
+}
+
+/// Prints the report as `perfline.report/1`, a finding or a section a line.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_report(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
+    writeln!(out, "{{\"schema\": \"{SCHEMA}\",")?;
+    writeln!(out, " \"run\": {},", escaped(&summary(report)))?;
+    write_list(out, "findings", report.findings.iter().map(|it| escaped(&finding(it))))?;
+    writeln!(out, ",")?;
+    write_list(out, "sections", report.sections.iter().map(|it| escaped(&section(it))))?;
+    writeln!(out, ",")?;
+    writeln!(out, " \"exceeded\": {}}}", escaped(&json!(report.exceeded)))
+}
+
+fn summary(report: &Report<'_>) -> Json {
+    let Summary { recording, notes, .. } = &report.summary;
+    let notes = notes.iter().map(note).collect::<Vec<_>>();
+    let figures = report.figures.iter().map(|it| json!({"name": it.name, "text": it.text}));
+    json!({
+        "recording": recording,
+        "title": report.summary.title(),
+        "notes": notes,
+        "figures": figures.collect::<Vec<_>>(),
+    })
+}
+
+fn note(note: &model::Note) -> Json {
+    json!({"text": note.text, "level": note.level.name()})
+}
+
+fn finding(it: &Finding) -> Json {
+    json!({
+        "rule": it.rule,
+        "severity": it.severity.name(),
+        "file": it.place.file,
+        "line": it.place.line,
+        "function": it.function,
+        "evidence": it.evidence.name(),
+        "cost_ns": it.cost,
+        "cost_per_step_ns": it.cost_per_step,
+        "share": it.share,
+        "message": it.message,
+        "remedy": it.remedy,
+    })
+}
+
+fn section(section: &Section) -> Json {
+    let column = |it: &Column| json!({"name": it.name, "unit": it.unit.map(model::Unit::name), "align": it.align.name()});
+    let row = |row: &Vec<Cell>| {
+        let cells = row.iter().zip(&section.columns).map(|(it, column)| cell(it, column));
+        cells.collect::<Vec<_>>()
+    };
+    json!({
+        "id": section.id,
+        "title": section.title,
+        "subject": section.subject.name(),
+        "columns": section.columns.iter().map(column).collect::<Vec<_>>(),
+        "rows": section.rows.iter().map(row).collect::<Vec<_>>(),
+        "notes": section.notes.iter().map(note).collect::<Vec<_>>(),
+    })
+}
+
+/// The text of a cell and its value; the unit where the column has none.
+fn cell(cell: &Cell, column: &Column) -> Json {
+    let number = |value: Json, unit: model::Unit| match column.unit {
+        Some(_) => json!({"text": cell.text, "value": value}),
+        None => json!({"text": cell.text, "value": value, "unit": unit.name()}),
+    };
+    let place = |it: &Place| json!({"file": it.file, "line": it.line});
+    match &cell.value {
+        model::Value::Nothing => Json::Null,
+        model::Value::Text => json!({"text": cell.text}),
+        model::Value::Integer(value, unit) => number(json!(value), *unit),
+        model::Value::Real(value, unit) => number(json!(value), *unit),
+        model::Value::Places(places) => {
+            json!({"text": cell.text, "places": places.iter().map(place).collect::<Vec<_>>()})
+        }
+        model::Value::Evidence(evidence) => {
+            json!({"text": cell.text, "evidence": evidence.name()})
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The numbers to look at first.
+
+use ledger::{DeviceOverview, Ns};
+use loader::Run;
+use metrics::numbers::{duration, percent};
+
+use crate::model::Figure;
+
+/// Those that the recording has. Shares of several devices are their means.
+pub(crate) fn of(run: &Run) -> Vec<Figure> {
+    let overviews = || run.ranks.iter().flat_map(|rank| rank.ledger.overviews.values());
+    let devices: Vec<_> =
+        overviews().flat_map(|it| it.devices.values()).filter(|it| it.kernels != 0).collect();
+    let mean = |share: fn(&DeviceOverview) -> Option<f64>| {
+        let known: Vec<f64> = devices.iter().filter_map(|it| share(it)).collect();
+        let sum: f64 = known.iter().sum();
+        (!known.is_empty()).then(|| percent(sum / known.len() as f64))
+    };
+    let exposed = |it: &DeviceOverview| {
+        let part = it.exposed_communication as f64 / it.span.max(1) as f64;
+        (it.communication != 0).then_some(part)
+    };
+    let of_peak = |it: &DeviceOverview| {
+        let rates = it.arithmetic.iter().filter_map(|(&precision, work)| {
+            let share = work.peak_share(precision, it.peak.as_ref()?)?;
+            Some((share * work.time as f64, work.time as f64))
+        });
+        let (done, time) = rates.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+        (0.0 < time).then(|| done / time)
+    };
+    let (number, time) =
+        overviews().fold((0, 0), |sum, it| (sum.0 + it.steps.len(), sum.1 + it.run.time));
+    let step = i64::try_from(number).ok().and_then(|number| time.checked_div(number));
+    let figures = [
+        ("mean step", step.map(|ns: Ns| duration(ns as f64))),
+        ("kernels run", mean(DeviceOverview::utilisation)),
+        ("SM efficiency", mean(DeviceOverview::multiprocessor_efficiency)),
+        ("occupancy", mean(DeviceOverview::occupancy)),
+        ("on tensor cores", mean(DeviceOverview::tensor_core_share)),
+        ("of peak FLOP/s", mean(of_peak)),
+        ("exposed communication", mean(exposed)),
+    ];
+    let known = figures.into_iter().filter_map(|(name, text)| Some(Figure { name, text: text? }));
+    known.collect()
+}

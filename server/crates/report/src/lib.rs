@@ -1,0 +1,46 @@
+//! What a recording says, as data and on paper.
+//!
+//! *Owns*: the report (sections of typed cells, [`Report`]) with its findings, charts and limits; the annotated source,
+//! the device memory, the pages of the rules; the machine-readable contracts `perfline.lines/1`, `perfline.memory/1` and
+//! `perfline.report/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
+//! print the same values.
+//!
+//! *Never*: reads a file (source text comes through [`Sources`]); knows stdout, options of the command line or LSP;
+//! formats a number (that is `metrics::numbers`).
+//!
+//! *The tests that say so*: beside each module, from a ledger built by hand to the text that is printed;
+//! `tests/tests/tidy.rs` holds the dependency list.
+
+pub mod annotate;
+pub mod explain;
+pub mod html;
+pub mod json;
+pub mod lines;
+pub mod memory;
+pub mod terminal;
+pub mod text;
+
+mod build;
+mod checks;
+mod fields;
+mod findings;
+mod key_figures;
+mod limits;
+mod model;
+mod recording;
+mod run_summary;
+mod summary;
+mod suppression;
+#[cfg(test)]
+mod testing;
+mod timing;
+
+pub use build::{Options, build};
+pub use checks::{duplicates, faults};
+pub use limits::Limit;
+pub use model::{
+    Align, Bar, Cell, Chart, Column, Figure, Finding, Level, Note, Place, Report, Section, Subject,
+    Summary, Unit, Value,
+};
+pub use recording::{Recording, Sources};
+pub use timing::timing;

@@ -1,0 +1,481 @@
+//! The report as data. Printers take these values and neither compute nor word anything.
+
+use insights::Severity;
+use ledger::{Evidence, Ledger, Metric, Ns};
+use metrics::{Quantity, mark, numbers};
+
+/// A recording at a glance.
+#[derive(Debug, Clone)]
+pub struct Report<'a> {
+    /// What the recording is.
+    pub summary: Summary,
+    /// The numbers to look at first.
+    pub figures: Vec<Figure>,
+    /// What the rules found and no comment suppresses, the costliest first.
+    pub findings: Vec<Finding>,
+    /// How many findings the text lists.
+    pub top: usize,
+    /// What is drawn where the output can show pictures.
+    pub charts: Vec<Chart<'a>>,
+    /// The tables, in the order of the text. None is empty.
+    pub sections: Vec<Section>,
+    /// One sentence for each limit that the recording exceeds.
+    pub exceeded: Vec<String>,
+}
+
+/// What a recording is, in a few lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The name of its first file.
+    pub recording: String,
+    /// What follows the name: further files, ranks, steps. Begins with its separator, or is empty.
+    pub extent: String,
+    /// What the devices did, how much has a line, what is missing.
+    pub notes: Vec<Note>,
+}
+
+impl Summary {
+    /// The first line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{}{}", self.recording, self.extent)
+    }
+}
+
+/// A line of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What it says; warnings begin with `! `.
+    pub text: String,
+    /// How much it matters.
+    pub level: Level,
+}
+
+impl Note {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), level: Level::Plain }
+    }
+
+    pub(crate) fn doubt(text: &str) -> Self {
+        Self { text: format!("! {text}"), level: Level::Doubt }
+    }
+
+    pub(crate) fn alarm(text: &str) -> Self {
+        Self { text: format!("! {text}"), level: Level::Alarm }
+    }
+}
+
+/// How much a note matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// It informs.
+    Plain,
+    /// Numbers may be less exact than they could be.
+    Doubt,
+    /// Numbers are incomplete or wrong.
+    Alarm,
+}
+
+impl Level {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Doubt => "doubt",
+            Self::Alarm => "alarm",
+        }
+    }
+}
+
+/// A number with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    /// What it is.
+    pub name: &'static str,
+    /// The number as it is shown.
+    pub text: String,
+}
+
+/// What a rule found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Id of the rule, stable.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The line that costs.
+    pub place: Place,
+    /// The function that the line is in.
+    pub function: String,
+    /// How the line is known.
+    pub evidence: Evidence,
+    /// What it costs over the whole recording, all ranks together.
+    pub cost: Ns,
+    /// What it costs in the mean step of a rank; `None` where the recording has no steps.
+    pub cost_per_step: Option<Ns>,
+    /// The cost as a share of 1: of the step, or of the recording where it has no steps.
+    pub share: f64,
+    /// What is wrong, in a sentence that begins with the rule.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+/// A picture.
+#[derive(Debug, Clone)]
+pub enum Chart<'a> {
+    /// What each step (of several ranks, each rank's mean step) went to.
+    Bars(Vec<Bar>),
+    /// Device memory over time, of every device of the ledger.
+    Memory(&'a Ledger),
+}
+
+/// A bar of parts that follow each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// What it stands for.
+    pub name: String,
+    /// Its length in nanoseconds.
+    pub length: f64,
+    /// The weights of its parts, with their names; they need not add up to the length.
+    pub parts: Vec<(&'static str, Ns)>,
+}
+
+/// A table with what has to be said about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// Stable name.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// What its rows are about.
+    pub subject: Subject,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows: a cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+    /// What stands below the table.
+    pub notes: Vec<Note>,
+}
+
+/// What the rows of a section are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The run as a whole, its ranks, devices and steps.
+    Run,
+    /// Lines of source.
+    Lines,
+    /// What was read, and whether its amounts add up.
+    Recording,
+}
+
+impl Subject {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Lines => "lines",
+            Self::Recording => "recording",
+        }
+    }
+}
+
+impl Section {
+    pub(crate) fn new(
+        id: &'static str,
+        title: &'static str,
+        subject: Subject,
+        columns: impl IntoIterator<Item = Column>,
+    ) -> Self {
+        let columns = columns.into_iter().collect();
+        Self { id, title, subject, columns, rows: Vec::new(), notes: Vec::new() }
+    }
+
+    /// The columns that are shown: those with a cell that says something.
+    #[must_use]
+    pub fn used_columns(&self) -> Vec<usize> {
+        let is_used = |&index: &usize| self.rows.iter().any(|row| !row[index].text.is_empty());
+        (0..self.columns.len()).filter(is_used).collect()
+    }
+}
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading; empty where the cells explain themselves.
+    pub name: &'static str,
+    /// The unit of its values; `None` where they are no numbers, or of different units.
+    pub unit: Option<Unit>,
+    /// Where its text stands.
+    pub align: Align,
+}
+
+impl Column {
+    /// A column of text.
+    pub(crate) const fn text(name: &'static str) -> Self {
+        Self { name, unit: None, align: Align::Left }
+    }
+
+    /// A column of numbers.
+    pub(crate) const fn number(name: &'static str, unit: Unit) -> Self {
+        Self { name, unit: Some(unit), align: Align::Right }
+    }
+
+    /// A column of numbers of different units, or of short labels that stand as numbers do.
+    pub(crate) const fn mixed(name: &'static str) -> Self {
+        Self { name, unit: None, align: Align::Right }
+    }
+}
+
+/// Where the text of a column stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// At the left.
+    Left,
+    /// At the right.
+    Right,
+}
+
+impl Align {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Left => "left",
+            Self::Right => "right",
+        }
+    }
+}
+
+/// What a number counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things, or the number of one: a rank, a device, a step.
+    Count,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Events per second.
+    EventsPerSecond,
+    /// A share of 1.
+    Share,
+    /// Floating-point operations.
+    Flops,
+    /// Floating-point operations per second.
+    FlopsPerSecond,
+    /// Floating-point operations per byte that is moved.
+    FlopsPerByte,
+}
+
+impl Unit {
+    /// The unit of what a line is charged with.
+    pub(crate) fn of(quantity: Quantity) -> Self {
+        match quantity.unit() {
+            metrics::Unit::Ns => Self::Nanoseconds,
+            metrics::Unit::Bytes => Self::Bytes,
+            metrics::Unit::Count => Self::Count,
+        }
+    }
+
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+            Self::BytesPerSecond => "bytes/s",
+            Self::EventsPerSecond => "events/s",
+            Self::Share => "share",
+            Self::Flops => "flops",
+            Self::FlopsPerSecond => "flops/s",
+            Self::FlopsPerByte => "flops/byte",
+        }
+    }
+}
+
+/// A line of a source file, as it is called in output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path relative to the root where the file was found below it, else as recorded.
+    pub file: String,
+    /// From 1, in the text as recorded.
+    pub line: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// The value, for programs.
+    pub value: Value,
+    /// The value as it is shown.
+    pub text: String,
+}
+
+/// The value of a cell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Value {
+    /// Nothing to say.
+    #[default]
+    Nothing,
+    /// The text alone.
+    Text,
+    /// A whole number.
+    Integer(i64, Unit),
+    /// A mean, a share or a rate.
+    Real(f64, Unit),
+    /// Lines of source.
+    Places(Vec<Place>),
+    /// How a line is known.
+    Evidence(Evidence),
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { value: Value::Text, text: text.into() }
+    }
+
+    /// A number that is written with all its digits: a rank, a number of events.
+    pub(crate) fn integer(number: impl TryInto<i64> + ToString) -> Self {
+        let text = number.to_string();
+        let value = Value::Integer(number.try_into().unwrap_or(i64::MAX), Unit::Count);
+        Self { value, text }
+    }
+
+    pub(crate) fn duration(ns: Ns) -> Self {
+        let value = Value::Integer(ns, Unit::Nanoseconds);
+        Self { value, text: duration(ns) }
+    }
+
+    pub(crate) fn bytes(bytes: i64) -> Self {
+        Self { value: Value::Integer(bytes, Unit::Bytes), text: self::bytes(bytes) }
+    }
+
+    pub(crate) fn bandwidth(rate: f64) -> Self {
+        Self { value: Value::Real(rate, Unit::BytesPerSecond), text: numbers::bytes(rate) }
+    }
+
+    pub(crate) fn flops(flops: i64) -> Self {
+        Self { value: Value::Integer(flops, Unit::Flops), text: numbers::flops(flops as f64) }
+    }
+
+    pub(crate) fn flop_rate(rate: f64) -> Self {
+        Self { value: Value::Real(rate, Unit::FlopsPerSecond), text: numbers::flops(rate) }
+    }
+
+    pub(crate) fn intensity(flops_per_byte: f64) -> Self {
+        let value = Value::Real(flops_per_byte, Unit::FlopsPerByte);
+        Self { value, text: numbers::count(flops_per_byte) }
+    }
+
+    pub(crate) fn count(count: f64) -> Self {
+        Self { value: Value::Real(count, Unit::Count), text: numbers::count(count) }
+    }
+
+    pub(crate) fn share(share: f64) -> Self {
+        Self { value: Value::Real(share, Unit::Share), text: numbers::percent(share) }
+    }
+
+    /// `part` of `whole`; nothing for nothing.
+    pub(crate) fn part(part: i64, whole: i64) -> Self {
+        match (part, whole) {
+            (0, _) | (_, 0) => Self::default(),
+            _ => Self::share(part as f64 / whole as f64),
+        }
+    }
+
+    pub(crate) fn place(place: Place) -> Self {
+        Self::places(vec![place])
+    }
+
+    pub(crate) fn places(places: Vec<Place>) -> Self {
+        let text = places.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
+        Self { value: Value::Places(places), text }
+    }
+
+    pub(crate) fn evidence(evidence: Evidence) -> Self {
+        Self { value: Value::Evidence(evidence), text: mark(evidence).to_owned() }
+    }
+
+    /// An amount of the ledger, rounded as everywhere.
+    pub(crate) fn amount(metric: Metric, amount: i64) -> Self {
+        match metric {
+            Metric::Alloc => Self::bytes(amount),
+            Metric::Flops => Self::flops(amount),
+            _ => Self::duration(amount),
+        }
+    }
+
+    /// An amount of the ledger in the mean step.
+    pub(crate) fn mean_amount(metric: Metric, mean: f64) -> Self {
+        let (unit, text) = match metric {
+            Metric::Alloc => (Unit::Bytes, numbers::bytes(mean)),
+            Metric::Flops => (Unit::Flops, numbers::flops(mean)),
+            _ => (Unit::Nanoseconds, numbers::duration(mean)),
+        };
+        Self { value: Value::Real(mean, unit), text }
+    }
+
+    /// What a line is charged with.
+    pub(crate) fn quantity(quantity: Quantity, value: f64) -> Self {
+        Self { value: Value::Real(value, Unit::of(quantity)), text: quantity.text(value) }
+    }
+
+    /// An amount of the ledger to its last digit, with its unit.
+    pub(crate) fn exact(metric: Metric, amount: i64) -> Self {
+        Self { text: exact(metric, amount), ..Self::amount(metric, amount) }
+    }
+
+    /// The cell, or an empty one where its number is 0.
+    pub(crate) fn unless_zero(self) -> Self {
+        match self.value {
+            Value::Integer(0, _) | Value::Real(0.0, _) => Self::default(),
+            _ => self,
+        }
+    }
+}
+
+/// A duration of the ledger as text.
+pub(crate) fn duration(ns: Ns) -> String {
+    numbers::duration(ns as f64)
+}
+
+/// A size of the ledger as text.
+pub(crate) fn bytes(bytes: i64) -> String {
+    numbers::bytes(bytes as f64)
+}
+
+/// An amount of the ledger to its last digit, with its unit.
+pub(crate) fn exact(metric: Metric, amount: i64) -> String {
+    match metric {
+        Metric::Alloc => format!("{amount} B"),
+        Metric::Flops => amount.to_string(),
+        _ => format!("{} µs", numbers::microseconds(amount)),
+    }
+}
+
+/// What a metric of the ledger is called.
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Cpu => "thread time",
+        Metric::Cuda => "CUDA time",
+        Metric::GpuIdle => "GPU idle time",
+        Metric::Sync => "waits for devices",
+        Metric::Alloc => "allocated bytes",
+        Metric::Comm => "communication",
+        Metric::CommExposed => "exposed communication",
+        Metric::Flops => "FLOPs",
+        Metric::Waiting => "waiting",
+    }
+}

@@ -1,0 +1,337 @@
+//! The run in numbers: tables of what the steps went to and how devices were used, by rank.
+
+use std::collections::BTreeMap;
+
+use ledger::{Arithmetic, Copies, DeviceOverview, Interval, Ns, Overview};
+use loader::Run;
+
+use crate::model::{Bar, Cell, Column, Section, Subject, Unit};
+use crate::recording::Recording;
+
+/// Steps of a run of one rank that are listed one by one.
+const MAX_STEPS: usize = 12;
+
+/// The parts of a bar, in the order of `Breakdown::parts`.
+const PARTS: [&str; 8] =
+    ["kernel", "memcpy", "memset", "communication", "runtime", "data loader", "CPU ops", "other"];
+
+/// As many bars can be told apart.
+const MAX_BARS: usize = 32;
+
+/// The sections, in the order in which they are printed. Those without rows say nothing of the run.
+pub(crate) fn sections(run: &Run) -> [Section; 7] {
+    let ranks: Vec<(u32, &Overview)> = run
+        .ranks
+        .iter()
+        .flat_map(|rank| rank.ledger.overviews.iter().map(|(&number, it)| (number, it)))
+        .filter(|(_, it)| it.run.time != 0)
+        .collect();
+    let devices: Vec<Device<'_>> = ranks
+        .iter()
+        .flat_map(|&(rank, it)| {
+            it.devices.iter().map(move |(&ordinal, usage)| Device { rank, ordinal, usage })
+        })
+        .collect();
+    [
+        breakdown(&ranks),
+        overlap(&ranks),
+        usage(&devices),
+        idle(&devices),
+        launches(&devices),
+        copies(&devices),
+        arithmetic(&ranks, &devices),
+    ]
+}
+
+/// A device of a rank.
+#[derive(Clone, Copy)]
+struct Device<'a> {
+    rank: u32,
+    ordinal: i32,
+    usage: &'a DeviceOverview,
+}
+
+impl Device<'_> {
+    /// The first cells of its rows.
+    fn cells(&self) -> Vec<Cell> {
+        vec![Cell::integer(self.rank), Cell::integer(self.ordinal)]
+    }
+}
+
+/// The columns of numbers that go by `names`.
+fn numbers<const N: usize>(unit: Unit, names: [&'static str; N]) -> [Column; N] {
+    names.map(|name| Column::number(name, unit))
+}
+
+/// A section with the columns of `Device::cells` before others.
+fn by_device(
+    id: &'static str,
+    title: &'static str,
+    columns: impl IntoIterator<Item = Column>,
+) -> Section {
+    let first = numbers(Unit::Count, ["rank", "device"]);
+    Section::new(id, title, Subject::Run, first.into_iter().chain(columns))
+}
+
+/// A section with the columns of [`intervals`] before parts of their time.
+fn by_interval<const N: usize>(
+    id: &'static str,
+    title: &'static str,
+    parts: [&'static str; N],
+) -> Section {
+    let first = [
+        Column::number("rank", Unit::Count),
+        Column::mixed("step"),
+        Column::number("time", Unit::Nanoseconds),
+    ];
+    let parts = numbers(Unit::Share, parts);
+    Section::new(id, title, Subject::Run, first.into_iter().chain(parts))
+}
+
+/// The rows of a rank: its mean step (or the run), and each step where that stays readable.
+fn intervals<'a>(rank: u32, it: &'a Overview, n_ranks: usize) -> Vec<([Cell; 3], &'a Interval)> {
+    let number = i64::try_from(it.steps.len().max(1)).unwrap_or(i64::MAX);
+    let label = if it.steps.is_empty() { "run" } else { "mean" };
+    let row = |label: Cell, time: Ns, interval: &'a Interval| {
+        ([Cell::integer(rank), label, Cell::duration(time)], interval)
+    };
+    let mut rows = vec![row(Cell::text(label), it.run.time / number, &it.run)];
+    if n_ranks == 1 && (2..=MAX_STEPS).contains(&it.steps.len()) {
+        rows.extend(it.steps.iter().map(|(step, it)| row(Cell::integer(*step), it.time, it)));
+    }
+    rows
+}
+
+fn breakdown(ranks: &[(u32, &Overview)]) -> Section {
+    let parts =
+        ["kernel", "memcpy", "memset", "comm", "runtime", "data loader", "CPU ops", "other"];
+    let mut section = by_interval("breakdown", "What the steps went to", parts);
+    for (cells, it) in ranks.iter().flat_map(|&(rank, it)| intervals(rank, it, ranks.len())) {
+        let parts = it.breakdown.parts().map(|(_, part)| Cell::part(part, it.time));
+        section.rows.push(cells.into_iter().chain(parts).collect());
+    }
+    section
+}
+
+fn overlap(ranks: &[(u32, &Overview)]) -> Section {
+    let parts = ["compute", "both", "communication", "neither"];
+    let mut section = by_interval("overlap", "Compute and communication", parts);
+    let communicates = |it: &Overview| it.run.overlap.both + it.run.overlap.communication > 0;
+    for &(rank, it) in ranks.iter().filter(|(_, it)| communicates(it)) {
+        for (cells, it) in intervals(rank, it, ranks.len()) {
+            let parts = it.overlap.parts().map(|(_, part)| Cell::part(part, it.time));
+            section.rows.push(cells.into_iter().chain(parts).collect());
+        }
+    }
+    section
+}
+
+fn usage(devices: &[Device<'_>]) -> Section {
+    let columns = numbers(
+        Unit::Share,
+        [
+            "kernels run",
+            "SM efficiency",
+            "occupancy",
+            "tensor cores",
+            "eligible",
+            "exposed comm",
+            "copies",
+        ],
+    );
+    let mut section = by_device("device-use", "Use of devices during the steps", columns);
+    for device in devices.iter().filter(|it| it.usage.kernels != 0) {
+        let it = device.usage;
+        let shares = [
+            it.utilisation(),
+            it.multiprocessor_efficiency(),
+            it.occupancy(),
+            it.tensor_core_share(),
+            it.eligible_share(),
+        ];
+        let mut row = device.cells();
+        row.extend(shares.map(|it| it.map(Cell::share).unwrap_or_default()));
+        row.push(Cell::part(it.exposed_communication, it.span));
+        row.push(Cell::part(it.exposed_memory, it.span));
+        section.rows.push(row);
+    }
+    section
+}
+
+fn idle(devices: &[Device<'_>]) -> Section {
+    let parts = numbers(Unit::Share, ["the host was late", "between kernels", "something else"]);
+    let columns = numbers(Unit::Nanoseconds, ["idle"]).into_iter().chain(parts);
+    let mut section = by_device("stream-idle", "Why streams were idle", columns);
+    for device in devices {
+        let parts = device.usage.idle.parts().map(|(_, part)| part);
+        let sum: Ns = parts.iter().sum();
+        if sum != 0 {
+            let mut row = device.cells();
+            row.push(Cell::duration(sum));
+            row.extend(parts.map(|part| Cell::part(part, sum)));
+            section.rows.push(row);
+        }
+    }
+    section
+}
+
+fn launches(devices: &[Device<'_>]) -> Section {
+    let (count, time) = (Unit::Count, Unit::Nanoseconds);
+    let columns = [
+        Column::number("launches", count),
+        Column::number("mean call", time),
+        Column::number("> 50 µs", count),
+        Column::number("mean delay", time),
+        Column::number("longest", time),
+        Column::number("> 100 µs", count),
+        Column::number("shorter than call", count),
+        Column::number("< 10 µs", count),
+    ];
+    let mut section = by_device("launches", "Launches", columns);
+    for device in devices {
+        let it = device.usage.launches;
+        let Some(delay) = it.mean_delay() else { continue };
+        let number = it.count as f64;
+        let some = |part: u64| Cell::count(part as f64).unless_zero();
+        let mut row = device.cells();
+        row.push(Cell::count(number));
+        row.extend([Cell::duration((it.call as f64 / number) as Ns), some(it.long_calls)]);
+        row.extend([Cell::duration(delay), Cell::duration(it.longest_delay)]);
+        row.extend([it.long_delays, it.shorter_than_call, it.short].map(some));
+        section.rows.push(row);
+    }
+    section
+}
+
+fn copies(devices: &[Device<'_>]) -> Section {
+    let columns = [
+        Column::number("number", Unit::Count),
+        Column::number("bytes", Unit::Bytes),
+        Column::number("time", Unit::Nanoseconds),
+        Column::number("per second", Unit::BytesPerSecond),
+        Column::text("kind"),
+    ];
+    let mut section = Section::new("copies", "Copies and fills", Subject::Run, columns);
+    let mut kinds: BTreeMap<&str, Copies> = BTreeMap::new();
+    for (kind, it) in devices.iter().flat_map(|device| &device.usage.copies) {
+        kinds.entry(kind).or_default().merge(it);
+    }
+    for (kind, it) in kinds {
+        let rate = it.bandwidth().filter(|_| it.bytes != 0);
+        section.rows.push(vec![
+            Cell::count(it.count as f64),
+            Cell::bytes(it.bytes),
+            Cell::duration(it.time),
+            rate.map(Cell::bandwidth).unwrap_or_default(),
+            Cell::text(kind),
+        ]);
+    }
+    section
+}
+
+/// The columns of [`Rates::cells`].
+const RATES: [Column; 5] = [
+    Column::number("FLOPs", Unit::Flops),
+    Column::number("FLOP/s", Unit::FlopsPerSecond),
+    Column::number("of peak", Unit::Share),
+    Column::number("FLOPs per byte", Unit::FlopsPerByte),
+    Column::text("limit"),
+];
+
+/// What arithmetic achieved, and the roofline that it is held against.
+struct Rates<'a> {
+    work: &'a Arithmetic,
+    of_peak: Option<f64>,
+    bound: Option<&'static str>,
+}
+
+impl Rates<'_> {
+    fn cells(&self) -> [Cell; 5] {
+        [
+            Cell::flops(i64::try_from(self.work.flops).unwrap_or(i64::MAX)),
+            self.work.rate().map(Cell::flop_rate).unwrap_or_default(),
+            self.of_peak.map(Cell::share).unwrap_or_default(),
+            self.work.intensity().map(Cell::intensity).unwrap_or_default(),
+            self.bound.map(Cell::text).unwrap_or_default(),
+        ]
+    }
+}
+
+fn arithmetic(ranks: &[(u32, &Overview)], devices: &[Device<'_>]) -> Section {
+    let first = [Column::mixed("precision"), Column::number("operators", Unit::Count)];
+    let columns = first.into_iter().chain(RATES);
+    let mut section = by_device("arithmetic", "Arithmetic", columns);
+    for device in devices {
+        for (&precision, it) in &device.usage.arithmetic {
+            let peak = device.usage.peak.as_ref();
+            let rates = Rates {
+                work: it,
+                of_peak: peak.and_then(|peak| it.peak_share(precision, peak)),
+                bound: peak.and_then(|peak| it.bound(precision, peak)).map(|it| it.name()),
+            };
+            let mut row = device.cells();
+            row.push(Cell::text(precision.name()));
+            row.push(Cell::count(it.operators as f64));
+            row.extend(rates.cells());
+            section.rows.push(row);
+        }
+    }
+    for (rank, it) in ranks.iter().filter(|(_, it)| it.operators_without_flops != 0) {
+        let mut row = vec![Cell::default(); section.columns.len()];
+        row[0] = Cell::integer(*rank);
+        row[2] = Cell::text("not known");
+        row[3] = Cell::count(it.operators_without_flops as f64);
+        section.rows.push(row);
+    }
+    section
+}
+
+/// The `top` lines with most FLOPs.
+pub(crate) fn lines(recording: &Recording<'_>, top: usize) -> Section {
+    let run = recording.run;
+    let columns = RATES.into_iter().chain([Column::text("line"), Column::text("function")]);
+    let mut section = Section::new("lines-flops", "Lines by FLOPs", Subject::Lines, columns);
+    let devices = run.ranks.iter().flat_map(|rank| rank.ledger.overviews.values());
+    let peak = devices.flat_map(|it| it.devices.values()).find_map(|it| it.peak);
+    let mut lines: Vec<_> = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0).collect();
+    lines.sort_by_key(|(_, it)| std::cmp::Reverse(it.flops()));
+    for (key, it) in lines.into_iter().take(top) {
+        // Most lines have one precision; the one with most FLOPs stands for the others.
+        let most = it.arithmetic.iter().max_by_key(|(_, it)| it.flops);
+        let on_roof = most.zip(peak.as_ref());
+        let of_peak = on_roof.and_then(|((&precision, it), peak)| it.peak_share(precision, peak));
+        let bound = on_roof.and_then(|((&precision, it), peak)| it.bound(precision, peak));
+        let sum = Arithmetic::sum(&it.arithmetic);
+        let rates = Rates { work: &sum, of_peak, bound: bound.map(|it| it.name()) };
+        let mut row = Vec::from(rates.cells());
+        row.extend([Cell::place(recording.place(key)), Cell::text(&it.function)]);
+        section.rows.push(row);
+    }
+    section
+}
+
+/// What each step (of several ranks, each rank's mean step) went to; `None` where that is not known.
+pub(crate) fn bars(run: &Run) -> Option<Vec<Bar>> {
+    let overviews: Vec<_> = run
+        .ranks
+        .iter()
+        .flat_map(|rank| rank.ledger.overviews.iter())
+        .filter(|(_, it)| it.run.time != 0)
+        .collect();
+    let bar = |name: String, it: &Interval, number: usize| Bar {
+        name,
+        length: it.time as f64 / number as f64,
+        parts: PARTS.into_iter().zip(it.breakdown.parts().map(|(_, part)| part)).collect(),
+    };
+    let bars: Vec<Bar> = match overviews.as_slice() {
+        [(_, it)] if (1..=MAX_BARS).contains(&it.steps.len()) => {
+            it.steps.iter().map(|(step, it)| bar(format!("step {step}"), it, 1)).collect()
+        }
+        several => several
+            .iter()
+            .take(MAX_BARS)
+            .map(|(rank, it)| bar(format!("rank {rank}"), &it.run, it.steps.len().max(1)))
+            .collect(),
+    };
+    (!bars.is_empty()).then_some(bars)
+}

@@ -1,0 +1,60 @@
+//! Why a command ended early.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Why a command ended early. The text is one line: what happened, where, what to do.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The recording cannot be loaded.
+    Load(loader::Error),
+    /// No recording was named, and none was found below this folder.
+    NothingFound(PathBuf),
+    /// No Python was found to record with.
+    NoPython,
+    /// The Python that was found cannot be run.
+    Python(PathBuf, std::io::Error),
+    /// The output cannot be written.
+    Output(std::io::Error),
+}
+
+impl Failure {
+    /// 2 for what the user can put right, 130 after Ctrl-C as shells do.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Load(loader::Error::Cancelled) => ExitCode::from(130),
+            _ => ExitCode::from(2),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Load(error) => write!(f, "{error}"),
+            Self::NothingFound(folder) => write!(
+                f,
+                "{}: no recording below this folder; name a trace (*.json, *.json.gz) or a memory snapshot (*.pickle)",
+                folder.display()
+            ),
+            Self::NoPython => write!(
+                f,
+                "no Python was found to record with: activate an environment, or put python3 on the PATH"
+            ),
+            Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Output(error) => write!(f, "cannot write the output: {error}"),
+        }
+    }
+}
+
+impl From<loader::Error> for Failure {
+    fn from(error: loader::Error) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
+    }
+}
