@@ -7,15 +7,14 @@ mod measure;
 
 use std::path::{Path, PathBuf};
 
-use measure::{Score, beside, measure};
+use measure::{Accuracy, Score, beside, measure};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
 }
 
-/// Measures all traces of a folder: calls made by your code, and operators.
-fn measure_all(folder: &str, ignore_exact: bool) -> (Score, Score) {
-    let (mut calls, mut operators) = (Score::default(), Score::default());
+/// The traces of a folder, by name.
+fn traces(folder: &str) -> Vec<PathBuf> {
     let mut traces: Vec<PathBuf> = std::fs::read_dir(fixtures().join(folder))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
@@ -26,33 +25,82 @@ fn measure_all(folder: &str, ignore_exact: bool) -> (Score, Score) {
         .collect();
     traces.sort();
     assert!(!traces.is_empty(), "no recordings in {folder}");
-    for trace in traces {
-        let truth = beside(&trace, ".truth.json");
-        let accuracy = measure(
-            &trace,
-            truth.is_file().then_some(truth.as_path()),
-            &fixtures().join("workloads"),
-            &[],
-            ignore_exact,
-        );
+    traces
+}
+
+/// Measures a trace; its libraries are those of the workloads.
+fn accuracy(trace: &Path, ignore_exact: bool) -> Accuracy {
+    let truth = beside(trace, ".truth.json");
+    let truth = truth.is_file().then_some(truth.as_path());
+    let workloads = fixtures().join("workloads");
+    let sites = [workloads.join("site-packages")];
+    measure(trace, truth, &workloads, &sites, ignore_exact)
+}
+
+/// Measures all traces of a folder: calls made by your code, and operators.
+fn measure_all(folder: &str, ignore_exact: bool) -> (Score, Score) {
+    let (mut calls, mut operators) = (Score::default(), Score::default());
+    for trace in traces(folder) {
+        let accuracy = accuracy(&trace, ignore_exact);
         calls.add(&accuracy.own);
         operators.add(&accuracy.operators);
     }
     (calls, operators)
 }
 
+/// Right / wrong of all.
+fn cell(score: &Score) -> String {
+    format!("{:>5} / {:>2} of {:>5}", score.right, score.wrong, score.events)
+}
+
 fn permille(n: u64, score: &Score) -> u64 {
     n * 1000 / score.events.max(1)
 }
 
+/// Every recording, with the exact numbers in `table.txt`: a change of inference shows there as a difference.
 #[test]
-fn calls_of_your_code_are_found() {
-    for version in ["1.13.1", "2.1.2", "2.11.0", "2.15.0"] {
-        let (calls, _) = measure_all(&format!("cpu/torch{version}"), true);
-        assert!(calls.events > 2_000, "{version}: {calls:?}");
-        assert!(permille(calls.right, &calls) >= 990, "{version}: {calls:?}");
-        assert!(permille(calls.wrong, &calls) < 5, "{version}: {calls:?}");
+fn every_recording_has_the_accuracy_that_is_written_down() {
+    let folders = [
+        "cpu/torch1.13.1",
+        "cpu/torch2.1.2",
+        "cpu/torch2.1.2-python3.9",
+        "cpu/torch2.11.0",
+        "cpu/torch2.15.0",
+        "truth/torch2.11.0",
+        "truth/torch2.15.0",
+        "truth/torch2.15.0-python3.13",
+    ];
+    let mut table = format!(
+        "{:<52} {:>19} {:>19} {:>19}\n",
+        "right / wrong of all", "your code's calls", "libraries' calls", "operators"
+    );
+    for folder in folders {
+        let mut calls = Score::default();
+        for trace in traces(folder) {
+            let it = accuracy(&trace, true);
+            calls.add(&it.own);
+            let name = trace.file_name().unwrap_or_default().to_string_lossy();
+            let name = format!("{folder}/{}", name.trim_end_matches(".json.gz"));
+            let [own, library, operators] = [&it.own, &it.library, &it.operators].map(cell);
+            table += &format!("{name:<52} {own:>19} {library:>19} {operators:>19}\n");
+        }
+        if folder.starts_with("cpu") {
+            assert!(permille(calls.right, &calls) >= 985, "{folder}: {calls:?}");
+            assert!(permille(calls.wrong, &calls) < 15, "{folder}: {calls:?}");
+        }
     }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accuracy/table.txt");
+    if std::env::var_os("PERFLINE_BLESS").is_some() {
+        std::fs::write(&path, &table).expect("the table can be written");
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<&str> =
+        table.lines().filter(|row| !written.lines().any(|it| it == *row)).collect();
+    assert!(
+        written == table,
+        "accuracy changed; if that is meant: PERFLINE_BLESS=1 cargo test -p tests --test accuracy\n{}",
+        changed.join("\n")
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! *Never*: charges an amount, reads a file, changes what the recording says exactly.
 //!
 //! *The tests that say so*: the programs in `tests.rs`; `tests/tests/accuracy` hides the exact evidence of recordings, and
-//! compares the table in `docs/accuracy.md`; `tests/tests/tidy.rs` holds the dependency list.
+//! compares its `table.txt`; `tests/tests/tidy/` holds the dependency list.
 //!
 //! # The model
 //! For each function a hidden Markov model. Its states are the sites of the function's flow ([`pysource::flow`]): the
