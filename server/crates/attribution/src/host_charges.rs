@@ -38,9 +38,9 @@ pub(crate) struct HostCharges {
     pub(crate) is_charged: Vec<bool>,
     /// Traced time by thread.
     pub(crate) threads: Vec<Ns>,
-    /// Thread time by thread and own line.
+    /// Thread time by thread and charged line.
     pub(crate) by_thread: Vec<Vec<Ns>>,
-    /// What happened in each step, by own line and step number. Device time is added later.
+    /// What happened in each step, by charged line and step number. Device time is added later.
     pub(crate) steps: FxHashMap<(LineId, u32), PerStep>,
     /// Calls by caller line, with the evidence of that line.
     pub(crate) calls: Vec<(u64, Evidence)>,
@@ -48,7 +48,7 @@ pub(crate) struct HostCharges {
     pub(crate) callees: FxHashMap<(LineId, StrId), Call>,
     /// Outermost operators by line.
     pub(crate) ops: Vec<u64>,
-    /// Outermost operators by own line and name.
+    /// Outermost operators by charged line and name.
     pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
     /// Device idle time by node, the empty stack left out.
     pub(crate) idle: Vec<Idle>,

@@ -80,11 +80,11 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         let (in_steps, elapsed) = *of_steps;
         steps_below[parent.index()].0 += in_steps;
         steps_below[parent.index()].1 += elapsed;
-        let own = &mut books[stacks.charged_line(node).index()];
-        own.waiting += amount(&charges.host.waiting, node);
-        own.cpu_own += cpu;
-        own.cuda_own += cuda;
-        post_work(own, node, charges);
+        let charged = &mut books[stacks.charged_line(node).index()];
+        charged.waiting += amount(&charges.host.waiting, node);
+        charged.cpu_own += cpu;
+        charged.cuda_own += cuda;
+        post_work(charged, node, charges);
         let line = &mut books[stacks.line(node).index()];
         line.cpu_self += cpu;
         line.cuda_self += cuda;
@@ -101,21 +101,21 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
     }
 }
 
-/// Adds what device work and idle time the stack `node` has to the books of its own line.
-fn post_work(own: &mut LineBooks, node: Node, charges: &Charges<'_>) {
+/// Adds what device work and idle time the stack `node` has to the books of its charged line.
+fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     let (kernels, idle) = (amount(&charges.device.kernels, node), amount(&charges.host.idle, node));
-    own.kernels += kernels.kernels;
-    own.launching.launches += kernels.launches;
-    own.launching.launch_time += kernels.launch_time;
-    own.launching.short += kernels.short;
-    own.gpu_idle += idle.time;
-    own.launching.idle_host += idle.host;
-    own.launching.idle_kernel += idle.kernel;
-    own.launching.idle_after_wait += idle.after_wait;
-    own.idle_after_sync += amount(&charges.waits.by_node, node).1;
+    charged.kernels += kernels.kernels;
+    charged.launching.launches += kernels.launches;
+    charged.launching.launch_time += kernels.launch_time;
+    charged.launching.short += kernels.short;
+    charged.gpu_idle += idle.time;
+    charged.launching.idle_host += idle.host;
+    charged.launching.idle_kernel += idle.kernel;
+    charged.launching.idle_after_wait += idle.after_wait;
+    charged.idle_after_sync += amount(&charges.waits.by_node, node).1;
 }
 
-/// What is charged to own lines alone.
+/// What is posted to charged lines alone.
 fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
     let Charges { host, device, waits, backward, .. } = charges;
     for (line, &(time, count)) in waits.by_line.iter().enumerate() {

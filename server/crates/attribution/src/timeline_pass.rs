@@ -323,9 +323,9 @@ impl<'a> Pass<'a, '_> {
         if is_outermost && let Some(line) = self.events.stacks.line(open.line_stack).get() {
             *grow_to(&mut self.charges.ops, line.index()) += 1;
             *grow_to(&mut self.charges.is_charged, open.line_stack.index()) = true;
-            let own = self.events.stacks.charged_line(open.line_stack);
+            let charged = self.events.stacks.charged_line(open.line_stack);
             let operator =
-                self.charges.operators.entry((own, host.name[open.id.index()])).or_default();
+                self.charges.operators.entry((charged, host.name[open.id.index()])).or_default();
             operator.calls += 1;
             operator.cpu += host.duration[open.id.index()];
         }
@@ -351,13 +351,13 @@ impl<'a> Pass<'a, '_> {
         {
             self.syncs.push(open.id);
             self.threads[thread].syncs.push((start, open.end));
-            let own = self.events.stacks.charged_line(open.line_stack);
-            if let Some(own) = own.get() {
+            let charged = self.events.stacks.charged_line(open.line_stack);
+            if let Some(charged) = charged.get() {
                 *grow_to(&mut self.charges.is_charged, open.line_stack.index()) = true;
                 let mut cursor = self.threads[thread].step_cursor;
                 let steps = &mut self.charges.steps;
                 self.steps.split(start, open.end, &mut cursor, |step, time| {
-                    steps.entry((own, step)).or_default().sync += time;
+                    steps.entry((charged, step)).or_default().sync += time;
                 });
             }
         }
@@ -470,7 +470,7 @@ impl Charge<'_> {
         if state.has_adopted {
             *grow_to(&mut self.charges.adopted, node.index()) += end - start;
         }
-        let own = self.stacks.charged_line(node);
+        let charged = self.stacks.charged_line(node);
         let (in_steps, elapsed) = match self.steps.0.is_empty() {
             true => (end - start, if self.is_main { end - start } else { 0 }),
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
@@ -482,18 +482,18 @@ impl Charge<'_> {
         if is_waiting {
             *grow_to(&mut self.charges.waiting, node.index()) += end - start;
             self.charges.waiting_in_steps += in_steps;
-            if let Some(own) = own.get() {
+            if let Some(charged) = charged.get() {
                 let (mut cursor, per_step) = (state.step_cursor, &mut self.charges.steps);
                 self.steps.split(start, end, &mut cursor, |step, time| {
-                    per_step.entry((own, step)).or_default().waiting += time;
+                    per_step.entry((charged, step)).or_default().waiting += time;
                 });
             }
         }
-        if own == state.line && start == state.charged_until {
+        if charged == state.line && start == state.charged_until {
             state.charged_until = end;
         } else {
             self.flush(state);
-            (state.line, state.charged_since, state.charged_until) = (own, start, end);
+            (state.line, state.charged_since, state.charged_until) = (charged, start, end);
         }
         if !self.gaps.is_empty() {
             self.add_gaps(state, start, end, node);
@@ -503,13 +503,13 @@ impl Charge<'_> {
     /// Charges the time that the thread has spent on its charged line.
     fn flush(&mut self, state: &mut Thread) {
         let Self { charges, steps, thread, .. } = self;
-        let (own, start, end) = (state.line, state.charged_since, state.charged_until);
+        let (charged, start, end) = (state.line, state.charged_since, state.charged_until);
         state.charged_since = end;
         charges.threads[*thread] += end - start;
-        if let Some(own) = own.get() {
-            *grow_to(&mut charges.by_thread[*thread], own.index()) += end - start;
+        if let Some(charged) = charged.get() {
+            *grow_to(&mut charges.by_thread[*thread], charged.index()) += end - start;
             steps.split(start, end, &mut state.step_cursor, |step, time| {
-                charges.steps.entry((own, step)).or_default().cpu += time;
+                charges.steps.entry((charged, step)).or_default().cpu += time;
             });
         }
     }
@@ -517,7 +517,7 @@ impl Charge<'_> {
     /// Charges what of `start..end` devices were idle.
     fn add_gaps(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
         let Self { charges, stacks, steps, gaps, .. } = self;
-        let own = stacks.charged_line(node).get();
+        let charged = stacks.charged_line(node).get();
         state.gap_cursors.resize(gaps.len(), 0);
         for (gaps, cursor) in gaps.iter().zip(&mut state.gap_cursors) {
             while gaps.get(*cursor).is_some_and(|gap| gap.end <= start) {
@@ -526,9 +526,9 @@ impl Charge<'_> {
             for gap in gaps[*cursor..].iter().take_while(|gap| gap.start < end) {
                 let (from, to) = (gap.start.max(start), gap.end.min(end));
                 charges.idle_covered += to - from;
-                match own {
+                match charged {
                     None => charges.idle_without_line += to - from,
-                    Some(own) => {
+                    Some(charged) => {
                         let is_after_wait = is_within(&state.syncs, gap.start);
                         grow_to(&mut charges.idle, node.index()).add(
                             to - from,
@@ -538,7 +538,7 @@ impl Charge<'_> {
                         let mut step_cursor = state.step_cursor;
                         let per_step = &mut charges.steps;
                         steps.split(from, to, &mut step_cursor, |step, time| {
-                            per_step.entry((own, step)).or_default().gpu_idle += time;
+                            per_step.entry((charged, step)).or_default().gpu_idle += time;
                         });
                     }
                 }

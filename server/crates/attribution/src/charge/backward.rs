@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::event_stacks::EventStacks;
 use recorded::Launches;
 
-/// Backward time by the own line of the forward operator.
+/// Backward time by the charged line of the forward operator.
 #[derive(Debug, Default)]
 pub(crate) struct Backward {
     pub(crate) cpu: Vec<Ns>,

@@ -77,7 +77,7 @@ impl KernelWork {
     }
 }
 
-/// Device time by stack and by own line.
+/// Device time by stack and by charged line.
 #[derive(Default)]
 pub(crate) struct DeviceCharges {
     /// By node, the empty stack left out.
@@ -93,9 +93,9 @@ pub(crate) struct DeviceCharges {
     pub(crate) by_device: FxHashMap<(LineId, i32), Ns>,
     /// Of events that were launched in a step.
     pub(crate) in_steps: Ns,
-    /// By own line and step of the launch.
+    /// By charged line and step of the launch.
     pub(crate) steps: FxHashMap<(LineId, u32), Ns>,
-    /// By own line and name of the outermost operator around the launch.
+    /// By charged line and name of the outermost operator around the launch.
     pub(crate) operators: FxHashMap<(LineId, StrId), Ns>,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn charge_devices(
         let step = launch.and_then(|launch| steps.at(host.start[launch.index()]));
         charges.total += time;
         charges.in_steps += if step.is_some() { time } else { 0 };
-        let Some(own) = events.stacks.charged_line(node).get() else {
+        let Some(charged) = events.stacks.charged_line(node).get() else {
             match launch {
                 Some(_) => charges.without_line += time,
                 None => charges.without_launch += time,
@@ -125,20 +125,20 @@ pub(crate) fn charge_devices(
             continue;
         };
         *grow_to(&mut charges.cuda, node.index()) += time;
-        *charges.by_device.entry((own, device.device[row])).or_default() += time;
+        *charges.by_device.entry((charged, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);
             let call = call.map(|it| profile.host.duration[it.index()]);
             grow_to(&mut charges.kernels, node.index()).add(call, time);
         }
         let kernel =
-            charges.kernel_table.entry((own, device.name[row], device.shape[row])).or_default();
+            charges.kernel_table.entry((charged, device.name[row], device.shape[row])).or_default();
         kernel.class = classes.class(event);
         kernel.tensor_cores = classes.tensor_cores(event);
         add_run(kernel, profile, event);
         if let Some(launch) = launch {
             if let Some(step) = step {
-                *charges.steps.entry((own, step)).or_default() += time;
+                *charges.steps.entry((charged, step)).or_default() += time;
             }
             if let Some(operator) = events.operator_around(launch) {
                 let line = events.charged_line(operator);

@@ -1,4 +1,4 @@
-//! Calls that reserve memory from a device, or give it back, by own line: what the allocator could not serve from what
+//! Calls that reserve memory from a device, or give it back, by charged line: what the allocator could not serve from what
 //! it had.
 
 use ledger::{Ns, SegmentTime};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::event_stacks::EventStacks;
 use recorded::reserves_memory;
 
-/// Host time of such calls by own line. One inside another (`cuMemCreate` in `cudaMalloc`) is part of it.
+/// Host time of such calls by charged line. One inside another (`cuMemCreate` in `cudaMalloc`) is part of it.
 pub(crate) fn segment_calls(
     profile: &Profile,
     events: &EventStacks<'_>,

@@ -9,7 +9,7 @@ use super::device::DeviceStacks;
 use crate::event_stacks::EventStacks;
 use recorded::{IdleGaps, is_blocking_call};
 
-/// What the waits of the recording cost, by own line.
+/// What the waits of the recording cost, by charged line.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     /// Blocked time and count.

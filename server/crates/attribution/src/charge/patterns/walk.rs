@@ -220,7 +220,7 @@ impl Walk<'_, '_, '_> {
             && stacks.lines.is_user_code(line)
     }
 
-    /// The own line of an event.
+    /// The line that an event is charged to.
     fn line(&self, id: HostEventId) -> LineId {
         self.events.charged_line(id)
     }
