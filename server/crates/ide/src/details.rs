@@ -11,8 +11,8 @@ use crate::place::Source;
 use crate::scale::Scale;
 use crate::view::View;
 
-/// The numbers of a line that are told, in this order.
-const NUMBERS: [Quantity; 20] = [
+/// The numbers of a line that are reported, in this order.
+pub const NUMBERS: [Quantity; 20] = [
     Quantity::CpuOwn,
     Quantity::CpuTotal,
     Quantity::CpuSelf,

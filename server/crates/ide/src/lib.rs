@@ -36,7 +36,8 @@ mod testing;
 
 pub use actions::{Action, Edit, actions};
 pub use details::{
-    AllocationRow, CallRow, Details, KernelRow, LineRow, Number, OperatorRow, StepRow, details,
+    AllocationRow, CallRow, Details, KernelRow, LineRow, NUMBERS, Number, OperatorRow, StepRow,
+    details,
 };
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};
