@@ -18,7 +18,7 @@ pub fn attribute_timeline(timeline: &MemoryTimeline, rank: u32) -> Ledger {
         }
     }
     let span = timeline.at.last().map_or(0, |&end| end.saturating_sub(start)).max(0);
-    let n_parts = DeviceMemory::MOST_SAMPLES as i64;
+    let n_parts = DeviceMemory::MAX_SAMPLES as i64;
     let mut samples: Vec<(i64, [Bytes; 8])> = Vec::new();
     for (at, level) in points() {
         let at = at.saturating_sub(start).max(0);

@@ -17,7 +17,7 @@ pub(crate) fn samples(
         return vec![Sample { at: 0, active: start.0, reserved: start.1 }];
     };
     let span = at(last).max(0).saturating_add(1);
-    let n_parts = DeviceMemory::MOST_SAMPLES.min(n_events) as i64;
+    let n_parts = DeviceMemory::MAX_SAMPLES.min(n_events) as i64;
     let begin = |part: i64| (i128::from(span) * i128::from(part) / i128::from(n_parts)) as i64;
     let mut event = 0;
     let (mut active, mut reserved) = start;

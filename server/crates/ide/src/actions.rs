@@ -39,7 +39,7 @@ pub struct Edit {
 }
 
 /// What can be done about the findings of statements on `lines`, and about findings elsewhere by changing a call there:
-/// fixes first. Two that change the same are told as one, of the costlier finding.
+/// fixes first. Two that change the same are reported as one, of the costlier finding.
 #[must_use]
 pub fn actions(
     source: &Source<'_>,
@@ -66,10 +66,10 @@ pub fn actions(
         }
     }
     actions.sort_by_key(|action| (!action.is_preferred, !action.is_fix));
-    let mut told: Vec<Vec<Edit>> = Vec::new();
+    let mut reported: Vec<Vec<Edit>> = Vec::new();
     actions.retain(|action| {
-        let is_new = !told.contains(&action.edits);
-        told.push(action.edits.clone());
+        let is_new = !reported.contains(&action.edits);
+        reported.push(action.edits.clone());
         is_new
     });
     actions

@@ -58,7 +58,7 @@ pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic>
     diagnostics
 }
 
-/// A finding that is about the file, where it is to be told; with [`Source::placed_as_recorded`].
+/// A finding that is about the file, where it is to be reported; with [`Source::placed_as_recorded`].
 pub(crate) fn diagnostic_of(
     source: &Source<'_>,
     placed: &[Placed<'_>],
@@ -69,7 +69,7 @@ pub(crate) fn diagnostic_of(
     if is_suppressed(source, finding, line) { None } else { diagnostic(source, finding, line) }
 }
 
-/// Whether a comment on the statement on `line` says that a finding is not to be told.
+/// Whether a comment on the statement on `line` says that a finding is not to be reported.
 pub(crate) fn is_suppressed(source: &Source<'_>, finding: &Finding, line: u32) -> bool {
     source.module.directives(line).any(|it| insights::is_suppressed(&it.text, finding.rule))
 }
@@ -100,7 +100,7 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
     })
 }
 
-/// What the finding says, as one line of text, where nothing tells what became of its file: lines are as recorded.
+/// What the finding says, as one line of text, where it is not known what became of its file: lines are as recorded.
 #[must_use]
 pub fn finding_message(finding: &Finding) -> String {
     message_with(finding, |line| Some(format!("{}:{}", base_name(&line.file), line.line)))

@@ -13,18 +13,18 @@ pub fn explanation(rule: &Rule) -> String {
     let mut section = |title: &str, text: &str| {
         let _never_fails = write!(page, "\n## {title}\n\n{text}\n");
     };
-    section("When it speaks", rule.trigger);
-    section("What its numbers are", rule.measure);
+    section("When it fires", rule.trigger);
+    section("How it measures", rule.measure);
     section("How much it matters", &how_much(rule));
     section("What to do", rule.remedy);
     section("Instead of", &fenced(rule.before));
     section("Write", &fenced(rule.after));
-    section("What it does not see", rule.limits);
+    section("Known limitations", rule.limits);
     let silence = format!(
         "`# perfline: ignore[{id}]` in a comment on any line of the statement; for all of them the setting \
          `\"perfline.diagnostics.severity\": {{\"{id}\": \"off\"}}`."
     );
-    section("To silence it", &silence);
+    section("Suppressing it", &silence);
     if !rule.sources.is_empty() {
         let items: Vec<String> = rule.sources.iter().map(|it| format!("- {it}")).collect();
         section("Sources", &items.join("\n"));
@@ -66,7 +66,7 @@ fn fenced(code: &str) -> String {
 /// The list of all rules in Markdown, with links to their pages.
 #[must_use]
 pub fn rule_list() -> String {
-    let mut list = "# Rules\n\nWhat Perfline's diagnostics say. Each rule speaks of a line, tells what it costs by the recording, and what to do \
+    let mut list = "# Rules\n\nWhat Perfline's diagnostics say. Each rule reports a line with what it costs by the recording, and what to do \
                     about it. `perfline explain RULE` prints these pages.\n"
         .to_owned();
     for area in Area::ALL {

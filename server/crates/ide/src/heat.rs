@@ -23,7 +23,7 @@ pub enum Scope {
     File,
     /// The lines that are asked for.
     Range,
-    /// The innermost function around the first line that is asked for. Its lines are then all that is told of.
+    /// The innermost function around the first line that is asked for. Its lines are then all that is reported.
     Function,
 }
 

@@ -13,7 +13,7 @@ use crate::scale::Scale;
 use crate::view::{Charge, Metric, View};
 
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
-const LONGEST: usize = 43;
+const MAX_LENGTH: usize = 43;
 
 /// A hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<Stri
     };
     // A function's time must not be taken for that of its `def` line.
     let whose = if placed.is_function { "in this function: " } else { "" };
-    let room = LONGEST - mark.chars().count() - whose.chars().count();
+    let room = MAX_LENGTH - mark.chars().count() - whose.chars().count();
     let text = match format {
         Format::Auto => auto(scale, books, room)?,
         Format::Template(template) => {
@@ -108,7 +108,7 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
         }
     };
     if scale.charge == Charge::Total {
-        // Own waits and idle time are a part of the total, if they are told at all.
+        // Own waits and idle time are a part of the total, if they are reported at all.
         pieces.truncate(1);
     }
     pieces.sort_by(|a, b| b.size.total_cmp(&a.size));
@@ -181,7 +181,7 @@ mod tests {
             assert!(of_line.len() <= 1, "one hint for each line");
             text += source;
             for hint in of_line {
-                assert!(hint.label.chars().count() <= LONGEST, "{}", hint.label);
+                assert!(hint.label.chars().count() <= MAX_LENGTH, "{}", hint.label);
                 assert_eq!(&fixture.text[hint.offset..][..1], "\n", "at the end of the line");
                 text += &format!(" # {}", hint.label);
             }

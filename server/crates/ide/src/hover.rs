@@ -18,10 +18,10 @@ use crate::status::attributed;
 use crate::view::View;
 
 /// Rows of a table at most.
-const MOST_ROWS: usize = 6;
+const MAX_ROWS: usize = 6;
 
 /// Sets of lines that are equally good, at most.
-const MOST_READINGS: usize = 3;
+const MAX_READINGS: usize = 3;
 
 /// What is known about a line, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,10 +237,10 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
         ];
         row_of(Text::code(&shorten(&key.name)), numbers)
     };
-    let rows = kernels.iter().take(MOST_ROWS).map(row).collect();
+    let rows = kernels.iter().take(MAX_ROWS).map(row).collect();
     let head =
         ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
-    let others = kernels.iter().skip(MOST_ROWS);
+    let others = kernels.iter().skip(MAX_ROWS);
     let others = rest(others.map(|(_, kernel)| scale.mean(kernel.total as f64)));
     table(&head, rows).into_iter().chain(others).collect()
 }
@@ -260,7 +260,7 @@ fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     operators.sort_by_key(|&(name, operator)| {
         (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
     });
-    let rows = operators.iter().take(MOST_ROWS).map(|(name, operator)| {
+    let rows = operators.iter().take(MAX_ROWS).map(|(name, operator)| {
         let device = scale.mean(operator.cuda as f64);
         let numbers = [
             count(scale.mean(operator.calls as f64)),
@@ -269,7 +269,7 @@ fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
         ];
         row_of(Text::code(name), numbers)
     });
-    let others = operators.iter().skip(MOST_ROWS);
+    let others = operators.iter().skip(MAX_ROWS);
     let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu as f64)));
     let table = table(&["operator", "calls", "CPU", "CUDA"], rows.collect());
     table.into_iter().chain(others).collect()
@@ -287,10 +287,10 @@ fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Sec
     callers.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let mut callees: Vec<_> = placed.books.callees.iter().collect();
     callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
-    let callers = callers.iter().take(MOST_ROWS).map(|(line, time)| {
+    let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(**time as f64))))
     });
-    let callees = callees.iter().take(MOST_ROWS).map(|(name, call)| {
+    let callees = callees.iter().take(MAX_ROWS).map(|(name, call)| {
         let times = count(scale.mean(call.calls as f64));
         let time = duration(scale.mean(call.cpu as f64));
         Text::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
@@ -372,7 +372,7 @@ fn readings(source: &Source<'_>, placed: &Placed<'_>) -> Option<Section> {
         untold.extend(readings.filter(|(lines, _)| concerns(lines)));
     }
     untold.sort_by_key(|&(lines, count)| (Reverse(count), lines));
-    untold.truncate(MOST_READINGS);
+    untold.truncate(MAX_READINGS);
     let shown = untold.into_iter().filter_map(|(lines, count)| {
         let lines: Vec<String> = lines
             .iter()

@@ -1,7 +1,7 @@
 //! Names of kernels, short.
 
 /// Longest name that is shown.
-const LONGEST: usize = 60;
+const MAX_LENGTH: usize = 60;
 
 /// Templates that say nothing by themselves: what they are given says what they do.
 const WRAPPERS: [&str; 14] = [
@@ -140,11 +140,11 @@ fn functor(arguments: &str) -> Option<String> {
             names.push(word);
         }
     }
-    let tells = |name: &&&str| {
+    let says = |name: &&&str| {
         let lower = name.to_ascii_lowercase();
         ["functor", "kernel", "op", "gemm", "cutlass_"].iter().any(|it| lower.contains(it))
     };
-    names.iter().find(tells).or(names.first()).map(|name| (*name).to_owned())
+    names.iter().find(says).or(names.first()).map(|name| (*name).to_owned())
 }
 
 /// The runs of characters that `is_word` takes, with their offsets.
@@ -175,12 +175,12 @@ fn demangled(mut rest: &str) -> Option<String> {
     last.map(str::to_owned)
 }
 
-/// What is too long is told by its beginning: tile sizes and flags come last.
+/// What is too long is known by its beginning: tile sizes and flags come last.
 fn cut(name: &str) -> String {
-    if name.chars().count() <= LONGEST {
+    if name.chars().count() <= MAX_LENGTH {
         return name.to_owned();
     }
-    name.chars().take(LONGEST - 1).chain(['…']).collect()
+    name.chars().take(MAX_LENGTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

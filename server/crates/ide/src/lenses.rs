@@ -50,7 +50,7 @@ pub fn lenses(source: &Source<'_>, view: &View) -> Vec<Lens> {
         let mut totals = Totals::of(&scale, source, &placed, &lines, &function.name);
         let passes = loops.get(&it.header_line).and_then(|books| passes(&scale, books));
         if passes.is_some() {
-            // The kernels of a pass are told, which are those of its calls too.
+            // The kernels of a pass are reported, which are those of its calls too.
             totals.kernels = 0.0;
         }
         if let Some(costs) = totals.text(&scale, view.threshold, of) {

@@ -1,4 +1,4 @@
-//! What hovers tell of device memory.
+//! What hovers say about device memory.
 
 use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 use metrics::numbers::{bytes, duration, percent};
@@ -15,7 +15,7 @@ pub(crate) fn device_name(device: DeviceKey) -> String {
 }
 
 /// Frames of a stack that are shown.
-const MOST_FRAMES: usize = 8;
+const MAX_FRAMES: usize = 8;
 
 /// The section of a hover about the memory of devices: share of the peak, what the bytes are for, and the stack.
 pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> Vec<Section> {
@@ -71,11 +71,11 @@ fn stack(it: &LineMemory) -> Option<Text> {
     if it.stack.len() < 2 {
         return None;
     }
-    let frames = it.stack.iter().rev().take(MOST_FRAMES).map(|frame| {
+    let frames = it.stack.iter().rev().take(MAX_FRAMES).map(|frame| {
         let place = format!("{}:{}", base_name(&frame.line.file), frame.line.line);
         Text::default().and_verbatim(place).and(" ").and_code(&frame.function)
     });
-    let more = if MOST_FRAMES < it.stack.len() { " ← …" } else { "" };
+    let more = if MAX_FRAMES < it.stack.len() { " ← …" } else { "" };
     Some(Text::words("Most bytes by: ").and_text(Text::joined(frames, " ← ")).and(more))
 }
 

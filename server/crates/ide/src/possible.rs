@@ -19,7 +19,7 @@ const REMEDY: &str =
 /// What in the loops of a file would wait for a device, while no recording is loaded.
 #[must_use]
 pub fn possible_syncs(text: &str, module: &LazyModule, severities: &Severities) -> Vec<Diagnostic> {
-    let found = told(text, module, severities).into_iter();
+    let found = reported(text, module, severities).into_iter();
     let diagnostics = found.map(|it| {
         let message = format!(
             "{ID}: {} in a loop waits for the device, if this is on one (not measured: no recording is loaded)",
@@ -38,7 +38,7 @@ pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> 
     }
     let placed = source.placed();
     let scale = Scale::new(source.ledger, Period::Mean);
-    let found = told(source.text, source.module, severities).into_iter();
+    let found = reported(source.text, source.module, severities).into_iter();
     let diagnostics = found.filter_map(|it| {
         let ran = ran(&placed, &it)?;
         let per_step = if scale.period() == Period::Run { "" } else { " per step" };
@@ -56,16 +56,16 @@ pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> 
 }
 
 /// What is found and not silenced.
-fn told(text: &str, module: &LazyModule, severities: &Severities) -> Vec<PossibleSync> {
+fn reported(text: &str, module: &LazyModule, severities: &Severities) -> Vec<PossibleSync> {
     if severities.is_off(ID) {
         return Vec::new();
     }
     let mut found = module.possible_syncs(text);
-    let is_told = |it: &PossibleSync| {
+    let is_reported = |it: &PossibleSync| {
         let mut directives = module.directives(it.line);
         !directives.any(|it| is_suppressed(&it.text, ID) || is_suppressed(&it.text, "sync"))
     };
-    found.retain(is_told);
+    found.retain(is_reported);
     found
 }
 
@@ -159,6 +159,6 @@ def f(xs):
         );
         assert_eq!((it.cost_ns, it.share), (12_000, 0.012));
         assert_eq!(with("step 1 1ms\n3 fn=f cpu=1ms\n"), [], "it did not run");
-        assert_eq!(with("step 1 1ms\n4 fn=f cpu=1ms cuda=1ms\n"), [], "a device tells more");
+        assert_eq!(with("step 1 1ms\n4 fn=f cpu=1ms cuda=1ms\n"), [], "a device says more");
     }
 }

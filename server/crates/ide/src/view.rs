@@ -81,7 +81,7 @@ pub enum Metric {
     Idle,
     /// Device time of collectives.
     Communication,
-    /// Bytes alive at the peak where the recording tells, else allocated bytes.
+    /// Bytes alive at the peak where the recording says, else allocated bytes.
     Memory,
 }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_those_that_are_known() {
+    fn an_unknown_name_is_reported_with_those_that_are_known() {
         let error = Metric::parse("gpu").map_err(|error| error.to_string());
         let expected = "unknown metric `gpu`, expected one of: auto, cpu, cuda, backward, wait, idle, comm, memory";
         assert_eq!(error, Err(expected.to_owned()));

@@ -5,7 +5,7 @@ use metrics::Scale;
 
 use crate::{Detail, Finding, Related, Rule, Severity};
 
-/// What a rule tells of a line or loop that costs time. Amounts are of the whole recording.
+/// What a rule reports of a line or loop that costs time. Amounts are of the whole recording.
 pub(crate) struct Costly<'a> {
     pub(crate) place: &'a LineKey,
     pub(crate) function: &'a str,

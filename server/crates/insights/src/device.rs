@@ -108,12 +108,12 @@ pub(crate) static RULES: [&Rule; 7] = [
     &first_step::RULE,
 ];
 
-/// Share of the step from which a finding is told.
-const LEAST: Threshold = Threshold {
+/// Share of the step from which a finding is reported.
+const MINIMUM: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 5.0,
-    meaning: "share of the step from which a finding is told",
+    meaning: "share of the step from which a finding is reported",
 };
 
 /// Share of the step from which a finding is a warning.
@@ -124,15 +124,15 @@ const WARNING: Threshold = Threshold {
     meaning: "share of the step from which it is a warning",
 };
 
-/// The finding, if it is large enough: rules here list [`LEAST`] and [`WARNING`].
+/// The finding, if it is large enough: rules here list [`MINIMUM`] and [`WARNING`].
 fn finding(
     rule: &'static Rule,
     scale: &Scale<'_>,
     limits: &Limits<'_>,
-    told: Costly<'_>,
+    draft: Costly<'_>,
 ) -> Option<Finding> {
-    let least = limits.get(&LEAST).max(limits.least());
-    told.finding(rule, scale, least, |share| limits.severity(&WARNING, share))
+    let least = limits.get(&MINIMUM).max(limits.least());
+    draft.finding(rule, scale, least, |share| limits.severity(&WARNING, share))
 }
 
 /// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
@@ -152,7 +152,7 @@ fn host_time(books: &LineBooks) -> Ns {
     (ranks.values().sum::<Ns>() - books.sync).max(0)
 }
 
-/// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording tells.
+/// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording says.
 fn least_capable(ledger: &Ledger) -> Option<(u32, (u32, u32))> {
     let devices = ledger.overviews.values().flat_map(|it| it.devices.values());
     devices.map(|it| (it.multiprocessors, it.capability)).min()

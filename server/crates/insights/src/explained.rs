@@ -5,7 +5,7 @@ use ledger::{Ledger, Pattern, PatternBooks};
 use crate::{Finding, Rule, device, host, sync};
 
 /// Share of a line's waits from which they are all said to be copies.
-const MOST_WAITS: f64 = 0.9;
+const MAX_WAITS: f64 = 0.9;
 
 /// Whether the second finding says all that the first does.
 type Covers = fn(&Finding, &Finding, &Ledger) -> bool;
@@ -42,7 +42,7 @@ fn is_in_loop(finding: &Finding, other: &Finding, ledger: &Ledger) -> bool {
 /// Whether what the line waits for is copies from pageable memory.
 fn waits_for_copies(finding: &Finding, other: &Finding, ledger: &Ledger) -> bool {
     let copies = pattern(finding, ledger, Pattern::PageableCopy).map_or(0, |it| it.wait);
-    is_same_line(finding, other, ledger) && MOST_WAITS * finding.cost as f64 <= copies as f64
+    is_same_line(finding, other, ledger) && MAX_WAITS * finding.cost as f64 <= copies as f64
 }
 
 /// Whether every copy of the line is of something that was made for it.

@@ -1,6 +1,6 @@
-//! Rules over habits of the host: patterns of events that attribution found on lines.
+//! Rules over anti-patterns of the host: patterns of events that attribution found on lines.
 //!
-//! Each tells what the pattern cost by the recording, per step.
+//! Each says what the pattern cost by the recording, per step.
 
 mod conv_bias;
 mod cpu_fallback;
@@ -37,7 +37,7 @@ pub(crate) static RULES: [&Rule; 11] = [
 ];
 
 /// What a pattern on one line is to its rule.
-struct Told {
+struct FindingDraft {
     /// What would not have to be, over the recording.
     cost: Ns,
     /// What is held against the threshold, over the recording: the cost, or what it is a part of.
@@ -46,17 +46,17 @@ struct Told {
     remedy: &'static str,
 }
 
-/// The lines on which `tell` has something to say of a pattern, and whose share is above the threshold.
+/// The lines on which `draft` has something to report, and whose share is above the threshold.
 fn each(
     rule: &'static Rule,
     (ledger, scale, limits): (&Ledger, &Scale<'_>, &Limits<'_>),
     pattern: Pattern,
-    tell: impl Fn(&PatternBooks) -> Option<Told>,
+    draft: impl Fn(&PatternBooks) -> Option<FindingDraft>,
 ) -> Vec<Finding> {
     let lines = ledger.lines.iter();
     let found = lines.filter_map(|(place, line)| {
         let books = line.patterns.get(&pattern)?;
-        let Told { cost, of, severity, remedy } = tell(books)?;
+        let FindingDraft { cost, of, severity, remedy } = draft(books)?;
         let costly = Costly {
             of,
             count: books.count,

@@ -28,7 +28,7 @@ use metrics::{Period, Scale};
 
 use rule::Limits;
 
-/// When something is worth telling.
+/// When something is worth reporting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Least share of the step (of 1), or of the recording where it has no steps.
@@ -69,7 +69,7 @@ pub struct Finding {
     pub cost_per_step: Option<Ns>,
     /// How often it happens over the whole recording.
     pub count: u64,
-    /// The steps of all ranks, to give means of what is told for the whole recording; 0 where it has none.
+    /// The steps of all ranks, to give means of what is reported for the whole recording; 0 where it has none.
     pub steps: u64,
     /// `cost` as a share (of 1) of the step, or of the recording where it has no steps.
     pub share: f64,
@@ -91,7 +91,7 @@ pub enum Detail {
         /// Device idle time that followed the waits, over the whole recording.
         idle_after: Ns,
     },
-    /// The rules over habits of the host: the pattern, and what it cost on the line.
+    /// The rules over anti-patterns of the host: the pattern, and what it cost on the line.
     Pattern(Pattern, PatternBooks),
     /// The rules about what the device does.
     Device(DeviceDetail),
@@ -104,7 +104,7 @@ pub enum Detail {
 pub struct Related {
     /// Which line.
     pub place: LineKey,
-    /// What it has to do with it: part of a sentence, with `{time}` where `time` is to be told.
+    /// What it has to do with it: part of a sentence, with `{time}` where `time` is to stand.
     pub text: &'static str,
     /// How much, over the whole recording.
     pub time: Ns,

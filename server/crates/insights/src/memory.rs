@@ -1,6 +1,6 @@
 //! Rules over the memory of devices: what holds the peak, what grows, what is allocated over and over.
 //!
-//! They tell only what a snapshot shows: growth needs steps, a failed request needs its event, saved activations need
+//! They report only what a snapshot shows: growth needs steps, a failed request needs its event, saved activations need
 //! the stacks of releases.
 
 mod checkpoint;
@@ -62,7 +62,7 @@ pub enum MemoryKind {
         reserved: Bytes,
         /// How often the device's memory was given back.
         returned_times: u64,
-        /// Host time of the line's `cudaMalloc`s and `cudaFree`s, where a trace tells it.
+        /// Host time of the line's `cudaMalloc`s and `cudaFree`s, where a trace has it.
         time: Option<Ns>,
         /// Whether that is the time in the mean step of a rank; else it is over the whole recording.
         is_per_step: bool,
@@ -134,28 +134,28 @@ impl Device<'_> {
         bytes as f64 / self.memory.peak.max(1) as f64
     }
 
-    fn finding(&self, rule: &'static Rule, place: &LineKey, told: Told) -> Finding {
+    fn finding(&self, rule: &'static Rule, place: &LineKey, draft: MemoryDraft) -> Finding {
         let books = self.memory.lines.get(place);
         Finding {
             rule: rule.id,
             place: place.clone(),
             function: books.map(|it| it.function.clone()).unwrap_or_default(),
             evidence: Evidence::Exact,
-            severity: told.severity.unwrap_or(rule.severity),
+            severity: draft.severity.unwrap_or(rule.severity),
             cost: 0,
             cost_per_step: None,
             count: books.map_or(0, |it| it.allocs),
             steps: self.memory.steps.len() as u64,
-            share: told.share,
-            detail: Detail::Memory(MemoryDetail { device: self.key, kind: told.kind }),
+            share: draft.share,
+            detail: Detail::Memory(MemoryDetail { device: self.key, kind: draft.kind }),
             related: Vec::new(),
-            remedy: told.remedy,
+            remedy: draft.remedy,
         }
     }
 }
 
 /// What differs from rule to rule.
-struct Told {
+struct MemoryDraft {
     kind: MemoryKind,
     /// Of 1, of the peak.
     share: f64,

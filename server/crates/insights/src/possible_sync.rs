@@ -1,4 +1,4 @@
-//! Rule `possible-sync`: what would wait for a device. The text alone tells, so that the ledger has nothing to find.
+//! Rule `possible-sync`: what would wait for a device. The text alone shows it, so that the ledger has nothing to find.
 
 use crate::Severity;
 use crate::rule::{Area, Rule};
@@ -13,9 +13,9 @@ pub(crate) static RULE: Rule = Rule {
     trigger: "In an open file that imports `torch`, inside a loop or a comprehension: `.item()`, `.cpu()`, `torch.cuda.synchronize()`, \
               and of what is evidently a tensor `.tolist()`, `.numpy()`, `.nonzero()`, `float()`, `int()`, `bool()`, `print()`, \
               `if`, `while`, `assert`, and indexing with a comparison. Only while no recording is loaded, or one without a \
-              device; what a recording with a device says is told by `sync`.",
+              device; what a recording with a device says is reported by `sync`.",
     measure: "Without a recording nothing is measured, and the message says so. With a recording of a CPU only what ran in it is \
-              told, with how often and how long it ran there.",
+              reported, with how often and how long it ran there.",
     thresholds: &[],
     remedy: "Keep the number a tensor, add up on the device, and read it every so many steps. Record a few steps with a GPU to \
              see what it costs.",

@@ -22,7 +22,7 @@ pub struct Rule {
     pub summary: &'static str,
     /// How much a finding matters, unless a threshold says more or the reader decides.
     pub severity: Severity,
-    /// What makes it speak.
+    /// What makes it fire.
     pub trigger: &'static str,
     /// How its numbers are measured.
     pub measure: &'static str,
@@ -36,13 +36,13 @@ pub struct Rule {
     pub after: &'static str,
     /// Where formulas and ideas are from; empty where they are Perfline's own.
     pub sources: &'static [&'static str],
-    /// What it does not see, or may be wrong about.
+    /// Its known limitations: what it does not see, or may be wrong about.
     pub limits: &'static str,
     /// What it finds in the books, in any order.
     pub(crate) find: Find,
 }
 
-/// Looks at the books and tells what it finds, in any order.
+/// Looks at the books and says what it finds, in any order.
 pub(crate) type Find = fn(&Ledger, &Scale<'_>, &Limits<'_>) -> Vec<Finding>;
 
 /// What a rule is about.
@@ -191,7 +191,7 @@ impl<'a> Limits<'a> {
         set.copied().unwrap_or(threshold.default) * threshold.unit.scale()
     }
 
-    /// Least share (of 1) of the step that is worth telling, of all rules.
+    /// Least share (of 1) of the step that is worth reporting, of all rules.
     pub(crate) fn least(&self) -> f64 {
         self.options.threshold
     }

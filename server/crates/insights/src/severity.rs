@@ -39,12 +39,12 @@ impl Severities {
     /// What `off` is called.
     pub const OFF: &str = "off";
 
-    /// All findings of a rule matter as much as this; with `None` they are not told.
+    /// All findings of a rule matter as much as this; with `None` they are not reported.
     pub fn set(&mut self, rule: &str, severity: Option<Severity>) {
         self.0.insert(rule.to_owned(), severity);
     }
 
-    /// Whether the findings of a rule are not told.
+    /// Whether the findings of a rule are not reported.
     #[must_use]
     pub fn is_off(&self, rule: &str) -> bool {
         self.0.get(rule) == Some(&None)

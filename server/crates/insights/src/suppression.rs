@@ -1,6 +1,6 @@
-//! Findings that the author of the code does not want to be told of.
+//! Findings that the author of the code does not want to see.
 
-/// Whether a directive (what follows `# perfline:` in a comment) says that findings of a rule are not to be told:
+/// Whether a directive (what follows `# perfline:` in a comment) says that findings of a rule are not to be reported:
 /// `ignore` does of all rules, `ignore[sync, other]` of these. What follows is for readers.
 #[must_use]
 pub fn is_suppressed(directive: &str, rule: &str) -> bool {

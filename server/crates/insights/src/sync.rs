@@ -33,8 +33,8 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-/// Lines that are told as waited for, at most.
-const MOST_RELATED: usize = 3;
+/// Lines that are reported as waited for, at most.
+const MAX_RELATED: usize = 3;
 
 /// Lines of your code that wait longer than the threshold.
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
@@ -47,20 +47,20 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
             idle_after: books.idle_after_sync,
         };
         let in_steps = in_steps(scale, books.sync, books, |step| step.sync);
-        let related = waits.iter().filter(|(line, _)| *line != place).take(MOST_RELATED);
+        let related = waits.iter().filter(|(line, _)| *line != place).take(MAX_RELATED);
         let related = related.map(|&(line, time)| Related {
             place: line.clone(),
             text: "launched what was waited for ({time} of device time meanwhile)",
             time,
         });
-        let told = Costly {
+        let draft = Costly {
             in_steps,
             of: in_steps,
             count: books.syncs,
             related: related.collect(),
             ..Costly::line(place, books, books.sync, detail, remedy(books))
         };
-        told.finding(&RULE, scale, limits.least(), |share| limits.severity(&WARNING, share))
+        draft.finding(&RULE, scale, limits.least(), |share| limits.severity(&WARNING, share))
     });
     findings.collect()
 }

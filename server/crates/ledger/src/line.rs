@@ -17,7 +17,7 @@ pub struct LineKey {
     pub line: u32,
 }
 
-/// How a line is known, best first. Where several kinds meet on one line, the weakest is told.
+/// How a line is known, best first. Where several kinds meet on one line, the weakest is reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Evidence {
     /// The recording names the line.
@@ -152,7 +152,7 @@ pub struct LineBooks {
     pub allocations: BTreeMap<String, Allocation>,
     /// Calls that reserved memory from a device or gave it back, by the rule of `cpu_own`.
     pub segments: SegmentTime,
-    /// Habits that cost time, by the rule of `cpu_own`.
+    /// Anti-patterns that cost time, by the rule of `cpu_own`.
     pub patterns: BTreeMap<Pattern, PatternBooks>,
 }
 
@@ -261,7 +261,7 @@ pub struct PerStep {
     pub waiting: Ns,
 }
 
-/// What tells kernels of one line apart.
+/// What distinguishes kernels of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelKey {
     /// Name as recorded.

@@ -8,7 +8,7 @@ use crate::{Bytes, LineKey, Ns};
 /// The memory of one device over a recording.
 ///
 /// Σ [`LineMemory::peak`] over `lines` + `unattributed_peak` = `peak`, and Σ [`LineMemory::live`] + `unattributed_end` =
-/// `end`. Bytes are those of blocks, as the allocator counts them; of a block that is gone, a snapshot tells only what
+/// `end`. Bytes are those of blocks, as the allocator counts them; of a block that is gone, a snapshot says only what
 /// was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceMemory {
@@ -32,7 +32,7 @@ pub struct DeviceMemory {
     pub reserved: Bytes,
     /// Most bytes reserved at once.
     pub reserved_peak: Bytes,
-    /// Bytes that the device has, where something tells.
+    /// Bytes that the device has, where something says.
     pub capacity: Option<Bytes>,
     /// Allocator events in the recording; 0 where it holds nothing but the state at its end.
     pub events: u64,
@@ -51,9 +51,9 @@ pub struct DeviceMemory {
     pub peak_by_phase: BTreeMap<Phase, Bytes>,
     /// Whether all events have times: samples are then by time, else by event.
     pub has_times: bool,
-    /// In use and reserved over time, in order; at most [`DeviceMemory::MOST_SAMPLES`].
+    /// In use and reserved over time, in order; at most [`DeviceMemory::MAX_SAMPLES`].
     pub timeline: Vec<Sample>,
-    /// The steps that could be told, in order.
+    /// The steps that could be reported, in order.
     pub steps: Vec<StepMemory>,
     /// What each line allocated.
     pub lines: BTreeMap<LineKey, LineMemory>,
@@ -62,7 +62,7 @@ pub struct DeviceMemory {
 impl DeviceMemory {
     /// Two reports of one device are of different moments, so they are not added: the one with the higher peak is kept.
     /// Of equal peaks, the one with more events, then with more bytes in use at the end, then with more reserved.
-    /// Reports that agree in all of these are told apart by the rest of them, in any fixed order, so that the order of
+    /// Reports that agree in all of these are distinguished by the rest of them, in any fixed order, so that the order of
     /// merging does not matter.
     pub(crate) fn merge(&mut self, other: &Self) {
         let key = |it: &Self| (it.peak, it.events, it.end, it.reserved_peak);
@@ -72,7 +72,7 @@ impl DeviceMemory {
     }
 
     /// Samples of a timeline at most: as many columns as a wide screen has.
-    pub const MOST_SAMPLES: usize = 512;
+    pub const MAX_SAMPLES: usize = 512;
 }
 
 /// A point in a recording.
@@ -82,7 +82,7 @@ pub struct Moment {
     pub event: u64,
     /// Nanoseconds since the first event; `None` where the recording has no times.
     pub at: Option<Ns>,
-    /// Place in [`DeviceMemory::steps`]; `None` where no steps could be told.
+    /// Place in [`DeviceMemory::steps`]; `None` where no steps could be reported.
     pub step: Option<u32>,
     /// Names of the annotated ranges that were open, outermost first.
     pub annotations: Vec<String>,
@@ -117,7 +117,7 @@ pub struct LineMemory {
     pub timed_frees: u64,
     /// Bytes of blocks in use at the end that nobody asked for: block size − requested size.
     pub rounding: Bytes,
-    /// Bytes allocated and released within one step (anywhere, where no steps could be told).
+    /// Bytes allocated and released within one step (anywhere, where no steps could be reported).
     pub churn: Bytes,
     /// How many allocations.
     pub churns: u64,
@@ -155,7 +155,7 @@ pub struct Held {
     pub allocs: u64,
 }
 
-/// A part of a training step, as far as the frames of an allocation tell.
+/// A part of a training step, as far as the frames of an allocation show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Anything that is neither of the others; in a training step that is the forward pass.
@@ -289,14 +289,14 @@ pub struct CategoryMemory {
     pub at_end: [Bytes; 8],
     /// Most bytes of each category at once.
     pub most: [Bytes; 8],
-    /// In use over time, in parts of equal length; at most [`DeviceMemory::MOST_SAMPLES`]. Of each part, the moment with
+    /// In use over time, in parts of equal length; at most [`DeviceMemory::MAX_SAMPLES`]. Of each part, the moment with
     /// the most bytes in use.
     pub timeline: Vec<(Ns, [Bytes; 8])>,
 }
 
 impl CategoryMemory {
     /// Two timelines of one rank are of different moments: the one with the higher peak is kept, of equal peaks the
-    /// later one. Timelines that agree in both are told apart by the rest, so that the order of merging does not matter.
+    /// later one. Timelines that agree in both are distinguished by the rest, so that the order of merging does not matter.
     pub(crate) fn merge(&mut self, other: &Self) {
         let key = |it: &Self| (it.peak, it.peak_at);
         if key(self).cmp(&key(other)).then_with(|| (*self).cmp(other)).is_lt() {

@@ -1,9 +1,9 @@
-//! Habits that cost time, as they show in the events.
+//! Anti-patterns that cost time, as they show in the events.
 
 use crate::amount::Amount;
 use crate::{Bytes, Ns};
 
-/// A sequence or nesting of events that stands for a habit.
+/// A sequence or nesting of events that stands for an anti-pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Pattern {
     /// The same operators over and over in one function, each time beginning with `aten::select`.

@@ -29,7 +29,7 @@ pub(crate) struct Abilities {
     pub(crate) code_actions: bool,
     /// Takes edits with the version of the document that they are for.
     pub(crate) document_changes: bool,
-    /// Wants to be told of the status: `experimental.perfline.status`.
+    /// Wants to be notified of the status: `experimental.perfline.status`.
     pub(crate) status: bool,
 }
 

@@ -228,7 +228,7 @@ fn request(mut message: Map<String, Value>) -> String {
     request.finish().to_string()
 }
 
-/// A response. What is wrong in it is told to the one who waits for it, as an error.
+/// A response. What is wrong in it is reported to the one who waits for it, as an error.
 fn response(message: Map<String, Value>) -> Option<String> {
     if !message.contains_key("result") && !message.contains_key("error") {
         // Not answered with its id: it may be a response that lacks its result, and the id that of a request of ours.

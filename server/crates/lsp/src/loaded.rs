@@ -82,7 +82,7 @@ struct Found {
 
 /// A file that is not open, as it is on disk.
 struct Closed {
-    /// Length and time of the last change: what tells that it must be read again.
+    /// Length and time of the last change: what says that it must be read again.
     version: (u64, SystemTime),
     text: Arc<str>,
     index: LineIndex,

@@ -74,7 +74,7 @@ pub(crate) async fn watch(session: Arc<Session>) {
     }
 }
 
-/// How long to wait until files are looked at again, unless the client tells of a change before.
+/// How long to wait until files are looked at again, unless the client reports a change before.
 fn poll(session: &Session) -> Option<Duration> {
     let Config { poll, poll_watched, .. } = session.config;
     let mode = session.state().mode.clone();

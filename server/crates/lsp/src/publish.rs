@@ -18,7 +18,7 @@ use crate::to_proto;
 /// Publishes after every change, many changes at once, until the session stops.
 pub(crate) async fn run(session: Arc<Session>) {
     let mut sent = BTreeMap::new();
-    let mut told = None;
+    let mut reported = None;
     loop {
         tokio::select! {
             () = session.stopped.cancelled() => return,
@@ -36,8 +36,8 @@ pub(crate) async fn run(session: Arc<Session>) {
             (status, all(&snapshot, &documents))
         };
         let Ok((status, now)) = tokio::task::spawn_blocking(work).await else { continue };
-        if status.is_some() && told != status {
-            told.clone_from(&status);
+        if status.is_some() && reported != status {
+            reported.clone_from(&status);
             session.client.send_notification::<StatusChanged>(status.unwrap_or_default()).await;
         }
         send(&session, &mut sent, now).await;
@@ -114,7 +114,7 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
     published
 }
 
-/// Without a recording: what the texts of open documents tell.
+/// Without a recording: what the texts of open documents show.
 fn unmeasured(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
     let of = |document: &Arc<Document>| {
         let severities = &snapshot.view.severities;

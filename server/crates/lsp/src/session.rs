@@ -50,7 +50,7 @@ pub(crate) struct Session {
 pub(crate) struct State {
     pub(crate) folders: Arc<[PathBuf]>,
     pub(crate) settings: Arc<Settings>,
-    /// What is wrong with the settings that came with `initialize`, until it is told.
+    /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: Choice,
     pub(crate) mode: Mode,

@@ -119,11 +119,11 @@ pub(crate) fn code_action(
         WorkspaceEdit::new([(document.uri.clone(), edits)].into())
     };
     let has_related = snapshot.abilities.related_information;
-    let told = diagnostic(index, action.diagnostic, encoding, has_related, uri_of);
+    let reported = diagnostic(index, action.diagnostic, encoding, has_related, uri_of);
     CodeActionOrCommand::CodeAction(CodeAction {
         title: action.title,
         kind: Some(CodeActionKind::QUICKFIX),
-        diagnostics: Some(vec![told]),
+        diagnostics: Some(vec![reported]),
         edit: Some(edit),
         is_preferred: Some(action.is_preferred),
         ..CodeAction::default()

@@ -509,9 +509,9 @@ async fn status() {
 
     let load = json!([{"paths": ["trace.json"]}]);
     client.command("perfline.load", load.clone()).await.unwrap();
-    let told = client.expect_that("perfline/status", |it| it["loaded"] == true).await;
+    let reported = client.expect_that("perfline/status", |it| it["loaded"] == true).await;
     let status = client.command("perfline.status", json!([])).await.unwrap();
-    assert_eq!(told, status, "there are no inputs whose warnings could be left out");
+    assert_eq!(reported, status, "there are no inputs whose warnings could be left out");
     let expected = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "view": status["view"],
@@ -530,22 +530,22 @@ async fn status() {
     assert_eq!(status, expected);
 
     client.command("perfline.setStep", json!([2])).await.unwrap();
-    let told = client.expect_that("perfline/status", |it| it["view"]["step"] == 2).await;
-    assert_eq!(told["summary"], "2 ranks · step 2 · 10 ms");
+    let reported = client.expect_that("perfline/status", |it| it["view"]["step"] == 2).await;
+    assert_eq!(reported["summary"], "2 ranks · step 2 · 10 ms");
     fake.on_load(|inputs, _, _| {
         let source = std::io::Error::other("gone");
         Err(loader::Error::Io { path: inputs[0].clone(), source })
     });
     client.command("perfline.load", load).await.unwrap_err();
-    let told = client.expect_that("perfline/status", |it| it["failures"] != json!([])).await;
-    assert!(told["failures"][0].as_str().unwrap().ends_with("trace.json: gone"), "{told}");
-    assert_eq!(told["loaded"], true, "what was there stays");
+    let reported = client.expect_that("perfline/status", |it| it["failures"] != json!([])).await;
+    assert!(reported["failures"][0].as_str().unwrap().ends_with("trace.json: gone"), "{reported}");
+    assert_eq!(reported["loaded"], true, "what was there stays");
     client.command("perfline.unload", json!([])).await.unwrap();
     client.expect_that("perfline/status", |it| it["loaded"] == false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_did_not_ask_is_not_told_the_status() {
+async fn who_did_not_ask_does_not_get_the_status() {
     let fake = Fake::new();
     let mut client = ready(&fake).await;
     client.expect("workspace/inlayHint/refresh").await;
@@ -571,13 +571,13 @@ async fn settings_are_asked_for_and_followed() {
 
     client.settings = json!({"hints": {"format": "{share}"}, "view": {"metric": "gpu"}});
     client.notify("workspace/didChangeConfiguration", json!({"settings": null})).await;
-    let told = client.expect("window/showMessage").await;
+    let reported = client.expect("window/showMessage").await;
     assert!(
-        told["message"]
+        reported["message"]
             .as_str()
             .unwrap()
             .starts_with("Perfline: perfline.view.metric: unknown metric `gpu`"),
-        "{told}"
+        "{reported}"
     );
     assert_eq!(client.hints(&uri).await[0], "1:16 30 %");
 }
@@ -593,10 +593,10 @@ async fn a_client_that_only_sends_settings() {
         json!({"capabilities": {}, "workspaceFolders": folders, "initializationOptions": options});
     client.request("initialize", params).await.unwrap();
     client.notify("initialized", json!({})).await;
-    let told = client.expect("window/showMessage").await;
+    let reported = client.expect("window/showMessage").await;
     let message =
         "Perfline: perfline.view.charge: unknown charge `net`, expected one of: own, total";
-    assert_eq!(told, json!({"type": 2, "message": message}));
+    assert_eq!(reported, json!({"type": 2, "message": message}));
     client.command("perfline.load", json!([])).await.unwrap();
     client.open(&uri, TRAIN).await;
     assert_eq!(client.hints(&uri).await, ["1:16 3 ms gpu"]);

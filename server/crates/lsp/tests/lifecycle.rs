@@ -61,7 +61,7 @@ async fn exit_ends_the_session_although_the_pipe_stays_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exit_without_shutdown_is_told_apart() {
+async fn exit_without_shutdown_is_distinguished() {
     let fake = Fake::new();
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
     client.send(&json!({"jsonrpc": "2.0", "method": "exit"})).await;

@@ -114,7 +114,7 @@ async fn a_recording_that_changes_is_loaded_again() {
         // A client does not see what it excludes or ignores.
         (all_capabilities(), false, Duration::from_millis(20)),
     ];
-    for (capabilities, tells, poll) in cases {
+    for (capabilities, says, poll) in cases {
         let fake = Fake::new();
         let uri = fake.uri("train.py");
         let mut client = Client::polled(fake.clone(), poll);
@@ -126,7 +126,7 @@ async fn a_recording_that_changes_is_loaded_again() {
         run.merged.lines.retain(|key, _| key.line != 3);
         fake.on_load(move |_, _, _| Ok(run.clone()));
         std::fs::write(fake.path("trace.json"), "22").unwrap();
-        if tells {
+        if says {
             let change = json!({"uri": fake.uri("trace.json"), "type": 2});
             client.notify("workspace/didChangeWatchedFiles", json!({"changes": [change]})).await;
         }
@@ -151,7 +151,7 @@ async fn the_text_that_ran_is_kept_while_the_recording_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_recording_is_told_once_and_the_numbers_stay() {
+async fn a_broken_recording_is_reported_once_and_the_numbers_stay() {
     let fake = Fake::new();
     let uri = fake.uri("train.py");
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
@@ -162,10 +162,10 @@ async fn a_broken_recording_is_told_once_and_the_numbers_stay() {
         Err(Error::Unreadable { path: path.clone(), message: "not a trace".to_owned(), offset: 7 })
     });
     std::fs::write(fake.path("trace.json"), "broken").unwrap();
-    let told = client.expect("window/showMessage").await;
+    let reported = client.expect("window/showMessage").await;
     let expected =
         format!("Perfline: {}: not a trace (at byte 7)", fake.path("trace.json").display());
-    assert_eq!(told, json!({"type": 1, "message": expected}));
+    assert_eq!(reported, json!({"type": 1, "message": expected}));
     assert_eq!(client.hints(&uri).await.len(), 3);
     let error = client.command("perfline.load", json!([])).await.unwrap_err();
     assert_eq!(error["message"], expected.strip_prefix("Perfline: ").unwrap());
@@ -173,7 +173,7 @@ async fn a_broken_recording_is_told_once_and_the_numbers_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_while_loading_is_told_and_the_numbers_stay() {
+async fn a_panic_while_loading_is_reported_and_the_numbers_stay() {
     let fake = Fake::new();
     let uri = fake.uri("train.py");
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
@@ -181,10 +181,10 @@ async fn a_panic_while_loading_is_told_and_the_numbers_stay() {
     client.open(&uri, TRAIN).await;
     fake.on_load(|_, _, _| panic!("row 7 is odd"));
     std::fs::write(fake.path("trace.json"), "22").unwrap();
-    let told = client.expect("window/showMessage").await;
-    let message = told["message"].as_str().unwrap();
+    let reported = client.expect("window/showMessage").await;
+    let message = reported["message"].as_str().unwrap();
     assert!(message.contains("row 7 is odd") && message.contains("report"), "{message}");
-    assert_eq!((&told["type"], client.hints(&uri).await.len()), (&json!(1), 3));
+    assert_eq!((&reported["type"], client.hints(&uri).await.len()), (&json!(1), 3));
     let error = client.command("perfline.load", json!([])).await.unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("row 7 is odd"), "{error}");
     // The next recording is loaded as if nothing had happened.
@@ -211,16 +211,16 @@ async fn a_dash_is_a_file_because_the_standard_input_is_the_protocols() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn losses_of_a_recording_are_told() {
+async fn losses_of_a_recording_are_reported() {
     let fake = Fake::new();
     let mut run = run_of("train.py", &fake.path("train.py"));
     run.failures.push("rank1.json: the file is empty".to_owned());
     fake.on_load(move |_, _, _| Ok(run.clone()));
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
-    let told = client.expect("window/showMessage").await;
+    let reported = client.expect("window/showMessage").await;
     let message =
         "Perfline: rank1.json: the file is empty. The numbers lack what is missing; see the log.";
-    assert_eq!(told, json!({"type": 2, "message": message}));
+    assert_eq!(reported, json!({"type": 2, "message": message}));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -125,7 +125,7 @@ mod tests {
             write_page(out, insights::rule("memory-leak").unwrap(), terminal)
         });
         let start = "memory-leak: a line holds more after every step\n\n  What the line allocates is not given back: it holds more\n  \
-                     after every step.\n\nWhen it speaks\n\n";
+                     after every step.\n\nWhen it fires\n\n";
         assert!(page.starts_with(start), "{page}");
         assert!(page.contains("\n    outputs.append(model(x))\n"), "{page}");
         assert!(page.contains("\n  - share, 0.1 % by default: "), "{page}");

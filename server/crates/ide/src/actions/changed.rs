@@ -53,14 +53,14 @@ fn goals(rule: &str) -> &'static [Goal] {
 }
 
 fn recorded(source: &Source<'_>, finding: &Finding) -> Recorded {
-    // Of several versions, what holds for the earliest and for the latest is not told apart.
+    // Of several versions, what holds for the earliest and for the latest is not distinguished.
     let mut versions = source.ledger.torch.iter();
     let torch = versions.next().copied().filter(|_| versions.next().is_none());
     let books = source.ledger.lines.get(&finding.place);
     Recorded { torch, is_on_device: books.is_some_and(|it| it.cuda_own > 0) }
 }
 
-/// What a change does, what it saves, and what the text cannot tell that it relies on.
+/// What a change does, what it saves, and what it relies on that the text cannot show.
 fn title(what: What, line: u32, of: u32, saving: &str) -> String {
     let place = if line == of { String::new() } else { format!(" on line {line}") };
     match what {
@@ -86,7 +86,7 @@ fn title(what: What, line: u32, of: u32, saving: &str) -> String {
     }
 }
 
-/// Whether a change relies on nothing that the text does not tell.
+/// Whether a change relies on nothing that the text does not show.
 fn is_safe(what: What) -> bool {
     match what {
         What::Foreach | What::NonBlocking => true,

@@ -4,7 +4,7 @@ use super::{Action, Edit};
 use crate::diagnostics::Diagnostic;
 use crate::place::Source;
 
-/// A comment says that the finding is not to be told: on its line, else on another one of the statement, because not
+/// A comment says that the finding is not to be reported: on its line, else on another one of the statement, because not
 /// every line can have a comment.
 pub(super) fn ignored(source: &Source<'_>, diagnostic: &Diagnostic) -> Option<Action> {
     let rule = diagnostic.code;
@@ -22,8 +22,8 @@ pub(super) fn ignored(source: &Source<'_>, diagnostic: &Diagnostic) -> Option<Ac
         // Inside a string, or after a backslash, it would be no comment.
         let module = pysource::Module::parse(&text);
         let mut directives = module.directives(diagnostic.line);
-        let is_told = directives.any(|it| insights::is_suppressed(&it.text, rule));
-        (is_told && module.has_errors() == source.module.has_errors()).then_some(edit)
+        let is_reported = directives.any(|it| insights::is_suppressed(&it.text, rule));
+        (is_reported && module.has_errors() == source.module.has_errors()).then_some(edit)
     })?;
     Some(Action {
         title: format!("Ignore `{rule}` on this line"),

@@ -7,7 +7,7 @@ use crate::diagnostics::Diagnostic;
 use crate::place::Source;
 
 /// Characters of a condition in a title at most.
-const LONGEST: usize = 40;
+const MAX_LENGTH: usize = 40;
 
 pub(super) fn moved(source: &Source<'_>, diagnostic: &Diagnostic, saving: &str) -> Option<Action> {
     let found = source.module.move_read(source.text, diagnostic.line)?;
@@ -28,10 +28,10 @@ pub(super) fn moved(source: &Source<'_>, diagnostic: &Diagnostic, saving: &str) 
 }
 
 fn cut(condition: &str) -> String {
-    if condition.chars().count() <= LONGEST {
+    if condition.chars().count() <= MAX_LENGTH {
         return condition.to_owned();
     }
-    condition.chars().take(LONGEST - 1).chain(['…']).collect()
+    condition.chars().take(MAX_LENGTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -41,6 +41,6 @@ mod tests {
     #[test]
     fn long_conditions_are_cut() {
         assert_eq!(cut("if step"), "if step");
-        assert_eq!(cut(&"x".repeat(50)).chars().count(), LONGEST);
+        assert_eq!(cut(&"x".repeat(50)).chars().count(), MAX_LENGTH);
     }
 }

@@ -172,7 +172,7 @@ def f(x, y, log):
 }
 
 #[test]
-fn the_same_change_for_two_findings_is_told_once() {
+fn the_same_change_for_two_findings_is_reported_once() {
     let text = "def f(x):\n    pass\n    y = x.pin_memory().cuda()\n";
     let fixture = Fixture::new(text, "step 1 10ms\n3 fn=f wait=4.8ms waits=10\n");
     let source = fixture.source();

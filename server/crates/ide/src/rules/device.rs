@@ -64,14 +64,14 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
                 (other, "with launched work that waits for something else"),
             ];
             let whole = (host + kernel + other).max(1) as f64;
-            let told = causes.iter().filter(|(time, _)| 0.05 <= *time as f64 / whole);
-            let told: Vec<String> = told
+            let reported = causes.iter().filter(|(time, _)| 0.05 <= *time as f64 / whole);
+            let reported: Vec<String> = reported
                 .map(|(time, cause)| match 0.995 <= *time as f64 / whole {
                     true => (*cause).to_owned(),
                     false => format!("{} {cause}", percent(*time as f64 / whole)),
                 })
                 .collect();
-            format!("the GPU idles {cost} while the CPU is {place}: {}", told.join(", "))
+            format!("the GPU idles {cost} while the CPU is {place}: {}", reported.join(", "))
         }
         DeviceDetail::LowOccupancy { ref kernel, blocks, multiprocessors, occupancy } => {
             let fills = if blocks < u64::from(multiprocessors) {

@@ -3,7 +3,7 @@
 use ledger::Ledger;
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
 use crate::{Detail, Finding, Severity};
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
     trigger: "Collectives launched from the line run for a large share of the step while no other kernel runs on the device.",
     measure: "Device time of communication kernels (NCCL, RCCL) without the time during which a compute kernel ran on the same device, on the line \
               that launched them; a mean over the devices of a rank. Waiting for slower ranks is part of it.",
-    thresholds: &[LEAST, WARNING],
+    thresholds: &[MINIMUM, WARNING],
     remedy: "Start collectives earlier and wait for them later (`async_op=True`; `DistributedDataParallel` and FSDP do it for gradients). \
              Communicate less: gradient accumulation under `no_sync()`, larger buckets, lower precision. If one rank is late, look for \
              what it waits for.",
@@ -36,10 +36,10 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let detail = DeviceDetail::CommExposed { comm: books.comm / devices };
-        let told = Costly::line(place, books, books.comm_exposed / devices, Detail::Device(detail), "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
+        let draft = Costly::line(place, books, books.comm_exposed / devices, Detail::Device(detail), "Start collectives earlier and wait for them later (async_op=True; DistributedDataParallel and FSDP do it for gradients), \
              or communicate less: no_sync() while gradients accumulate, larger buckets, lower precision.",
         );
-        finding(&RULE, scale, limits, told)
+        finding(&RULE, scale, limits, draft)
     });
     findings.collect()
 }

@@ -3,7 +3,7 @@
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, finding};
+use super::{DeviceDetail, MINIMUM, WARNING, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};
@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Information,
     trigger: "The recording has several steps, and the first one took longer than a multiple of the median of the others.",
     measure: "Durations of the `ProfilerStep#N` ranges; the longest rank of each step. The cost is what the first step took beyond the median of the others. \
-              It is told on the line whose thread time in the first step exceeds its median in the others most.",
-    thresholds: &[LEAST, WARNING, FACTOR, STEPS],
+              It is reported on the line whose thread time in the first step exceeds its median in the others most.",
+    thresholds: &[MINIMUM, WARNING, FACTOR, STEPS],
     remedy: "Leave the first steps out: `schedule(wait=1, warmup=2, active=3)`. They load kernels, tune convolutions, compile, fill caches and \
              allocate memory.",
     before: "with profile(...) as prof:\n    for batch in loader:\n        train_step(batch)\n        prof.step()",
@@ -34,7 +34,7 @@ const FACTOR: Threshold = Threshold {
     name: "factor",
     unit: Unit::Count,
     default: 1.5,
-    meaning: "how many times the median of the others the first step takes, from which it is told",
+    meaning: "how many times the median of the others the first step takes, from which it is reported",
 };
 
 const STEPS: Threshold = Threshold {
@@ -71,9 +71,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
     let cost = (first - median_step) * ranks;
     let remedy =
         "Leave the first steps out of the recording: schedule(wait=1, warmup=2, active=3).";
-    let told =
+    let draft =
         Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
-    finding(&RULE, scale, limits, told).into_iter().collect()
+    finding(&RULE, scale, limits, draft).into_iter().collect()
 }
 
 /// The middle one, the longer of two; 0 of none.

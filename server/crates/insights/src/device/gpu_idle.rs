@@ -3,7 +3,7 @@
 use ledger::Ledger;
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding};
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule};
 use crate::{Detail, Finding, Severity};
@@ -16,12 +16,12 @@ pub(crate) static RULE: Rule = Rule {
     summary: "The host does something else on the line while the device has nothing left to do.",
     severity: Severity::Information,
     trigger: "The device is idle for a large share of the step while the thread that launches its next work is on the line, and no rule that knows \
-              the reason better (`hot-loop`, `launch-bound`, `dataloader`) has told so. Idle time after a wait is told by `sync`, on the line \
+              the reason better (`hot-loop`, `launch-bound`, `dataloader`) has reported so. Idle time after a wait is reported by `sync`, on the line \
               that waits.",
     measure: "Each gap between two events of a device, on all streams, is charged instant by instant to what the thread that launched the event \
               at its end was doing. Its class is HTA's, over all streams: *host wait* if that event was launched after the gap had begun, \
               *kernel wait* if it had been launched and the gap is shorter than 30 µs, else *other*. The cost is a mean over the devices of a rank.",
-    thresholds: &[LEAST, WARNING],
+    thresholds: &[MINIMUM, WARNING],
     remedy: "For host wait, move the work of the line away from the thread that launches (workers of a `DataLoader`, another thread), or do it \
              while the device is busy. For other, look for streams that wait for each other, copies, and collectives.",
     before: "for batch in loader:\n    batch = tokenize(batch)          # the device waits\n    train_step(batch)",

@@ -3,7 +3,7 @@
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding};
+use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Related, Severity};
@@ -17,11 +17,11 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Information,
     trigger: "A `for` or `while` statement of yours runs its body several times in a step and launches kernels in each iteration, \
               and the device is idle for a large part of the time that the loop takes. Idle time after waits counts to \
-              `sync` instead. Of loops inside of each other the one is told that holds most of the idle time.",
+              `sync` instead. Of loops inside of each other the one is reported that holds most of the idle time.",
     measure: "Iterations are the calls of a line that runs once in the body. Time, kernels and idle time are those of everything \
               called from the loop; the time for one kernel is the time in the loop, waits left out, by its kernels. The cost is the idle \
               time of the device, a mean over the devices of a rank.",
-    thresholds: &[LEAST, WARNING, ITERATIONS, IDLE],
+    thresholds: &[MINIMUM, WARNING, ITERATIONS, IDLE],
     remedy: "Do the iterations at once: stack what they work on and use batched operators, `torch._foreach_*` or `torch.vmap`. Where \
              they depend on each other, let `torch.compile` fuse the body, or replay it as a CUDA graph.",
     before: "for w, x in zip(weights, xs):\n    out.append(torch.relu(x @ w))",
@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
         "[PyTorch: accelerating with CUDA graphs](https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/)",
     ],
     limits: "Needs the source, to know where loops are; comprehensions are left out. Where a loop only prepares work on the host while \
-             the device would have nothing to do anyway, it is told all the same.",
+             the device would have nothing to do anyway, it is reported all the same.",
     find,
 };
 
@@ -38,18 +38,18 @@ const ITERATIONS: Threshold = Threshold {
     name: "iterations",
     unit: Unit::Count,
     default: 4.0,
-    meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is told",
+    meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is reported",
 };
 
 const IDLE: Threshold = Threshold {
     name: "idle",
     unit: Unit::Percent,
     default: 30.0,
-    meaning: "share of the loop's time during which the device is idle, from which a loop is told",
+    meaning: "share of the loop's time during which the device is idle, from which a loop is reported",
 };
 
-/// Lines of the body that are told, at most.
-const MOST_RELATED: usize = 3;
+/// Lines of the body that are reported, at most.
+const MAX_RELATED: usize = 3;
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
@@ -79,7 +79,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
             idle: it.gpu_idle / devices,
         };
         let cost = cost(it);
-        let told = Costly {
+        let draft = Costly {
             place,
             function: &it.function,
             evidence: it.evidence,
@@ -92,7 +92,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
             remedy: "Do the iterations at once: stacked inputs and batched operators, torch._foreach_*, torch.vmap. Where they \
                      depend on each other, torch.compile fuses the body, and a CUDA graph launches it in one call.",
         };
-        finding(&RULE, scale, limits, told)
+        finding(&RULE, scale, limits, draft)
     });
     findings.collect()
 }
@@ -118,7 +118,7 @@ fn worst_lines(ledger: &Ledger, place: &LineKey, it: &LoopBooks) -> Vec<Related>
         body(ledger, place, it).filter(|(line, books)| *line != place && books.cpu_total > 0);
     let mut lines: Vec<(&LineKey, Ns)> = lines.map(|(line, it)| (line, it.cpu_total)).collect();
     lines.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
-    let related = lines.into_iter().take(MOST_RELATED).map(|(line, time)| Related {
+    let related = lines.into_iter().take(MAX_RELATED).map(|(line, time)| Related {
         place: line.clone(),
         text: "takes {time} of the loop",
         time,

@@ -3,7 +3,7 @@
 use ledger::Ledger;
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, devices_per_rank, finding, host_time};
+use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding, host_time};
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};
@@ -20,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
     measure: "The host's time for a kernel is the thread time of the line by its kernels, waits left out; where several threads work for \
               the line, that of the busiest. The cost is the idle time of the device while the line ran, in gaps that were ended by something \
               launched after they had begun, without those that follow a wait; a mean over the devices of a rank.",
-    thresholds: &[LEAST, WARNING, KERNELS, HOST],
+    thresholds: &[MINIMUM, WARNING, KERNELS, HOST],
     remedy: "Launch fewer and larger kernels: `torch.compile` fuses them, a CUDA graph launches all in one call \
              (`mode=\"reduce-overhead\"`), larger batches give each more to do; optimizers take `fused=True` or `foreach=True`.",
     before: "def gelu(x):\n    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))",
@@ -37,7 +37,7 @@ const KERNELS: Threshold = Threshold {
     name: "kernels",
     unit: Unit::Count,
     default: 10.0,
-    meaning: "kernels in a step (in the recording, where it has no steps) from which a line is told",
+    meaning: "kernels in a step (in the recording, where it has no steps) from which a line is reported",
 };
 
 const HOST: Threshold = Threshold {
@@ -63,10 +63,10 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
         }
         let (kernels, short) = (books.kernels, launching.short);
         let detail = DeviceDetail::LaunchBound { kernels, cuda, host, short };
-        let told = Costly::line(place, books, cost, Detail::Device(detail), "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
+        let draft = Costly::line(place, books, cost, Detail::Device(detail), "Launch fewer and larger kernels: torch.compile fuses them, a CUDA graph (mode=\"reduce-overhead\") launches all in \
              one call, larger batches give each more to do.",
         );
-        finding(&RULE, scale, limits, told)
+        finding(&RULE, scale, limits, draft)
     });
     findings.collect()
 }

@@ -3,7 +3,7 @@
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
+use super::{DeviceDetail, MINIMUM, WARNING, finding, least_capable};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};
@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
               blocks; collectives do not count.",
     measure: "Blocks and estimated achieved occupancy as PyTorch records them with each kernel; multiprocessors from the device properties of \
               the recording. The cost is the device time of these kernels.",
-    thresholds: &[LEAST, WARNING, BLOCKS, OCCUPANCY, KERNEL],
+    thresholds: &[MINIMUM, WARNING, BLOCKS, OCCUPANCY, KERNEL],
     remedy: "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
              than one dimension at once. Work that is independent can run beside it on another stream.",
     before: "for row in x:\n    out.append(row.cumsum(0))",
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
         "[Kineto: how occupancy is estimated](https://github.com/pytorch/kineto/blob/main/libkineto/src/DeviceProperties.cpp)",
     ],
     limits: "The estimate knows the launch, not what the kernel does: some kernels are at their best with few warps. Kernels that run beside \
-             others on another stream are told all the same.",
+             others on another stream are reported all the same.",
     find,
 };
 
@@ -37,14 +37,14 @@ const BLOCKS: Threshold = Threshold {
     name: "blocks",
     unit: Unit::Percent,
     default: 50.0,
-    meaning: "share of the multiprocessors for which a kernel has blocks, below which it is told",
+    meaning: "share of the multiprocessors for which a kernel has blocks, below which it is reported",
 };
 
 const OCCUPANCY: Threshold = Threshold {
     name: "occupancy",
     unit: Unit::Percent,
     default: 10.0,
-    meaning: "estimated occupancy below which a kernel is told",
+    meaning: "estimated occupancy below which a kernel is reported",
 };
 
 const KERNEL: Threshold = Threshold {
@@ -68,11 +68,11 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
         let cost: Ns = kernels.iter().map(|(_, it)| it.total).sum();
         let remedy = "Give each kernel more to do: larger batches, one batched operator instead of several small ones, a reduction over more \
              than one dimension at once.";
-        let told = Costly {
+        let draft = Costly {
             count: kernels.iter().map(|(_, it)| it.calls).sum(),
             ..Costly::line(place, books, cost, Detail::Device(detail), remedy)
         };
-        finding(&RULE, scale, limits, told)
+        finding(&RULE, scale, limits, draft)
     });
     findings.collect()
 }

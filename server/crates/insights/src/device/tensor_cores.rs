@@ -3,7 +3,7 @@
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
 use metrics::Scale;
 
-use super::{DeviceDetail, LEAST, WARNING, finding, least_capable};
+use super::{DeviceDetail, MINIMUM, WARNING, finding, least_capable};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
 use crate::{Detail, Finding, Related, Severity};
@@ -19,9 +19,9 @@ pub(super) static RULE: Rule = Rule {
               from 7.0 on, those in half precision that ran without tensor cores, or on them with operands that are not aligned because \
               a size is no multiple of 8.",
     measure: "By the names of kernels: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one, and \
-              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. It is told once for all lines, on the forward line with most. The cost is the device time of all these kernels; what tensor \
+              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. It is reported once for all lines, on the forward line with most. The cost is the device time of all these kernels; what tensor \
               cores would save of it depends on the sizes.",
-    thresholds: &[LEAST, WARNING],
+    thresholds: &[MINIMUM, WARNING],
     remedy: "In float32: `torch.set_float32_matmul_precision(\"high\")`, or `torch.autocast` with bfloat16. In half precision: make \
              every size a multiple of 8 (pad the vocabulary, the hidden size, the batch).",
     before: "model = Net(vocab=50257).cuda()\nloss = model(x)",
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
         "[PyTorch: TensorFloat-32](https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices)",
         "[NVIDIA: matrix multiplication and alignment](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
     ],
-    limits: "Products whose kernels do not tell their precision are not told, nor is anything on devices that the recording does not \
+    limits: "Products whose kernels do not show their precision are not reported, nor is anything on devices that the recording does not \
              describe, or that are not NVIDIA's. Whether float32 is needed is for you to say.",
     find,
 };
@@ -81,21 +81,21 @@ fn of_product(
     };
     let mut others: Vec<_> = others.iter().collect();
     others.sort_by_key(|it| (std::cmp::Reverse(it.time), it.place));
-    let related = others.into_iter().take(MOST_RELATED).map(|it| Related {
+    let related = others.into_iter().take(MAX_RELATED).map(|it| Related {
         place: it.place.clone(),
         text: "runs {time} of them",
         time: it.time,
     });
-    let told = Costly {
+    let draft = Costly {
         count: lines.iter().map(|it| it.calls).sum(),
         related: related.collect(),
         ..Costly::line(first.place, first.books, cost, Detail::Device(detail), remedy)
     };
-    finding(&RULE, scale, limits, told)
+    finding(&RULE, scale, limits, draft)
 }
 
-/// Lines that are told beside the first, at most.
-const MOST_RELATED: usize = 3;
+/// Lines that are reported beside the first, at most.
+const MAX_RELATED: usize = 3;
 
 /// A line with products of one kind.
 struct Line<'a> {
@@ -117,7 +117,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What is wrong with a kernel, as far as its name tells.
+/// What is wrong with a kernel, as far as its name says.
 fn product(key: &KernelKey, kernel: &Kernel) -> Option<Product> {
     let name = key.name.as_str();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));

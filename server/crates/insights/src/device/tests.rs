@@ -144,7 +144,7 @@ fn a_loop_explains_its_lines() {
     assert_eq!((findings[0].cost_per_step, findings[0].count), (Some(200_000), 20));
     let related: Vec<_> = findings[0].related.iter().map(|it| (it.place.line, it.time)).collect();
     assert_eq!(related, [(4, 500_000)]);
-    // A loop that is not told explains nothing.
+    // A loop that is not reported explains nothing.
     let mut options = Options::default();
     options.severities.set("hot-loop", None);
     let rules: Vec<_> = find(&ledger, &options).iter().map(|it| it.place.line).collect();
@@ -170,7 +170,7 @@ fn loops_that_are_not_hot() {
 }
 
 #[test]
-fn of_loops_inside_of_each_other_the_one_that_holds_most_is_told() {
+fn of_loops_inside_of_each_other_the_one_that_holds_most_is_reported() {
     for (idle_of_inner, expected) in [(200_000, 3), (150_000, 2)] {
         let mut ledger = ledger();
         add(&mut ledger, 3, LineBooks::default());
@@ -198,15 +198,15 @@ fn kernels_that_do_not_fill_the_device() {
         );
         found(&ledger)
     };
-    let told = [("low-occupancy", 3)];
-    assert_eq!(with(kernel("sum", 49, 4, 200_000)), told, "fewer blocks than multiprocessors");
+    let reported = [("low-occupancy", 3)];
+    assert_eq!(with(kernel("sum", 49, 4, 200_000)), reported, "fewer blocks than multiprocessors");
     assert_eq!(with(kernel("sum", 50, 4, 200_000)), []);
     assert_eq!(with(kernel("sum", 1, 11, 200_000)), [], "too short to gain from");
     let slight = |name| {
         let (key, it) = kernel(name, 100, 4, 200_000);
         (key, Kernel { occupancy_time: 99 * 200_000, ..it })
     };
-    assert_eq!(with(slight("sum")), told, "few warps");
+    assert_eq!(with(slight("sum")), reported, "few warps");
     assert_eq!(
         with(slight("ampere_sgemm_128x64_nn_gemm")),
         [("tensor-cores-unused", 3)],
@@ -241,7 +241,7 @@ fn products_beside_the_tensor_cores() {
 }
 
 #[test]
-fn products_are_told_once_on_the_forward_line() {
+fn products_are_reported_once_on_the_forward_line() {
     let mut ledger = ledger();
     for (line, total, cuda_backward) in [(3, 40_000, 90_000), (4, 60_000, 90_000), (9, 300_000, 0)]
     {
@@ -302,5 +302,5 @@ fn a_first_step_that_warms_up() {
     ledger.steps.insert(4, 1_499_999);
     assert_eq!(found(&ledger), []);
     ledger.steps = [(4, 1_500_000), (5, 900_000)].into();
-    assert_eq!(found(&ledger), [], "one other step tells nothing");
+    assert_eq!(found(&ledger), [], "one other step says nothing");
 }

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule};
 use crate::{Finding, Severity};
 
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::ConvBias, |books| {
         let added = books.cpu.max(books.cuda);
-        Some(Told {
+        Some(FindingDraft {
             cost: added,
             of: books.around.max(books.around_cuda),
             severity: Some(RULE.severity),

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Finding, Severity};
 
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::CpuFallback, |books| {
-        Some(Told {
+        Some(FindingDraft {
             cost: books.cpu,
             of: books.cpu,
             severity: None,

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -32,7 +32,7 @@ const SHARE: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 5.0,
-    meaning: "share of the step from which it is told",
+    meaning: "share of the step from which it is reported",
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
@@ -40,7 +40,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
         each(&RULE, (ledger, scale, limits), pattern, |books| {
             let share = scale.mean(books.cpu as f64) / scale.time();
             let severity = Some(RULE.severity);
-            (limits.get(&SHARE) <= share).then_some(Told {
+            (limits.get(&SHARE) <= share).then_some(FindingDraft {
                 cost: books.cpu,
                 of: books.cpu,
                 severity,

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule};
 use crate::{Finding, Severity};
 
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::DataParallel, |books| {
-        Some(Told {
+        Some(FindingDraft {
             cost: books.cpu,
             of: books.cpu,
             severity: Some(RULE.severity),

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
 use crate::{Finding, Severity};
 
@@ -31,7 +31,7 @@ const REPEATS: Threshold = Threshold {
     name: "repeats",
     unit: Unit::Count,
     default: 10.0,
-    meaning: "rounds in a row from which it is told",
+    meaning: "rounds in a row from which it is reported",
 };
 
 /// Larger operators keep the processor or device busy: what the loop adds does not count then.
@@ -45,9 +45,9 @@ const OPERATOR: Threshold = Threshold {
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::ForLoopIndexing, |books| {
         let operator = books.cpu as f64 / books.ops.max(1) as f64;
-        let is_told =
+        let is_reported =
             limits.get(&REPEATS) <= books.most as f64 && operator <= limits.get(&OPERATOR);
-        is_told.then_some(Told {
+        is_reported.then_some(FindingDraft {
             cost: books.cpu,
             of: books.cpu,
             severity: None,

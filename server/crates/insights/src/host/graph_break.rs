@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule};
 use crate::{Finding, Severity};
 
@@ -23,13 +23,13 @@ pub(super) static RULE: Rule = Rule {
     sources: &[
         "[torch.compile troubleshooting](https://docs.pytorch.org/docs/stable/user_guide/torch_compiler/torch.compiler_troubleshooting.html)",
     ],
-    limits: "Functions that were skipped altogether leave nothing in the recording. A break on purpose is told, too.",
+    limits: "Functions that were skipped altogether leave nothing in the recording. A break on purpose is reported, too.",
     find,
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::GraphBreak, |books| {
-        Some(Told {
+        Some(FindingDraft {
             cost: books.cpu,
             of: books.cpu + books.around.max(books.around_cuda),
             severity: Some(RULE.severity),

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{Told, each};
+use super::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
 use crate::{Finding, Severity};
 
@@ -32,14 +32,14 @@ const OPERATORS: Threshold = Threshold {
     name: "operators",
     unit: Unit::Count,
     default: 20.0,
-    meaning: "operators in one step of the optimizer from which it is told",
+    meaning: "operators in one step of the optimizer from which it is reported",
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let is_on_host = ledger.devices.is_empty();
     each(&RULE, (ledger, scale, limits), Pattern::OptimizerSingleTensor, |books| {
         let each_time = books.ops as f64 / books.count.max(1) as f64;
-        (limits.get(&OPERATORS) <= each_time).then_some(Told {
+        (limits.get(&OPERATORS) <= each_time).then_some(FindingDraft {
             cost: books.cpu,
             of: books.cpu,
             severity: is_on_host.then_some(Severity::Hint),

@@ -74,7 +74,7 @@ fn data() {
 }
 
 #[test]
-fn what_costs_too_little_is_not_told() {
+fn what_costs_too_little_is_not_reported() {
     let rows = [
         (Pattern::ZeroGrad, "zero-grad"),
         (Pattern::ExtraCopy, "extra-copy"),
@@ -108,7 +108,7 @@ fn what_is_a_part_of_something_larger() {
 }
 
 #[test]
-fn a_wait_for_a_copy_is_told_once() {
+fn a_wait_for_a_copy_is_reported_once() {
     let books = PatternBooks { count: 2, wait: 90_000, cpu: 90_000, ..PatternBooks::default() };
     let mut ledger = ledger(Pattern::PageableCopy, books);
     let line = ledger.lines.get_mut(&key()).unwrap();

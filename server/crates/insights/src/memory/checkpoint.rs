@@ -1,6 +1,6 @@
 //! Rule `checkpoint-candidate`: activations that wait for the backward pass while memory is at its peak.
 
-use super::{Device, MemoryKind, Told, each};
+use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
               backward pass; without the largest of them they are at least the threshold.",
     measure: "From a memory snapshot: bytes of blocks alive at the peak whose release came from a backward stack. The largest one is \
               taken off, because one at a time is needed again while it is computed anew.",
-    thresholds: &[LEAST],
+    thresholds: &[MINIMUM],
     remedy: "`torch.utils.checkpoint.checkpoint` around the module computes them again in the backward pass: memory for time.",
     before: "for block in self.blocks:\n    x = block(x)",
     after: "for block in self.blocks:\n    x = checkpoint(block, x, use_reentrant=False)",
@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     find: |ledger, _, limits| each(ledger, limits, find),
 };
 
-const LEAST: Threshold = Threshold {
+const MINIMUM: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 10.0,
@@ -32,7 +32,7 @@ const LEAST: Threshold = Threshold {
 };
 
 fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
-    let least = limits.get(&LEAST);
+    let least = limits.get(&MINIMUM);
     let peak = device.memory.peak;
     // One allocation at a time is still needed while it is computed again.
     let frees = |it: &ledger::LineMemory| (it.saved_at_peak - it.largest).max(0);
@@ -41,14 +41,14 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
         .filter(|(_, it)| 1 < it.peak_allocs && least <= device.of_peak(frees(it)))
         .map(|(place, books)| {
             let frees = frees(books);
-            let told = Told {
+            let draft = MemoryDraft {
                 kind: MemoryKind::Checkpoint { frees, peak },
                 share: device.of_peak(frees),
                 severity: None,
                 remedy: "torch.utils.checkpoint.checkpoint around the module computes them again in the backward pass \
                          instead of keeping them: memory for time.",
             };
-            device.finding(&RULE, place, told)
+            device.finding(&RULE, place, draft)
         })
         .collect()
 }

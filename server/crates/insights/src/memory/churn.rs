@@ -3,7 +3,7 @@
 use ledger::{LineKey, Ns};
 use metrics::{Period, Scale};
 
-use super::{Device, MemoryKind, Told, each};
+use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule {
               back as often.",
     measure: "From a memory snapshot: `segment_alloc` events on the line, `segment_free` events of the device. From a trace of the \
               same run, where one is loaded: the host time of `cudaMalloc`, `cudaFree` and their like on the line.",
-    thresholds: &[LEAST],
+    thresholds: &[MINIMUM],
     remedy: "Keep sizes fixed from step to step (pad to a few lengths), take `torch.cuda.empty_cache()` out of the loop, or set \
              `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`.",
     before: "for batch in loader:\n    train(batch)\n    torch.cuda.empty_cache()",
@@ -26,12 +26,12 @@ pub(super) static RULE: Rule = Rule {
     sources: &[
         "[PyTorch: CUDA memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)",
     ],
-    limits: "Without a trace it tells how often, not how long: each time is a `cudaMalloc`, and a `cudaFree` that waits for the device.",
+    limits: "Without a trace it says how often, not how long: each time is a `cudaMalloc`, and a `cudaFree` that waits for the device.",
     find: |ledger, _, limits| each(ledger, limits, find),
 };
 
 /// A first step reserves what it needs.
-const LEAST: Threshold = Threshold {
+const MINIMUM: Threshold = Threshold {
     name: "times",
     unit: Unit::Count,
     default: 4.0,
@@ -39,7 +39,7 @@ const LEAST: Threshold = Threshold {
 };
 
 fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
-    let least = limits.get(&LEAST) as u64;
+    let least = limits.get(&MINIMUM) as u64;
     let returned = device.memory.segments.frees;
     // Without memory given back, reserving is growth and not churn.
     if returned < least {
@@ -49,7 +49,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let lines = device.memory.lines.iter().filter(|(_, it)| least <= it.segments.allocs);
     lines
         .map(|(place, books)| {
-            let told = Told {
+            let draft = MemoryDraft {
                 kind: MemoryKind::Churn {
                     reserved_times: books.segments.allocs,
                     reserved: books.segments.alloc,
@@ -63,12 +63,12 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                          step to step, torch.cuda.empty_cache() in the loop, and memory close to its limit cause it; \
                          fixed sizes, or PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, avoid it.",
             };
-            device.finding(&RULE, place, told)
+            device.finding(&RULE, place, draft)
         })
         .collect()
 }
 
-/// Host time of what the line reserves and gives back; `None` where no trace tells it.
+/// Host time of what the line reserves and gives back; `None` where no trace has it.
 fn time(device: &Device<'_>, place: &LineKey, scale: &Scale<'_>) -> Option<Ns> {
     let segments = device.ledger.lines.get(place)?.segments;
     let time = scale.mean(segments.time as f64).round() as Ns;

@@ -2,7 +2,7 @@
 
 use ledger::OutOfMemory;
 
-use super::{Device, MemoryKind, Told, each};
+use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
     trigger: "A request failed that would have fitted into what was reserved and free, but into no piece of it (a warning); or much of \
               what is reserved is free in segments that are in use, and the largest piece is less than half of that.",
     measure: "From a memory snapshot: the failed request (`oom` event) and the free blocks at that moment, else those at the end.",
-    thresholds: &[LEAST, LEAST_BYTES],
+    thresholds: &[MINIMUM, MIN_BYTES],
     remedy: "`PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` lets segments grow instead of leaving gaps. Allocate what lives long \
              before what lives short.",
     before: "import torch",
@@ -31,14 +31,14 @@ pub(super) static RULE: Rule = Rule {
 const REMEDY: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segments grow instead of leaving gaps; so does \
                       allocating what lives long before what lives short.";
 
-const LEAST: Threshold = Threshold {
+const MINIMUM: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 20.0,
     meaning: "share of the reserved memory that has to be free, where no request failed",
 };
 
-const LEAST_BYTES: Threshold = Threshold {
+const MIN_BYTES: Threshold = Threshold {
     name: "bytes",
     unit: Unit::MiB,
     default: 256.0,
@@ -51,7 +51,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
         let heaviest = failed.holders.first().map(|(line, _)| line);
         let Some(place) = failed.line.as_ref().or(heaviest) else { return Vec::new() };
         let free = failed.reserved - failed.active - failed.free_elsewhere;
-        let told = Told {
+        let draft = MemoryDraft {
             kind: MemoryKind::Fragmentation {
                 failed: Some(failed.requested),
                 free,
@@ -62,16 +62,16 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
             severity: Some(Severity::Warning),
             remedy: REMEDY,
         };
-        return vec![device.finding(&RULE, place, told)];
+        return vec![device.finding(&RULE, place, draft)];
     }
     let it = device.memory.fragmentation;
     let share = it.held as f64 / device.memory.reserved.max(1) as f64;
     // One large piece is spare, not fragmented.
-    let is_fragmented = limits.get(&LEAST) <= share
-        && limits.get(&LEAST_BYTES) <= it.held as f64
+    let is_fragmented = limits.get(&MINIMUM) <= share
+        && limits.get(&MIN_BYTES) <= it.held as f64
         && it.largest_free < it.held / 2;
     let Some((place, _)) = device.heaviest().filter(|_| is_fragmented) else { return Vec::new() };
-    let told = Told {
+    let draft = MemoryDraft {
         kind: MemoryKind::Fragmentation {
             failed: None,
             free: it.held,
@@ -82,7 +82,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
         severity: None,
         remedy: REMEDY,
     };
-    vec![device.finding(&RULE, place, told)]
+    vec![device.finding(&RULE, place, draft)]
 }
 
 /// Whether a request failed that the free memory would have held in one piece.

@@ -2,7 +2,7 @@
 
 use ledger::{Held, LineMemory};
 
-use super::{Device, MemoryKind, Told, each};
+use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -14,16 +14,16 @@ pub(super) static LEAK: Rule = Rule {
     summary: "What the line allocates is not given back: it holds more after every step.",
     severity: Severity::Warning,
     trigger: "What the line has in use grows from each step to the next, the first and the last step left aside, and not by small \
-              tensors (those are told by `retained-across-steps`).",
+              tensors (those are reported by `retained-across-steps`).",
     measure: "From a memory snapshot: bytes of the line in use at the end of each step. Steps come from `ProfilerStep#N` ranges, else from \
               the optimizer.",
-    thresholds: &[LEAST_STEPS, LEAST_SHARE, SMALL],
+    thresholds: &[MIN_STEPS, MIN_SHARE, SMALL],
     remedy: "Look for what keeps it: a list or dict that grows, a tensor that still has its graph (`detach()` it), a hook or closure, a \
              cache without limit.",
     before: "outputs.append(model(x))",
     after: "outputs.append(model(x).detach().cpu())",
     sources: &[],
-    limits: "Few steps in the snapshot cannot tell a leak from a cache that fills. Without steps nothing is said.",
+    limits: "Few steps in the snapshot cannot distinguish a leak from a cache that fills. Without steps nothing is said.",
     find: |ledger, _, limits| each(ledger, limits, leaks),
 };
 
@@ -36,28 +36,28 @@ pub(super) static RETAINED: Rule = Rule {
     severity: Severity::Information,
     trigger: "What the line has in use grows from each step to the next, the first and the last step left aside, by small tensors.",
     measure: "From a memory snapshot: bytes and blocks of the line in use at the end of each step.",
-    thresholds: &[LEAST_STEPS, SMALL],
+    thresholds: &[MIN_STEPS, SMALL],
     remedy: "Keep `loss.detach()`, or add up on the device and call `.item()` now and then.",
     before: "losses.append(loss)",
     after: "losses.append(loss.detach())",
     sources: &[],
-    limits: "What is kept on purpose (a curve of losses) is told, too; it is cheap if it is detached.",
+    limits: "What is kept on purpose (a curve of losses) is reported, too; it is cheap if it is detached.",
     find: |ledger, _, limits| each(ledger, limits, retained),
 };
 
 /// Fewer steps are a warm-up.
-const LEAST_STEPS: Threshold = Threshold {
+const MIN_STEPS: Threshold = Threshold {
     name: "steps",
     unit: Unit::Count,
     default: 3.0,
     meaning: "times that it has to grow from one step to the next",
 };
 
-const LEAST_SHARE: Threshold = Threshold {
+const MIN_SHARE: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 0.1,
-    meaning: "growth per step as a share of the peak from which it is told",
+    meaning: "growth per step as a share of the peak from which it is reported",
 };
 
 /// A loss, a norm, a counter.
@@ -70,13 +70,13 @@ const SMALL: Threshold = Threshold {
 
 /// Lines that hold clearly more after every step.
 fn leaks(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
-    let (least, small) = (limits.get(&LEAST_SHARE), limits.get(&SMALL));
+    let (least, small) = (limits.get(&MIN_SHARE), limits.get(&SMALL));
     let growing = growing(device, limits).filter(|(_, _, growth)| {
         !growth.is_of_small_tensors(small) && least <= device.of_peak(growth.per_step())
     });
     growing
         .map(|(place, books, growth)| {
-            let told = Told {
+            let draft = MemoryDraft {
                 kind: MemoryKind::Leak {
                     per_step: growth.per_step(),
                     steps: growth.steps,
@@ -87,7 +87,7 @@ fn leaks(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                 remedy: "What is allocated here is not given back. Look for what keeps it: a list or dict that grows, a \
                          tensor that still has its graph (detach() it), a hook or closure, a cache without limit.",
             };
-            device.finding(&LEAK, place, told)
+            device.finding(&LEAK, place, draft)
         })
         .collect()
 }
@@ -99,7 +99,7 @@ fn retained(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
         growing(device, limits).filter(|(_, _, growth)| growth.is_of_small_tensors(small));
     growing
         .map(|(place, books, growth)| {
-            let told = Told {
+            let draft = MemoryDraft {
                 kind: MemoryKind::Retained {
                     tensors_per_step: growth.allocs / growth.steps,
                     steps: growth.steps,
@@ -111,7 +111,7 @@ fn retained(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                          made it if it needs gradients. Keep loss.detach(), or add up on the device and call .item() \
                          now and then.",
             };
-            device.finding(&RETAINED, place, told)
+            device.finding(&RETAINED, place, draft)
         })
         .collect()
 }
@@ -138,7 +138,7 @@ fn growing<'a>(
     device: &Device<'a>,
     limits: &Limits<'_>,
 ) -> impl Iterator<Item = (&'a ledger::LineKey, &'a LineMemory, Growth)> {
-    let least = limits.get(&LEAST_STEPS) as u64;
+    let least = limits.get(&MIN_STEPS) as u64;
     let lines = device.memory.lines.iter();
     lines.filter_map(move |(place, books)| Some((place, books, growth(books, least)?)))
 }

@@ -1,6 +1,6 @@
-//! Rule `near-limit`: the reserved memory comes close to what the device has. A trace of the same run tells that.
+//! Rule `near-limit`: the reserved memory comes close to what the device has. A trace of the same run says that.
 
-use super::{Device, MemoryKind, Told, each};
+use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     trigger: "Most bytes reserved reach the threshold. It stands on the line that holds the most at the peak.",
     measure: "From a memory snapshot, and a trace of the same run, which names the memory of the device.",
-    thresholds: &[LEAST],
+    thresholds: &[MINIMUM],
     remedy: "A slightly larger batch fails, and the allocator has to give memory back before that. Begin with the line that holds the \
              most at the peak.",
     before: "logits = model(x)          # 9 GiB of the peak\nloss = F.cross_entropy(logits, y)",
@@ -23,11 +23,11 @@ pub(super) static RULE: Rule = Rule {
     find: |ledger, _, limits| each(ledger, limits, find),
 };
 
-const LEAST: Threshold = Threshold {
+const MINIMUM: Threshold = Threshold {
     name: "share",
     unit: Unit::Percent,
     default: 90.0,
-    meaning: "share of the device's memory from which it is told",
+    meaning: "share of the device's memory from which it is reported",
 };
 
 fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
@@ -35,16 +35,16 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let reserved = device.memory.reserved_peak;
     let share = reserved as f64 / capacity as f64;
     let Some((place, _)) =
-        device.heaviest().filter(|_| 0 < capacity && limits.get(&LEAST) <= share)
+        device.heaviest().filter(|_| 0 < capacity && limits.get(&MINIMUM) <= share)
     else {
         return Vec::new();
     };
-    let told = Told {
+    let draft = MemoryDraft {
         kind: MemoryKind::NearLimit { reserved, capacity },
         share,
         severity: None,
         remedy: "A slightly larger batch fails, and the allocator has to give memory back before that. This line holds the \
                  most at the peak: begin here.",
     };
-    vec![device.finding(&RULE, place, told)]
+    vec![device.finding(&RULE, place, draft)]
 }

@@ -64,14 +64,14 @@ fn what_grows_every_step_is_a_leak() {
 }
 
 #[test]
-fn a_list_of_losses_is_told_as_such() {
+fn a_list_of_losses_is_reported_as_such() {
     let losses = held([512, 1024, 1536, 2048, 2560, 3072], [1, 2, 3, 4, 5, 6]);
     let expected = MemoryKind::Retained { tensors_per_step: 1, steps: 3, held: 3072 };
     assert_eq!(found(&ledger(losses, |_| ())), [("retained-across-steps", expected)]);
 }
 
 #[test]
-fn a_line_with_a_quarter_of_the_peak_is_told() {
+fn a_line_with_a_quarter_of_the_peak_is_reported() {
     let line = |bytes| LineMemory { peak: bytes, peak_allocs: 3, ..LineMemory::default() };
     let expected = MemoryKind::PeakLine { bytes: 250 * MIB, allocs: 3, peak: 1000 * MIB };
     assert_eq!(found(&ledger(line(250 * MIB), |_| ())), [("memory-peak-line", expected)]);
@@ -94,7 +94,7 @@ fn churn_needs_memory_that_is_given_back() {
         is_per_step: time.is_some(),
     };
     assert_eq!(found(&churning), [("memory-churn", expected(None))]);
-    // A trace of two steps tells how long it takes.
+    // A trace of two steps says how long it takes.
     let mut traced = churning;
     traced.steps = [(0, 9_000_000), (1, 11_000_000)].into();
     let segments = SegmentTime { calls: 9, time: 3_000_000 };

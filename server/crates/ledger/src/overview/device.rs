@@ -39,7 +39,7 @@ pub struct DeviceOverview {
     pub kernel_time: Ns,
     /// Of this, kernels that use tensor cores, by their names.
     pub tensor_core_time: Ns,
-    /// Of this, kernels whose names do not tell.
+    /// Of this, kernels whose names do not say.
     pub tensor_core_unknown: Ns,
     /// Of `kernel_time`, kernels launched by operators that could use tensor cores (those that autocast runs in half).
     pub eligible_time: Ns,
@@ -140,7 +140,7 @@ pub enum KernelClass {
     Memory,
 }
 
-/// Whether a kernel runs on tensor (matrix) cores, as far as its name tells.
+/// Whether a kernel runs on tensor (matrix) cores, as far as its name says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TensorCores {
     /// It does not.

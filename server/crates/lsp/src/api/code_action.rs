@@ -20,8 +20,8 @@ pub(crate) async fn handle(
         return Ok(None);
     }
     let work = session.background(move |snapshot, token| {
-        let told = snapshot.settings.diagnostics && snapshot.abilities.code_actions;
-        if !told || token.is_cancelled() {
+        let reported = snapshot.settings.diagnostics && snapshot.abilities.code_actions;
+        if !reported || token.is_cancelled() {
             return None;
         }
         snapshot.with_document(&document, |source| {

@@ -24,7 +24,7 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
         if pulls {
             pull(&session).await;
         }
-        tell(&session, &faults).await;
+        report(&session, &faults).await;
         // Which library lines are found, and which lines are the user's, is decided while loading.
         if which_code(&session.state().settings) != before {
             loader::reload(
@@ -47,11 +47,11 @@ pub(crate) async fn pull(session: &Session) {
         Ok(sections) => {
             if let Some(section) = sections.first().filter(|section| !section.is_null()) {
                 let faults = apply(session, section);
-                tell(session, &faults).await;
+                report(session, &faults).await;
             }
         }
         Err(error) => {
-            let text = format!("the client does not tell its settings: {error}");
+            let text = format!("the client does not give its settings: {error}");
             session.client.log_message(MessageType::WARNING, text).await;
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn apply(session: &Session, section: &Value) -> Vec<String> {
 }
 
 /// Shows what is wrong with the settings.
-pub(crate) async fn tell(session: &Session, faults: &[String]) {
+pub(crate) async fn report(session: &Session, faults: &[String]) {
     if !faults.is_empty() {
         let text = format!("Perfline: {}", faults.join("\n"));
         session.client.show_message(MessageType::WARNING, text).await;

@@ -1,4 +1,4 @@
-//! `workspace/executeCommand`: the commands of `ext.rs`. Those that tell something have a file each.
+//! `workspace/executeCommand`: the commands of `ext.rs`. Those that answer something have a file each.
 
 mod details;
 mod heat;

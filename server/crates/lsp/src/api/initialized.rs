@@ -23,7 +23,7 @@ pub(crate) fn handle(session: &Arc<Session>) {
     let other = Arc::clone(session);
     tokio::spawn(async move {
         let faults = std::mem::take(&mut other.state().faults);
-        api::configuration::tell(&other, &faults).await;
+        api::configuration::report(&other, &faults).await;
         register(&other).await;
     });
     let session = Arc::clone(session);
@@ -36,7 +36,7 @@ pub(crate) fn handle(session: &Arc<Session>) {
     });
 }
 
-/// Asks to be told of changed settings and files.
+/// Asks to be notified of changed settings and files.
 async fn register(session: &Session) {
     let abilities = session.abilities();
     let mut registrations = Vec::new();
@@ -57,7 +57,7 @@ async fn register(session: &Session) {
     if !registrations.is_empty()
         && let Err(error) = session.client.register_capability(registrations).await
     {
-        let text = format!("the client refused to tell of changes: {error}");
+        let text = format!("the client refused to report changes: {error}");
         session.client.log_message(MessageType::WARNING, text).await;
     }
 }
