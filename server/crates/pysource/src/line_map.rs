@@ -302,14 +302,14 @@ fn trimmed_diff(old: &[&str], new: &[&str], suffix_first: bool) -> Vec<Hunk> {
 }
 
 /// Most pairs of lines that are compared to find out what became of the lines of one hunk.
-const MOST_COMPARED: usize = 4096;
+const MAX_COMPARED: usize = 4096;
 
 /// Which old line of a hunk became which new one.
 fn pairs(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(u32, u32)> {
     if hunk.before.len() == hunk.after.len() {
         return hunk.before.clone().zip(hunk.after.clone()).collect();
     }
-    if hunk.before.len() * hunk.after.len() > MOST_COMPARED {
+    if hunk.before.len() * hunk.after.len() > MAX_COMPARED {
         return Vec::new();
     }
     let old = &old[hunk.before.start as usize..hunk.before.end as usize];

@@ -17,12 +17,12 @@ use crate::stack_guard::guarded;
 const WORKERS: u32 = 4;
 
 /// Arguments that may be given by position without being `num_workers`.
-pub(super) const MOST_POSITIONAL: usize = 5;
+pub(super) const MAX_POSITIONAL: usize = 5;
 
 const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"];
 
 /// FileNames that are followed when a value is looked at, at most.
-const MOST_HOPS: usize = 8;
+const MAX_HOPS: usize = 8;
 
 pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
     let is_here =
@@ -35,7 +35,7 @@ pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
     let data = keyword(arguments, "dataset").map(|it| &it.value).or(arguments.args.first())?;
     let functions = ["collate_fn", "worker_init_fn"].map(|name| keyword(arguments, name));
     let may_be = is_none
-        && are_plain(arguments, MOST_POSITIONAL)
+        && are_plain(arguments, MAX_POSITIONAL)
         && is_guarded(place, iterable.range())
         && is_guarded(place, call.range())
         && functions.iter().flatten().all(|it| is_of_module(place, &it.value))
@@ -161,7 +161,7 @@ fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
 
 fn all_on_host<'a>(place: &Place<'_, 'a>, call: &'a ExprCall) -> bool {
     are_plain(&call.arguments, usize::MAX)
-        && each_argument(call).all(|it| is_on_host(place, it, MOST_HOPS))
+        && each_argument(call).all(|it| is_on_host(place, it, MAX_HOPS))
 }
 
 fn each_argument(call: &ExprCall) -> impl Iterator<Item = &Expr> {

@@ -26,7 +26,7 @@ const FOREACH_OFF: std::ops::Range<(u32, u32)> = (1, 13)..(2, 0);
 const FUSED_SINCE: [(u32, u32); 2] = [(2, 0), (2, 4)];
 
 /// Arguments that may be given by position, in all versions, without being `foreach`.
-const MOST_POSITIONAL: usize = 4;
+const MAX_POSITIONAL: usize = 4;
 
 /// Those for the optimizer that steps in the statement.
 pub(super) fn changes(place: &Place<'_, '_>) -> Vec<Change> {
@@ -85,7 +85,7 @@ fn foreach(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change
     let is_same = class != "NAdam" || place.recorded.torch.is_some_and(|it| FOREACH_OFF.end <= it);
     let may_be = place.recorded.is_on_device
         && is_same
-        && are_plain(arguments, MOST_POSITIONAL)
+        && are_plain(arguments, MAX_POSITIONAL)
         && given(arguments, "differentiable") != Given::True
         && given(arguments, "differentiable") != Given::Other
         && has_plain_rate(place, call);
@@ -106,7 +106,7 @@ fn fused(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> 
     };
     let may_be = matches!(class, "Adam" | "AdamW")
         && is_supported
-        && are_plain(arguments, MOST_POSITIONAL)
+        && are_plain(arguments, MAX_POSITIONAL)
         && ["foreach", "fused", "differentiable"].into_iter().all(is_absent)
         && has_plain_rate(place, call);
     if !may_be {

@@ -9,7 +9,7 @@ use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign, StmtFor};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{Given, are_plain, given, keyword};
-use super::data_loader::{MOST_POSITIONAL, is_wrapper, loader_of};
+use super::data_loader::{MAX_POSITIONAL, is_wrapper, loader_of};
 use super::{Change, Place, What};
 use crate::semantic::{Code, Kind, Occurrence};
 
@@ -120,7 +120,7 @@ fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Op
         && function(found.range) == function(root.range)
         && ![root, held].iter().any(|it| names.of_name(it.id.as_str()).iter().any(is_outer))
         && keyword(arguments, "collate_fn").is_none()
-        && are_plain(arguments, MOST_POSITIONAL)
+        && are_plain(arguments, MAX_POSITIONAL)
         && is_left_alone(place, root, Some(found), copy);
     if !may_be {
         return None;
