@@ -57,12 +57,17 @@ impl View {
     /// What there is to find in the books.
     #[must_use]
     pub fn findings(&self, ledger: &Ledger) -> Vec<Finding> {
-        let options = Options {
+        insights::find(ledger, &self.rules())
+    }
+
+    /// When rules fire.
+    #[must_use]
+    pub fn rules(&self) -> Options {
+        Options {
             threshold: self.threshold,
             severities: self.severities.clone(),
             thresholds: self.thresholds.clone(),
-        };
-        insights::find(ledger, &options)
+        }
     }
 }
 

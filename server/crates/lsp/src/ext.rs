@@ -25,9 +25,13 @@ pub(crate) const STATUS: &str = "perfline.status";
 /// Tells what a rule says.
 pub(crate) const EXPLAIN: &str = "perfline.explain";
 
+/// Gives the report of what is loaded.
+pub(crate) const REPORT: &str = "perfline.report";
+
 /// All commands.
-pub(crate) const COMMANDS: [&str; 10] =
-    [LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN];
+pub(crate) const COMMANDS: [&str; 11] = [
+    LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN, REPORT,
+];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.
 pub(crate) enum StatusChanged {}

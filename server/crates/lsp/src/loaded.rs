@@ -61,6 +61,8 @@ pub(crate) struct Loaded {
     pub(crate) run: Run,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
+    /// The root of the code: files below it are called by their path from here.
+    root: PathBuf,
     /// What sources are read from.
     sources: SourceFolders,
     /// Keys of the files that were found, by the one spelling of their path.
@@ -120,12 +122,19 @@ impl Loaded {
             signature,
             run,
             sites,
+            root: options.root.clone(),
             sources,
             by_path,
             texts: Mutex::new(texts),
             closed: Mutex::default(),
             found: Mutex::default(),
         }
+    }
+
+    /// What a report is made from. Touches the disk.
+    pub(crate) fn recording(&self) -> report::Recording<'_> {
+        let names = loader::display_names(&self.run.merged, &self.root);
+        report::Recording { run: &self.run, names, sources: &self.sources }
     }
 
     /// What there is to find in the books of a rank, by a view of them.

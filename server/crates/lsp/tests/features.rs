@@ -328,7 +328,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain",
+             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.report",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (
@@ -607,4 +607,24 @@ async fn a_client_that_only_sends_settings() {
         )
         .await;
     assert_eq!(client.hints(&uri).await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_report_is_that_of_the_terminal() {
+    let fake = Fake::new();
+    let mut client = ready(&fake).await;
+    let report = client.command("perfline.report", json!([{"top": 1}])).await.unwrap();
+    assert_eq!(report["schema"], "perfline.report/1");
+    let sections = report["sections"].as_array().unwrap();
+    let section = sections.iter().find(|it| it["id"] == "lines-cuda").unwrap();
+    assert_eq!(section["columns"][0]["unit"], "ns");
+    assert_eq!(section["rows"].as_array().unwrap().len(), 1, "{section:#}");
+    let cells = &section["rows"][0];
+    assert_eq!(cells[0], json!({"text": "3 ms", "value": 3_000_000.0}));
+    assert_eq!(cells[3]["places"], json!([{"file": "train.py", "line": 2}]));
+    let text = client.command("perfline.report", json!([{"text": true}])).await.unwrap();
+    let text = text["text"].as_str().unwrap();
+    assert!(text.contains("\nLines by own CUDA time\n") && text.contains("train.py:2"), "{text}");
+    client.command("perfline.unload", json!([])).await.unwrap();
+    assert_eq!(client.command("perfline.report", json!([])).await, Ok(Value::Null));
 }

@@ -4,6 +4,7 @@ mod details;
 mod heat;
 mod hot_lines;
 mod places;
+mod report;
 pub(crate) mod status;
 
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ pub(crate) async fn handle(
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
+        ext::REPORT => report::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,
         unknown => {
