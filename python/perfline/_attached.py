@@ -178,7 +178,7 @@ class Session:
         self._leave()
         for path in prof.recordings:
             shown = os.path.relpath(path)
-            say(f"recorded {shown}; `perfline annotate {shown}` shows it beside the source")
+            say(f"recorded {shown}")
         if self._options["then"] == "exit":
             sys.exit(0)
 

@@ -4,6 +4,7 @@ import argparse
 import glob
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,9 @@ import time
 
 from perfline import _binary
 from perfline._attached import VARIABLE
+
+N_FINDINGS = 3
+"""Findings that are printed when the program has ended."""
 
 DESCRIPTION = """\
 Run a program and record a few of its steps with torch.profiler, with the source line of every call.
@@ -107,10 +111,28 @@ def _positive(text):
 
 
 def show(traces):
-    """Prints the first findings of what was recorded."""
+    """Prints what was recorded and its first findings, on the standard error stream: the output is the program's."""
     if not traces:
         return
     try:
-        subprocess.call([_binary.find(), "report", *traces], stdin=subprocess.DEVNULL)
-    except (OSError, _binary.NotFound) as error:
-        print(f"perfline: {error}", file=sys.stderr)
+        command = [_binary.find(), "report", "--format", "json", *traces]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+        report = json.loads(done.stdout)
+    except (OSError, ValueError) as error:
+        # Of what it could not read, the program has said why.
+        print(f"perfline: the recording could not be shown: {error}", file=sys.stderr)
+        return
+    run, findings = report["run"], report["findings"]
+    lines = ["", run["title"], *(note["text"] for note in run["notes"])]
+    for finding in findings[:N_FINDINGS]:
+        lines += ["", f"{finding['file']}:{finding['line']} {finding['message']}", f"  {finding['remedy']}"]
+    more = len(findings) - N_FINDINGS
+    named = " ".join(shlex.quote(os.path.relpath(path)) for path in traces)
+    lines += [
+        "",
+        f"{more} more findings and all tables: perfline report {named}"
+        if more > 0
+        else f"All tables: perfline report {named}",
+    ]
+    lines += [f"Your source with the cost of each line: perfline annotate {named}"]
+    print("\n".join(lines), file=sys.stderr)

@@ -51,6 +51,7 @@ class Steps(RecordTest):
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__")
         self.assertEqual(len(self.traces()), 1)
         self.assertIn("perfline: recorded ", done.stderr)
+        self.assertIn("Your source with the cost of each line: perfline annotate ", done.stderr)
 
     def test_the_status_is_that_of_the_program(self):
         self.assertEqual(self.record("--after", "2", "train.py", "20", "status").returncode, 3)

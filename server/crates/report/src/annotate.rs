@@ -149,10 +149,13 @@ fn files<'a>(recording: &Recording<'a>, options: &Options, scale: &Scale<'_>) ->
 fn nothing_to_say(run: &Run, options: &Options) -> String {
     let any_own = run.merged.files.values().any(|it| it.is_own);
     match (run.merged.lines.is_empty(), any_own || options.all) {
-        (true, _) => {
+        (true, _) if run.inputs.iter().all(|it| it.complete) => {
             "No line is known: the recording has no Python stacks. Record with with_stack=True."
                 .to_owned()
         }
+        (true, _) => "No line is known: there are no Python stacks in what could be read of the \
+                      damaged input. Copy it again, or record with with_stack=True."
+            .to_owned(),
         (false, false) => format!(
             "No line is in your code, which was looked for in {}: name its folder with --root, or show library files \
              with --all.",
@@ -602,6 +605,12 @@ line     share     own   total     own backward    wait waiting    idle    comm 
             "No line has a share of 99 % or more: see --threshold."
         );
         run.merged.lines.clear();
+        assert_eq!(
+            nothing_to_say(&run, &options),
+            "No line is known: there are no Python stacks in what could be read of the damaged input. Copy it again, or record \
+             with with_stack=True."
+        );
+        run.inputs.iter_mut().for_each(|it| it.complete = true);
         assert_eq!(
             nothing_to_say(&run, &options),
             "No line is known: the recording has no Python stacks. Record with with_stack=True."

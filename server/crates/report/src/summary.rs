@@ -15,7 +15,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let ledger = &run.merged;
     let [recording, extent] = recording(run, scale);
     let mut notes: Vec<Note> = devices(ledger, scale).map(Note::plain).into_iter().collect();
-    notes.push(Note::plain(attributed(ledger)));
+    notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(&incomplete(it))));
@@ -131,7 +131,8 @@ fn idle_threads(ledger: &Ledger) -> Option<String> {
 }
 
 /// How much of the recording has a line, and how that is known.
-fn attributed(ledger: &Ledger) -> String {
+fn attributed(run: &Run) -> String {
+    let ledger = &run.merged;
     let balances = ledger.balances();
     let share = |metric: Metric, name: &str| {
         let it = balances.iter().find(|it| it.metric == metric && it.total != 0)?;
@@ -150,7 +151,11 @@ fn attributed(ledger: &Ledger) -> String {
     }
     let mut known = evidence_shares(ledger.lines.values(), ledger);
     if ledger.unattributed.iter().any(|(reason, _)| reason == Reason::NoStacks) {
-        known = "recorded without Python stacks (with_stack=True gives them)".to_owned();
+        // The profiler writes Python events behind all others, so a file that was cut may have lost them.
+        known = match run.inputs.iter().all(|it| it.complete) {
+            true => "recorded without Python stacks (with_stack=True gives them)".to_owned(),
+            false => "no Python stacks in what could be read of the damaged input".to_owned(),
+        };
     }
     let evidence = if known.is_empty() { known } else { format!(" · {known}") };
     format!("on lines: {}{evidence}", shares.join(", "))
