@@ -191,14 +191,14 @@ impl fmt::Display for Accounts {
     }
 }
 
-/// Does the accounts of a whole, well-formed trace. `is_own` says of a path as recorded whether the file is yours.
+/// Does the accounts of a whole, well-formed trace. `is_user_code` says of a path as recorded whether the file is yours.
 ///
 /// # Errors
 /// If `trace` is not JSON, or not a trace.
 pub fn account(
     trace: &str,
     ignore_exact: bool,
-    is_own: &dyn Fn(&str) -> bool,
+    is_user_code: &dyn Fn(&str) -> bool,
 ) -> Result<Accounts, serde_json::Error> {
     let recording = Recording::read(trace, ignore_exact)?;
     let stacks = Stacks::of(&recording);
@@ -210,7 +210,7 @@ pub fn account(
         launches: launches(&recording, &stacks),
         stacks: &stacks,
         recording: &recording,
-        is_own,
+        is_user_code,
         accounts: Accounts::default(),
     };
     accounts.instants();
@@ -947,14 +947,14 @@ struct Accountant<'a> {
     threads: Vec<Vec<Interval>>,
     launches: Vec<Launch>,
     steps: Vec<(u32, Ns, Ns, usize)>,
-    is_own: &'a dyn Fn(&str) -> bool,
+    is_user_code: &'a dyn Fn(&str) -> bool,
     accounts: Accounts,
 }
 
 impl Accountant<'_> {
     /// The last line in a file of yours; if there is none, the first line.
     fn own(&self, stack: &Stack) -> Option<Line> {
-        stack.iter().rev().find(|(file, _)| (self.is_own)(file)).or(stack.first()).cloned()
+        stack.iter().rev().find(|(file, _)| (self.is_user_code)(file)).or(stack.first()).cloned()
     }
 
     fn line(&mut self, (file, line): &Line) -> &mut LineAccount {

@@ -367,12 +367,12 @@ fn rendered(lines: &[(String, String)]) -> Result<String, TestCaseError> {
 // ---------------------------------------------------------------------------------------------------------------------
 // Attribution against reference
 
-fn is_own(file: &str) -> bool {
+fn is_user_code(file: &str) -> bool {
     !file.starts_with("lib/") && !file.contains("torch/") && !file.starts_with('<')
 }
 
 fn reference(trace: &str, ignore_exact: bool) -> Accounts {
-    reference::account(trace, ignore_exact, &is_own).unwrap()
+    reference::account(trace, ignore_exact, &is_user_code).unwrap()
 }
 
 /// Reads a trace in pieces of `piece` bytes, where there are several cores as these do: each piece ahead, by one of them.
@@ -407,7 +407,7 @@ fn disagreement(trace: &str) -> Option<String> {
     for ignore_exact in [false, true] {
         let expected = reference(trace, ignore_exact);
         let mut sources = Sources::default();
-        for (file, _) in expected.lines.keys().filter(|(file, _)| is_own(file)) {
+        for (file, _) in expected.lines.keys().filter(|(file, _)| is_user_code(file)) {
             sources.insert_own(file);
         }
         let options = Options { ignore_exact, ..Options::default() };

@@ -63,7 +63,7 @@ fn listing(ledger: &Ledger) -> String {
         let _never_fails = writeln!(text, "step {step} {time}");
     }
     for (key, books) in &ledger.lines {
-        if ledger.files.get(&key.file).is_some_and(|file| file.is_own) {
+        if ledger.files.get(&key.file).is_some_and(|file| file.is_user_code) {
             line(&mut text, key, books);
         }
     }
@@ -115,8 +115,9 @@ fn longer_than_the_steps(ledger: &Ledger) -> Vec<String> {
         false => ledger.steps.values().sum(),
     };
     let mut functions: BTreeMap<(&str, &str), (i64, bool)> = BTreeMap::new();
-    let is_own = |line: &LineKey| ledger.files.get(&line.file).is_some_and(|it| it.is_own);
-    for (line, books) in ledger.lines.iter().filter(|(line, _)| is_own(line)) {
+    let is_user_code =
+        |line: &LineKey| ledger.files.get(&line.file).is_some_and(|it| it.is_user_code);
+    for (line, books) in ledger.lines.iter().filter(|(line, _)| is_user_code(line)) {
         let (elapsed, calls_itself) =
             functions.entry((line.file.as_str(), books.function.as_str())).or_default();
         *elapsed += books.elapsed;

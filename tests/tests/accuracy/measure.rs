@@ -96,7 +96,7 @@ pub(crate) fn measure(
             continue;
         }
         let score =
-            if sources.is_own(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
+            if sources.is_user_code(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
         let told = inferred.get(&it.event);
         let before = score.right;
         score.count((&it.file, it.line), told, host.duration[it.event.index()]);

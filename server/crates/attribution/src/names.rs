@@ -196,7 +196,7 @@ impl<'a> Names<'a> {
         }
         let source = self.sources.get(recorded);
         let key = source.map_or(recorded, |source| source.key.as_str()).to_owned();
-        let is_user_code = source.is_some_and(|source| source.is_own);
+        let is_user_code = source.is_some_and(|source| source.is_user_code);
         let id = lines.file(File { key, recorded: recorded.to_owned(), is_user_code });
         self.files.insert(recorded.to_owned(), id);
         id

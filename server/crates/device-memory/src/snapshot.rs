@@ -90,7 +90,7 @@ fn line_stack(snapshot: &Snapshot, sources: &Sources, stack: usize, stacks: &mut
         let file = stacks.lines.file(File {
             key: source.map_or(recorded, |source| source.key.as_str()).to_owned(),
             recorded: recorded.to_owned(),
-            is_user_code: source.is_some_and(|source| source.is_own),
+            is_user_code: source.is_some_and(|source| source.is_user_code),
         });
         let line = stacks.lines.line(file, frame.line);
         stacks.lines.name(line, snapshot.strings.get(frame.function));

@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(
             shown(&fixture),
             [
-                "3 Warning \"print(\\n        x.item(),\\n    )  # é\" sync: the CPU waits 1 ms here (as far as the order of events \
-              tells) for kernels of this line (10 % of the recording) []"
+                "3 Warning \"print(\\n        x.item(),\\n    )  # é\" sync: the CPU waits 1 ms here (line inferred) \
+              for kernels of this line (10 % of the recording) []"
             ]
         );
     }

@@ -42,9 +42,9 @@ pub fn hot_lines(
 ) -> Vec<HotLine> {
     let scale = Scale::new(ledger, view);
     let quantity = scale.primary();
-    let own_only = own_only && ledger.files.values().any(|it| it.is_own);
+    let own_only = own_only && ledger.files.values().any(|it| it.is_user_code);
     // Most lines are of libraries.
-    let files = ledger.files.iter().filter(|(_, file)| own_only && file.is_own);
+    let files = ledger.files.iter().filter(|(_, file)| own_only && file.is_user_code);
     let own = files.flat_map(|(file, _)| lines_of(ledger, file));
     let all = ledger.lines.iter().filter(|_| !own_only);
     let mut lines: Vec<(&LineKey, &LineBooks, f64)> = own
@@ -195,7 +195,7 @@ mod tests {
         };
         assert_eq!(files(&ledger, true), ["train.py"]);
         assert_eq!(files(&ledger, false), ["torch/relu.py", "train.py"]);
-        ledger.files.values_mut().for_each(|file| file.is_own = false);
+        ledger.files.values_mut().for_each(|file| file.is_user_code = false);
         assert_eq!(files(&ledger, true).len(), 2, "no file is yours");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn time(finding: &Finding, sum: i64) -> String {
 pub(crate) fn place(finding: &Finding) -> &'static str {
     match finding.evidence {
         Evidence::Exact => "here",
-        Evidence::Inferred => "here (as far as the order of events tells)",
+        Evidence::Inferred => "here (line inferred)",
         Evidence::Function => "somewhere in this function",
     }
 }

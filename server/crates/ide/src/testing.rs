@@ -88,7 +88,8 @@ impl Fixture {
 /// bytes are those of one step (of the recording, where it has none). Totals follow from the lines.
 pub(crate) fn ledger(spec: &str) -> Ledger {
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-    let file = SourceFile { recorded: FILE.to_owned(), is_own: true, ..SourceFile::default() };
+    let file =
+        SourceFile { recorded: FILE.to_owned(), is_user_code: true, ..SourceFile::default() };
     ledger.files.insert(FILE.to_owned(), file);
     for line in spec.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();

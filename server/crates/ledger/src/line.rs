@@ -61,7 +61,7 @@ pub struct SourceFile {
     /// Where it is on this machine, if it was found.
     pub path: Option<PathBuf>,
     /// Whether it is your code (rather than a library's, the standard library's or generated).
-    pub is_own: bool,
+    pub is_user_code: bool,
     /// Whether the text on disk is the one that ran.
     pub fit: SourceFit,
 }

@@ -71,12 +71,12 @@ pub(crate) fn merge_map<K: Ord + Clone, V: Clone>(
 impl SourceFile {
     /// Ranks may differ in what they found: keeps the better fit, and the lesser path where both found one.
     fn merge(&mut self, other: &Self) {
-        self.is_own |= other.is_own;
+        self.is_user_code |= other.is_user_code;
         let (mine, theirs) =
             ((self.fit, &self.path, &self.recorded), (other.fit, &other.path, &other.recorded));
         if theirs < mine {
-            let is_own = self.is_own;
-            *self = Self { is_own, ..other.clone() };
+            let is_user_code = self.is_user_code;
+            *self = Self { is_user_code, ..other.clone() };
         }
     }
 }
@@ -352,14 +352,14 @@ mod tests {
             lines in prop::collection::btree_map(line_key(), line_books(), 0..4),
             rest in prop::array::uniform9(amount()),
             fit in prop_oneof![Just(SourceFit::Fits), Just(SourceFit::Edited), Just(SourceFit::Missing)],
-            is_own in any::<bool>(),
+            is_user_code in any::<bool>(),
             path in prop_oneof![Just(None), Just(Some("x/a.py")), Just(Some("y/a.py"))],
             steps in prop::collection::btree_map(0..4_u32, amount(), 0..3),
             rank in 0..2_u32,
         ) -> Ledger {
             let mut ledger = Ledger { lines, steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
             let path = path.map(std::path::PathBuf::from);
-            ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_own, fit });
+            ledger.files.insert("a.py".to_owned(), SourceFile { recorded: "a.py".to_owned(), path, is_user_code, fit });
             for (metric, rest) in Metric::ALL.into_iter().zip(rest) {
                 ledger.unattributed.charge(Reason::NoLaunch, metric, rest);
                 let own = ledger.lines.values().map(|line| line.own(metric));

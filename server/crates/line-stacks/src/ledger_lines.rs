@@ -18,7 +18,7 @@ pub fn post_file(ledger: &mut Ledger, sources: &Sources, file: &File) {
     let entry = SourceFile {
         recorded: file.recorded.clone(),
         path: source.and_then(|source| source.path.clone()),
-        is_own: file.is_user_code,
+        is_user_code: file.is_user_code,
         fit: source.map_or(ledger::SourceFit::Missing, |source| source.fit),
     };
     ledger.files.insert(file.key.clone(), entry);

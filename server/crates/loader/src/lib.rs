@@ -143,7 +143,7 @@ impl Run {
                 |file: &&SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
             let files = self.merged.files.values().filter(|it| it.fit == fit).filter(is_python);
             let mut files: Vec<&SourceFile> = files.collect();
-            files.sort_by_key(|file| !file.is_own);
+            files.sort_by_key(|file| !file.is_user_code);
             let first = files.first()?;
             let path =
                 first.path.as_ref().map_or(String::new(), |it| format!(", {}", it.display()));

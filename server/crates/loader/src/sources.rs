@@ -57,7 +57,7 @@ impl Finder {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
                 let source = self.library(file).unwrap_or_else(|| missing(file));
-                found.push((file, Source { is_own: true, ..source }));
+                found.push((file, Source { is_user_code: true, ..source }));
             } else {
                 rest.push(file);
             }
@@ -66,16 +66,16 @@ impl Finder {
         for file in rest {
             let source = self.library(file).unwrap_or_else(|| Source {
                 // When nothing of the recording is here, whatever is no library's is yours.
-                is_own: !has_own && !looks_like_library(&file.path),
+                is_user_code: !has_own && !looks_like_library(&file.path),
                 ..missing(file)
             });
             found.push((file, source));
         }
         // Where nothing is yours, as in a recording of a server, the packages that it runs take its place.
-        let has_own = found.iter().any(|(_, source)| source.is_own);
+        let has_own = found.iter().any(|(_, source)| source.is_user_code);
         let mut sources = Sources::default();
         for (file, mut source) in found {
-            source.is_own |= !has_own && !is_plumbing(&file.path);
+            source.is_user_code |= !has_own && !is_plumbing(&file.path);
             sources.insert(&file.path, source);
         }
         sources
@@ -102,7 +102,7 @@ impl Finder {
         // Recorded lines mean nothing in a text that was edited since.
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
-        Some(Source { key, path, is_own: true, fit, module, text })
+        Some(Source { key, path, is_user_code: true, fit, module, text })
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
@@ -182,7 +182,14 @@ impl Finder {
         let fit = found.map_or(SourceFit::Edited, |it| it.fit());
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
-        Some(Source { key: file.path.clone(), path: Some(path), is_own: false, fit, module, text })
+        Some(Source {
+            key: file.path.clone(),
+            path: Some(path),
+            is_user_code: false,
+            fit,
+            module,
+            text,
+        })
     }
 
     fn python_file(&self, path: &Path) -> Option<PythonFile> {
@@ -267,7 +274,7 @@ mod tests {
             RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
         let sources = Finder::new(&options).find(std::slice::from_ref(&file));
         let source = sources.get(recorded)?;
-        Some((source.path.clone()?, source.is_own))
+        Some((source.path.clone()?, source.is_user_code))
     }
 
     #[test]
@@ -318,7 +325,7 @@ mod tests {
             ("x/site-packages/../../../elsewhere/secret.py".to_owned(), None),
         ];
         for (recorded, expected) in rows {
-            let expected = expected.map(|(path, is_own)| (at.join(path), is_own));
+            let expected = expected.map(|(path, is_user_code)| (at.join(path), is_user_code));
             let sites = std::slice::from_ref(&site);
             assert_eq!(found(&root, sites, &recorded), expected, "{recorded}");
         }
@@ -342,8 +349,8 @@ mod tests {
             };
             let files: Vec<RecordedFile> = paths.iter().map(file).collect();
             let sources = Finder::new(&options).find(&files);
-            let is_own = |path: &&&str| sources.get(path).is_some_and(|it| it.is_own);
-            paths.iter().filter(is_own).map(|it| (*it).to_owned()).collect()
+            let is_user_code = |path: &&&str| sources.get(path).is_some_and(|it| it.is_user_code);
+            paths.iter().filter(is_user_code).map(|it| (*it).to_owned()).collect()
         };
         let server = ["vllm/v1/core.py", "torch/utils/_contextlib.py", "functools.py"];
         assert_eq!(whose(&[], &server), ["vllm/v1/core.py"]);

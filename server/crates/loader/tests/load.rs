@@ -95,7 +95,7 @@ fn files_of_another_place_are_found_by_their_path_and_functions() {
     let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
     let file = run.merged.files.get("src/models/slow_model.py");
     assert!(
-        file.is_some_and(|file| file.is_own && file.fit == SourceFit::Fits),
+        file.is_some_and(|file| file.is_user_code && file.fit == SourceFit::Fits),
         "{:?}",
         run.merged.files.keys()
     );
@@ -123,7 +123,7 @@ fn when_nothing_is_found_all_but_libraries_is_yours() {
         .merged
         .files
         .iter()
-        .filter(|(_, file)| file.is_own)
+        .filter(|(_, file)| file.is_user_code)
         .map(|(key, _)| key.as_str())
         .collect();
     assert!(own.contains(&"slow_model.py"), "{own:?}");

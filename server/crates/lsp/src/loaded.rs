@@ -111,7 +111,7 @@ impl Loaded {
         for (key, file) in &run.merged.files {
             let Some(path) = &file.path else { continue };
             by_path.insert(paths::real(path), key.clone());
-            if file.is_own {
+            if file.is_user_code {
                 let is_text = file.fit == SourceFit::Fits;
                 let text = || if is_text { sources.read(path).map(Arc::from) } else { None };
                 texts.entry(key.clone()).or_insert_with(text);

@@ -15,7 +15,7 @@ pub struct Source {
     /// Where it is on this machine, if it was found.
     pub path: Option<PathBuf>,
     /// Whether it is your code.
-    pub is_own: bool,
+    pub is_user_code: bool,
     /// Whether the text on disk is the one that ran.
     pub fit: SourceFit,
     /// What the text says, if it was found and is the one that ran.
@@ -40,7 +40,7 @@ impl Sources {
     pub fn insert_own(&mut self, recorded: &str) {
         let source = Source {
             key: recorded.to_owned(),
-            is_own: true,
+            is_user_code: true,
             fit: SourceFit::Missing,
             ..Source::default()
         };
@@ -65,8 +65,8 @@ impl Sources {
 
     /// Whether the file with this key in the ledger is your code.
     #[must_use]
-    pub fn is_own(&self, key: &str) -> bool {
-        self.files.values().any(|source| source.key == key && source.is_own)
+    pub fn is_user_code(&self, key: &str) -> bool {
+        self.files.values().any(|source| source.key == key && source.is_user_code)
     }
 
     /// Whether the text of the file with this key in the ledger is at hand and is the one that ran.

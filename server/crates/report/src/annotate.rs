@@ -120,7 +120,8 @@ fn files<'a>(recording: &Recording<'a>, options: &Options, scale: &Scale<'_>) ->
     let columns = columns(scale.backward());
     let mut files: BTreeMap<&str, File<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
-        let Some(source) = run.merged.files.get(&key.file).filter(|it| it.is_own || options.all)
+        let Some(source) =
+            run.merged.files.get(&key.file).filter(|it| it.is_user_code || options.all)
         else {
             continue;
         };
@@ -147,7 +148,7 @@ fn files<'a>(recording: &Recording<'a>, options: &Options, scale: &Scale<'_>) ->
 }
 
 fn nothing_to_say(run: &Run, options: &Options) -> String {
-    let any_own = run.merged.files.values().any(|it| it.is_own);
+    let any_own = run.merged.files.values().any(|it| it.is_user_code);
     match (run.merged.lines.is_empty(), any_own || options.all) {
         (true, _) if run.inputs.iter().all(|it| it.complete) => {
             "No line is known: the recording has no Python stacks. Record with with_stack=True."
@@ -594,7 +595,7 @@ line     share     own   total     own backward    wait waiting    idle    comm 
     #[test]
     fn a_recording_with_nothing_to_show_says_what_to_do() {
         let mut run = training();
-        run.merged.files.values_mut().for_each(|it| it.is_own = false);
+        run.merged.files.values_mut().for_each(|it| it.is_user_code = false);
         assert_eq!(
             nothing_to_say(&run, &options()),
             "No line is in your code, which was looked for in .: name its folder with --root, or show library files with --all."

@@ -166,13 +166,17 @@ pub(crate) fn training() -> Run {
         )]),
         ..Ledger::default()
     };
-    for (name, path, is_own, fit) in [
+    for (name, path, is_user_code, fit) in [
         ("train.py", Some("/home/me/train.py"), true, SourceFit::Fits),
         ("helper.py", None, true, SourceFit::Missing),
         ("torch/nn/functional.py", None, false, SourceFit::Missing),
     ] {
-        let file =
-            SourceFile { recorded: name.to_owned(), path: path.map(PathBuf::from), is_own, fit };
+        let file = SourceFile {
+            recorded: name.to_owned(),
+            path: path.map(PathBuf::from),
+            is_user_code,
+            fit,
+        };
         ledger.files.insert(name.to_owned(), file);
     }
     let mut line = |file: &str, line, function: &str, evidence, books: LineBooks| {

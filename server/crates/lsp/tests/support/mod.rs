@@ -420,7 +420,7 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
     let file = SourceFile {
         recorded: key.to_owned(),
         path: Some(path.to_owned()),
-        is_own: true,
+        is_user_code: true,
         ..SourceFile::default()
     };
     ledger.files.insert(key.to_owned(), file);

@@ -216,7 +216,7 @@ fn a_comment_silences_a_finding() {
     let file = SourceFile {
         recorded: "train.py".to_owned(),
         path: Some(path.clone()),
-        is_own: true,
+        is_user_code: true,
         fit: SourceFit::Fits,
     };
     run.merged.files.insert("train.py".to_owned(), file);
