@@ -5,7 +5,7 @@
 //!
 //! *Never*: computes, words or formats what a recording says (that is `report`'s), speaks LSP (that is `lsp`'s).
 //!
-//! *The tests that say so*: `tests/process.rs` for what only a process shows, `tests/hostile.rs` for recordings from
+//! *The tests that say so*: `tests/process.rs` for what only a process shows, `tests/untrusted.rs` for recordings from
 //! strangers.
 
 mod args;

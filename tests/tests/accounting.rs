@@ -12,9 +12,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use recorded::Sources;
+use tests::anomalies::{ARGS, Anomaly, with_anomalies};
 use tests::builder::render;
 use tests::fixtures;
-use tests::odd::{ARGS, Oddity, make_odd};
 use tests::reference::{self, Accounts, LineAccount, StepAccount, Sums};
 use trace_reader::{SpeculativeReader, Trace, TraceReader};
 
@@ -122,17 +122,17 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Odd args, shuffled keys, doubled and unordered events; read by one, two and eight cores.
+    /// Unusual args, shuffled keys, doubled and unordered events; read by one, two and eight cores.
     #[test]
-    fn attribution_agrees_with_the_reference_on_odd_traces(
+    fn attribution_agrees_with_the_reference_on_traces_with_anomalies(
         lines in vec(with_thread(any_event()), 1..24),
-        oddities in vec(any_oddity(), 1..12),
+        anomalies in vec(any_anomaly(), 1..12),
         piece in 100_usize..2000,
     ) {
         let trace = rendered(&lines)?;
         // The page does not say which of two equal steps, or backward passes, counts.
         let is_single = |event: &str| event.contains("ProfilerStep") || event.contains("run_backward");
-        let trace = make_odd(&trace, &oddities, is_single).unwrap();
+        let trace = with_anomalies(&trace, &anomalies, is_single).unwrap();
         let tables: Vec<String> =
             [1, 2, 8].map(|n_cores| tables(&read(&trace, n_cores, piece))).into();
         prop_assert!(tables.iter().all(|it| *it == tables[0]), "{trace}\n{tables:#?}");
@@ -330,12 +330,12 @@ fn any_range() -> impl Strategy<Value = String> {
     ]
 }
 
-fn any_oddity() -> impl Strategy<Value = Oddity> {
+fn any_anomaly() -> impl Strategy<Value = Anomaly> {
     prop_oneof![
-        3 => (0_usize..24, proptest::sample::select(&ARGS[..])).prop_map(|(event, args)| Oddity::Args(event, args)),
-        2 => (0_usize..24, any::<usize>()).prop_map(|(event, order)| Oddity::Keys(event, order)),
-        1 => (0_usize..24, 0_usize..24).prop_map(|(event, place)| Oddity::Doubled(event, place)),
-        1 => (0_usize..24, 0_usize..24).prop_map(|(one, other)| Oddity::Swapped(one, other)),
+        3 => (0_usize..24, proptest::sample::select(&ARGS[..])).prop_map(|(event, args)| Anomaly::Args(event, args)),
+        2 => (0_usize..24, any::<usize>()).prop_map(|(event, order)| Anomaly::Keys(event, order)),
+        1 => (0_usize..24, 0_usize..24).prop_map(|(event, place)| Anomaly::Doubled(event, place)),
+        1 => (0_usize..24, 0_usize..24).prop_map(|(one, other)| Anomaly::Swapped(one, other)),
     ]
 }
 
@@ -387,7 +387,7 @@ fn read(trace: &str, n_cores: usize, piece: usize) -> Trace {
     reader.finish()
 }
 
-/// Everything in the tables of a trace, and what was odd.
+/// Everything in the tables of a trace, and its anomalies.
 fn tables(trace: &Trace) -> String {
     let profile = &trace.profile;
     let strings: Vec<_> = profile.strings.iter().collect();

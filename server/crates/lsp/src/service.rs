@@ -1,6 +1,6 @@
 //! What stands between tower-lsp 0.20 and the pipes.
 //!
-//! tower-lsp 0.20 has these hazards, each with a session in `tests/lifecycle.rs` or `tests/odd_messages.rs`:
+//! tower-lsp 0.20 has these hazards, each with a session in `tests/lifecycle.rs` or `tests/malformed_messages.rs`:
 //! - After `exit` it goes on waiting for stdin (its issues 399 and 424): [`Gate`] sees `exit` pass.
 //! - It refuses `shutdown` with `"params": null`: [`Gate`] takes the parameters away.
 //! - A panic in a handler, or a client that no longer reads, ends all of it: handlers work on blocking threads

@@ -145,7 +145,7 @@ fn cut_off_anywhere() {
 /// A file that makes the reader go back as often as possible is still read in linear time.
 #[test]
 fn going_back_is_bounded() {
-    let hostile = [
+    let malformed = [
         r#"{"name":["#.repeat(100_000),
         r#"{"name":[{"a":"#.repeat(70_000) + "x",
         r#"{"name":"\"#.repeat(100_000),
@@ -156,7 +156,7 @@ fn going_back_is_bounded() {
         "\\\"".repeat(500_000),
         "{".repeat(1_000_000),
     ];
-    for text in hostile {
+    for text in malformed {
         let text = format!("{HEAD}{text}");
         let start = std::time::Instant::now();
         let trace = read(text.as_bytes());

@@ -65,7 +65,7 @@ impl Place {
     }
 
     /// Everything that leads where nothing may be read.
-    fn hostile() -> Self {
+    fn untrusted() -> Self {
         let place = Self::new(|opened, outside| {
             let pipe = outside.join("pipe.py");
             make_pipe(&pipe);
@@ -272,10 +272,10 @@ fn opened_elsewhere(log: &Path, place: &Place) -> BTreeSet<String> {
 
 #[test]
 fn the_command_line_reads_nothing_outside_the_folder() {
-    let (harmless, hostile) = (Place::harmless(), Place::hostile());
+    let (harmless, untrusted) = (Place::harmless(), Place::untrusted());
     let logs = tempfile::tempdir().unwrap();
     for arguments in COMMANDS {
-        let (code, output) = run(&hostile, arguments, None);
+        let (code, output) = run(&untrusted, arguments, None);
         assert_eq!(code, Some(0), "{arguments:?}\n{output}");
         assert!(!output.contains(CANARY) && !output.contains("linked_trace"), "{output}");
         if arguments[0] == "annotate" {
@@ -283,7 +283,7 @@ fn the_command_line_reads_nothing_outside_the_folder() {
         }
         if strace().is_some() {
             let [needed, opened] =
-                [("harmless", &harmless), ("hostile", &hostile)].map(|(name, place)| {
+                [("harmless", &harmless), ("untrusted", &untrusted)].map(|(name, place)| {
                     let log = logs.path().join(name);
                     run(place, arguments, Some(&log));
                     opened_elsewhere(&log, place)
@@ -293,7 +293,7 @@ fn the_command_line_reads_nothing_outside_the_folder() {
         }
     }
     for written in ["report.html", "memory.svg"] {
-        let text = fs::read_to_string(hostile.opened.join(written)).unwrap();
+        let text = fs::read_to_string(untrusted.opened.join(written)).unwrap();
         assert!(!text.contains(CANARY), "{text}");
     }
 }
@@ -406,13 +406,13 @@ fn peak_kib(process: u32) -> Option<u64> {
 
 #[test]
 fn the_language_server_reads_nothing_outside_the_folder_and_stays_small() {
-    let (harmless, hostile) = (Place::harmless(), Place::hostile());
-    let sessions = [&harmless, &hostile].map(|place| session(place, None));
+    let (harmless, untrusted) = (Place::harmless(), Place::untrusted());
+    let sessions = [&harmless, &untrusted].map(|place| session(place, None));
     let said = &sessions[1].said;
     assert!(said.contains("run.json") && said.contains("train.py"), "{said}");
     assert!(!said.contains(CANARY) && !said.contains("linked_trace"), "{said}");
     // No link leads to what was not found.
-    assert!(!said.contains(&format!("file://{}", hostile.outside.display())), "{said}");
+    assert!(!said.contains(&format!("file://{}", untrusted.outside.display())), "{said}");
     if let [Some(needed), Some(peak)] = sessions.map(|it| it.peak_kib) {
         // Even a file of 17 MB in the folder costs nothing.
         assert!(peak < needed + (16 << 10), "{peak} KiB, {needed} KiB for a harmless folder");
@@ -420,7 +420,7 @@ fn the_language_server_reads_nothing_outside_the_folder_and_stays_small() {
     if strace().is_some() {
         let logs = tempfile::tempdir().unwrap();
         let [needed, opened] =
-            [("harmless", &harmless), ("hostile", &hostile)].map(|(name, place)| {
+            [("harmless", &harmless), ("untrusted", &untrusted)].map(|(name, place)| {
                 let log = logs.path().join(name);
                 session(place, Some(&log));
                 opened_elsewhere(&log, place)

@@ -1,12 +1,12 @@
-//! Makes traces odd, but not invalid: what other programs write, and what files look like that were put together.
+//! Puts anomalies into traces that stay valid: what other programs write, and what files look like that were put together.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// One oddity. Events are counted from 0, beyond the last from 0 again.
+/// One anomaly. Events are counted from 0, beyond the last from 0 again.
 #[derive(Debug, Clone)]
-pub enum Oddity {
+pub enum Anomaly {
     /// The event has this JSON text for its `args`; no `args` where it is empty.
     Args(usize, &'static str),
     /// The keys of the event, and those of its `args`, are in another order, one of as many as numbers tell.
@@ -31,13 +31,13 @@ pub const ARGS: [&str; 10] = [
     "true",
 ];
 
-/// `trace` as [`crate::builder::render`] writes it, with `oddities`. Events of which `is_single` says so are not doubled.
+/// `trace` as [`crate::builder::render`] writes it, with `anomalies`. Events of which `is_single` says so are not doubled.
 ///
 /// # Errors
 /// If the trace is not JSON, or its events are no objects.
-pub fn make_odd(
+pub fn with_anomalies(
     trace: &str,
-    oddities: &[Oddity],
+    anomalies: &[Anomaly],
     is_single: impl Fn(&str) -> bool,
 ) -> serde_json::Result<String> {
     let top: BTreeMap<String, &RawValue> = serde_json::from_str(trace)?;
@@ -45,10 +45,10 @@ pub fn make_odd(
     let events: Vec<&RawValue> = serde_json::from_str(events.get())?;
     let mut events: Vec<String> = events.iter().map(|it| it.get().to_owned()).collect();
     let n_events = events.len().max(1);
-    for oddity in oddities {
-        match *oddity {
+    for anomaly in anomalies {
+        match *anomaly {
             _ if events.is_empty() => {}
-            Oddity::Args(event, args) => {
+            Anomaly::Args(event, args) => {
                 let event = &mut events[event % n_events];
                 let mut members = members(event)?;
                 members.retain(|(key, _)| key != "args");
@@ -57,7 +57,7 @@ pub fn make_odd(
                 }
                 *event = object(&members);
             }
-            Oddity::Keys(event, order) => {
+            Anomaly::Keys(event, order) => {
                 let event = &mut events[event % n_events];
                 let mut members = members(event)?;
                 for (key, value) in &mut members {
@@ -68,14 +68,14 @@ pub fn make_odd(
                 members = shuffled(members, order);
                 *event = object(&members);
             }
-            Oddity::Doubled(event, place) => {
+            Anomaly::Doubled(event, place) => {
                 let event = &events[event % n_events];
                 if !is_single(event) {
                     let event = event.clone();
                     events.insert(place % n_events, event);
                 }
             }
-            Oddity::Swapped(one, other) => events.swap(one % n_events, other % n_events),
+            Anomaly::Swapped(one, other) => events.swap(one % n_events, other % n_events),
         }
     }
     Ok(format!("{{\"schemaVersion\": 1, \"traceEvents\": [\n{}\n]}}", events.join(",\n")))
@@ -108,18 +108,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn oddities_are_what_they_say() {
+    fn anomalies_are_what_they_say() {
         let trace = r#"{"traceEvents": [{"a": 1, "args": {"x": 1.50}}, {"b": 2}]}"#;
-        let odd = |oddity| {
-            let odd = make_odd(trace, &[oddity], |event| event.contains('b')).unwrap();
-            odd.lines().skip(1).take_while(|line| *line != "]}").collect::<Vec<_>>().join("")
+        let changed = |anomaly| {
+            let changed = with_anomalies(trace, &[anomaly], |event| event.contains('b')).unwrap();
+            changed.lines().skip(1).take_while(|line| *line != "]}").collect::<Vec<_>>().join("")
         };
-        assert_eq!(odd(Oddity::Args(2, "[]")), r#"{"a": 1, "args": []},{"b": 2}"#);
-        assert_eq!(odd(Oddity::Args(0, "")), r#"{"a": 1},{"b": 2}"#);
-        assert_eq!(odd(Oddity::Keys(0, 1)), r#"{"args": {"x": 1.50}, "a": 1},{"b": 2}"#);
-        assert_eq!(odd(Oddity::Swapped(0, 1)), r#"{"b": 2},{"a": 1, "args": {"x": 1.50}}"#);
-        assert_eq!(odd(Oddity::Doubled(0, 1)).matches("1.50").count(), 2);
-        assert_eq!(odd(Oddity::Doubled(1, 0)).matches('b').count(), 1);
+        assert_eq!(changed(Anomaly::Args(2, "[]")), r#"{"a": 1, "args": []},{"b": 2}"#);
+        assert_eq!(changed(Anomaly::Args(0, "")), r#"{"a": 1},{"b": 2}"#);
+        assert_eq!(changed(Anomaly::Keys(0, 1)), r#"{"args": {"x": 1.50}, "a": 1},{"b": 2}"#);
+        assert_eq!(changed(Anomaly::Swapped(0, 1)), r#"{"b": 2},{"a": 1, "args": {"x": 1.50}}"#);
+        assert_eq!(changed(Anomaly::Doubled(0, 1)).matches("1.50").count(), 2);
+        assert_eq!(changed(Anomaly::Doubled(1, 0)).matches('b').count(), 1);
     }
 
     #[test]

@@ -54,7 +54,7 @@ async fn what_is_not_a_request_is_an_invalid_request_and_the_session_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_messages_before_initialize_are_answered_too() {
+async fn malformed_messages_before_initialize_are_answered_too() {
     let fake = Fake::new();
     let mut client = Client::new(fake.clone());
     client.send_body("[").await;
@@ -130,7 +130,7 @@ async fn responses_that_nobody_waits_for_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn among_odd_messages_no_request_is_lost_and_none_overtakes_an_edit() {
+async fn among_malformed_messages_no_request_is_lost_and_none_overtakes_an_edit() {
     let fake = Fake::new();
     let mut client = ready(&fake).await;
     let uri = fake.uri("train.py");
