@@ -120,7 +120,7 @@ class Server:
             workspaceFolders=[{"uri": folder.as_uri(), "name": "bench"}] if folder else [],
             initializationOptions={"view": {"threshold": 0}},
         )
-        self.tell("initialized")
+        self.notify("initialized")
 
     def listen(self):
         while header := self.process.stdout.readline():
@@ -143,7 +143,7 @@ class Server:
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         self.process.stdin.flush()
 
-    def tell(self, method, **params):
+    def notify(self, method, **params):
         self.send(method=method, params=params)
 
     def ask(self, method, **params):
@@ -172,7 +172,7 @@ class Server:
         rows = dict(line.split(":", 1) for line in lines)
         return [int(rows[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")]
 
-    def settle(self):
+    def wait_until_idle(self):
         """Until nothing was done for half a second."""
         before = None
         while before != (before := self.cpu()):
@@ -182,7 +182,7 @@ class Server:
 def measure(server, name, work, rounds):
     """A row of the table: `work` of 0, 1, … is done once to warm up, then `rounds` times; it gives its result and when."""
     work(rounds)
-    server.settle()
+    server.wait_until_idle()
     cpu, wall = [], []
     for n in range(rounds):
         before, began = server.cpu(), time.perf_counter_ns()
@@ -202,8 +202,8 @@ def percentile(values, part):
 def requests(server, uri, text, rounds):
     n_lines = text.count("\n") + 1
     document = {"uri": uri}
-    server.tell("textDocument/didOpen", textDocument={"uri": uri, "languageId": "python", "version": 1, "text": text})
-    server.settle()
+    server.notify("textDocument/didOpen", textDocument={"uri": uri, "languageId": "python", "version": 1, "text": text})
+    server.wait_until_idle()
 
     def lines(first, last):
         return {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
@@ -255,7 +255,7 @@ def requests(server, uri, text, rounds):
         version += 1
         line = n * 997 % n_lines
         change = {"range": lines(line, line), "text": " "}
-        server.tell("textDocument/didChange", textDocument={**document, "version": version}, contentChanges=[change])
+        server.notify("textDocument/didChange", textDocument={**document, "version": version}, contentChanges=[change])
         return line
 
     def typed(n):
@@ -285,12 +285,12 @@ def requests(server, uri, text, rounds):
 def memory(binary, trace):
     """What a server takes of memory to load a trace, and keeps."""
     server = Server(binary, None)
-    server.settle()
+    server.wait_until_idle()
     before, _ = server.memory()
     began = time.perf_counter()
     server.command("load", paths=[str(trace)])
     seconds = time.perf_counter() - began
-    server.settle()
+    server.wait_until_idle()
     after, most = server.memory()
     print(f"\n{trace.name}, {trace.stat().st_size / (1 << 20):.0f} MiB, loaded in {seconds:.1f} s; resident MiB:")
     print(f"{before:.0f} before, {most:.0f} at most, {after:.0f} afterwards")

@@ -17,7 +17,7 @@ class NotFound(FileNotFoundError):
 def find() -> str:
     """Returns the path of the program: the one installed with this package, else the first on the ``PATH``."""
     package = pathlib.Path(__file__).resolve().parent
-    # `pip install --target` moves the program to a place that its list of files does not tell.
+    # `pip install --target` moves the program to a place that its list of files does not show.
     for path in [*_installed(), package.parent / "bin" / NAME]:
         if path.is_file():
             return str(path)

@@ -121,11 +121,11 @@ class profile:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
 
     def _note(self, problem):
-        """Keeps the first problem: what follows from it is not told."""
+        """Keeps the first problem: what follows from it is not reported."""
         self._problem = self._problem or problem
 
     def _warn(self):
-        """Tells of a problem, once, at the line of the program that called the method that calls this."""
+        """Reports a problem, once, at the line of the program that called the method that calls this."""
         if self._problem and not self._has_warned:
             self._has_warned = True
             _warn(self._problem, stacklevel=4)
@@ -253,7 +253,7 @@ def _reason(error):
 
 
 def _warn(problem, stacklevel):
-    """Warns at the place that the number tells, counted from here as ``warnings.warn`` counts."""
+    """Warns at the place that the number shows, counted from here as ``warnings.warn`` counts."""
     message = f"Perfline's recorder: {problem}"
     try:
         warnings.warn(message, RuntimeWarning, stacklevel)

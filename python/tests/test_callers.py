@@ -91,7 +91,7 @@ class Writing(RecorderTest):
         self.assertEqual(self.write(prof), (2, []))
         self.assertEqual(self.written()["strings"], ["caf\ufffd.py(0): \ufffdinited", "\ufffd.py", "inner", "train.py"])
 
-    def test_events_that_cannot_be_read_are_left_out_and_told_in_one_warning(self):
+    def test_events_that_cannot_be_read_are_left_out_and_reported_in_one_warning(self):
         broken = [Event(RuntimeError("no name"), 2), Event("no children", 3, ValueError("gone"))]
         calls, messages = self.write(profiler(*broken, GOOD))
         self.assertEqual((calls, len(messages)), (3, 1), messages)
@@ -100,7 +100,7 @@ class Writing(RecorderTest):
         self.assertIn(str(self.path), messages[0])
         self.assertEqual(len(self.written()["threads"][0]["name"]), 3)
 
-    def test_without_python_calls_the_file_is_empty_and_a_warning_tells(self):
+    def test_without_python_calls_the_file_is_empty_and_a_warning_says_so(self):
         for prof in [profiler(), profiler(Event("aten::add", 1, kind=Operator))]:
             calls, messages = self.write(prof)
             self.assertEqual((calls, len(messages)), (0, 1), messages)

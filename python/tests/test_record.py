@@ -108,7 +108,7 @@ class Endings(RecordTest):
                 self.assertIn("the program ended while it was recorded", errors)
                 self.assertEqual(len(self.traces()), before + 1)
 
-    def test_a_program_that_ends_early_is_told_what_to_do(self):
+    def test_a_program_that_ends_early_gets_advice(self):
         done = self.record("train.py", "4")
         self.assertEqual(done.returncode, 0)
         self.assertIn("nothing was recorded: the program ended after 4 steps; record earlier ones", done.stderr)

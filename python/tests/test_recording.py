@@ -70,7 +70,7 @@ class Recording(RecordingTest):
         with gzip.open(path) as trace:
             self.assertEqual(json.load(trace), torch_prof.trace)
 
-    def test_which_steps_are_recorded_can_be_told(self):
+    def test_which_steps_are_recorded_can_be_chosen(self):
         for skip, steps, expected in [(0, 2, [0, 1]), (1, 1, [1]), (5, 2, [5, 6]), (0, None, list(range(11)))]:
             with self.subTest(skip=skip, steps=steps), mock.patch.object(stand_in.Profile, "made", []), self.warns():
                 prof, torch_prof = self.record(10, skip=skip, steps=steps)
@@ -117,7 +117,7 @@ class Recording(RecordingTest):
             prof, _ = self.record(1)
         self.assertEqual(prof.recordings, [])
         with self.warns(), self.assertRaises(ValueError), perfline.profile(self.folder):
-            raise ValueError("the program's own fault is told alone")
+            raise ValueError("the program's own fault is reported alone")
 
 
 class Harm(RecordingTest):
@@ -138,7 +138,7 @@ class Harm(RecordingTest):
                             prof.step()
                 self.assertEqual(done, 10)
 
-    def test_several_faults_are_told_once(self):
+    def test_several_faults_are_reported_once(self):
         with (
             mock.patch.object(stand_in.Profile, "failing", ("step", "__exit__", "export_chrome_trace")),
             self.warns("step failed"),
@@ -227,7 +227,7 @@ class Files(RecordingTest):
             self.write()
         self.assertIn(f"{HOST}_rank3.1700000000000000000.pt.trace.json.gz", self.files())
 
-    def test_launchers_tell_the_rank_of_a_program_without_a_group(self):
+    def test_launchers_give_the_rank_of_a_program_without_a_group(self):
         distributed = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: False)
         with (
             mock.patch.dict(sys.modules, {"torch.distributed": distributed}),

@@ -97,7 +97,7 @@ impl Recording {
 ///   calls      Python and built-in calls made from the line
 ///   kernels    kernels launched from the line
 ///
-/// A mark before the numbers tells how the line is known:
+/// A mark before the numbers shows how the line is known:
 ///
 ///   none       the recording names it
 ///   ~          inferred from the source and the order of events
@@ -169,7 +169,7 @@ pub(crate) enum Format {
 /// What holds device memory: the peak by line, memory over time, failed requests, findings
 ///
 /// Reads memory snapshots (torch.cuda.memory._dump_snapshot). A trace of the same
-/// run beside it tells how much memory the device has.
+/// run beside it shows how much memory the device has.
 ///
 ///   peak      bytes of the line in use when the most bytes were in use
 ///   end       bytes of the line still in use at the end

@@ -68,7 +68,7 @@ fn what_the_user_can_put_right_is_one_line_and_status_2() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_does_not_take_the_others_with_it_but_is_told() {
+fn an_input_that_cannot_be_read_does_not_take_the_others_with_it_but_is_reported() {
     let trace = fixture(TRACE);
     let (code, out, err) = run(&mut perfline(&["report", trace.to_str().unwrap(), "missing.json"]));
     assert_eq!(code, Some(2));
@@ -120,7 +120,7 @@ fn ranks_are_added_up() {
 }
 
 #[test]
-fn a_damaged_input_is_read_up_to_the_damage_and_told() {
+fn a_damaged_input_is_read_up_to_the_damage_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture(TRACE)).unwrap();
     let half = folder.path().join("half.json.gz");
@@ -218,7 +218,7 @@ fn message(body: &str) -> String {
 }
 
 #[test]
-fn the_language_server_ends_when_it_is_told_to_although_its_input_stays_open() {
+fn the_language_server_ends_when_it_is_asked_to_although_its_input_stays_open() {
     use std::io::Write;
     let mut server =
         perfline(&["lsp"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
@@ -292,10 +292,10 @@ fn the_language_server_ends_with_the_process_that_started_it_although_its_input_
     input.flush().unwrap();
     client.kill().unwrap();
     client.wait().unwrap();
-    let mut told = String::new();
-    server.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    let mut reported = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
     assert_eq!(server.wait().unwrap().code(), Some(1));
-    assert!(told.starts_with("perfline: ") && told.contains("processId"), "{told}");
+    assert!(reported.starts_with("perfline: ") && reported.contains("processId"), "{reported}");
     drop(input);
 }
 

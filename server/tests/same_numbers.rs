@@ -230,7 +230,7 @@ fn of_findings_and_tables_in_one_report() {
     let ranks = ranks.each_ref().map(|it| it.to_str().unwrap());
     let root = fixture("workloads");
     let report = output(&["report", ranks[0], ranks[1], "--root", root.to_str().unwrap()]);
-    // The step that a time and its share tell, from `3.31 ms`, `5.74 %`.
+    // The step that a time and its share show, from `3.31 ms`, `5.74 %`.
     let step = |time: &str, share: &str| -> f64 {
         let time: f64 = time.parse().unwrap();
         time / share.parse::<f64>().unwrap() * 100.0

@@ -238,7 +238,7 @@ const COMMANDS: [&[&str]; 6] = [
     &["lines", "run.pickle", "--root", ".", "--site", ".venv/lib/python3.12/site-packages"],
 ];
 
-/// The tool that tells which files a process opens; `None` where it is missing, or tracing is forbidden.
+/// The tool that shows which files a process opens; `None` where it is missing, or tracing is forbidden.
 fn strace() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let strace =
@@ -302,7 +302,7 @@ fn the_command_line_reads_nothing_outside_the_folder() {
 struct Session {
     /// All that the server said.
     said: String,
-    /// Most memory that it had, in KiB, where the system tells.
+    /// Most memory that it had, in KiB, where the system shows.
     peak_kib: Option<u64>,
 }
 

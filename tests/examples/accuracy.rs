@@ -63,12 +63,12 @@ fn cell(score: &Score) -> String {
         return "-".to_owned();
     }
     let percent = |n: u64| n as f64 * 100.0 / score.events as f64;
-    let untold = score.events - score.right - score.wrong;
+    let unassigned = score.events - score.right - score.wrong;
     format!(
         "{:.2} / {:.2} / {:.2} / {:.2} {:>7}",
         percent(score.right),
         percent(score.wrong),
-        percent(untold),
+        percent(unassigned),
         score.right_time as f64 * 100.0 / score.time.max(1) as f64,
         score.events
     )

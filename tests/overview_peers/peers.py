@@ -79,7 +79,7 @@ def plugin(events, devices):
     parser = EventParser()
     with quiet():
         parser.parse_nodes(parsed)
-    # It tells the kernels of collectives by the External id of an operator, which not every recording has there.
+    # It identifies the kernels of collectives by the External id of an operator, which not every recording has there.
     stand_in = types.SimpleNamespace(kernel_ranges=[], total_time=0)
     for it in parsed:
         if it.type == EventTypes.KERNEL:

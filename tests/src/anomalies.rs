@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub enum Anomaly {
     /// The event has this JSON text for its `args`; no `args` where it is empty.
     Args(usize, &'static str),
-    /// The keys of the event, and those of its `args`, are in another order, one of as many as numbers tell.
+    /// The keys of the event, and those of its `args`, are in another order, one of all possible orders, by its number.
     Keys(usize, usize),
     /// The event is there twice: another copy of it takes this place.
     Doubled(usize, usize),

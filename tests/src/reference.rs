@@ -859,7 +859,7 @@ fn around(intervals: &[Interval], span: (Ns, Ns)) -> &[Interval] {
 struct Launch {
     /// Its line stack.
     stack: Stack,
-    /// Whether any of the events that could tell is in the recording.
+    /// Whether any of the events that could show it is in the recording.
     is_known: bool,
     /// The runtime call or operator that launched it.
     event: Option<usize>,
@@ -900,7 +900,7 @@ fn launches(recording: &Recording, stacks: &Stacks) -> Vec<Launch> {
         candidates.extend(before.map(|it| it.stack.clone()));
         let launch = Launch {
             stack: candidates.into_iter().find(|it| !it.is_empty()).unwrap_or_default(),
-            // Reading: an event before it with its graph id tells nothing if its own launch is not in the recording.
+            // Reading: an event before it with its graph id says nothing if its own launch is not in the recording.
             is_known: runtime.is_some()
                 || operator.is_some()
                 || before.is_some_and(|it| it.is_known),

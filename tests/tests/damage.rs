@@ -67,7 +67,7 @@ fn text_in_utf_16_is_read() {
     }
 }
 
-/// One event that cannot be true changes no number, and is told with its offset.
+/// One event that cannot be true changes no number, and is reported with its offset.
 #[test]
 fn one_event_does_not_drown_the_others() {
     let path =
@@ -103,12 +103,12 @@ fn one_event_does_not_drown_the_others() {
         let text = format!("{} {event},{}", &text[..place], &text[place..]);
         let run = load_bytes("t.json", text.as_bytes()).unwrap();
         let offset = u64::try_from(place).unwrap() + 1;
-        let is_told = run.inputs[0].warnings.iter().any(|it| {
+        let is_reported = run.inputs[0].warnings.iter().any(|it| {
             it.kind == profile::WarningKind::NotCredible
                 && it.offset == Some(offset)
                 && it.count == 1
         });
-        if run.merged != whole || !is_told {
+        if run.merged != whole || !is_reported {
             wrong.push((event, run.merged.totals, run.inputs[0].warnings.clone()));
         }
     }

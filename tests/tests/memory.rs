@@ -85,7 +85,7 @@ fn a_training_run_shows_its_leak_and_its_losses() {
 }
 
 #[test]
-fn failed_requests_are_told_with_what_held_the_memory() {
+fn failed_requests_are_reported_with_what_held_the_memory() {
     let memory = memory("out_of_memory.pickle.gz");
     let [in_pieces, too_large] = &memory.out_of_memory[..] else {
         panic!("{:?}", memory.out_of_memory)

@@ -1,5 +1,5 @@
-//! Traces and memory snapshots of the same run, joined: what they tell is held against the true lines, and snapshots of
-//! anything else are refused. The pairs are simulated (`fixtures/add_snapshot.py`).
+//! Traces and memory snapshots of the same run, joined: the lines that they assign are compared with the true ones,
+//! and snapshots of anything else are refused. The pairs are simulated (`fixtures/add_snapshot.py`).
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
@@ -63,7 +63,7 @@ fn texts(profile: &Profile, ids: &[StrId]) -> Vec<String> {
 }
 
 /// `External id` and line of each operator that has an exact line.
-fn told(profile: &Profile) -> Vec<(i64, String)> {
+fn assigned(profile: &Profile) -> Vec<(i64, String)> {
     let operators = &profile.host.operators;
     let ids = operators.external_id.iter().copied();
     let lines = texts(profile, &operators.line);
@@ -82,8 +82,9 @@ fn operators_get_the_lines_of_the_snapshot() {
                 let root = repository().join("fixtures/workloads");
                 let sources = loader::find_sources(profile, &root, &[]);
                 let host = &profile.host;
-                let told = event_lines(profile, &sources, Options::default()).into_iter();
-                let operators = told.filter(|it| host.kind[it.event.index()] == HostKind::Operator);
+                let assigned = event_lines(profile, &sources, Options::default()).into_iter();
+                let operators =
+                    assigned.filter(|it| host.kind[it.event.index()] == HostKind::Operator);
                 let mut right = 0;
                 for it in operators.filter(|it| it.evidence != Evidence::Function) {
                     let id = host.operators.external_id[host.detail[it.event.index()] as usize];
@@ -96,8 +97,8 @@ fn operators_get_the_lines_of_the_snapshot() {
             let before = right(&profile);
             let warnings = join_snapshot(&mut profile, &snapshot(version, workload));
             assert!(warnings.is_empty(), "{warnings:?}");
-            let told = told(&profile);
-            let own = told.iter().filter(|(id, _)| truth.contains_key(id));
+            let assigned = assigned(&profile);
+            let own = assigned.iter().filter(|(id, _)| truth.contains_key(id));
             for (id, line) in own.clone() {
                 assert_eq!(truth[id], *line, "{version} {workload}: {id}");
             }
@@ -105,10 +106,10 @@ fn operators_get_the_lines_of_the_snapshot() {
             // Every call around an allocation has its caller too.
             let callers = texts(&profile, &profile.host.python.caller);
             let both = callers.iter().zip(true_callers(version, workload));
-            let told: Vec<_> = both.filter(|(told, _)| !told.is_empty()).collect();
-            assert!(told.len() > 800, "{}", told.len());
-            for (told, truth) in told {
-                assert_eq!(*told, truth, "{version} {workload}");
+            let assigned: Vec<_> = both.filter(|(assigned, _)| !assigned.is_empty()).collect();
+            assert!(assigned.len() > 800, "{}", assigned.len());
+            for (assigned, truth) in assigned {
+                assert_eq!(*assigned, truth, "{version} {workload}");
             }
         }
     }
@@ -124,7 +125,7 @@ fn another_run_is_refused() {
         let mut profile = trace(of_trace.0, of_trace.1);
         let warnings = join_snapshot(&mut profile, &snapshot(of_snapshot.0, of_snapshot.1));
         assert_eq!(warnings.iter().count(), 1, "{warnings:?}");
-        assert!(told(&profile).is_empty());
+        assert!(assigned(&profile).is_empty());
         assert!(profile.host.python.caller.iter().all(|it| it.get().is_none()));
     }
 }
@@ -161,7 +162,7 @@ struct Pair {
     snapshot: Snapshot,
     /// What the allocator did.
     events: Vec<SnapshotEvent>,
-    /// The lines that it tells of operators.
+    /// The lines that it assigns to operators.
     lines: HashMap<i64, String>,
 }
 
@@ -171,7 +172,7 @@ fn pair() -> MutexGuard<'static, Pair> {
             (trace("2.15.0", "slow_model"), snapshot("2.15.0", "slow_model"));
         join_snapshot(&mut profile, &snapshot);
         let (events, lines) =
-            (snapshot.devices[0].events.clone(), told(&profile).into_iter().collect());
+            (snapshot.devices[0].events.clone(), assigned(&profile).into_iter().collect());
         Mutex::new(Pair { profile, snapshot, events, lines })
     });
     PAIR.lock().unwrap_or_else(PoisonError::into_inner)
@@ -214,10 +215,10 @@ proptest! {
         profile.host.python.caller.fill(StrId::NONE);
         profile.host.operators.line.clear();
         let warnings = join_snapshot(profile, snapshot);
-        let told = told(profile);
-        prop_assert!(told.len() <= n_allocs);
-        prop_assert!(told.len() == lines.len() || !warnings.is_empty() || is_empty);
-        for (id, line) in told {
+        let assigned = assigned(profile);
+        prop_assert!(assigned.len() <= n_allocs);
+        prop_assert!(assigned.len() == lines.len() || !warnings.is_empty() || is_empty);
+        for (id, line) in assigned {
             prop_assert_eq!(lines.get(&id), Some(&line), "{}", id);
         }
     }

@@ -367,7 +367,7 @@ test('view', function()
   vim.cmd('Perfline metric auto')
   ok('as before', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
   vim.cmd('Perfline metric nonsense')
-  ok('what is none is told', wait(function() return said:find('nonsense', 1, true) end), said)
+  ok('what is none is reported', wait(function() return said:find('nonsense', 1, true) end), said)
 end)
 
 test('formats', function()
@@ -398,7 +398,7 @@ test('loading', function()
   vim.cmd('Perfline recent')
   ok('recent ones are offered', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), offered)
   vim.cmd('Perfline load nothing.json')
-  ok('what cannot be read is told', wait(function() return said:find('nothing.json', 1, true) end), said)
+  ok('what cannot be read is reported', wait(function() return said:find('nothing.json', 1, true) end), said)
 end)
 
 test('report', function()
@@ -458,7 +458,7 @@ end)
 test('options', function()
   require('perfline').setup({ heat = { style = 'nowhere' }, colour = 'red' })
   ok(
-    'mistakes are told',
+    'mistakes are reported',
     said:find('heat.style: "nowhere" is none of', 1, true) and said:find('colour is no option', 1, true),
     said
   )

@@ -10,7 +10,7 @@ import type { Session } from './session';
 const AFTER_MOVE_MS = 120;
 const VIEW = 'perfline.detailsView';
 
-/** What the webview tells. */
+/** What the webview shows. */
 type Message = { kind: 'ready' } | { kind: 'reveal'; index: number };
 
 export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposable {

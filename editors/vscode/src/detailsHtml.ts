@@ -174,7 +174,7 @@ function allocations({ allocations }: Details): string {
   return table(head, rows);
 }
 
-/** Places to go to: the script tells the extension the number of the one that was clicked. */
+/** Places to go to: the script sends the extension the number of the one that was clicked. */
 function places<T extends Place & { text: string }>(
   title: string,
   places: T[],

@@ -9,8 +9,8 @@ import type { Session } from './session';
 const RECENT = 'perfline.recent';
 const N_RECENT = 10;
 
-/** The server has told the user of these failures already, or the user caused them. */
-const TOLD = [-32803, -32800];
+/** The server has reported these failures to the user already, or the user caused them. */
+const REPORTED = [-32803, -32800];
 
 export class Recordings {
   constructor(
@@ -77,7 +77,7 @@ export class Recordings {
       await this.session.loadRecording(paths);
     } catch (error) {
       const code = (error as { code?: unknown }).code;
-      if (!(typeof code === 'number' && TOLD.includes(code))) {
+      if (!(typeof code === 'number' && REPORTED.includes(code))) {
         void vscode.window.showErrorMessage(vscode.l10n.t('Perfline: {0}', messageOf(error)));
       }
     }

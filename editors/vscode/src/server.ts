@@ -1,4 +1,4 @@
-/** Starts the server, tells what is wrong where it cannot be started, and starts it again when it dies. */
+/** Starts the server, reports what is wrong where it cannot be started, and starts it again when it dies. */
 
 import { type ExecFileException, execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -40,7 +40,7 @@ export class Server implements vscode.Disposable {
   private readonly stateEmitter = new vscode.EventEmitter<ServerState>();
   private readonly statusEmitter = new vscode.EventEmitter<Status>();
   readonly onDidChangeState = this.stateEmitter.event;
-  /** What the server tells of itself after each load and change of view. */
+  /** What the server reports of itself after each load and change of view. */
   readonly onDidChangeStatus = this.statusEmitter.event;
   /** What is done when a lens is clicked; its command is one of the server's. */
   onLens: (args: unknown[]) => unknown = () => undefined;
@@ -229,7 +229,7 @@ export class Server implements vscode.Disposable {
       middleware: this.middleware(() => client),
     });
     client.registerFeature(tellsStatus);
-    client.onNotification(ShowMessageNotification.type, (params) => this.tell(params));
+    client.onNotification(ShowMessageNotification.type, (params) => this.showMessage(params));
     client.onNotification('perfline/status', (status: Status) => this.statusEmitter.fire(status));
     client.onDidChangeState(({ newState }) => {
       if (client === this.client && newState === State.Running) {
@@ -275,7 +275,7 @@ export class Server implements vscode.Disposable {
   }
 
   /** Shows what the server has to say. A message with a button is shown whole, one without is cut after a line. */
-  private tell({ type, message }: ShowMessageParams): void {
+  private showMessage({ type, message }: ShowMessageParams): void {
     const show =
       type === MessageType.Error
         ? vscode.window.showErrorMessage
@@ -308,7 +308,7 @@ export class Server implements vscode.Disposable {
   }
 }
 
-/** Tells the server that this client listens to `perfline/status`. */
+/** Notifies the server that this client listens to `perfline/status`. */
 const tellsStatus: StaticFeature = {
   fillClientCapabilities: (capabilities) => {
     const experimental = (capabilities.experimental ?? {}) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** What is shown now, and what the user chose in this window; a server that is started again is told of both. */
+/** What is shown now, and what the user chose in this window; a server that is started again is sent both. */
 
 import * as vscode from 'vscode';
 

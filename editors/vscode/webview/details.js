@@ -1,4 +1,4 @@
-// Shows what the extension says, and tells it which place was clicked.
+// Shows what the extension says, and sends it which place was clicked.
 const vscode = acquireVsCodeApi();
 const main = document.querySelector('main');
 

@@ -18,22 +18,22 @@ use trace_reader::callers::read_callers;
 pub(crate) struct Score {
     /// Events with a known true line.
     pub(crate) events: u64,
-    /// Told the right line.
+    /// Assigned to the right line.
     pub(crate) right: u64,
-    /// Told a wrong line.
+    /// Assigned to a wrong line.
     pub(crate) wrong: u64,
     /// Thread time of the events, in nanoseconds.
     pub(crate) time: i64,
-    /// Thread time of those told the right line.
+    /// Thread time of those assigned to the right line.
     pub(crate) right_time: i64,
 }
 
 impl Score {
-    fn count(&mut self, truth: (&str, u32), told: Option<&EventLine>, time: i64) {
+    fn count(&mut self, truth: (&str, u32), assigned: Option<&EventLine>, time: i64) {
         self.events += 1;
         self.time += time;
-        let told = told.filter(|it| it.evidence != Evidence::Function);
-        match told {
+        let assigned = assigned.filter(|it| it.evidence != Evidence::Function);
+        match assigned {
             Some(it) if (it.file.as_str(), it.line) == truth => {
                 self.right += 1;
                 self.right_time += time;
@@ -62,7 +62,7 @@ pub(crate) struct Accuracy {
     pub(crate) library: Score,
     /// Operators directly below a frame of your code.
     pub(crate) operators: Score,
-    /// Those that were not told the right line, as text.
+    /// Those that were not assigned to the right line, as text.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -97,11 +97,11 @@ pub(crate) fn measure(
         }
         let score =
             if sources.is_user_code(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
-        let told = inferred.get(&it.event);
+        let assigned = inferred.get(&it.event);
         let before = score.right;
-        score.count((&it.file, it.line), told, host.duration[it.event.index()]);
+        score.count((&it.file, it.line), assigned, host.duration[it.event.index()]);
         if score.right == before {
-            accuracy.mistakes.push(mistake(&profile, it.event, (&it.file, it.line), told));
+            accuracy.mistakes.push(mistake(&profile, it.event, (&it.file, it.line), assigned));
         }
     }
     if let Some(truth) = truth {
@@ -130,11 +130,11 @@ fn operators(
         let Some(&event) = by_external_id.get(&external_id) else { continue };
         let recorded = frame.rsplit_once('(').and_then(|_| frame.split('(').next()).unwrap_or("");
         let file = sources.get(recorded).map_or(recorded, |source| source.key.as_str());
-        let told = inferred.get(&event);
+        let assigned = inferred.get(&event);
         let before = accuracy.operators.right;
-        accuracy.operators.count((file, line), told, host.duration[event.index()]);
+        accuracy.operators.count((file, line), assigned, host.duration[event.index()]);
         if accuracy.operators.right == before {
-            accuracy.mistakes.push(mistake(profile, event, (file, line), told));
+            accuracy.mistakes.push(mistake(profile, event, (file, line), assigned));
         }
     }
 }
@@ -143,14 +143,14 @@ fn mistake(
     profile: &Profile,
     event: HostEventId,
     truth: (&str, u32),
-    told: Option<&EventLine>,
+    assigned: Option<&EventLine>,
 ) -> String {
     let name = profile.strings.get(profile.host.name[event.index()]);
-    let told = told.filter(|it| it.evidence != Evidence::Function);
-    let told = told.map_or("none".to_owned(), |it| format!("{}:{}", it.file, it.line));
+    let assigned = assigned.filter(|it| it.evidence != Evidence::Function);
+    let assigned = assigned.map_or("none".to_owned(), |it| format!("{}:{}", it.file, it.line));
     // Addresses differ from run to run, and numbers of modules from instance to instance.
     let name = name.split(" at 0x").next().unwrap_or(name);
-    format!("{}:{} told {told}: {name}", truth.0, truth.1)
+    format!("{}:{} assigned {assigned}: {name}", truth.0, truth.1)
 }
 
 fn read_trace(path: &Path) -> Profile {

@@ -62,13 +62,13 @@ local function without_null(value)
   return clean
 end
 
--- A client's status: kept, told to whoever listens, and a reason to colour anew.
+-- A client's status: kept, passed to its listeners, and a reason to colour anew.
 ---@param client_id integer
 ---@param status perfline.Status
 local function on_status(client_id, status)
   statuses[client_id] = status
   if status.loaded then require('perfline.recent').add(status.inputs) end
-  require('perfline.format').tell()
+  require('perfline.format').send()
   require('perfline.heat').refresh_all(client_id)
   vim.api.nvim_exec_autocmds('User', { pattern = 'PerflineStatus', modeline = false, data = status })
   vim.cmd.redrawstatus()
@@ -174,7 +174,7 @@ end
 ---@param level integer?
 function M.say(message, level) vim.notify('perfline: ' .. message, level or vim.log.levels.INFO) end
 
--- Asks the server, and calls `done` with its answer; tells what went wrong.
+-- Asks the server, and calls `done` with its answer; reports what went wrong.
 ---@param command string without `perfline.`
 ---@param argument table by name
 ---@param done fun(result: any)
@@ -205,7 +205,7 @@ function M.ask(command, argument, done, buf)
   end
 end
 
--- Tells the server its settings anew.
+-- Sends the server its settings again.
 ---@param settings table
 function M.configure(settings)
   for _, client in ipairs(vim.lsp.get_clients({ name = 'perfline' })) do

@@ -42,15 +42,15 @@ local function template()
   return name
 end
 
--- What the server was told last; it has its own until then.
+-- The format that the server was sent last; it uses its own until then.
 ---@type string?
-local told
+local sent
 
--- Tells the server how hints are to be written, if that is something else now: the value is that of the metric in use.
-function M.tell()
+-- Sends the server how hints are to be written, if that is something else now: the value is that of the metric in use.
+function M.send()
   local now = template()
-  if now == (told or 'auto') then return end
-  told = now
+  if now == (sent or 'auto') then return end
+  sent = now
   client.configure(vim.tbl_deep_extend('force', config.options.settings, { hints = { format = now } }))
 end
 
@@ -62,7 +62,7 @@ function M.set(name)
   repeat
     current = current % #formats + 1
   until not name or formats[current] == name
-  M.tell()
+  M.send()
   require('perfline.heat').refresh_all()
   client.say('format ' .. M.name())
 end

@@ -1,5 +1,5 @@
 -- Heat: hot lines in colour, by what the server says of a buffer. The marks move with their lines while you type; after each
--- change that the server was told of they are set anew.
+-- change that the server was notified of they are set anew.
 local client = require('perfline.client')
 local colors = require('perfline.colors')
 local config = require('perfline.config')
@@ -111,7 +111,7 @@ function M.refresh_all(client_id)
   end
 end
 
--- Follows a buffer: what the server is told of, and the cursor where heat is relative to its function.
+-- Follows a buffer: what the server is notified of, and the cursor where heat is relative to its function.
 ---@param client_id integer
 ---@param buf integer
 function M.attach(client_id, buf)

@@ -4,7 +4,7 @@ local format = require('perfline.format')
 
 local M = {}
 
----@class perfline.Place a line, as the server tells of it
+---@class perfline.Place a line, as the server reports it
 ---@field file string
 ---@field uri string?
 ---@field line integer? from 1; none if the line is gone

@@ -18,7 +18,7 @@ function M.statusline(buf)
   return ('%s · %s'):format(status.view.effectiveMetric, status.summary)
 end
 
--- What the server last told of a buffer's project.
+-- What the server reported last of a buffer's project.
 ---@param buf integer?
 ---@return perfline.Status?
 function M.status(buf) return require('perfline.client').status(buf) end

@@ -177,7 +177,7 @@ export class Window {
     });
   }
 
-  /** Waits until a visible line, told by its code, matches. */
+  /** Waits until a visible line, recognised by its code, matches. */
   async line(code, pattern, patience = PATIENCE_MS) {
     const find = async () =>
       Object.entries(await this.lines()).find(([, text]) => text.includes(code) && pattern.test(text));

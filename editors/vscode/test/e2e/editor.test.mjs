@@ -69,7 +69,7 @@ test('a line that waits for the device is underlined, and its fixes are offered 
   await until(async () => (await warnings.count()) === count, 'the warning again');
 });
 
-test('hot lines are coloured by heat, and the bar tells how they are known', async () => {
+test('hot lines are coloured by heat, and the bar shows how they are known', async () => {
   await window.goTo(40);
   const heat = await until(async () => {
     const found = await window.heat();

@@ -7,7 +7,7 @@ import { REPOSITORY, temporaryFolder } from './bench.mjs';
 
 export const RECORDING = path.join(REPOSITORY, 'fixtures/simulated_cuda/torch2.15.0/slow_model.json.gz');
 
-/** A folder with the program, and a recording of it unless told otherwise. */
+/** A folder with the program, and a recording of it unless the options say otherwise. */
 export function slowModel({ recording = true } = {}) {
   const folder = path.join(temporaryFolder(), 'slow-model');
   mkdirSync(folder);

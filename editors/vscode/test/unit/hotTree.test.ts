@@ -72,8 +72,8 @@ test('files, functions and lines, each by cost', () => {
 });
 
 test('Markdown', () => {
-  const odd = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, mark: 'fn ' });
-  const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), odd], 'run · GPU time', {
+  const special = line('a.py', 'f', 4, 2, { source: 'y = a | b # `c`', line: null, mark: 'fn ' });
+  const text = markdownOf([...LINES.slice(1, 2), ...LINES.slice(3, 4), special], 'run · GPU time', {
     line: 'Line',
     share: 'Share',
     code: 'Code',

@@ -9,7 +9,7 @@ test('levels', () => {
   assert.deepEqual([0, 0.01, 1 / 6, 0.17, 0.5, 0.99, 1].map(levelOf), [1, 1, 1, 2, 3, 6, 6]);
 });
 
-test('bars tell how a line is known', () => {
+test('bars show how a line is known', () => {
   assert.equal(barOf('exact', false), 'solid');
   assert.equal(barOf('inferred', false), 'dashed');
   assert.equal(barOf('function', false), 'dotted');
@@ -84,7 +84,7 @@ function luminance(hex: string): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-test('hotter differs from cooler in lightness, so that no colour has to be told from another', () => {
+test('hotter differs from cooler in lightness, so that no colour has to be distinguished from another', () => {
   for (const theme of ['dark', 'light', 'highContrast', 'highContrastLight'] as const) {
     const bars = contributes.colors
       .filter((it) => it.id.startsWith('perfline.heatBar'))

@@ -65,7 +65,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     warnings
 }
 
-/// Where PyTorch does not tell the thread of a row: the thread whose first event is the first row.
+/// Where PyTorch does not show the thread of a row: the thread whose first event is the first row.
 fn thread_of_first_row<'a>(
     profile: &Profile,
     callers: &Callers,

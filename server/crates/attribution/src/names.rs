@@ -11,7 +11,7 @@ use recorded::{Frame, Sources, is_waiting_call, parse_caller, provenance};
 /// What a Python event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PythonName {
-    /// A frame, with its definition line and how well that line tells where the frame is.
+    /// A frame, with its definition line and how well that line shows where the frame is.
     Frame { line: LineId, evidence: Evidence },
     /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`; `is_waiting` what
     /// only waits.
@@ -21,7 +21,7 @@ pub(crate) enum PythonName {
 /// What the operators' call stacks are worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStacks {
-    /// There are none, or Python events tell more.
+    /// There are none, or Python events show more.
     Unused,
     /// torch 1.8–1.10: current lines.
     Exact,

@@ -6,6 +6,6 @@ pub struct Options {
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
     /// measured against truth.
     pub ignore_exact: bool,
-    /// Leaves the memory of devices out, because a snapshot of the same rank tells it better.
+    /// Leaves the memory of devices out, because a snapshot of the same rank shows it better.
     pub ignore_device_memory: bool,
 }

@@ -1,5 +1,5 @@
 //! A trace and a memory snapshot of the same run: both recorded the same allocations, the trace with the operator that
-//! made them, the snapshot with the lines that were executing. Together they tell the line of the operator, and of every
+//! made them, the snapshot with the lines that were executing. Together they show the line of the operator, and of every
 //! call around it, exactly.
 //!
 //! `pair` finds which allocation is which; here the stacks of both are held against each other, and what they agree
@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use pair::{Event, Refused, pair};
 
-/// Share of what both tell, in percent, on which they may differ; else they are of different programs.
+/// Share of what both show, in percent, on which they may differ; else they are of different programs.
 const MAX_DIFFERENT_PERCENT: usize = 2;
 
 /// Fills the lines of operators, and of calls without an exact caller, that `snapshot` knows. Where it does not fit the
@@ -97,7 +97,7 @@ fn pair_device(
     if found.pairs.len() < traced.len() {
         let n_outside = traced.len() - found.n_during;
         let message = format!(
-            "{} of {} memory events of device {} are not in the snapshot{}: what they tell of operators is missing",
+            "{} of {} memory events of device {} are not in the snapshot{}: the lines that they give to operators are missing",
             traced.len() - found.pairs.len(),
             traced.len(),
             device.ordinal,
@@ -124,12 +124,12 @@ fn refusal(why: &Refused, ordinal: i32) -> String {
     format!("the snapshot's lines are not used for operators: on device {ordinal}, {what}")
 }
 
-/// What the stacks of the snapshot tell of the events of the trace.
+/// What the stacks of the snapshot show of the events of the trace.
 #[derive(Debug, Default)]
 struct Assignments {
     /// Calls and operators with the file, as the trace spells it, and the line; line 0 where allocations differ.
     lines: FxHashMap<HostEventId, (String, u32)>,
-    /// How often both tell the same frame, or caller, and how often not.
+    /// How often both show the same frame, or caller, and how often not.
     n_same: usize,
     n_different: usize,
 }
@@ -140,7 +140,7 @@ impl Assignments {
         let mut found = Self::default();
         let host = &profile.host;
         let mut times = host.start.iter().chain(&host.duration);
-        let is_coarse = times.all(|time| time % 1_000 == 0);
+        let is_in_microseconds = times.all(|time| time % 1_000 == 0);
         let mut stacks: Vec<Vec<HostEventId>> = vec![Vec::new(); profile.threads.len()];
         let mut events = in_order(profile).into_iter().peekable();
         for &(row, stack) in paired {
@@ -153,7 +153,7 @@ impl Assignments {
             }
             let open = &stacks[thread];
             // In whole microseconds, what began in this one may have begun after the allocation.
-            if is_coarse && open.last().is_some_and(|it| host.start[it.index()] == at) {
+            if is_in_microseconds && open.last().is_some_and(|it| host.start[it.index()] == at) {
                 continue;
             }
             let open = open.iter().rev().copied().filter(|&it| host.end(it) > at);

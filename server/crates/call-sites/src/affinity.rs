@@ -409,7 +409,7 @@ fn called_function(
     }
 }
 
-/// Lambdas, comprehensions and generator expressions: their frames are told apart by where they stand.
+/// Lambdas, comprehensions and generator expressions: their frames are distinguished by where they stand.
 fn comprehension(
     site: &Expression<'_>,
     name: &str,

@@ -3,7 +3,7 @@
 
 use recorded::Frame;
 
-/// Whether the names of a frame's children show that `torch.compile` wrote its code: it begins by telling the profiler
+/// Whether the names of a frame's children show that `torch.compile` wrote its code: it begins by notifying the profiler
 /// so. Up to torch 2.12 that is done by way of a wrapper, which hides the name.
 pub(crate) fn is_compiled<'a>(children: impl IntoIterator<Item = &'a str>) -> bool {
     let mut children = children.into_iter();

@@ -1,4 +1,4 @@
-//! What the text around a site tells about what it can leave: what a name is bound to, what an attribute holds.
+//! What the text around a site shows about what it can leave: what a name is bound to, what an attribute holds.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::code::Code;
 /// Classes beyond this number of a lineage are not looked at.
 const MAX_LINEAGE: usize = 16;
 
-/// A site, with what the text tells beyond its kind.
+/// A site, with what the text shows beyond its kind.
 pub(crate) struct Expression<'a> {
     pub(crate) kind: &'a SiteKind,
     /// The names that stand in it.
@@ -60,7 +60,7 @@ pub(crate) enum Certainty {
     Anything,
     /// A method of an object that is not known.
     Method,
-    /// An attribute of `self` whose values the text tells, if not all.
+    /// An attribute of `self` whose values the text shows, if not all.
     Attribute,
     /// Something imported, or of an imported module.
     Imported,
@@ -70,7 +70,7 @@ pub(crate) enum Certainty {
     Builtin,
 }
 
-/// What an attribute of `self` can hold, as far as the text tells.
+/// What an attribute of `self` can hold, as far as the text shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Held {
     /// It is not one of `self`.
@@ -88,7 +88,7 @@ pub(crate) enum Held {
     Method { is_decorated: bool },
 }
 
-/// The sites of a function with what the text tells.
+/// The sites of a function with what the text shows.
 pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expression<'a>> {
     let class = Lineage::of(code, classes);
     let flow = &code.flow;

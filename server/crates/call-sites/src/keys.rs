@@ -21,7 +21,7 @@ pub(crate) enum Key {
     /// A built-in function or method, by name.
     Builtin {
         name: String,
-        /// What it belongs to, as far as its name in the recording tells.
+        /// What it belongs to, as far as its name in the recording shows.
         owner: Owner,
         /// The generator expression or lambda that runs within: its file, and which function of it.
         runs: Option<(String, usize)>,
@@ -39,7 +39,7 @@ pub(crate) enum Owner {
     Class,
     /// An object: `<built-in method sqrt of Tensor object at 0x7f…>`.
     Object,
-    /// The name does not tell.
+    /// The name does not show.
     Unknown,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct FunctionKey {
     pub(crate) name: String,
     /// Path as recorded.
     pub(crate) file: String,
-    /// Line of the definition, where its source tells; else as recorded.
+    /// Line of the definition, where its source shows; else as recorded.
     pub(crate) line: u32,
-    /// What its source tells.
+    /// What its source shows.
     pub(crate) source: Option<FunctionSource>,
     /// Whether its frames go on after a `yield` or `await`.
     pub(crate) is_generator: bool,
@@ -60,7 +60,7 @@ pub(crate) struct FunctionKey {
     pub(crate) calls: Vec<String>,
 }
 
-/// What the source of a function tells.
+/// What the source of a function shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FunctionSource {
     /// Which function of its file it is.
@@ -252,7 +252,7 @@ fn python(
         return Key::Function(FunctionKey {
             name: frame.function.to_owned(),
             file: frame.file.to_owned(),
-            // Generators are recorded with the line where they go on; the definition tells them together.
+            // Generators are recorded with the line where they go on; the definition identifies them.
             line: definition.map_or(frame.line, |it| it.function().first_line),
             source: definition.map(function_source),
             is_generator: definition.is_some_and(|it| {

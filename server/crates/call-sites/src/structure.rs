@@ -336,7 +336,7 @@ impl Children {
         self.runs = parents.iter().copied().zip(next).collect();
     }
 
-    /// Adds the names of the calls that `event` makes by itself, if they tell where it was called; of what may wrap
+    /// Adds the names of the calls that `event` makes by itself, if they show where it was called; of what may wrap
     /// another function in turn, that function's too, down to `depth`.
     fn add_within(
         &self,
@@ -381,13 +381,13 @@ impl Children {
     }
 }
 
-/// What the names of Python events tell, each looked at once.
+/// What the names of Python events show, each looked at once.
 struct Kinds<'a> {
     profile: &'a Profile,
     known: Vec<Option<NameKind>>,
 }
 
-/// What the name of a Python event tells.
+/// What the name of a Python event shows.
 #[derive(Debug, Clone, Copy)]
 struct NameKind {
     /// Whether what it runs says something about where it was called.

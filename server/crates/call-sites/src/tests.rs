@@ -41,7 +41,7 @@ fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
         let category = if name.starts_with("aten::") { "cpu_op" } else { "python_function" };
         let parent = parent.map_or("null".to_owned(), |it| it.to_string());
         let comma = if id == 0 { "" } else { "," };
-        // Times that are no whole microseconds: what a call holds is told by them.
+        // Times that are no whole microseconds: what a call holds is determined by them.
         let _never_fails = write!(
             events,
             r#"{comma}{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start:.3},"dur":{duration}.25,"args":{{"Python id":{id},"Python parent id":{parent}}}}}"#

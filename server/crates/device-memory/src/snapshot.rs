@@ -1,7 +1,7 @@
 //! Memory snapshots to the ledger: every frame of a snapshot carries the line that was executing.
 //!
-//! `replay` walks a device's history once; `phase` and `steps` tell parts of the run apart; `space` tells free from
-//! used addresses; `report` charges all of it to lines.
+//! `replay` walks a device's history once; `phase` and `steps` distinguish parts of the run; `space` distinguishes
+//! free from used addresses; `report` charges all of it to lines.
 
 mod phase;
 mod replay;
@@ -60,7 +60,7 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
         let total: i64 = recorded.map(|it| it.bytes).sum::<i64>() + former;
         let on_lines: i64 = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
-        // A snapshot does not tell which of its allocations were made in steps.
+        // A snapshot does not show which of its allocations were made in steps.
         ledger.in_steps.alloc += total;
         ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, total - on_lines);
         ledger.memory.insert(DeviceKey { rank, device: ordinal }, memory);

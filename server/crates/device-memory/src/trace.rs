@@ -39,7 +39,7 @@ pub struct MemoryCharges {
     pub by_line: Vec<LineBytes>,
     /// By line and name of the memory.
     pub allocations: BTreeMap<(LineId, String), Allocation>,
-    /// Of each device, not of the host: what its curve tells.
+    /// Of each device, not of the host: what its curve shows.
     pub(crate) devices: BTreeMap<MemoryDevice, Curve>,
 }
 
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_alive_at_the_peak_is_told_from_the_rest() {
+    fn what_is_alive_at_the_peak_is_distinguished_from_the_rest() {
         let mut replay = Replay::default();
         let (a, b) = (LineId(0), LineId(1));
         replay.alloc(0x10, 100, a);

@@ -1,6 +1,6 @@
-//! The memory of devices as a trace tells it (`profile_memory=True`): totals over time, and what its lines hold.
+//! The memory of devices as a trace shows it (`profile_memory=True`): totals over time, and what its lines hold.
 //!
-//! A trace has neither segments nor failed requests; a snapshot of the same rank tells more and is taken instead.
+//! A trace has neither segments nor failed requests; a snapshot of the same rank shows more and is taken instead.
 
 use std::collections::BTreeMap;
 

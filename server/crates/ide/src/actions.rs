@@ -12,7 +12,7 @@ use metrics::numbers::duration;
 use crate::diagnostics::{Diagnostic, diagnostic_of};
 use crate::place::Source;
 
-/// A change of the text that settles a finding.
+/// A change of the text that resolves a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
     /// What it does.

@@ -362,18 +362,18 @@ fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> Section {
 fn readings(source: &Source<'_>, placed: &Placed<'_>) -> Option<Section> {
     let map = source.map?;
     let is_definition = placed.books.evidence == Evidence::Function;
-    let mut untold: Vec<(&Vec<u32>, u64)> = Vec::new();
+    let mut ambiguous: Vec<(&Vec<u32>, u64)> = Vec::new();
     for (key, books) in lines_of(source.ledger, source.key) {
         let readings = books.readings.iter().map(|(lines, &count)| (lines, count));
         let concerns = |lines: &[u32]| match is_definition {
             true => key.line == placed.recorded,
             false => lines.contains(&placed.recorded),
         };
-        untold.extend(readings.filter(|(lines, _)| concerns(lines)));
+        ambiguous.extend(readings.filter(|(lines, _)| concerns(lines)));
     }
-    untold.sort_by_key(|&(lines, count)| (Reverse(count), lines));
-    untold.truncate(MAX_READINGS);
-    let shown = untold.into_iter().filter_map(|(lines, count)| {
+    ambiguous.sort_by_key(|&(lines, count)| (Reverse(count), lines));
+    ambiguous.truncate(MAX_READINGS);
+    let shown = ambiguous.into_iter().filter_map(|(lines, count)| {
         let lines: Vec<String> = lines
             .iter()
             .filter(|&&line| is_definition || line != placed.recorded)

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_tell_their_passes() {
+    fn loops_show_their_passes() {
         let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         let at = LineKey { file: "train.py".to_owned(), line: 3 };
         let books =

@@ -31,7 +31,7 @@ pub struct Overview {
     pub operators_without_flops: u64,
 }
 
-/// A stretch of the run: a step, or all of them.
+/// A part of the run: a step, or all of them.
 ///
 /// A step begins with its range, or where the step before ended if that is later; it ends with its range, or with the
 /// last device event launched in it if that is later.

@@ -229,7 +229,7 @@ mod tests {
         let (_folder, input) = input();
         let mut n_used = 0;
         let work = |block: &[u8]| {
-            assert!(block.first() != Some(&17), "block 17 is odd");
+            assert!(block.first() != Some(&17), "block 17 is broken");
             0
         };
         let count = |_: &[u8], _| {
@@ -237,7 +237,7 @@ mod tests {
             Ok(())
         };
         let error = each_block_of(&input, work, count).err().unwrap().to_string();
-        assert!(error.contains("block 17 is odd") && error.contains("report"), "{error}");
+        assert!(error.contains("block 17 is broken") && error.contains("report"), "{error}");
         assert!(error.starts_with(&input.path.display().to_string()), "{error}");
         assert!(n_used <= 17, "{n_used}");
     }

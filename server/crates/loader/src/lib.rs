@@ -106,7 +106,7 @@ pub struct Input {
     pub bytes: u64,
     /// Whether it was read to its end without loss.
     pub complete: bool,
-    /// What was odd.
+    /// The anomalies that were found.
     pub warnings: Vec<Warning>,
 }
 

@@ -162,7 +162,7 @@ impl LoadContext<'_> {
     fn load_trace(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
         let begin = Instant::now();
         let mut reader = TraceReader::new();
-        let End { damage, spent } = self.each_stretch(file, &mut reader)?;
+        let End { damage, spent } = self.each_chunk_of(file, &mut reader)?;
         let mut trace = reader.finish();
         let reading = begin.elapsed();
         if let (0, Some(offset)) = (trace.events, trace.no_list) {
@@ -327,7 +327,7 @@ impl LoadContext<'_> {
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
-    fn each_stretch(&self, file: &Opened, reader: &mut TraceReader) -> Result<End, Error> {
+    fn each_chunk_of(&self, file: &Opened, reader: &mut TraceReader) -> Result<End, Error> {
         self.report(&file.path, Stage::Reading)?;
         let reads_ahead = self.n_cores > 1;
         let prepare = || {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_stem_rank_and_run() {
+    fn names_give_stem_rank_and_run() {
         let cases = [
             ("slow_model.json.gz", "slow_model", None, "slow_model"),
             ("slow_model.callers.json.gz", "slow_model", None, "slow_model"),

@@ -19,7 +19,7 @@ const SKIPPED: [&str; 9] = [
 const DEEPEST: usize = 12;
 
 /// Entries looked at in all, so that a home or data folder opened by mistake does not stall anything.
-const MOST: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 
 /// Calls `found` with each regular file below `root` that `wanted` accepts, in order of path.
 pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl FnMut(&Path)) {
@@ -31,7 +31,7 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             n_seen += 1;
-            if n_seen > MOST {
+            if n_seen > MAX_ENTRIES {
                 return;
             }
             let Ok(kind) = entry.file_type() else { continue };

@@ -26,7 +26,7 @@ fn try_load(inputs: &[PathBuf]) -> Result<Run, Error> {
 }
 
 /// Events and totals: what must never be silently other.
-fn told(run: &Run) -> (u64, ledger::Books) {
+fn outcome(run: &Run) -> (u64, ledger::Books) {
     (run.inputs.iter().map(|it| it.events).sum(), run.merged.totals)
 }
 
@@ -85,12 +85,12 @@ impl Random {
 fn no_flipped_bit_of_a_zstd_file_gives_silently_other_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(&folder, "t.json.zst", ZSTD);
-    let whole = told(&try_load(std::slice::from_ref(&path)).unwrap());
+    let whole = outcome(&try_load(std::slice::from_ref(&path)).unwrap());
     let mut random = Random(0x2545_f491);
     // All bits of the header and of the checksum, and some of the rest.
     let head = (0..12 * 8).chain(ZSTD.len() * 8 - 32..ZSTD.len() * 8);
     let bits: Vec<usize> = head.chain((0..300).map(|_| random.below(ZSTD.len() * 8))).collect();
-    let (mut n_refused, mut n_told, mut n_equal) = (0, 0, 0);
+    let (mut n_refused, mut n_reported, mut n_equal) = (0, 0, 0);
     for bit in bits {
         let mut bytes = ZSTD.to_vec();
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -103,14 +103,19 @@ fn no_flipped_bit_of_a_zstd_file_gives_silently_other_numbers() {
             }
             Ok(run) if run.inputs[0].complete => {
                 n_equal += 1;
-                assert_eq!((told(&run), &*messages(&run.inputs[0])), (whole, &[][..]), "bit {bit}");
+                assert_eq!(
+                    (outcome(&run), &*messages(&run.inputs[0])),
+                    (whole, &[][..]),
+                    "bit {bit}"
+                );
                 true
             }
             Ok(run) => {
-                n_told += 1;
+                n_reported += 1;
                 let messages = messages(&run.inputs[0]);
-                let is_told = |it: &&str| it.contains("compressed byte") && it.contains("copy the");
-                assert!(messages.iter().any(is_told), "bit {bit}: {messages:?}");
+                let names_place =
+                    |it: &&str| it.contains("compressed byte") && it.contains("copy the");
+                assert!(messages.iter().any(names_place), "bit {bit}: {messages:?}");
                 false
             }
         };
@@ -118,7 +123,10 @@ fn no_flipped_bit_of_a_zstd_file_gives_silently_other_numbers() {
             assert_eq!(verdict, reference, "bit {bit}, against zstd -t");
         }
     }
-    assert!(n_told > 250 && n_refused > 0, "{n_refused} refused, {n_told} told, {n_equal} equal");
+    assert!(
+        n_reported > 250 && n_refused > 0,
+        "{n_refused} refused, {n_reported} reported, {n_equal} equal"
+    );
 }
 
 /// The verdict of the `zstd` command, where it is installed.
@@ -141,14 +149,14 @@ fn of_several_zstd_frames_one_that_is_damaged_takes_no_other_with_it() {
     let run = try_load(&[path]).unwrap();
     assert!(run.inputs[0].complete, "{:?}", run.inputs[0]);
     let plain = try_load(&[write(&folder, "t.json", &text)]).unwrap();
-    assert_eq!(told(&run), told(&plain));
+    assert_eq!(outcome(&run), outcome(&plain));
 
     let mut damaged = two.clone();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
     let path = write(&folder, "t.json.zst", &[&one[..], &damaged, three].concat());
     let run = try_load(&[path]).unwrap();
-    assert_eq!((run.inputs[0].complete, told(&run)), (false, told(&plain)));
+    assert_eq!((run.inputs[0].complete, outcome(&run)), (false, outcome(&plain)));
     let [start, end] = [one.len(), one.len() + two.len()];
     let third = text.len().div_ceil(3);
     let expected = format!(
@@ -187,17 +195,17 @@ fn a_zstd_frame_that_asks_for_too_much_memory_is_refused() {
 }
 
 #[test]
-fn damage_of_gzip_is_told_with_its_place_and_the_remedy() {
+fn damage_of_gzip_is_reported_with_its_place_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let text = small();
     let packed = gzip(&text);
     let half = packed.len() / 2;
     let cut = try_load(&[write(&folder, "cut.json.gz", &packed[..half])]).unwrap();
-    let told = messages(&cut.inputs[0]);
+    let reported = messages(&cut.inputs[0]);
     let expected = format!("the gzip data breaks off at compressed byte {half}; everything before");
-    assert!(told.iter().any(|it| it.starts_with(&expected)), "{told:?}");
+    assert!(reported.iter().any(|it| it.starts_with(&expected)), "{reported:?}");
 
-    let (mut n_refused, mut n_told) = (0, 0);
+    let (mut n_refused, mut n_reported) = (0, 0);
     let mut random = Random(0x1234_5678);
     for _ in 0..60 {
         let bit = 80 + random.below(packed.len() * 8 - 80);
@@ -206,18 +214,18 @@ fn damage_of_gzip_is_told_with_its_place_and_the_remedy() {
         match try_load(&[write(&folder, "t.json.gz", &bytes)]) {
             Err(_) => n_refused += 1,
             Ok(run) => {
-                n_told += 1;
+                n_reported += 1;
                 let messages = messages(&run.inputs[0]);
-                let is_told = |it: &&str| {
+                let names_place = |it: &&str| {
                     it.starts_with("the gzip data is damaged at compressed byte ")
                         || it.starts_with("the gzip data breaks off at compressed byte ")
                 };
                 assert!(!run.inputs[0].complete, "bit {bit}");
-                assert!(messages.iter().any(is_told), "bit {bit}: {messages:?}");
+                assert!(messages.iter().any(names_place), "bit {bit}: {messages:?}");
             }
         }
     }
-    assert!(n_told > 50, "{n_refused} refused");
+    assert!(n_reported > 50, "{n_refused} refused");
 
     // Members, one after the other, as `cat` makes them.
     let (one, two) = text.split_at(text.len() / 3);
@@ -278,10 +286,10 @@ fn a_trace_that_is_there_twice_counts_once() {
         write(&folder, "t.json.zst", ZSTD),
         write(&folder, "copy.json", &text),
     ];
-    let once = told(&try_load(std::slice::from_ref(&plain)).unwrap());
+    let once = outcome(&try_load(std::slice::from_ref(&plain)).unwrap());
     for copy in packed {
         let run = try_load(&[plain.clone(), copy.clone()]).unwrap();
-        assert_eq!((told(&run), run.ranks.len(), run.failures.len()), (once, 1, 0));
+        assert_eq!((outcome(&run), run.ranks.len(), run.failures.len()), (once, 1, 0));
         let expected = format!(
             "{} is the same recording and was left out, so that it counts once",
             copy.display()
@@ -300,10 +308,10 @@ fn other_names_of_a_file_count_once() {
     std::os::unix::fs::symlink(&plain, &soft).unwrap();
     fs::hard_link(&plain, &hard).unwrap();
     let dotted = folder.path().join(".").join("t.json");
-    let once = told(&try_load(std::slice::from_ref(&plain)).unwrap());
+    let once = outcome(&try_load(std::slice::from_ref(&plain)).unwrap());
     let run = try_load(&[plain.clone(), soft, plain.clone(), hard, dotted]).unwrap();
-    assert_eq!((told(&run), left_out(&run).len(), run.inputs.len()), (once, 4, 1));
-    // A snapshot, whose first bytes tell no time.
+    assert_eq!((outcome(&run), left_out(&run).len(), run.inputs.len()), (once, 4, 1));
+    // A snapshot, whose first bytes have no time.
     let snapshot = fixture("simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz");
     let again = folder.path().join("again.pickle.gz");
     std::os::unix::fs::symlink(&snapshot, &again).unwrap();
@@ -317,10 +325,10 @@ fn a_copy_that_is_whole_stands_in_for_a_damaged_one() {
     let text = small();
     let cut = write(&folder, "t.json", &text[..text.len() * 2 / 3]);
     let whole = write(&folder, "t.json.gz", &gzip(&text));
-    let expected = told(&try_load(std::slice::from_ref(&whole)).unwrap());
+    let expected = outcome(&try_load(std::slice::from_ref(&whole)).unwrap());
     for inputs in [[cut.clone(), whole.clone()], [whole.clone(), cut.clone()]] {
         let run = try_load(&inputs).unwrap();
-        assert_eq!((told(&run), &run.inputs[0].path), (expected, &whole));
+        assert_eq!((outcome(&run), &run.inputs[0].path), (expected, &whole));
         let [message] = left_out(&run)[..] else { panic!("{:?}", run.inputs) };
         assert!(message.starts_with(&cut.display().to_string()), "{message}");
         assert_eq!(message.contains("is a damaged copy"), inputs[0] == cut, "{message}");
@@ -378,14 +386,14 @@ mod pipes {
         for bytes in [text.clone(), gzip(&text), ZSTD.to_vec()] {
             let folder = tempfile::tempdir().unwrap();
             let plain = write(&folder, "t.json", &text);
-            let expected = told(&try_load(std::slice::from_ref(&plain)).unwrap());
+            let expected = outcome(&try_load(std::slice::from_ref(&plain)).unwrap());
             let path = pipe(&folder, "pipe");
             let run = std::thread::scope(|scope| {
                 scope.spawn(|| fs::write(&path, &bytes).unwrap());
                 // Named twice it is opened once: it would wait for ever.
                 try_load(&[path.clone(), path.clone()]).unwrap()
             });
-            assert_eq!((told(&run), run.inputs[0].complete), (expected, true));
+            assert_eq!((outcome(&run), run.inputs[0].complete), (expected, true));
             assert_eq!((run.inputs[0].bytes, left_out(&run).len()), (text.len() as u64, 1));
         }
     }
@@ -410,7 +418,7 @@ fn what_was_looked_at_is_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let text = small();
     let path = write(&folder, "t.json", &text);
-    let expected = told(&try_load(std::slice::from_ref(&path)).unwrap());
+    let expected = outcome(&try_load(std::slice::from_ref(&path)).unwrap());
     let other = write(&folder, "other.json", b"{}");
     // When reading begins, another file is there.
     let exchange = |progress: &loader::Progress| {
@@ -422,7 +430,7 @@ fn what_was_looked_at_is_what_is_read() {
     let watch = Watch { progress: &exchange, cancelled: &AtomicBool::new(false) };
     let run = load(std::slice::from_ref(&path), &options, &watch).unwrap();
     assert!(!other.exists());
-    assert_eq!(told(&run), expected);
+    assert_eq!(outcome(&run), expected);
 }
 
 // Faults of ours.
@@ -433,14 +441,17 @@ fn a_panic_takes_one_input_and_says_what_happened() {
     let bad = write(&folder, "bad.json", &small());
     let good = fixture("cpu/torch2.15.0/scheduled.1.json.gz");
     let panics = |progress: &loader::Progress| {
-        assert!(progress.path != bad || progress.stage != Stage::Attributing, "something is odd");
+        assert!(
+            progress.path != bad || progress.stage != Stage::Attributing,
+            "something is broken"
+        );
     };
     let options = Options::new(PathBuf::from("none"), Some(Vec::new()));
     let watch = Watch { progress: &panics, cancelled: &AtomicBool::new(false) };
     let run = load(&[bad.clone(), good], &options, &watch).unwrap();
     let [failure] = &run.failures[..] else { panic!("{:?}", run.failures) };
     assert!(failure.starts_with(&bad.display().to_string()), "{failure}");
-    assert!(failure.contains("something is odd") && failure.contains("report"), "{failure}");
+    assert!(failure.contains("something is broken") && failure.contains("report"), "{failure}");
     assert!(run.inputs[0].complete);
     let error = load(std::slice::from_ref(&bad), &options, &watch).unwrap_err();
     assert!(matches!(error, Error::Panicked { .. }), "{error}");

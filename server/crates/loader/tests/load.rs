@@ -74,7 +74,7 @@ fn without_exact_evidence_lines_are_inferred_from_the_source() {
 }
 
 #[test]
-fn ranks_are_told_apart_and_added() {
+fn ranks_are_distinguished_and_added() {
     let inputs =
         ["0", "1"].map(|rank| fixture(&format!("cpu/torch2.11.0/two_ranks.rank{rank}.json.gz")));
     let run = load_at(&inputs, &workloads());
@@ -102,7 +102,7 @@ fn files_of_another_place_are_found_by_their_path_and_functions() {
 }
 
 #[test]
-fn an_edited_file_is_told_as_such() {
+fn an_edited_file_is_reported_as_such() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = fs::read_to_string(workloads().join("slow_model.py")).expect("source");
     fs::write(folder.path().join("slow_model.py"), format!("# a new first line\n{source}"))
@@ -167,7 +167,7 @@ fn a_cut_file_gives_what_it_holds() {
 }
 
 #[test]
-fn what_is_no_recording_is_told_in_one_line() {
+fn what_is_no_recording_is_reported_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, content) in
         [("empty.json", ""), ("other.json", "{\"name\": \"x\"}"), ("text.json", "hello")]

@@ -16,13 +16,13 @@ pub(crate) const SET_RANK: &str = "perfline.setRank";
 /// Lists the lines that cost most.
 pub(crate) const HOT_LINES: &str = "perfline.hotLines";
 
-/// Tells how hot the lines of a file are.
+/// Returns how hot the lines of a file are.
 pub(crate) const HEAT: &str = "perfline.heat";
-/// Tells all that is known of a line.
+/// Returns all that is known of a line.
 pub(crate) const DETAILS: &str = "perfline.details";
-/// Tells what is loaded and shown.
+/// Returns what is loaded and shown.
 pub(crate) const STATUS: &str = "perfline.status";
-/// Tells what a rule says.
+/// Returns what a rule says.
 pub(crate) const EXPLAIN: &str = "perfline.explain";
 
 /// Gives the report of what is loaded.

@@ -453,8 +453,11 @@ mod tests {
             assert_eq!(passed_on(&framed(body)), [serde_json::from_str::<Value>(body).unwrap()]);
         }
         // Of a member that stands twice the last counts, and what would make a response of it is left out.
-        let odd = r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a","result":5,"more":6}"#;
-        assert_eq!(passed_on(&framed(odd)), [json!({"jsonrpc": "2.0", "id": 2, "method": "a"})]);
+        let repeated = r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a","result":5,"more":6}"#;
+        assert_eq!(
+            passed_on(&framed(repeated)),
+            [json!({"jsonrpc": "2.0", "id": 2, "method": "a"})]
+        );
     }
 
     #[test]

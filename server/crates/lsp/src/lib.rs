@@ -1,7 +1,7 @@
 //! The language server.
 //!
 //! *Owns*: the protocol: what the client can do, which documents are open and how they were edited, load jobs and their
-//! progress, when to send what. The only room with `tower-lsp` and its types.
+//! progress, when to send what. The only crate with `tower-lsp` and its types.
 //!
 //! *Never*: computes or words anything; holds a lock or a map's guard across an `.await`; awaits the client in a
 //! handler; writes to stdout anything but the protocol.
@@ -51,7 +51,7 @@ pub struct Config {
     /// The same where the client watches files: it does not see all of them.
     pub poll_watched: Duration,
     /// How long a recording must not have changed before it is read: it may still be being written.
-    pub settle: Duration,
+    pub quiet_period: Duration,
     /// How long changes are gathered before diagnostics and refresh requests follow them.
     pub gather: Duration,
     /// How often the process that `initialize` names is looked at: the session ends with it.
@@ -66,7 +66,7 @@ impl Default for Config {
             recordings: Arc::new(Disk),
             poll: Duration::from_secs(2),
             poll_watched: Duration::from_secs(10),
-            settle: Duration::from_secs(1),
+            quiet_period: Duration::from_secs(1),
             gather: Duration::from_millis(100),
             poll_parent: Duration::from_secs(3),
         }
@@ -147,14 +147,14 @@ pub fn run_stdio() -> ExitCode {
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                service::tell_stderr(&format!("no threads for the server: {error}"));
+                service::write_stderr(&format!("no threads for the server: {error}"));
                 return ExitCode::FAILURE;
             }
         };
     let ending =
         runtime.block_on(serve(tokio::io::stdin(), tokio::io::stdout(), Config::default()));
     if matches!(ending, Ending::ParentGone { .. }) {
-        service::tell_stderr(
+        service::write_stderr(
             "the process that the client named in `initialize` as processId has ended, so the server ends too; \
              a client on another machine or in another container has to send null",
         );

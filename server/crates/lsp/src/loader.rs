@@ -42,7 +42,7 @@ pub(crate) enum Failure {
 /// Loads what there is and what comes, until the session stops.
 pub(crate) async fn watch(session: Arc<Session>) {
     // A recording that changed a moment ago, and when it was first seen like this.
-    let mut unsettled: Option<(Signature, Instant)> = None;
+    let mut changing: Option<(Signature, Instant)> = None;
     loop {
         let began = Instant::now();
         let mode = session.state().mode.clone();
@@ -50,19 +50,20 @@ pub(crate) async fn watch(session: Arc<Session>) {
         let took = began.elapsed();
         let mut wait = poll(&session).map(|pause| pause.max(took * SEARCH_SHARE));
         match target.filter(|target| is_news(&session.state(), target)) {
-            None => unsettled = None,
+            None => changing = None,
             Some(target) => {
-                let settle = session.config.settle;
-                let since = match unsettled.take() {
+                let quiet_period = session.config.quiet_period;
+                let since = match changing.take() {
                     Some((signature, since)) if signature == target.signature => since,
                     _ => Instant::now(),
                 };
-                if target.signature.is_older_than(settle) || settle <= since.elapsed() {
+                if target.signature.is_older_than(quiet_period) || quiet_period <= since.elapsed() {
                     start_if(&session, target, "recording found", is_news);
                 } else {
-                    wait =
-                        Some(settle.saturating_sub(since.elapsed()).max(Duration::from_millis(1)));
-                    unsettled = Some((target.signature, since));
+                    wait = Some(
+                        quiet_period.saturating_sub(since.elapsed()).max(Duration::from_millis(1)),
+                    );
+                    changing = Some((target.signature, since));
                 }
             }
         }
@@ -225,7 +226,7 @@ async fn load(
     cancelled: Arc<AtomicBool>,
 ) -> Result<Arc<Loaded>, Failure> {
     let began = Instant::now();
-    session.tell_status();
+    session.notify_status();
     let names =
         target.inputs.iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy());
     let names = names.collect::<Vec<_>>().join(", ");
@@ -237,7 +238,7 @@ async fn load(
     let signature = target.signature.clone();
     let result = read(&session, target, generation, &cancelled, &reporter).await;
     let result = keep(&session, result, generation, signature);
-    session.tell_status();
+    session.notify_status();
     let seconds = began.elapsed().as_secs_f64();
     match &result {
         Ok(loaded) => {
@@ -252,7 +253,7 @@ async fn load(
                 .await;
             reporter.end(what);
             session.refresh();
-            tell_losses(&session, loaded).await;
+            report_losses(&session, loaded).await;
         }
         Err(Failure::Cancelled) => {
             session
@@ -335,7 +336,7 @@ fn keep(
 }
 
 /// Says what could not be read of a recording that was loaded all the same.
-async fn tell_losses(session: &Session, loaded: &Loaded) {
+async fn report_losses(session: &Session, loaded: &Loaded) {
     let run = &loaded.run;
     for input in &run.inputs {
         for warning in &input.warnings {

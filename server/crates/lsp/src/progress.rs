@@ -18,7 +18,7 @@ use crate::session::Session;
 /// Reports are at least this far apart: no reader sees more.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tells the client how a load gets on. Where the client shows no progress, it goes nowhere.
+/// Notifies the client of the progress of a load. Where the client shows no progress, it goes nowhere.
 pub(crate) struct Reporter {
     sender: UnboundedSender<Event>,
 }

@@ -71,7 +71,7 @@ where
 }
 
 /// Says something on stderr, where the client may show or log it.
-pub(crate) fn tell_stderr(message: &str) {
+pub(crate) fn write_stderr(message: &str) {
     // If even this cannot be said, there is nobody to say it to.
     let _ = writeln!(std::io::stderr(), "perfline: {message}");
 }

@@ -238,11 +238,11 @@ impl Session {
     /// Shows the session's new state: hints, lenses, diagnostics, status.
     pub(crate) fn refresh(&self) {
         self.is_refresh_due.store(true, Ordering::SeqCst);
-        self.tell_status();
+        self.notify_status();
     }
 
-    /// Tells the client what is loaded and shown, if that changed.
-    pub(crate) fn tell_status(&self) {
+    /// Notifies the client of what is loaded and shown, if that changed.
+    pub(crate) fn notify_status(&self) {
         self.is_status_due.store(true, Ordering::SeqCst);
         self.publish.notify_one();
     }

@@ -179,14 +179,14 @@ async fn a_panic_while_loading_is_reported_and_the_numbers_stay() {
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;
     client.diagnostics(&uri).await;
     client.open(&uri, TRAIN).await;
-    fake.on_load(|_, _, _| panic!("row 7 is odd"));
+    fake.on_load(|_, _, _| panic!("row 7 is broken"));
     std::fs::write(fake.path("trace.json"), "22").unwrap();
     let reported = client.expect("window/showMessage").await;
     let message = reported["message"].as_str().unwrap();
-    assert!(message.contains("row 7 is odd") && message.contains("report"), "{message}");
+    assert!(message.contains("row 7 is broken") && message.contains("report"), "{message}");
     assert_eq!((&reported["type"], client.hints(&uri).await.len()), (&json!(1), 3));
     let error = client.command("perfline.load", json!([])).await.unwrap_err();
-    assert!(error["message"].as_str().unwrap().contains("row 7 is odd"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("row 7 is broken"), "{error}");
     // The next recording is loaded as if nothing had happened.
     let run = run_of("train.py", &fake.path("train.py"));
     fake.on_load(move |_, _, _| Ok(run.clone()));

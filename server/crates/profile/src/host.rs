@@ -182,7 +182,7 @@ pub struct Operators {
     pub input_types: Vec<StrId>,
     /// `Concrete Inputs` (the values of scalars and lists) as the JSON text of the file, or [`StrId::NONE`].
     pub concrete_inputs: Vec<StrId>,
-    /// Where the operator was run, as `file:line`, or [`StrId::NONE`]: what a memory snapshot of the same run tells.
+    /// Where the operator was run, as `file:line`, or [`StrId::NONE`]: what a memory snapshot of the same run shows.
     /// Empty without one.
     pub line: Vec<StrId>,
 }

@@ -1,4 +1,4 @@
-//! What a reader met that is odd, where, and how often.
+//! The anomalies that a reader met, where, and how often.
 
 /// The anomalies that were met. One entry per kind is kept with its count, so that a file with a million faults gives a short list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ pub enum WarningKind {
     Other,
 }
 
-/// One kind of oddity in one input.
+/// One kind of anomaly in one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The anomalies that were met.
@@ -84,7 +84,7 @@ impl Warnings {
         self.0.iter()
     }
 
-    /// Whether nothing was odd.
+    /// Whether there was no anomaly.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -17,7 +17,7 @@ use crate::{Class, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
 const MAX_NAME: usize = 1024;
 
-/// Reads everything of `text` that [`Module`] tells.
+/// Reads everything of `text` that [`Module`] shows.
 pub(crate) fn collect(text: &str, lines: &LineIndex) -> Module {
     let nothing = || Module {
         functions: vec![module_function(lines)],

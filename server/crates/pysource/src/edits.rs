@@ -2,7 +2,7 @@
 //!
 //! Each looks from the line of a finding for what has to be changed, which may be elsewhere in the file: the
 //! constructor of the optimizer that steps there, the loader that is looped over. Where the text leaves a choice (a
-//! name that is bound twice, arguments that are handed on with `**`), nothing is offered. What the text cannot tell and
+//! name that is bound twice, arguments that are handed on with `**`), nothing is offered. What the text cannot show and
 //! the change relies on is for whoever shows it to say ([`What`] names it).
 
 mod arguments;
@@ -26,7 +26,7 @@ use crate::{LineIndex, Module};
 /// What is known of the run that the text is to be made faster for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// The version of torch, where the recording tells: `(2, 3)`.
+    /// The version of torch, where the recording says: `(2, 3)`.
     pub torch: Option<(u32, u32)>,
     /// Whether the line launched work on a device.
     pub is_on_device: bool,

@@ -300,7 +300,7 @@ pub struct Site {
     /// If it belongs to a comprehension and stands here because Python 3.12 and later run it within the function around
     /// it: the innermost such comprehension, as an index into [`crate::Module::functions`].
     pub inlined: Option<usize>,
-    /// Of an operator or comparison: whether it is on numbers, strings and the like, as far as the text tells, so that it
+    /// Of an operator or comparison: whether it is on numbers, strings and the like, as far as the text shows, so that it
     /// leaves nothing.
     pub is_plain: bool,
     /// Of an [`SiteKind::Iterate`] or [`SiteKind::Unpack`]: what the elements are taken from.

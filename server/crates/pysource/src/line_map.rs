@@ -272,7 +272,7 @@ fn diff<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<Hunk> {
     diff.hunks().collect()
 }
 
-/// [`diff`], after equal lines at both ends were set aside; `suffix_first` tells which end may take a line that is at
+/// [`diff`], after equal lines at both ends were set aside; `suffix_first` shows which end may take a line that is at
 /// both.
 fn trimmed_diff(old: &[&str], new: &[&str], suffix_first: bool) -> Vec<Hunk> {
     let count = |old: &[&str], new: &[&str]| {

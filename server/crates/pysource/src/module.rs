@@ -205,7 +205,7 @@ impl Module {
     }
 
     /// The first and last line of the statement on `line`: of the innermost simple statement, header of a compound
-    /// statement, or decorator. Statements that share a line (`a(); b()`) are told as one.
+    /// statement, or decorator. Statements that share a line (`a(); b()`) are treated as one.
     #[must_use]
     pub fn statement_lines(&self, line: u32) -> RangeInclusive<u32> {
         let after = self.long_statements.partition_point(|&(first, _)| first <= line);
@@ -466,7 +466,7 @@ except* ValueError:
     }
 
     #[test]
-    fn odd_white_space() {
+    fn unusual_white_space() {
         let text = "def f():\n\tpass\n\u{c}\n@x\ndef g():\n\tfor i in \\\n\t\tx: \\\n\t\ty()";
         let expected = "1-2 Def f b2\n 4-8 Def g d5 b6\n 6 For 8-8 in g";
         check(text, expected);

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_told_from_other_calls() {
+    fn a_frame_is_distinguished_from_other_calls() {
         let frame = |file, line, function| Some(Frame { file, line, function });
         let cases = [
             ("train.py(29): train_step", frame("train.py", 29, "train_step")),

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::kernel_names;
 
-/// What the names of device events tell.
+/// What the names of device events show.
 pub struct KernelClasses(Vec<(KernelClass, TensorCores)>);
 
 impl KernelClasses {

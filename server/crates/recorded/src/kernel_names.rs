@@ -1,4 +1,4 @@
-//! What the name of a kernel tells: a table, to be kept up with the libraries that name them.
+//! What the name of a kernel shows: a table, to be kept up with the libraries that name them.
 
 use ledger::{KernelClass, TensorCores};
 use profile::DeviceKind;

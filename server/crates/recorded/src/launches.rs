@@ -1,4 +1,4 @@
-//! Who launched each device event, as far as the numbers of the recording tell.
+//! Who launched each device event, as far as the numbers of the recording show.
 
 use profile::{DeviceEventId, HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
@@ -57,7 +57,7 @@ impl Launches {
         self.runtime[event.index()].get().or(own.get()).or(self.graph[event.index()].get())
     }
 
-    /// The innermost operator around the launch, as far as `External id`s tell.
+    /// The innermost operator around the launch, as far as `External id`s show.
     #[must_use]
     pub fn operator(&self, event: DeviceEventId) -> Option<HostEventId> {
         let [of_call, own] = self.operator[event.index()];
@@ -71,7 +71,7 @@ impl Launches {
     }
 
     /// The runtime call that launched `event`, and nothing else: a graph is launched as a whole. Recordings without
-    /// `graph id` tell it by the call alone (`cudaGraphLaunch`, `hipGraphLaunch`).
+    /// `graph id` show it by the call alone (`cudaGraphLaunch`, `hipGraphLaunch`).
     #[must_use]
     pub fn own_call(&self, profile: &Profile, event: DeviceEventId) -> Option<HostEventId> {
         let call = self.call(event)?;
@@ -82,7 +82,7 @@ impl Launches {
         if is_of_graph() { None } else { Some(call) }
     }
 
-    /// Everything that may tell the stack, best first.
+    /// Everything that may show the stack, best first.
     pub fn candidates(&self, event: DeviceEventId) -> impl Iterator<Item = HostEventId> {
         let [of_call, own] = self.operator[event.index()];
         [self.runtime[event.index()], of_call, own].into_iter().filter_map(HostEventId::get)

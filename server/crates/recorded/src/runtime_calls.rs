@@ -1,4 +1,4 @@
-//! What the names of calls of the device's runtime and driver tell.
+//! What the names of calls of the device's runtime and driver show.
 
 /// Whether the runtime call `name` returns only when the device is done.
 #[must_use]
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocking_calls_are_told_from_others() {
+    fn blocking_calls_are_distinguished_from_others() {
         let blocking = [
             "cudaStreamSynchronize",
             "cudaDeviceSynchronize",
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn device_memory_is_told_from_other_memory() {
+    fn device_memory_is_distinguished_from_other_memory() {
         let yes = ["cudaMalloc", "hipFree", "cuMemAlloc_v2", "cuMemCreate", "hipMemUnmap"];
         let no =
             ["cudaMallocHost", "cudaFreeAsync", "cudaMemcpy", "cuMemFreeHost", "cudaMallocArray"];

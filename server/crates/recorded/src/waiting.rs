@@ -12,7 +12,7 @@ const MIN_IDLE_PERCENT: i128 = 90;
 const MIN_SILENCE: Ns = 1_000_000;
 
 /// Built-in functions and methods that return when something else has happened, by what they belong to: the type of a
-/// method, with its module as far as that tells it from others, or `""` for a function of a module.
+/// method, with its module as far as that distinguishes it from others, or `""` for a function of a module.
 const WAITING: [(&str, &[&str]); 6] = [
     ("", &["sleep", "select", "waitpid", "wait4", "waitid", "sigwait", "sigtimedwait", "pause"]),
     ("_thread.", &["acquire", "join", "__enter__"]),
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_wait_are_told_from_others_of_the_same_name() {
+    fn calls_that_wait_are_distinguished_from_others_of_the_same_name() {
         let waiting = [
             "<built-in method acquire of _thread.lock object at 0x7fa25ce12f40>",
             "<built-in method acquire of _thread.RLock object at 0x7fa25ce12f40>",

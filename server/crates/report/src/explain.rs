@@ -32,7 +32,7 @@ pub fn write_list(out: &mut dyn Write, terminal: &Terminal) -> io::Result<()> {
         }
         writeln!(out)?;
     }
-    writeln!(out, "{}", terminal.paint(FAINT, "perfline explain RULE tells more."))
+    writeln!(out, "{}", terminal.paint(FAINT, "perfline explain RULE says more."))
 }
 
 /// The page of a rule.

@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 12;
 const PARTS: [&str; 8] =
     ["kernel", "memcpy", "memset", "communication", "runtime", "data loader", "CPU ops", "other"];
 
-/// As many bars can be told apart.
+/// As many bars can be distinguished.
 const MAX_BARS: usize = 32;
 
 /// The sections, in the order in which they are printed. Those without rows say nothing of the run.

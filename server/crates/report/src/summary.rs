@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn a_warning_names_a_byte_only_where_it_is_about_one() {
         let text = |offset, count| {
-            let message = "odd".to_owned();
+            let message = "unusual".to_owned();
             warning(&Warning { kind: WarningKind::Other, message, offset, count })
         };
-        assert_eq!(text(Some(0), 1), "odd (at byte 0)");
-        assert_eq!(text(None, 1), "odd");
-        assert_eq!(text(Some(7), 2), "odd (2 times, first at byte 7)");
-        assert_eq!(text(None, 2), "odd (2 times)");
+        assert_eq!(text(Some(0), 1), "unusual (at byte 0)");
+        assert_eq!(text(None, 1), "unusual");
+        assert_eq!(text(Some(7), 2), "unusual (2 times, first at byte 7)");
+        assert_eq!(text(None, 2), "unusual (2 times)");
     }
 }

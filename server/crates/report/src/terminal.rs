@@ -33,7 +33,7 @@ impl Terminal {
     }
 
     /// A line that opens with a path in bold. Where both do not fit, the path gives way down to half of the line, from
-    /// its left: its end tells more.
+    /// its left: its end shows more.
     pub(crate) fn titled(&self, path: &str, rest: &str) -> String {
         let (path, rest) = (clean(path), clean(rest));
         let room = self.width.map(|width| width.saturating_sub(columns(&rest)).max(width / 2));
@@ -56,14 +56,14 @@ impl Terminal {
     }
 }
 
-/// Text that explains rather than tells.
+/// Text that explains rather than states.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 /// Text that matters most.
 pub(crate) const STRONG: Style = Style::new().bold();
 /// Text that warns of wrong numbers. A palette colour, so that it fits the theme; the next one too.
 pub(crate) const ALARM: Style =
     Style::new().bold().fg_color(Some(Color::Ansi(anstyle::AnsiColor::Red)));
-/// Text that tells of something missing.
+/// Text that says that something is missing.
 pub(crate) const DOUBT: Style =
     Style::new().fg_color(Some(Color::Ansi(anstyle::AnsiColor::Yellow)));
 

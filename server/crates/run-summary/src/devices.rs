@@ -4,7 +4,7 @@ use ledger::DevicePeak;
 
 /// A device, by a part of its name.
 struct Device {
-    /// Part of the name as CUDA or HIP tells it; the first row that fits counts.
+    /// Part of the name as CUDA or HIP shows it; the first row that fits counts.
     name: &'static str,
     /// Multiprocessors, or compute units.
     multiprocessors: u32,

@@ -351,7 +351,7 @@ impl Machine {
                     return Err(Fault::Problem("the protocol is newer than 5"));
                 }
             }
-            // Frames only tell how to buffer.
+            // Frames only say how to buffer.
             0x95 => {
                 input.array::<8>()?;
             }
@@ -556,7 +556,7 @@ impl Machine {
     // Damage.
 
     /// Puts what is still on the stack into the top-level dict or list, as far as it is whole: a pickle fills a
-    /// container only after its last item. The last dict (an event, a segment) is left out, since nobody can tell
+    /// container only after its last item. The last dict (an event, a segment) is left out, since it is not known
     /// what else it would have said.
     fn salvage(&mut self) -> Option<Handle> {
         let &root = self.stack.first()?;

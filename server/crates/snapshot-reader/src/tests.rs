@@ -173,7 +173,7 @@ fn other_pickles_are_no_snapshots() {
 }
 
 #[test]
-fn a_snapshot_is_told_from_other_pickles_by_its_first_bytes() {
+fn a_snapshot_is_distinguished_from_other_pickles_by_its_first_bytes() {
     let yes: [&[u8]; 6] = [
         b"\x80\x02}q\x00",
         b"\x80\x02]q\x00",
@@ -330,7 +330,7 @@ fn an_opcode_that_cannot_be_obeyed_is_named_with_its_place() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_told_once_per_text() {
+fn text_that_is_not_utf8_is_reported_once_per_text() {
     let (_, warnings) = read_snapshot(b"}(\x8c\x08segments]\x8c\x01\xffNu.").unwrap();
     let reported: Vec<_> = warnings.iter().map(|it| (it.kind, it.offset, it.count)).collect();
     assert_eq!(
@@ -406,7 +406,7 @@ fn segments_survive_when_the_traces_are_cut_off() {
 }
 
 #[test]
-fn what_lies_before_damage_is_kept_and_the_lost_share_told() {
+fn what_lies_before_damage_is_kept_and_the_lost_share_reported() {
     let mut pickle = TORCH_2_11[5].to_vec();
     let at = pickle.windows(8).position(|it| it == b"annotate").unwrap() - 2;
     pickle[at] = 0xff;
@@ -421,7 +421,7 @@ fn what_lies_before_damage_is_kept_and_the_lost_share_told() {
 }
 
 #[test]
-fn bytes_behind_the_end_are_told() {
+fn bytes_behind_the_end_are_reported() {
     let pickle = concat(&[LIST, b"more"]);
     let (snapshot, warnings) = read_snapshot(&pickle).unwrap();
     assert_eq!(snapshot.segments.len(), 1);

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_told_and_other_lists_are_none() {
+    fn what_is_cut_off_is_reported_and_other_lists_are_none() {
         for end in 1..RAW.len() {
             if let Some((timeline, warnings)) = read_timeline(&RAW[..end]) {
                 assert!(timeline.at.len() <= 3);

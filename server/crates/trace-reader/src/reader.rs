@@ -35,7 +35,7 @@ pub struct TraceReader {
     /// Length of `carry` at which it is tried again: it doubles, so that a long value fed in small pieces is read in
     /// linear time.
     retry_at: usize,
-    most_carried: usize,
+    max_carried: usize,
     /// Offset in the input of the first byte that was not consumed.
     offset: u64,
     /// In damage: the last consumed byte that is not whitespace.
@@ -103,7 +103,7 @@ impl TraceReader {
             no_list: None,
             carry: Vec::new(),
             retry_at: MIN_ADDED,
-            most_carried: MAX_CARRIED,
+            max_carried: MAX_CARRIED,
             offset: 0,
             before: b',',
             lost_bytes: 0,
@@ -214,7 +214,7 @@ impl TraceReader {
     }
 
     fn carry_over(&mut self, mut carry: Vec<u8>) {
-        if carry.len() > self.most_carried {
+        if carry.len() > self.max_carried {
             let message = "a value that is too long was skipped";
             self.tables.warnings.add(WarningKind::Malformed, self.offset, message);
             let mut used = self.lose(&carry, 0, carry.len());
@@ -222,7 +222,7 @@ impl TraceReader {
             used += self.advance(&carry[used..], carry.len() - used);
             carry.drain(..used);
         }
-        let longest = (self.most_carried + 1).max(carry.len() + 1);
+        let longest = (self.max_carried + 1).max(carry.len() + 1);
         self.retry_at = longest.min(carry.len() + carry.len().max(MIN_ADDED));
         self.carry = carry;
     }
@@ -496,7 +496,7 @@ mod tests {
             r#"{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}"#;
         let long = format!(r#"{{"ph": "X", "name": "{}", "ts": 1}}"#, "x".repeat(1 << 20));
         let text = format!("{{\"traceEvents\": [{event}, {long}, {event}]}}");
-        let mut reader = TraceReader { most_carried: 64 << 10, ..TraceReader::new() };
+        let mut reader = TraceReader { max_carried: 64 << 10, ..TraceReader::new() };
         for piece in text.as_bytes().chunks(1000) {
             reader.feed(piece);
             assert!(reader.carry.len() <= 64 << 10);

@@ -59,7 +59,7 @@ pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(Text<'_>, usize)> {
     if buf[found] == b'"' {
         return Ok((Text { raw: &buf[start..found], needs_unescape: false }, found + 1));
     }
-    let end = odd_end(buf, found)?;
+    let end = unusual_end(buf, found)?;
     Ok((Text { raw: &buf[start..end], needs_unescape: true }, end + 1))
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
 /// between them look like from the wrong side), a control character.
 fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
     let mut depth = 0_i64;
-    // The bit of a depth says whether the bracket there is a brace; deeper ones than it has bits are not told apart.
+    // The bit of a depth says whether the bracket there is a brace; deeper ones than it has bits are not distinguished.
     let mut braces = 0_u64;
     let bit =
         |depth: i64| u32::try_from(depth).ok().and_then(|it| 1_u64.checked_shl(it)).unwrap_or(0);
@@ -237,7 +237,7 @@ const fn zero_bytes(word: u64) -> u64 {
 /// closes the string. It is taken so if the string read properly is not followed by what can follow a string. A NUL is
 /// in no string: there the file was never written, and the rest of it belongs to something else.
 #[cold]
-fn odd_end(buf: &[u8], first: usize) -> Scan<usize> {
+fn unusual_end(buf: &[u8], first: usize) -> Scan<usize> {
     let mut at = first;
     let mut has_escaped_quote = false;
     loop {

@@ -1,7 +1,7 @@
 //! Events that cannot be true are set aside: one kernel that never ended must not drown all others, and no sum over a
 //! recording may leave 64 bits. The rules, and why they are so, are in docs/accounting.md ("What is set aside").
 //!
-//! What one event tells by itself is decided when it is read ([`TIMES`], [`MAX_BYTES`]), the rest at the end, when all
+//! What one event shows by itself is decided when it is read ([`TIMES`], [`MAX_BYTES`]), the rest at the end, when all
 //! are known. As the tables do not hold where an event stands in the file, the rows that may be reported then are
 //! [`Noted`] as they are read.
 

@@ -1,4 +1,4 @@
-//! Tells a trace from its first bytes.
+//! Recognises a trace by its first bytes.
 
 use memchr::memmem;
 

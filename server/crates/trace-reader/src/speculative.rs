@@ -2,8 +2,8 @@
 //!
 //! Whether a chunk begins where an event does is not known while it is read: it begins where that is likely. When its
 //! turn comes, the [`TraceReader`] has read everything before, and takes the chunk over only if it arrives between two
-//! events at exactly that byte. Otherwise, and where anything in the chunk was odd in a way that what came before
-//! bears on, it reads the bytes itself. So the result is that of reading the bytes one after the other, whatever they are.
+//! events at exactly that byte. Otherwise, and where the chunk has an anomaly whose handling depends on what came before,
+//! it reads the bytes itself. So the result is that of reading the bytes one after the other, whatever they are.
 
 use memchr::memmem;
 use profile::WarningKind;
@@ -51,7 +51,7 @@ impl SpeculativeReader {
     }
 }
 
-/// Position behind the first event that is followed by another one, as far as one can tell: only events begin with `ph`.
+/// Position behind the first event that is followed by another one, as far as can be seen: only events begin with `ph`.
 fn first_boundary(bytes: &[u8]) -> Option<usize> {
     memmem::find_iter(bytes, b"\"ph\"").find_map(|key| {
         let before = |end: usize, expected: u8| {
@@ -65,7 +65,7 @@ fn first_boundary(bytes: &[u8]) -> Option<usize> {
 }
 
 impl Tables {
-    /// Whether nothing in the tables would be otherwise had other events been read before. Warnings that tell of one
+    /// Whether nothing in the tables would be otherwise had other events been read before. Warnings that report one
     /// event alone make no difference; of texts, only the first reading of an id of a thread warns.
     fn is_independent(&self) -> bool {
         let of_one_event = |kind| {

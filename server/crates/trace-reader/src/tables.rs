@@ -510,7 +510,7 @@ impl Tables {
         if text.raw.is_empty() { StrId::NONE } else { self.text(text, offset) }
     }
 
-    /// JSON as it stands in the file; line breaks between its values are nothing odd.
+    /// JSON as it stands in the file; line breaks between its values are no anomaly.
     #[inline]
     fn json_or_none(&mut self, raw: &[u8]) -> StrId {
         if raw.is_empty() {

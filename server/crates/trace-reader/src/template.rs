@@ -269,9 +269,9 @@ impl TemplateCache {
         path: &mut Path,
         anomalies: &mut Vec<Anomaly>,
     ) -> Scan<Template> {
-        let n_oddities = anomalies.len();
+        let n_anomalies = anomalies.len();
         let template = read(buf, at, path.is_in_args, path.is_first, anomalies)?;
-        let node = if anomalies.len() == n_oddities {
+        let node = if anomalies.len() == n_anomalies {
             self.remember(&buf[at..at + template.len], template, path.node)
         } else {
             // An anomaly in it is to be reported every time.

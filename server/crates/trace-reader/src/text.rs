@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::scan::Text;
 
-/// A decoded string, and what was odd about it.
+/// A decoded string, and its anomalies.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Decoded<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -108,14 +108,14 @@ mod tests {
             (b"caf\xe9", "caf\u{fffd}", "invalid"),
             ("naïve".as_bytes(), "naïve", ""),
         ];
-        for (raw, expected, odd) in cases {
+        for (raw, expected, anomalies) in cases {
             let decoded = decode(&Text { raw, needs_unescape: true });
             assert_eq!(decoded.text, expected);
             let (loose, invalid) = (
                 if decoded.is_loose { "loose" } else { "" },
                 if decoded.is_invalid { "invalid" } else { "" },
             );
-            assert_eq!(format!("{loose}{invalid}"), odd, "{expected}");
+            assert_eq!(format!("{loose}{invalid}"), anomalies, "{expected}");
         }
     }
 }

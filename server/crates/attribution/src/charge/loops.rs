@@ -62,7 +62,7 @@ pub(crate) fn loops(
 }
 
 /// How often the body of a loop ran: each name that is called on a line of it is called at least once whenever the line
-/// runs, so that the rarest tells how often the line did; the line that ran most ran every time. Lines of loops in it
+/// runs, so that the rarest shows how often the line did; the line that ran most ran every time. Lines of loops in it
 /// run more often, and are left out.
 fn iterations(
     key: &LineKey,

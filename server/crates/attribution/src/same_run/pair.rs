@@ -35,11 +35,11 @@ pub(super) struct Pairs {
 pub(super) enum Refused {
     /// Fewer than [`MIN_PAIRS`] events of the trace are in the snapshot's history.
     TooFew(usize),
-    /// Both clocks tell the time of day, and this much lies between them.
+    /// Both clocks show the time of day, and this much lies between them.
     OtherTime(Ns),
     /// Of so many events of the trace during the snapshot's history, only so many are in it.
     Mismatch(usize, usize),
-    /// There are several ways to pair them, which tell different lines.
+    /// There are several ways to pair them, which show different lines.
     Ambiguous,
 }
 
@@ -49,7 +49,7 @@ const MIN_PAIRS: usize = 8;
 /// Share of the trace's events during the snapshot's history, in percent, that must be in it.
 const MIN_PERCENT: usize = 95;
 
-/// Clocks of one machine that tell the time of day differ by less: another run began at another time.
+/// Clocks of one machine that show the time of day differ by less: another run began at another time.
 const CLOCKS_APART: Ns = 1_000_000_000;
 
 /// Times before this one (in 2001) are not counted from the Unix epoch.
@@ -82,7 +82,7 @@ const MAX_ROUNDED: Bytes = 20 << 20;
 ///
 /// The two hold the same addresses in the same order; of the same program run twice that is true as well, so that times
 /// decide: their difference must be nearly the same for all pairs. `is_same` says whether two events of the snapshot
-/// tell the same, so that it does not matter which is meant.
+/// show the same, so that it does not matter which is meant.
 pub(super) fn pair(
     trace: &[Event],
     snapshot: &[Event],
@@ -142,7 +142,7 @@ fn apart(trace: &[Event], snapshot: &[Event]) -> Option<Ns> {
     (CLOCKS_APART < apart).then_some(apart)
 }
 
-/// Whether two ways to pair tell the same of every allocation.
+/// Whether two ways to pair show the same of every allocation.
 fn tells_the_same(
     trace: &[Event],
     one: &Pairs,
@@ -189,7 +189,7 @@ fn differences(trace: &[Event], snapshot: &[Event], meant: &Meant) -> Vec<Ns> {
         .map(|(index, event)| (meant.by(event).len(), index))
         .filter(|&(n, _)| 0 < n)
         .collect();
-    // What is rare tells most; of equals some from everywhere.
+    // What is rare shows most; of equals some from everywhere.
     voters.sort_by_key(|&(n, index)| (n, index.wrapping_mul(0x9e37_79b9) & 0xffff));
     voters.truncate(MAX_VOTERS);
     let mut votes = Vec::new();

@@ -147,7 +147,7 @@ fn a_history_in_another_order_is_refused() {
 }
 
 #[test]
-fn turns_that_are_all_alike_are_told_apart_by_their_lines_or_not_at_all() {
+fn turns_that_are_all_alike_are_distinguished_by_their_lines_or_not_at_all() {
     let turn = |number: i64| Event {
         at: DAY + 200_000 * number,
         address: 0x1000 * (number / 2 % 3 + 1).cast_unsigned(),
@@ -165,7 +165,7 @@ fn without_times_only_one_place_is_good_enough() {
     let events = run(12, DAY, 1);
     let history = without_times(&recorded(&events, 0));
     assert_eq!(found(&events[205..330], &history).unwrap().pairs, straight(205, 125));
-    // Within a step nothing tells which step it is.
+    // Within a step nothing shows which step it is.
     assert_eq!(found(&events[206..240], &history), Err(Refused::Ambiguous));
     let same_line = pair(&events[206..240], &history, |one, other| one % 41 == other % 41);
     assert_eq!(same_line.unwrap().pairs.len(), 34);

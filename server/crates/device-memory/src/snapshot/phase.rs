@@ -1,10 +1,10 @@
-//! Parts of a training step, as far as the frames of an allocation tell.
+//! Parts of a training step, as far as the frames of an allocation show.
 
 use ledger::Phase;
 use profile::{Snapshot, SnapshotFrame};
 use recorded::is_python;
 
-/// The phase that the frames of a stack tell (innermost first): the innermost sign counts.
+/// The phase that the frames of a stack show (innermost first): the innermost sign counts.
 pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {
     if let Some(phase) = frames.iter().find_map(|frame| of_frame(snapshot, frame)) {
         return phase;

@@ -22,7 +22,7 @@ const MAX_OUT_OF_MEMORY: usize = 8;
 /// Lines that are reported as holders of memory when a request failed.
 const MAX_HOLDERS: usize = 10;
 
-/// Annotated ranges that are reported around a moment: nobody nests deeper.
+/// Annotated ranges that are reported around a moment: deeper nesting is not expected.
 const MAX_OPEN: usize = 64;
 
 /// What the frames of a snapshot say: the line and the phase of every stack.

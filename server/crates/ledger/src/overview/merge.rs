@@ -18,7 +18,7 @@ impl Overview {
 }
 
 impl Interval {
-    /// Adds another stretch of time.
+    /// Adds another part of the run.
     pub fn merge(&mut self, other: &Self) {
         self.time.gain(other.time);
         self.breakdown.merge(&other.breakdown);

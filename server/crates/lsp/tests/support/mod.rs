@@ -57,7 +57,7 @@ impl Client {
             recordings,
             poll: Duration::from_millis(20),
             poll_watched,
-            settle: Duration::from_millis(30),
+            quiet_period: Duration::from_millis(30),
             gather: Duration::from_millis(5),
             poll_parent: Duration::from_millis(20),
         };

@@ -12,7 +12,7 @@ pub(super) enum Given {
     Absent,
     True,
     False,
-    /// Anything else; only running tells.
+    /// Anything else; it is known only when the code runs.
     Other,
 }
 

@@ -5,7 +5,7 @@
 //!   `differentiable=True`, nor with a learning rate that may be a tensor.
 //! - `fused=True`: of `Adam` and `AdamW` on a device since 2.0, where the text moves the whole model there; on the host
 //!   since 2.4, where single tensors are the default. (That of `SGD` and `Adagrad` refuses sparse gradients, which the
-//!   text does not tell.) All parameters have to be floating point numbers, which nothing tells.
+//!   text does not show.) All parameters have to be floating point numbers, which nothing shows.
 
 use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::Ranged;

@@ -15,7 +15,7 @@ const fn recorded(major: u32, minor: u32) -> Recorded {
     Recorded { torch: Some((major, minor)), is_on_device: true }
 }
 
-/// A recording that does not tell its version.
+/// A recording that does not state its version.
 const UNKNOWN: Recorded = Recorded { torch: None, is_on_device: true };
 
 fn line_here(text: &str) -> u32 {

@@ -194,7 +194,7 @@ impl<'t, 'a> Builder<'t, 'a> {
         self.sites.last_mut().into_iter().for_each(|site| site.is_plain = is_plain);
     }
 
-    /// Whether an expression is a number, a string or the like, as far as the text tells.
+    /// Whether an expression is a number, a string or the like, as far as the text shows.
     fn is_plain(&self, expr: &Expr) -> bool {
         guarded(|| match expr {
             Expr::Name(it) => match self.binding(&it.id) {

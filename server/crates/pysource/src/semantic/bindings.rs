@@ -1,4 +1,4 @@
-//! What the names of a function are bound to, as far as the text tells.
+//! What the names of a function are bound to, as far as the text shows.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::values::{Value, each_value};
 /// Values of a name beyond this number are not kept.
 const MAX_VALUES: usize = 8;
 
-/// What a name is bound to where it is used, as far as the text tells.
+/// What a name is bound to where it is used, as far as the text shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Binding {
     /// The expression does not begin with a name.

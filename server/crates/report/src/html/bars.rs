@@ -11,7 +11,7 @@ const WIDTH: u32 = 960;
 const BAR: u32 = 26;
 const FRAME: u32 = 74;
 
-/// One colour for each part. They can be told apart on white and on black, and by people who see fewer colours.
+/// One colour for each part. They can be distinguished on white and on black, and by people who see fewer colours.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(46, 134, 193),
     RGBColor(118, 68, 186),

@@ -36,7 +36,7 @@ pub fn write(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
     writeln!(out, " \"categories\": {}}}", list(categories).json())
 }
 
-/// What an exported timeline tells.
+/// What an exported timeline shows.
 fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> {
     let by_name = |bytes: &[i64; 8]| {
         let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(Value::number));

@@ -162,7 +162,7 @@ impl Page<'_> {
             - on_lines(Phase::Backward);
         add(backward, "backward pass, no Python frames");
         let is_unknown = memory.has_no_addresses;
-        let rest = if is_unknown { "not told by the trace" } else { "no Python frame" };
+        let rest = if is_unknown { "not recorded in the trace" } else { "no Python frame" };
         add(no_line - backward, rest);
         // What does not fit is left out rather than cut: a number without its end is another number.
         let width_of = |index: usize, column: &Column| {
@@ -203,7 +203,7 @@ impl Page<'_> {
         ]
     }
 
-    /// What an exported timeline tells.
+    /// What an exported timeline shows.
     fn categories(
         &self,
         out: &mut dyn Write,
@@ -270,7 +270,7 @@ impl Page<'_> {
         }
         let missing = it.requested - it.device_free.max(0) - free;
         let advice = if missing <= 0 {
-            "  there was room, but in pieces: expandable_segments:True or less fragmentation would have served it".to_owned()
+            "  enough memory was free, but in pieces: expandable_segments:True or less fragmentation would have served it".to_owned()
         } else {
             format!(
                 "  {} were missing; lines that held at least that much are marked",

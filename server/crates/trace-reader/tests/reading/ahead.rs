@@ -87,7 +87,7 @@ fn trace_of(elements: &[usize]) -> Vec<u8> {
 }
 
 #[test]
-fn events_that_look_into_each_other_are_told_apart() {
+fn events_that_look_into_each_other_are_distinguished() {
     // In each, something other than an event begins like one.
     for element in [29, 30] {
         let trace = trace_of(&[0, element, 1, element, element, 2]);

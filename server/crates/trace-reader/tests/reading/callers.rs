@@ -78,7 +78,7 @@ fn side_cars_and_what_is_wrong_with_them() {
 }
 
 #[test]
-fn side_cars_are_told_by_their_first_bytes() {
+fn side_cars_are_recognised_by_their_first_bytes() {
     let cases = [
         (r#"{"schema":"perfline.callers/1","torch":"2.11"#, true),
         ("\n { \"schema\" : \"perfline.callers/9\"", true),

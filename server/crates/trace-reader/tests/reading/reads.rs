@@ -197,7 +197,7 @@ fn flows() {
     );
 }
 
-/// Threads are told apart by the text of their ids; metadata names them, wherever it stands.
+/// Threads are distinguished by the text of their ids; metadata names them, wherever it stands.
 #[test]
 fn threads() {
     check(
@@ -335,7 +335,7 @@ fn times() {
 
 /// Events without a usable time.
 #[test]
-fn odd_times() {
+fn unusual_times() {
     check(
         r#"{"schemaVersion":1,"traceEvents":[
   {"ph":"X","cat":"cpu_op","name":"no start","pid":1,"tid":1,"dur":1},
@@ -503,7 +503,7 @@ fn deep_nesting() {
 
 /// Overlapping, empty and repeated events stay as they are.
 #[test]
-fn odd_events() {
+fn unusual_events() {
     check(
         r#"{"schemaVersion":1,"traceEvents":[
   {"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":5},

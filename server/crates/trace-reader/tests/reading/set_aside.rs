@@ -155,8 +155,8 @@ fn what_is_too_much_together() {
     assert_eq!(sizes(&[copy(9), copy(pebibyte), copy(pebibyte + 1)]), (vec![9, pebibyte, -1], 1));
     let mut copies = vec![copy(pebibyte - 1); 64];
     copies.extend([copy(pebibyte), copy(3)]);
-    let (left, n_told) = sizes(&copies);
-    assert_eq!((left[0], left[64], left[65], n_told), (pebibyte - 1, -1, 3, 1));
+    let (left, n_reported) = sizes(&copies);
+    assert_eq!((left[0], left[64], left[65], n_reported), (pebibyte - 1, -1, 3, 1));
 }
 
 /// A device is not idle for years because one of its events has another clock.

@@ -77,7 +77,7 @@ fn any_args() -> impl Strategy<Value = Result<Vec<(&'static str, &'static str)>,
 
 fn any_event() -> impl Strategy<Value = Event> {
     // Mostly what belongs there, so that most events become rows.
-    let or_odd = |usual: &'static str| {
+    let or_any = |usual: &'static str| {
         prop_oneof![6 => Just(usual), 1 => proptest::sample::select(&VALUES[..])]
             .prop_map(str::to_owned)
     };
@@ -91,11 +91,11 @@ fn any_event() -> impl Strategy<Value = Event> {
     let members = (
         prop_oneof![5 => Just("\"X\""), 1 => Just("\"i\"")],
         category,
-        or_odd("\"[memory]\""),
-        or_odd("7"),
-        or_odd("7"),
-        or_odd("1.5"),
-        or_odd("2"),
+        or_any("\"[memory]\""),
+        or_any("7"),
+        or_any("7"),
+        or_any("1.5"),
+        or_any("2"),
     )
         .prop_map(|(phase, category, name, pid, tid, start, duration)| {
             vec![
@@ -149,18 +149,20 @@ proptest! {
 
 /// The args of an event that has none, or something else in their place, are not those of the next ones.
 #[test]
-fn odd_args_cost_no_other_event_its_args() {
-    for odd in ["", r#", "args": null"#, r#", "args": []"#, r#", "args": """#, r#", "args": 5"#] {
+fn invalid_args_cost_no_other_event_its_args() {
+    for invalid in ["", r#", "args": null"#, r#", "args": []"#, r#", "args": """#, r#", "args": 5"#]
+    {
         let event = |name: &str, args: &str| {
             format!(
                 r#"{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 1, "tid": 1, "ts": 1, "dur": 1{args}}}"#
             )
         };
         let whole = r#", "args": {"External id": 5, "Sequence number": 3}"#;
-        let events = [event("a", odd), event("b", whole), event("c", odd), event("d", whole)];
+        let events =
+            [event("a", invalid), event("b", whole), event("c", invalid), event("d", whole)];
         let profile = read(&trace(&events)).profile;
         assert!(profile.host.kind.iter().all(|&it| it == HostKind::Operator));
-        assert_eq!(profile.host.operators.external_id, [-1, 5, -1, 5], "{odd}");
-        assert_eq!(profile.host.operators.sequence, [-1, 3, -1, 3], "{odd}");
+        assert_eq!(profile.host.operators.external_id, [-1, 5, -1, 5], "{invalid}");
+        assert_eq!(profile.host.operators.sequence, [-1, 3, -1, 3], "{invalid}");
     }
 }
