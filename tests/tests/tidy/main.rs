@@ -1,8 +1,9 @@
-//! The boundaries between the crates, as ARCHITECTURE.md draws them.
+//! The boundaries between the crates, as ARCHITECTURE.md draws them, and what no file of the repository may contain.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod imports;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hover_tells_the_share_of_the_peak_and_the_stack() {
+    fn a_hover_shows_the_share_of_the_peak_and_the_stack() {
         let memory = DeviceMemory { peak: 40 * MIB, ..DeviceMemory::default() };
         let frame =
             |at: u32, function: &str| StackLine { line: line(at), function: function.to_owned() };

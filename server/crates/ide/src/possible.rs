@@ -142,7 +142,7 @@ def f(xs):
     }
 
     #[test]
-    fn a_recording_of_a_cpu_tells_what_ran() {
+    fn a_recording_of_a_cpu_shows_what_ran() {
         let with = |books: &str| {
             let mut fixture = Fixture::new(TEXT, books);
             let reads = Operator { calls: 12, cpu: 24_000, cuda: 0 };

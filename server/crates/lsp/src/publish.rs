@@ -29,10 +29,10 @@ pub(crate) async fn run(session: Arc<Session>) {
             refresh(&session);
         }
         let is_status_due = session.is_status_due.swap(false, Ordering::SeqCst);
-        let tells_status = is_status_due && session.abilities().status;
+        let sends_status = is_status_due && session.abilities().status;
         let (snapshot, documents) = (session.snapshot(), session.documents());
         let work = move || {
-            let status = tells_status.then(|| status::status(&snapshot, false));
+            let status = sends_status.then(|| status::status(&snapshot, false));
             (status, all(&snapshot, &documents))
         };
         let Ok((status, now)) = tokio::task::spawn_blocking(work).await else { continue };

@@ -343,7 +343,7 @@ async fn a_folder_that_is_added_is_searched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn before_a_recording_is_loaded_the_text_tells_what_would_wait() {
+async fn before_a_recording_is_loaded_the_text_shows_what_would_wait() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
     let uri = support::uri(&folder.path().join("train.py"));

@@ -128,7 +128,7 @@ fn by_time(
     }
     // As regular as a loop can be: the next turn fits as well.
     let as_good = rivals.iter().filter(|it| it.spread <= 3 * best.spread + 1_000);
-    if as_good.into_iter().any(|it| !tells_the_same(trace, &best.pairs, &it.pairs, &is_same)) {
+    if as_good.into_iter().any(|it| !show_the_same(trace, &best.pairs, &it.pairs, &is_same)) {
         return Err(Refused::Ambiguous);
     }
     Ok(best.pairs)
@@ -143,7 +143,7 @@ fn apart(trace: &[Event], snapshot: &[Event]) -> Option<Ns> {
 }
 
 /// Whether two ways to pair show the same of every allocation.
-fn tells_the_same(
+fn show_the_same(
     trace: &[Event],
     one: &Pairs,
     other: &Pairs,

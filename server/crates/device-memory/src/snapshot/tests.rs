@@ -159,7 +159,7 @@ fn a_training_step_is_charged_line_by_line() {
 }
 
 #[test]
-fn a_failed_request_tells_who_held_the_memory() {
+fn a_failed_request_reports_who_held_the_memory() {
     let mut made = Made::default();
     let big = made.stack(&[("train.py", 7, "build")]);
     let asks = made.stack(&[("train.py", 9, "grow")]);
