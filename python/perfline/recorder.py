@@ -157,7 +157,7 @@ def _write_recording(prof, folder, worker_name):
     os.makedirs(folder, exist_ok=True)
     stem = os.path.join(folder, f"{worker_name or _worker()}.{time.time_ns()}")
     path = f"{stem}.pt.trace.json.gz"
-    # In the same folder, so that the trace can be moved into its place; hidden, so that nobody reads half of it.
+    # In the same folder, so that the trace can be moved into its place; hidden, so that half of it is not read.
     with tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder) as temporary:
         plain = os.path.join(temporary, "trace.json")
         packed = os.path.join(temporary, "trace.json.gz")
@@ -355,7 +355,7 @@ def _columns(tid, rows):
 def _write_gzip(path, data):
     """Writes all or nothing, with no time stamp: a reader never sees half a file, and equal data give equal bytes.
 
-    The file gets its name when it is complete. Until then it has one that nobody can foresee, and it is created only if
+    The file gets its name when it is complete. Until then it has one that cannot be predicted, and it is created only if
     nothing has that name, a link included.
     """
     partial = os.path.join(os.path.dirname(path), f".perfline-{secrets.token_hex(16)}")

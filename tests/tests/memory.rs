@@ -101,7 +101,7 @@ fn failed_requests_are_reported_with_what_held_the_memory() {
 fn a_history_that_lost_its_beginning_is_noticed() {
     let memory = memory("ring_buffer.pickle.gz");
     assert!(memory.is_history_cut);
-    // The first event that was dropped was given back within the history: nobody knows its line any more.
+    // The first event that was dropped was given back within the history: its line is no longer known.
     assert_eq!(memory.before, MIB + 2 * MIB);
     assert_eq!(memory.lines[&line(17)].live, 4 * MIB);
     // Memory that waits for a stream is in use until its release is completed.

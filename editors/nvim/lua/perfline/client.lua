@@ -83,7 +83,7 @@ function M.config()
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
     ['textDocument/inlayHint'] = function(...) return require('perfline.hints').on_answer(...) end,
   }
-  if not vim.lsp.codelens.enable then -- before 0.12 nobody fetches lenses anew
+  if not vim.lsp.codelens.enable then -- before 0.12 nothing fetches lenses again
     capabilities.workspace.codeLens = { refreshSupport = true }
     handlers['workspace/codeLens/refresh'] = function(_, _, context)
       require('perfline.attach').refresh_lenses(context.client_id)

@@ -24,7 +24,7 @@ end
 function M.show(metric)
   local here, line = vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_cursor(0)[1]
   ask(metric, function(details)
-    -- Whoever has gone on wants no window over the text.
+    -- A user who has gone on wants no window over the text.
     if vim.api.nvim_get_current_buf() ~= here or vim.api.nvim_win_get_cursor(0)[1] ~= line then return end
     local lines, marks = require('perfline.sections').lines(details.sections, math.min(vim.o.columns - 8, 100))
     lines = vim.tbl_map(function(it) return ' ' .. it .. ' ' end, lines)

@@ -180,7 +180,7 @@ function M.relative(scope, first, last)
   M.refresh_all()
 end
 
--- The share of the current scope: for tests and for whoever wants to draw it himself.
+-- The share of the current scope: for tests and for configurations that draw it themselves.
 ---@return perfline.Scope
 function M.scope() return setting('scope') end
 

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(
             shown(&fixture),
             [""; 0],
-            "nobody knows whether a line that was changed still waits"
+            "it is not known whether a line that was changed still waits"
         );
     }
 

@@ -10,7 +10,7 @@ use crate::view::{Charge, UnknownName};
 /// How the text of a hint is made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Format {
-    /// What is worth showing in the metric of the view, the largest first.
+    /// What is notable in the metric of the view, the largest first.
     #[default]
     Auto,
     /// Text with placeholders ([`PLACEHOLDERS`]) in braces. What stands in square brackets is left out where one of

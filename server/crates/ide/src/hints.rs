@@ -71,7 +71,7 @@ fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<Stri
     Some(format!("{mark}{whose}{text}"))
 }
 
-/// What is worth showing, the largest first, as far as there is room.
+/// What is notable, the largest first, as far as there is room.
 fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
     let mut pieces: Vec<Piece> = match scale.metric {
         // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.

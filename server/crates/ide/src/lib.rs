@@ -1,6 +1,6 @@
 //! What an editor shows, as plain data: hints, lenses, hovers, diagnostics, actions, heat, hot lines, details.
 //!
-//! *Owns*: all wording; what is worth showing; where a recorded line is in the text as
+//! *Owns*: all wording; what is notable; where a recorded line is in the text as
 //! it is now.
 //!
 //! *Never*: has a type of a protocol, or one of the Python parser in a result; reads a file; keeps anything.

@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
     }
 
     /// Everything on the definition of its function: what is left to say about a file that was changed after it ran,
-    /// when nobody knows how.
+    /// when it is not known how.
     fn folded(&self) -> Vec<Placed<'a>> {
         let mut sums: BTreeMap<u32, Ledger> = BTreeMap::new();
         for (_, books) in lines_of(self.ledger, self.key) {

@@ -55,7 +55,7 @@ impl<'a> Scale<'a> {
         }
     }
 
-    /// The number of a line where it is worth showing.
+    /// The number of a line where it is notable.
     pub(crate) fn notable(&self, quantity: Quantity, books: &LineBooks) -> Option<f64> {
         let value = self.value(quantity, books).filter(|&value| 0.0 < value)?;
         (self.threshold <= self.share(quantity, value)).then_some(value)

@@ -115,7 +115,7 @@ pub struct LineMemory {
     pub lifetime: Ns,
     /// Released allocations of which both times are known.
     pub timed_frees: u64,
-    /// Bytes of blocks in use at the end that nobody asked for: block size − requested size.
+    /// Bytes of blocks in use at the end that were not requested: block size − requested size.
     pub rounding: Bytes,
     /// Bytes allocated and released within one step (anywhere, where no steps could be reported).
     pub churn: Bytes,

@@ -83,8 +83,8 @@ pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
         .map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
-/// Opens a file that the user did not name, and looks at it. What is no regular file is never opened: a pipe waits for whoever
-/// writes into it, and a device may do anything.
+/// Opens a file that the user did not name, and looks at it. What is no regular file is never opened: a pipe waits for a
+/// program that writes into it, and a device may do anything.
 ///
 /// # Errors
 /// If it is something else or cannot be opened, or its first bytes cannot be read.

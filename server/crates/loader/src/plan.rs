@@ -129,7 +129,7 @@ impl Plan {
     }
 
     /// The side-car of a trace that is read from `input`: named as an input, or lying beside it.
-    /// InputFile that nobody named is no link that leads out of the trace's folder and of `root`.
+    /// An input that the user did not name is no link that leads out of the trace's folder and of `root`.
     pub(crate) fn callers_of(
         &self,
         one: &InputFile,

@@ -108,7 +108,7 @@ pub(crate) struct RecordedPath<'a> {
 
 impl<'a> RecordedPath<'a> {
     /// `None` for what names no source file: `<string>`, other endings, and paths that climb out of where they begin.
-    /// Whoever puts `scripts/..` into `sys.path` gets it into the names of files, so a name and the `..` after it
+    /// A program that puts `scripts/..` into `sys.path` gets it into the names of files, so a name and the `..` after it
     /// cancel out.
     pub(crate) fn new(recorded: &'a str) -> Option<Self> {
         if recorded.starts_with('<') || !has_source_ending(Path::new(recorded)) {

@@ -36,7 +36,7 @@ const CONTENT_LENGTH: &[u8] = b"content-length:";
 /// The version of JSON-RPC.
 const VERSION: &str = "2.0";
 
-/// Passes on messages, until the input ends or nobody reads the output any more.
+/// Passes on messages, until the input ends or the output is no longer read.
 pub(crate) async fn pass_on<I, O>(input: I, mut output: O)
 where
     I: AsyncRead + Unpin,

@@ -32,7 +32,7 @@ fn has_ended(_: u32) -> bool {
     false
 }
 
-/// Whether a process has ended and is still listed. Only Linux says: in containers nobody may ever collect it.
+/// Whether a process has ended and is still listed. Only Linux says: in containers it may never be collected.
 #[cfg(unix)]
 fn is_zombie(id: u32) -> bool {
     let Ok(stat) = std::fs::read(format!("/proc/{id}/stat")) else { return false };

@@ -32,7 +32,7 @@ enum Event {
 }
 
 impl Sender {
-    /// Nobody may be listening, which does not matter.
+    /// There may be no listener, which does not matter.
     pub(crate) fn send(&self, progress: &Progress) {
         let _ = self.0.send(Event::Report(progress.clone()));
     }

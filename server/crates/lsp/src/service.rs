@@ -51,7 +51,7 @@ where
     let mut task = tokio::spawn(server.serve(service));
     let after_shutdown = || signs.shutdown_seen.load(Ordering::SeqCst);
     let ending = tokio::select! {
-        // Where `exit` was not seen the input ended, or nobody reads the output any more.
+        // Where `exit` was not seen the input ended, or the output is no longer read.
         _ = &mut task => match signs.exit_seen.load(Ordering::SeqCst) {
             true => Ending::Exit { after_shutdown: after_shutdown() },
             false => Ending::EndOfInput { after_shutdown: after_shutdown() },
@@ -72,7 +72,7 @@ where
 
 /// Says something on stderr, where the client may show or log it.
 pub(crate) fn write_stderr(message: &str) {
-    // If even this cannot be said, there is nobody to say it to.
+    // If even this cannot be said, there is no other place to report it.
     let _ = writeln!(std::io::stderr(), "perfline: {message}");
 }
 

@@ -109,7 +109,7 @@ async fn diagnostics_are_published_and_follow_the_text() {
     assert_eq!(
         client.diagnostics(&uri).await,
         [""; 0],
-        "nobody knows whether the changed line still waits"
+        "it is not known whether the changed line still waits"
     );
     client.change(&uri, 3, [3, 24, 3, 26], "100").await;
     assert_eq!(client.diagnostics(&uri).await.len(), 1, "changed back");

@@ -128,7 +128,7 @@ async fn the_end_of_the_process_that_started_the_server_ends_the_session() {
     parent.wait().unwrap();
     assert_eq!(client.end().await, Ending::ParentGone { after_shutdown: true });
 
-    // Where nobody collects it, as in many containers, it stays in the list of processes.
+    // Where it is not collected, as in many containers, it stays in the list of processes.
     #[cfg(target_os = "linux")]
     {
         let mut parent = sleeping();

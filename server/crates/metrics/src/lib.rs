@@ -4,7 +4,7 @@
 //! *Owns*: what "per step" is, and what a share is a share of, as `docs/accounting.md` defines them; the table of
 //! quantities; the text of a number with its unit.
 //!
-//! *Never*: decides what is worth showing; knows an editor, a terminal or a file.
+//! *Never*: decides what is notable; knows an editor, a terminal or a file.
 //!
 //! *The tests that say so*: beside each part; `server/tests/same_numbers.rs` holds terminal, JSON and editor against
 //! each other on a recording of two ranks.

@@ -3,7 +3,7 @@
 //! Each looks from the line of a finding for what has to be changed, which may be elsewhere in the file: the
 //! constructor of the optimizer that steps there, the loader that is looped over. Where the text leaves a choice (a
 //! name that is bound twice, arguments that are handed on with `**`), nothing is offered. What the text cannot show and
-//! the change relies on is for whoever shows it to say ([`What`] names it).
+//! the change relies on is for the caller to say ([`What`] names it).
 
 mod arguments;
 mod collected;

@@ -12,7 +12,7 @@
 //!
 //! - The name is used in the body of one later `if` of the same statements, and nowhere else in its function.
 //! - What is read is the same object there, because its name is not bound in between, and has the same value, because
-//!   either nothing in between can change an object, or nobody else can have hold of it: it is the result of an
+//!   either nothing in between can change an object, or nothing else can refer to it: it is the result of an
 //!   operator, a loss or a reduction of torch, and was not handed to anything since.
 //!
 //! A read that fails would fail later, or not at all where the `if` does not come to it. `after_loop.rs` is about loops.
@@ -251,7 +251,7 @@ fn keeps_its_object(
     )
 }
 
-/// Whether the value of `other` is the same when the `if` is reached, because nobody else has hold of it: it was made
+/// Whether the value of `other` is the same when the `if` is reached, because nothing else refers to it: it was made
 /// by a statement before the read, and not handed on since.
 fn keeps_its_value(
     names: &FileNames<'_>,
@@ -282,7 +282,7 @@ fn keeps_its_value(
     uses.all(|it| !since.contains_range(it.range) || harmless.ranges.contains(&it.range))
 }
 
-/// Whether the result of an expression is an object that nobody else has hold of.
+/// Whether the result of an expression is an object that nothing else refers to.
 pub(crate) fn is_fresh(names: &FileNames<'_>, expr: &Expr) -> bool {
     match expr {
         Expr::BinOp(it) => is_arithmetic(it.op),
@@ -297,7 +297,7 @@ fn is_fresh_call(names: &FileNames<'_>, call: &ExprCall) -> bool {
         return FRESH_FUNCTIONS.contains(&path.as_str());
     }
     match &*call.func {
-        // Of a plain name nobody knows whether it is a tensor or something that keeps one.
+        // Of a plain name it is not known whether it is a tensor or something that keeps one.
         Expr::Attribute(it) => {
             FRESH_METHODS.contains(&it.attr.as_str())
                 && matches!(&*it.value, Expr::Call(_) | Expr::BinOp(_) | Expr::Subscript(_))

@@ -235,7 +235,7 @@ fn products_beside_the_tensor_cores() {
     device(&mut ledger, (7, 5));
     assert_eq!(found(&ledger), [], "TF32 is younger");
     device(&mut ledger, (0, 0));
-    assert_eq!(found(&ledger), [], "nobody knows what the device can do");
+    assert_eq!(found(&ledger), [], "it is not known what the device can do");
     ledger.overviews.clear();
     assert_eq!(found(&ledger), []);
 }

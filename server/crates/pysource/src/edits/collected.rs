@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The list is made in the same statements as the loop, filled in one place and used only after the loop; what is put
-//! into it is made anew in each pass, and nobody else has hold of it, so that it has the same value after the loop.
+//! into it is made anew in each pass, and nothing else refers to it, so that it has the same value after the loop.
 
 use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange};

@@ -13,7 +13,7 @@ use super::{Change, Place, What};
 use crate::semantic::Code;
 use crate::stack_guard::guarded;
 
-/// What is suggested. More is for whoever measures.
+/// What is suggested. More needs a measurement.
 const WORKERS: u32 = 4;
 
 /// Arguments that may be given by position without being `num_workers`.
@@ -80,7 +80,7 @@ fn is_zero(expr: &Expr) -> bool {
     matches!(expr, Expr::NumberLiteral(it) if matches!(&it.value, Number::Int(it) if it.as_u8() == Some(0)))
 }
 
-/// Whether something is run by nobody who only imports the file.
+/// Whether something is not run when the file is only imported.
 fn is_guarded(place: &Place<'_, '_>, range: TextRange) -> bool {
     let is_function = |it: &Code<'_>| it.is_def() && it.range().contains_range(range);
     let is_main = |it: &&TextRange| it.contains_range(range);

@@ -1,6 +1,6 @@
 //! `zero_grad(set_to_none=True)`, where `set_to_none=False` is given, or is the default: before torch 2.0.
 //!
-//! Whoever reads `.grad` in the same file may not expect `None`, so that nothing is offered there.
+//! Code in the same file that reads `.grad` may not expect `None`, so that nothing is offered there.
 
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall};
 use ruff_text_size::Ranged;

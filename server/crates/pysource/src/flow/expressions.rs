@@ -13,7 +13,8 @@ use crate::collect::is_self;
 use crate::semantic::{Code, Loops};
 use crate::stack_guard::guarded;
 
-/// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and nobody nests them so.
+/// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and such code is
+/// not written.
 const MAX_INLINED: u32 = 8;
 /// Longer callees are cut at the front: those of a long chain of calls would be quadratic in the text.
 const MAX_PATH: usize = 32;

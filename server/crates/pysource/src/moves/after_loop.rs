@@ -9,7 +9,7 @@
 //! ```
 //!
 //! After the loop `loss` is what the last pass made, and has the value that it had there: it is bound nowhere else, each
-//! pass that makes it also reads it, and nobody else has hold of it. Without any pass the name is missing before and
+//! pass that makes it also reads it, and nothing else refers to it. Without any pass the name is missing before and
 //! after, so the use has to be one that is always come to.
 
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};

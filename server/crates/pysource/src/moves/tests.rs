@@ -75,7 +75,7 @@ fn where_it_is_the_same() {
         &["loss = (x - y) ** 2 / 3", READ, "opt.step()", LOG, USE],
         &["loss = -torch.mean(x, dim=0)", READ, "opt.step()", LOG, USE],
         &["mse = nn.MSELoss()", "loss = mse(x, y)", READ, "opt.step()", LOG, USE],
-        // Made by nobody knows whom, but nothing in between can change it.
+        // Made at an unknown place, but nothing in between can change it.
         &["loss = criterion(x, y)", READ, LOG, USE],
         &["loss = criterion(x, y)", READ, "scaled = step * 2", LOG, USE],
         &["pass", "value = x.item()  # here", "due = step % opt.every == 0", "if due:", USE],
@@ -153,7 +153,7 @@ fn where_it_may_not_be_the_same() {
         ("handed on by name", &[MADE, "z = loss", READ, "z.zero_()", LOG, USE]),
         ("kept in a list", &[MADE, READ, "log.losses = [loss]", "opt.step()", LOG, USE]),
         ("shifted into a stream", &[MADE, READ, "log << loss", "opt.step()", LOG, USE]),
-        ("from nobody knows where", &["loss = criterion(x, y)", READ, "opt.step()", LOG, USE]),
+        ("of unknown origin", &["loss = criterion(x, y)", READ, "opt.step()", LOG, USE]),
         ("from a parameter", &["pass", "value = x.item()  # here", "opt.step()", LOG, USE]),
         ("from a meter", &["loss = log.mean()", READ, "log.update()", LOG, USE]),
         ("from a view", &["loss = x[0]", READ, "opt.step()", LOG, USE]),

@@ -418,7 +418,7 @@ fn begin_and_end() {
     );
 }
 
-/// Escapes, text beyond ASCII, braces in strings, raw control characters, Windows paths that nobody escaped.
+/// Escapes, text beyond ASCII, braces in strings, raw control characters, Windows paths that were not escaped.
 #[test]
 fn strings() {
     check(

@@ -43,7 +43,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
         let is_wanted = |file: &str, line| {
             wanted.as_ref().is_none_or(|(key, lines)| *key == Some(file) && lines.contains(&line))
         };
-        // Who asks for a file wants to see it, whoever wrote it.
+        // Who asks for a file wants to see it, whether it is user code or not.
         let own_only = own_only.unwrap_or(uri.is_none());
         let shown = with_metric(&snapshot.view, metric);
         let ledger = loaded.ledger(snapshot.rank);

@@ -81,7 +81,7 @@ fn nothing() {
         ("seen by locals", &[LIST, LOOP, MADE, READ, USE, "log(locals())"]),
         ("filled twice", &[LIST, LOOP, MADE, "    losses.append(1)", READ, USE]),
         ("filled by others", &[LIST, LOOP, MADE, READ, "    losses += [1]", USE]),
-        ("from nobody knows where", &[LIST, LOOP, "    loss = opt(x)", READ, USE]),
+        ("of unknown origin", &[LIST, LOOP, "    loss = opt(x)", READ, USE]),
         ("not made in the loop", &[LIST, "loss = 1 - x", LOOP, READ, USE]),
         ("changed in place", &[LIST, LOOP, MADE, READ, "    loss.zero_()", USE]),
         ("handed on", &[LIST, LOOP, MADE, READ, "    log(loss)", USE]),

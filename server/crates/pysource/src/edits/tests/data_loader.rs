@@ -102,7 +102,7 @@ fn nothing() {
             "collated by a local function",
             "def c(b): return b\nloader = DataLoader(Numbers(3), collate_fn=c)\n",
         ),
-        ("collated by nobody knows what", "loader = DataLoader(Numbers(3), collate_fn=args.f)\n"),
+        ("collated by an unknown function", "loader = DataLoader(Numbers(3), collate_fn=args.f)\n"),
         ("tensors on a device", "loader = DataLoader(TensorDataset(x.cuda()))\n"),
         (
             "tensors moved to a device",
@@ -146,7 +146,7 @@ fn nothing() {
         assert_eq!(offered(&main, Goal::DataLoader, UNKNOWN), [], "{why}:\n{main}");
     }
     let module = format!("{HEAD}for b in DataLoader(Numbers(3)):  # here\n    pass\n");
-    assert_eq!(offered(&module, Goal::DataLoader, UNKNOWN), [], "run by whoever imports it");
+    assert_eq!(offered(&module, Goal::DataLoader, UNKNOWN), [], "run when it is imported");
     let inside = function("loader = DataLoader(Numbers(3))\nfor b in loader:\n    f(b)  # here\n");
     assert_eq!(offered(&inside, Goal::DataLoader, UNKNOWN), [], "not the loop itself");
     let next = function("batches = DataLoader(Numbers(3))\nbatch = next(batches)  # here\n");

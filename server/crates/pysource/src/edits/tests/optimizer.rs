@@ -216,7 +216,7 @@ fn nothing() {
             "def make():\n    return Adam(p)\nopt = make()\nopt.step()  # here\n",
         ),
         (
-            "a parameter that nobody gives",
+            "a parameter that is never passed",
             old,
             "def train(opt):\n    opt.step()  # here\nopt = Adam(p)\n",
         ),

@@ -96,7 +96,7 @@ fn from_a_loader_that_does_not_pin() {
 fn nothing() {
     let pinned = "loader = DataLoader(data, pin_memory=True)\n";
     let rows = [
-        ("of nobody knows what", "y = x.to(device)  # here\n"),
+        ("of an unknown value", "y = x.to(device)  # here\n"),
         ("not pinned", "x = torch.ones(3)\ny = x.to(device)  # here\n"),
         ("there", "for x in loader:\n    x = x.to(device, non_blocking=True)  # here\n"),
         ("decided elsewhere", "for x in loader:\n    x = x.to(device, non_blocking=n)  # here\n"),

@@ -45,7 +45,7 @@ fn nothing() {
         ("by position", old, "opt = Adam(p)\nopt.zero_grad(False)  # here\n"),
         ("keywords from elsewhere", old, "opt = Adam(p)\nopt.zero_grad(**kw)  # here\n"),
         ("and more", old, "opt.zero_grad(set_to_none=False, **kw)  # here\n"),
-        ("of nobody knows what", old, "opt.zero_grad()  # here\n"),
+        ("of an unknown value", old, "opt.zero_grad()  # here\n"),
         ("of a model", old, "model = Net()\nmodel.zero_grad()  # here\n"),
         (
             "of a class of the file",

@@ -76,7 +76,7 @@ fn where_it_may_not_be_the_same() {
         ("made twice", &[LOOP, MADE, READ, MADE, USE]),
         ("made again after", &[LOOP, MADE, READ, "loss = 1 - x", USE]),
         ("not read in each pass", &[LOOP, MADE, "    if x: continue", READ, USE]),
-        ("from nobody knows where", &[LOOP, "    loss = criterion(x, y)", READ, USE]),
+        ("of unknown origin", &[LOOP, "    loss = criterion(x, y)", READ, USE]),
         ("changed in place", &[LOOP, MADE, READ, "    loss.mul_(2)", USE]),
         ("added to", &[LOOP, MADE, READ, "    loss += 1", USE]),
         ("handed on", &[LOOP, MADE, READ, "    log(loss)", USE]),
