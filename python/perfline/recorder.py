@@ -355,8 +355,8 @@ def _columns(tid, rows):
 def _write_gzip(path, data):
     """Writes all or nothing, with no time stamp: a reader never sees half a file, and equal data give equal bytes.
 
-    The file gets its name when it is complete. Until then it has one that cannot be predicted, and it is created only if
-    nothing has that name, a link included.
+    The file gets its name when it is complete. Until then it has one that cannot be predicted, and it is created only
+    if nothing has that name, a link included.
     """
     partial = os.path.join(os.path.dirname(path), f".perfline-{secrets.token_hex(16)}")
     # Outside of what cleans up: a file of that name that is there already is another's.

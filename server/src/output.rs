@@ -41,7 +41,8 @@ fn refusal<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Optio
     is_input.then_some("is an input of this run; name another file")
 }
 
-/// The text goes to a file of its own in the same folder, whose name cannot be predicted, and which takes its place then.
+/// The text goes to a file of its own in the same folder, whose name cannot be predicted, and which then
+/// takes its place.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();

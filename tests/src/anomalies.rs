@@ -1,4 +1,5 @@
-//! Puts anomalies into traces that stay valid: what other programs write, and what files look like that were put together.
+//! Puts anomalies into traces that stay valid: what other programs write, and what concatenated files
+//! look like.
 
 use std::collections::BTreeMap;
 

@@ -6,8 +6,8 @@ use tests::fixtures::repository;
 
 use super::tracked;
 
-/// The halves of each retired word, so that this file does not contain it, and what to write instead. A word in capitals
-/// is retired in the names of constants only.
+/// The halves of each retired word, so that this file does not contain it, and what to write instead. A word in
+/// capitals is retired in the names of constants only.
 const RETIRED: &[([&str; 2], &str)] = &[
     (["to", "ld"], "reported, assigned, notified or distinguished"),
     (["te", "ll"], "report, show, notify or distinguish"),

@@ -2,8 +2,8 @@
 //!
 //! Whether a chunk begins where an event does is not known while it is read: it begins where that is likely. When its
 //! turn comes, the [`TraceReader`] has read everything before, and takes the chunk over only if it arrives between two
-//! events at exactly that byte. Otherwise, and where the chunk has an anomaly whose handling depends on what came before,
-//! it reads the bytes itself. So the result is that of reading the bytes one after the other, whatever they are.
+//! events at exactly that byte. Otherwise, and where the chunk has an anomaly whose handling depends on what came
+//! before, it reads the bytes itself. So the result is that of reading the bytes one after the other, whatever they are.
 
 use memchr::memmem;
 use profile::WarningKind;
