@@ -125,7 +125,11 @@ local function ask(query, done)
     end
     local view = answer.view
     local metric = query.metric or view.effectiveMetric
-    done(answer.lines, ('Hot lines: %s, %s'):format(metric, view.step == 'mean' and 'mean step' or view.step), answer.sums)
+    done(
+      answer.lines,
+      ('Hot lines: %s, %s'):format(metric, view.step == 'mean' and 'mean step' or view.step),
+      answer.sums
+    )
   end)
 end
 
