@@ -100,7 +100,11 @@ test('a load that takes long shows how it gets on, and can be stopped', async ()
   await progress.getByRole('button', { name: 'Cancel' }).click();
   await progress.waitFor({ state: 'detached' });
   await window.status(/no recording/);
-  assert.equal(await window.page.locator('.notification-list-item').count(), 0, 'the user is not notified of what they did');
+  assert.equal(
+    await window.page.locator('.notification-list-item').count(),
+    0,
+    'the user is not notified of what they did',
+  );
 });
 
 test('several folders: a recording is about the folder that holds it', async () => {
