@@ -456,7 +456,9 @@ fn check(text: &str) {
         let costs = vec![1; flow.sites.len()];
         let paths = flow.shortest_paths(flow.entry, &costs, |_, _, _| 1);
         let mut edges = Vec::new();
-        (0..flow.n_nodes()).for_each(|node| paths.edges(node, &mut edges));
+        // The paths to all nodes of a long text have too many edges.
+        let step = (flow.n_nodes() as usize).div_ceil(50).max(1);
+        (0..flow.n_nodes()).step_by(step).for_each(|node| paths.edges(node, &mut edges));
         assert!(edges.iter().all(|&(from, to)| flow.edges(from).any(|(target, _)| target == to)));
         for site in &flow.sites {
             assert!(function.contains(site.line), "{function:?} {site:?}");

@@ -1,6 +1,6 @@
 //! The report as one page: plots, findings with what to do, and every table. It needs no script and no other file.
 //!
-//! Text is escaped by its type: what is spliced into the markup is [`Shown`], which also replaces what reorders or hides
+//! Text is escaped by its type: what is spliced into the markup is `Shown`, which also replaces what reorders or hides
 //! the text around it. Only pictures and the style sheet go in as they are.
 
 mod bars;

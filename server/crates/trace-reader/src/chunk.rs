@@ -2,7 +2,7 @@
 
 use crate::tables::Tables;
 
-/// The events of a chunk, to be given to [`TraceReader::feed_chunk`].
+/// The events of a chunk, to be given to [`crate::TraceReader::feed_chunk`].
 #[derive(Debug)]
 pub struct ParsedChunk {
     /// The bytes that were read, counted from where the piece of input begins.
