@@ -60,6 +60,15 @@ def say(message):
             print(f"perfline: {message}", file=sys.stderr, flush=True)
 
 
+def shown(path):
+    """A path from the current folder, where there is one."""
+    try:
+        return os.path.relpath(path)
+    except (OSError, ValueError):
+        # The folder was deleted, or is on another drive.
+        return path
+
+
 def _terminated(number, _):
     """Ends the program as the signal would, by way of what it does at its end, which a second one must not cut short."""
     signal.signal(number, signal.SIG_IGN)
@@ -177,8 +186,7 @@ class Session:
         prof = self._prof
         self._leave()
         for path in prof.recordings:
-            shown = os.path.relpath(path)
-            say(f"recorded {shown}")
+            say(f"recorded {shown(path)}")
         if self._options["then"] == "exit":
             sys.exit(0)
 
@@ -199,7 +207,7 @@ class Session:
             prof.__exit__(None, None, None)
         self._leave()
         if prof is not None and prof.recordings:
-            say(f"the program ended while it was recorded; {os.path.relpath(prof.recordings[0])} has its last steps")
+            say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
         elif self._steps:
             say(
                 f"nothing was recorded: the program ended after {self._steps} steps; "

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 
-from perfline import _binary
-from perfline._attached import VARIABLE
+from perfline import _run
+from perfline._attached import VARIABLE, shown
 
 N_FINDINGS = 3
 """Findings that are printed when the program has ended."""
@@ -115,19 +115,17 @@ def show(traces):
     if not traces:
         return
     try:
-        command = [_binary.find(), "report", "--format", "json", *traces]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
-        report = json.loads(done.stdout)
-    except (OSError, ValueError) as error:
-        # Of what it could not read, the program has said why.
-        print(f"perfline: the recording could not be shown: {error}", file=sys.stderr)
+        # With the libraries of this Python, which is the one that ran the program, or beside it.
+        report = _run.ask("report", "perfline.report/1", traces)
+    except (OSError, _run.ReadError) as error:
+        print(f"perfline: the recording cannot be shown: {error}", file=sys.stderr)
         return
     run, findings = report["run"], report["findings"]
-    lines = ["", run["title"], *(note["text"] for note in run["notes"])]
+    lines = ["", run["title"], *(mark(note) for note in run["notes"])]
     for finding in findings[:N_FINDINGS]:
         lines += ["", f"{finding['file']}:{finding['line']} {finding['message']}", f"  {finding['remedy']}"]
     more = len(findings) - N_FINDINGS
-    named = " ".join(shlex.quote(os.path.relpath(path)) for path in traces)
+    named = " ".join(shlex.quote(shown(path)) for path in traces)
     lines += [
         "",
         f"{more} more findings and all tables: perfline report {named}"
@@ -136,3 +134,8 @@ def show(traces):
     ]
     lines += [f"Your source with the cost of each line: perfline annotate {named}"]
     print("\n".join(lines), file=sys.stderr)
+
+
+def mark(note):
+    """A note as the report prints it: with a mark, unless it merely informs."""
+    return note["text"] if note["level"] == "plain" else f"! {note['text']}"

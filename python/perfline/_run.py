@@ -61,19 +61,37 @@ def read(
 
     Raises ``ReadError`` where no input can be read. What is wrong with some of several is in ``Run.failures``.
     """
+    document = ask("lines", SCHEMA, paths, root, sites)
+    return Run(**{field.name: document[field.name] for field in dataclasses.fields(Run)})
+
+
+def ask(
+    command: str,
+    schema: str,
+    paths: Iterable[str | os.PathLike[str]],
+    root: str | os.PathLike[str] = ".",
+    sites: Iterable[str | os.PathLike[str]] | None = None,
+) -> dict[str, Any]:
+    """Runs ``perfline COMMAND --format json`` on ``paths`` and returns what it prints, an object of ``schema``.
+
+    ``root`` and ``sites`` are those of ``read``, and so is the error.
+    """
     if sites is None:
         sites = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib"))
-    command = [_binary.find(), "lines", "--format", "json", f"--root={os.fspath(root)}"]
-    command += [f"--site={os.fspath(site)}" for site in sites]
-    command += ["--", *map(os.fspath, paths)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    program = [_binary.find(), command, "--format", "json", f"--root={os.fspath(root)}"]
+    program += [f"--site={os.fspath(site)}" for site in sites]
+    program += ["--", *map(os.fspath, paths)]
+    done = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     # With some unreadable inputs the status is 2, and what the others say is printed all the same.
     if not done.stdout:
         raise ReadError(done.stderr.decode("utf-8", "replace").strip() or f"perfline ended with {done.returncode}")
-    document = json.loads(done.stdout)
-    if document["schema"] != SCHEMA:
+    try:
+        document = json.loads(done.stdout)
+        found = document["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReadError(f"{program[0]} answered with what is no {schema}: {error!r}") from error
+    if found != schema:
         raise ReadError(
-            f"{command[0]} answered with {document['schema']!r}, and this package reads {SCHEMA}; "
-            "install the two together"
+            f"{program[0]} answered with {found!r}, and this package reads {schema}; install the two together"
         )
-    return Run(**{field.name: document[field.name] for field in dataclasses.fields(Run)})
+    return document

@@ -73,6 +73,21 @@ class Steps(RecordTest):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(len(self.traces()), 1)
 
+    def test_a_module_of_the_same_name_is_no_error_of_the_program(self):
+        (self.folder / "perfline.py").write_text("")
+        (self.folder / "program.py").write_text("import perfline\nimport torch\nprint('went on')\n")
+        done = self.record(str(self.folder / "program.py"))
+        self.assertEqual((done.returncode, done.stdout), (0, "went on\n"), done.stderr)
+        self.assertIn("perfline: nothing is recorded: ImportError", done.stderr)
+
+    def test_looking_for_the_module_is_not_importing_it(self):
+        text = "import importlib.util, runpy, sys\nimportlib.util.find_spec('torch.optim.optimizer')\n"
+        (self.folder / "program.py").write_text(
+            f"{text}sys.argv[1:] = ['20']\nrunpy.run_path('train.py', run_name='__main__')\n"
+        )
+        done = self.record("--after", "5", str(self.folder / "program.py"))
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+
     def test_another_sitecustomize_runs_too(self):
         (self.folder / "sitecustomize.py").write_text("print('customized')\n")
         path = os.pathsep.join([str(self.folder), self.environment()["PYTHONPATH"]])

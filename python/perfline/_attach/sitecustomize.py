@@ -16,7 +16,10 @@ WATCHED = ("torch.optim.optimizer", "torch.utils.data.dataloader")
 
 
 class AfterImport:
-    """A finder on ``sys.meta_path`` that calls ``found(module)`` when a watched module has been executed."""
+    """A finder on ``sys.meta_path`` that calls ``found(module)`` when a watched module has been executed.
+
+    It goes when it has seen all of them.
+    """
 
     def __init__(self, watched, found):
         self._watched = set(watched)
@@ -25,7 +28,6 @@ class AfterImport:
     def find_spec(self, name, path, target=None):
         if name not in self._watched:
             return None
-        self._watched.discard(name)
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
             return None
@@ -33,6 +35,9 @@ class AfterImport:
 
         def exec_module(module):
             execute(module)
+            self._watched.discard(name)
+            if not self._watched and self in sys.meta_path:
+                sys.meta_path.remove(self)
             self._found(module)
 
         spec.loader.exec_module = exec_module
@@ -40,14 +45,18 @@ class AfterImport:
 
 
 def attach(module):
-    """Imports Perfline's package from where this file lies, and hands it the module."""
+    """Imports Perfline's package from where this file lies, and hands it the module. The program's import never fails by it."""
     package = os.path.dirname(os.path.dirname(HERE))
     sys.path.insert(0, package)
     try:
         from perfline import _attached
+
+        _attached.found(module)
+    except Exception as error:
+        # A module of the same name, or a Python that is too old for the package.
+        sys.stderr.write(f"perfline: nothing is recorded: {type(error).__name__}: {error}\n")
     finally:
         sys.path.remove(package)
-    _attached.found(module)
 
 
 def run_next():

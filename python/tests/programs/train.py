@@ -18,5 +18,6 @@ if __name__ == "__main__":
             raise ValueError("the program failed")
     [profiler] = sys.modules["torch.profiler"].profile.made or [None]
     recorded = profiler and profiler.recorded
-    print(recorded, len(optimizer.hooks), optimizer.Optimizer.__init__.__qualname__)
+    finders = [type(it).__name__ for it in sys.meta_path if type(it).__name__ == "AfterImport"]
+    print(recorded, len(optimizer.hooks) + len(finders), optimizer.Optimizer.__init__.__qualname__)
     sys.exit(3 if "status" in sys.argv else 0)

@@ -39,10 +39,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The Python beside this program, where a wheel was installed; else that of the active environment; else the first on
-/// `PATH`.
+/// The Python beside this program in a virtual environment; else that of the active environment; else the one beside this
+/// program, where a wheel was installed; else the first on `PATH`. An environment that merely lies in the current folder
+/// is not run: a folder of a stranger must not decide what is.
 fn python() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|it| it.parent().map(Path::to_owned));
+    let of_environment =
+        beside.iter().filter(|it| it.parent().is_some_and(|it| it.join("pyvenv.cfg").is_file()));
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(std::env::var_os).flat_map(
         |prefix| {
             let prefix = PathBuf::from(prefix);
@@ -51,9 +54,10 @@ fn python() -> Option<PathBuf> {
     );
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).collect::<Vec<_>>();
-    beside
-        .into_iter()
+    of_environment
+        .cloned()
         .chain(active)
+        .chain(beside.clone())
         .chain(on_path)
         .flat_map(|folder| ["python3", "python", "python.exe"].map(|name| folder.join(name)))
         .find(|it| it.is_file())
