@@ -41,6 +41,7 @@ pub(crate) struct Names<'a> {
     python: Vec<Option<PythonName>>,
     caller: Vec<Option<LineId>>,
     call_stack: FxHashMap<StrId, CallStack>,
+    provenance: FxHashMap<StrId, Node>,
 }
 
 /// A parsed call stack.
@@ -75,6 +76,7 @@ impl<'a> Names<'a> {
             python: vec![None; n_strings],
             caller: vec![None; n_strings],
             call_stack: FxHashMap::default(),
+            provenance: FxHashMap::default(),
         }
     }
 
@@ -157,11 +159,12 @@ impl<'a> Names<'a> {
 
     /// The line stack of a device event's own `stack`, or the empty one.
     pub(crate) fn provenance(&mut self, json: StrId, stacks: &mut Stacks) -> Node {
-        if json.get().is_none() {
-            return Node::EMPTY;
+        let Some(id) = json.get() else { return Node::EMPTY };
+        if let Some(&known) = self.provenance.get(&id) {
+            return known;
         }
         let mut node = Node::EMPTY;
-        for (file, line, function) in provenance(self.profile.strings.get(json)) {
+        for (file, line, function) in provenance(self.profile.strings.get(id)) {
             let file = self.file(&file, &mut stacks.lines);
             let line = stacks.lines.line(file, line);
             if !function.is_empty() {
@@ -169,6 +172,7 @@ impl<'a> Names<'a> {
             }
             node = stacks.push(node, line, Evidence::Exact);
         }
+        self.provenance.insert(id, node);
         node
     }
 

@@ -1,6 +1,6 @@
 //! What the whole recording teaches: which site leads to which callee, and how often a site leaves anything.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::answer::{Aligned, NO_SITE};
 use crate::code::Sequence;
@@ -76,10 +76,11 @@ impl Learned {
         for &site in &aligned.visited {
             self.count(code, &shared, site, |counts| counts.visited += weight);
         }
+        let visited: FxHashSet<u32> = aligned.visited.iter().copied().collect();
         for &(from, to) in &aligned.edges {
             *self.left.entry((code, from)).or_default() += weight;
             *self.taken.entry((code, from, to)).or_default() += weight;
-            if !aligned.visited.contains(&from) {
+            if !visited.contains(&from) {
                 self.count(code, &shared, from, |counts| counts.skipped += weight);
             }
         }
