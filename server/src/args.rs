@@ -84,14 +84,18 @@ impl Recording {
 /// Shows the lines that have something to say, with their surroundings and the
 /// head of their function. Columns, where the recording has them:
 ///
-///   share      of the step, host or device, whichever is larger (of the peak,
-///              where a memory snapshot is all there is)
-///   cpu own    thread time while this was the innermost line of your code
+///   share      of the step: computing on the host, on the device, or waiting,
+///              whichever is largest (of the peak, where a memory snapshot is
+///              all there is)
+///   cpu own    thread time while this was the innermost line of your code,
+///              without waiting
 ///   cpu total  thread time while the line was anywhere on the stack
 ///   cuda own   time of the kernels and copies launched from the line
 ///   backward   time of the backward pass that this forward line caused
-///   wait       thread time blocked, waiting for the device
+///   gpu wait   thread time blocked, waiting for the device
+///   waiting    thread time blocked, waiting for locks, queues, sockets, sleep
 ///   gpu idle   device idle time while the launching thread was on the line
+///   exposed comm  time of collectives that no compute hides
 ///   alloc      bytes allocated
 ///   peak       bytes of the line that were alive at the peak of their memory
 ///   calls      Python and built-in calls made from the line

@@ -79,16 +79,16 @@ fn report(
     args: &args::Report,
     terminal: &Terminal,
 ) -> io::Result<ExitCode> {
-    let report = ::report::build(&loaded.recording, &args.options());
+    let mut report = ::report::build(&loaded.recording, &args.options());
+    if args.timing {
+        report.sections.push(::report::timing(&loaded.timing));
+    }
     if let Some(path) = &args.html {
         save(path, html::page(&report), &args.recording, loaded.recording.run)?;
     }
     match args.format {
         args::OutputFormat::Text => text::write(out, &report, "--top", terminal)?,
         args::OutputFormat::Json => json::write_report(out, &report)?,
-    }
-    if args.timing {
-        text::section(out, &::report::timing(&loaded.timing), terminal)?;
     }
     for limit in &report.exceeded {
         inputs::report(limit);

@@ -322,3 +322,17 @@ fn recording_is_handed_to_the_python_that_is_active() {
     let expected = "perfline: no Python was found to record with: activate an environment, or put python3 on the PATH\n";
     assert_eq!((code, err.as_str()), (Some(2), expected));
 }
+
+#[test]
+fn timing_is_a_section_of_the_report_in_each_format() {
+    let trace = fixture(TRACE);
+    let arguments = ["report", trace.to_str().unwrap(), "--timing"];
+    let (code, text, err) = run(&mut perfline(&arguments));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(text.contains("\nTiming\n"), "{text}");
+    let (code, json, err) = run(perfline(&arguments).args(["--format", "json"]));
+    assert_eq!(code, Some(0), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let sections = report["sections"].as_array().unwrap();
+    assert_eq!(sections.last().unwrap()["id"], "timing");
+}

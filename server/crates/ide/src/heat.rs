@@ -7,7 +7,7 @@ use ledger::Evidence;
 use crate::lenses::Totals;
 use crate::place::{Placed, Source};
 use crate::scale::Scale;
-use crate::view::{Charge, Metric, UnknownName, View};
+use crate::view::{Metric, UnknownName, View};
 
 /// The share that is cold: 0.2 %. From there to the whole, each doubling is as much hotter as the one before, because
 /// that is how readers compare costs.
@@ -98,8 +98,7 @@ pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope
     let quantity = scale.primary();
     let value = |it: &Placed<'_>| scale.value(quantity, &it.books).filter(|&value| 0.0 < value);
     let of_scope = placed.iter().filter(|it| scope == Scope::File || is_in(it)).filter_map(value);
-    let overlaps =
-        scale.charge == Charge::Total && matches!(scale.metric, Metric::Cpu | Metric::Cuda);
+    let overlaps = scale.overlaps();
     let total = match (scope, function) {
         (Scope::Step, _) => scale.whole(quantity),
         (_, Some(function)) if overlaps => {
@@ -136,6 +135,7 @@ pub(crate) fn of_share(share: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
+    use crate::view::Charge;
 
     fn shown(view: &View, lines: RangeInclusive<u32>, scope: Scope) -> Vec<String> {
         let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);

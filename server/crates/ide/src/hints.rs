@@ -10,7 +10,7 @@ use crate::format::Format;
 use crate::hover::{self, HoverText};
 use crate::place::{Placed, Source, among};
 use crate::scale::Scale;
-use crate::view::{Charge, Metric, View};
+use crate::view::{Metric, View};
 
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
 const MAX_LENGTH: usize = 43;
@@ -107,7 +107,7 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
             plain(scale, books, scale.primary(), name).into_iter().collect()
         }
     };
-    if scale.charge == Charge::Total {
+    if scale.overlaps() {
         // Own waits and idle time are a part of the total, if they are reported at all.
         pieces.truncate(1);
     }
@@ -170,6 +170,7 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
+    use crate::view::Charge;
     use metrics::Period;
 
     /// The source with its hints after `#`.
@@ -241,6 +242,8 @@ mod tests {
         let total = View { charge: Charge::Total, ..view(Metric::Cpu) };
         assert_eq!(hints_of(&total)[3], "10 8 ms cpu");
         assert_eq!(hints_of(&total)[1], "5 5 ms cpu", "what is waited is a part of it");
+        let waits = View { charge: Charge::Total, ..view(Metric::Wait) };
+        assert_eq!(hints_of(&waits), hints_of(&view(Metric::Wait)), "waits have no total");
         let step = View { period: Period::Step(2), ..View::default() };
         assert_eq!(hints_of(&step)[1], "4 6.3 ms gpu", "backward time is not kept by step");
         let run = View { period: Period::Run, ..View::default() };

@@ -7,7 +7,7 @@ use ledger::{Evidence, Ledger, LineBooks, LineKey};
 use crate::heat;
 use crate::place::{Placed, Source, lines_of};
 use crate::scale::Scale;
-use crate::view::{Charge, View};
+use crate::view::View;
 
 /// A line that costs much.
 #[derive(Debug, Clone, PartialEq)]
@@ -99,10 +99,7 @@ pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> 
         for function in [None, Some(line.function.as_str())] {
             let (count, value) = sums.entry((&line.file, function)).or_default();
             *count += 1;
-            *value = match view.charge {
-                Charge::Own => *value + line.value,
-                Charge::Total => value.max(line.value),
-            };
+            *value = if scale.overlaps() { value.max(line.value) } else { *value + line.value };
         }
     }
     let quantity = scale.primary();
@@ -147,7 +144,7 @@ impl Source<'_> {
 mod tests {
     use super::*;
     use crate::testing::{TRAIN_BOOKS, ledger};
-    use crate::view::Metric;
+    use crate::view::{Charge, Metric};
 
     #[test]
     fn the_costliest_come_first() {
@@ -178,6 +175,9 @@ mod tests {
         };
         let wait = View { metric: Some(Metric::Wait), ..View::default() };
         assert_eq!(sums(&wait), ["- 1 4.8 ms 0.117", "SlowModel.forward 1 4.8 ms 0.117"]);
+        let kernels = View { metric: Some(Metric::Backward), ..View::default() };
+        let total = View { charge: Charge::Total, ..kernels.clone() };
+        assert_eq!(sums(&total), sums(&kernels), "backward time has no total");
         let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..View::default() };
         assert!(sums(&total).contains(&"- 6 12 ms 0.293".to_owned()), "{:?}", sums(&total));
     }

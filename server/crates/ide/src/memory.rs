@@ -6,12 +6,9 @@ use metrics::numbers::{bytes, duration, percent};
 use crate::place::{Placed, Source, base_name};
 use crate::sections::{Section, Text};
 
-/// A device in words: `cuda:0`, with its rank where that is not the first.
+/// A device in words, with its rank where that is not the first.
 pub(crate) fn device_name(device: DeviceKey) -> String {
-    match device.rank {
-        0 => format!("cuda:{}", device.device),
-        rank => format!("cuda:{} of rank {rank}", device.device),
-    }
+    metrics::device_name(device, device.rank != 0)
 }
 
 /// Frames of a stack that are shown.

@@ -55,6 +55,11 @@ impl<'a> Scale<'a> {
         }
     }
 
+    /// Whether the numbers of lines that call each other hold the same time: only CPU and CUDA time have totals.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.charge == Charge::Total && matches!(self.metric, Metric::Cpu | Metric::Cuda)
+    }
+
     /// The number of a line where it is notable.
     pub(crate) fn notable(&self, quantity: Quantity, books: &LineBooks) -> Option<f64> {
         let value = self.value(quantity, books).filter(|&value| 0.0 < value)?;

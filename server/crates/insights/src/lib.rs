@@ -110,7 +110,7 @@ pub struct Related {
     pub time: Ns,
 }
 
-/// The rules of each crate. One file for each rule.
+/// The rules of each module. One file for each rule.
 static ALL: [&[&Rule]; 4] =
     [&[&sync::RULE, &possible_sync::RULE], &host::RULES, &device::RULES, &memory::RULES];
 

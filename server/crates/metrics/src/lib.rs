@@ -15,6 +15,15 @@ mod evidence;
 mod quantity;
 mod scale;
 
+use ledger::DeviceKey;
+
 pub use evidence::{evidence_shares, mark, mark_in_text};
 pub use quantity::{Quantity, Unit};
 pub use scale::{Period, Scale};
+
+/// A device in words: `cuda:0`, with its rank where several are shown.
+#[must_use]
+pub fn device_name(device: DeviceKey, names_rank: bool) -> String {
+    let rank = if names_rank { format!(" of rank {}", device.rank) } else { String::new() };
+    format!("cuda:{}{rank}", device.device)
+}

@@ -62,7 +62,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &Options) -> Report<'a> {
     }
     Report {
         summary: summary::summary(run, &scale),
-        figures: key_figures::of(run),
+        figures: key_figures::of(run, &scale),
         findings: findings(recording, &options.rules, &suppression, |_| true),
         top: options.top,
         charts,
@@ -284,9 +284,9 @@ fn inputs(run: &Run) -> Section {
             Cell::text(name.as_ref()),
         ]);
         let warnings = input.warnings.iter();
-        section.notes.extend(warnings.map(|it| Note::doubt(&format!("{name}: {}", warning(it)))));
+        section.notes.extend(warnings.map(|it| Note::doubt(format!("{name}: {}", warning(it)))));
     }
-    section.notes.extend(run.source_doubts().iter().map(|it| Note::doubt(it)));
+    section.notes.extend(run.source_doubts().into_iter().map(Note::doubt));
     section
 }
 

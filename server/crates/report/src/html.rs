@@ -60,7 +60,7 @@ pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
             body {
                 h1 { (Shown(&title)) }
                 @for note in &report.summary.notes {
-                    p.about { (Shown(&note.text)) }
+                    p.about { (Shown(&note.marked())) }
                 }
                 (figures(report))
                 (findings(&report.findings))
@@ -144,7 +144,7 @@ fn table(section: &Section) -> Markup {
             }
         }
         @for note in &section.notes {
-            p.about { (Shown(&note.text)) }
+            p.about { (Shown(&note.marked())) }
         }
     }
 }

@@ -13,13 +13,18 @@ const SCHEMA: &str = "perfline.report/1";
 /// The report as `perfline.report/1` (docs/cli.md).
 #[must_use]
 pub fn report(report: &Report<'_>) -> Json {
-    json!({
-        "schema": SCHEMA,
-        "run": summary(report),
-        "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
-        "sections": report.sections.iter().map(section).collect::<Vec<_>>(),
-        "exceeded": report.exceeded,
-    })
+    Json::Object(fields(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+}
+
+/// The fields in the order in which they are printed.
+fn fields(report: &Report<'_>) -> [(&'static str, Json); 5] {
+    [
+        ("schema", json!(SCHEMA)),
+        ("run", summary(report)),
+        ("findings", report.findings.iter().map(finding).collect()),
+        ("sections", report.sections.iter().map(section).collect()),
+        ("exceeded", json!(report.exceeded)),
+    ]
 }
 
 /// Prints the report as `perfline.report/1`, a finding or a section a line.
@@ -27,13 +32,14 @@ pub fn report(report: &Report<'_>) -> Json {
 /// # Errors
 /// If `out` cannot be written.
 pub fn write_report(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
-    writeln!(out, "{{\"schema\": \"{SCHEMA}\",")?;
-    writeln!(out, " \"run\": {},", escaped(&summary(report)))?;
-    write_list(out, "findings", report.findings.iter().map(|it| escaped(&finding(it))))?;
-    writeln!(out, ",")?;
-    write_list(out, "sections", report.sections.iter().map(|it| escaped(&section(it))))?;
-    writeln!(out, ",")?;
-    writeln!(out, " \"exceeded\": {}}}", escaped(&json!(report.exceeded)))
+    for (index, (name, value)) in fields(report).iter().enumerate() {
+        write!(out, "{}", if index == 0 { "{" } else { ",\n" })?;
+        match value {
+            Json::Array(entries) => write_list(out, name, entries.iter().map(escaped))?,
+            value => write!(out, " \"{name}\": {}", escaped(value))?,
+        }
+    }
+    writeln!(out, "}}")
 }
 
 fn summary(report: &Report<'_>) -> Json {
@@ -102,5 +108,22 @@ fn cell(cell: &Cell, column: &Column) -> Json {
         model::Value::Evidence(evidence) => {
             json!({"text": cell.text, "evidence": evidence.name()})
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{recording, sources, training};
+
+    #[test]
+    fn what_is_printed_is_what_editors_get() {
+        let (run, sources) = (training(), sources());
+        let options =
+            crate::Options { top: 9, rules: insights::Options::default(), limits: Vec::new() };
+        let built = crate::build(&recording(&run, &sources), &options);
+        let mut out = Vec::new();
+        write_report(&mut out, &built).unwrap();
+        assert_eq!(serde_json::from_slice::<Json>(&out).unwrap(), report(&built));
     }
 }

@@ -1,13 +1,14 @@
 //! The numbers to look at first.
 
-use ledger::{DeviceOverview, Ns};
+use ledger::DeviceOverview;
 use loader::Run;
 use metrics::numbers::{duration, percent};
+use metrics::{Period, Scale};
 
 use crate::model::Figure;
 
 /// Those that the recording has. Shares of several devices are their means.
-pub(crate) fn of(run: &Run) -> Vec<Figure> {
+pub(crate) fn of(run: &Run, scale: &Scale<'_>) -> Vec<Figure> {
     let overviews = || run.ranks.iter().flat_map(|rank| rank.ledger.overviews.values());
     let devices: Vec<_> =
         overviews().flat_map(|it| it.devices.values()).filter(|it| it.kernels != 0).collect();
@@ -28,11 +29,9 @@ pub(crate) fn of(run: &Run) -> Vec<Figure> {
         let (done, time) = rates.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         (0.0 < time).then(|| done / time)
     };
-    let (number, time) =
-        overviews().fold((0, 0), |sum, it| (sum.0 + it.steps.len(), sum.1 + it.run.time));
-    let step = i64::try_from(number).ok().and_then(|number| time.checked_div(number));
+    let step = (scale.period() == Period::Mean).then(|| duration(scale.time()));
     let figures = [
-        ("mean step", step.map(|ns: Ns| duration(ns as f64))),
+        ("mean step", step),
         ("kernels run", mean(DeviceOverview::utilisation)),
         ("SM efficiency", mean(DeviceOverview::multiprocessor_efficiency)),
         ("occupancy", mean(DeviceOverview::occupancy)),

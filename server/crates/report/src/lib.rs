@@ -5,11 +5,11 @@
 //! `perfline.report/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
 //! print the same values.
 //!
-//! *Never*: reads a file (source text comes through [`Sources`]); knows stdout, options of the command line or LSP;
+//! *Never*: reads a file (source text comes through [`Sources`]); knows stdout, how options are parsed, or LSP (it names options in what it advises);
 //! formats a number (that is `metrics::numbers`).
 //!
 //! *The tests that say so*: beside each module, from a ledger built by hand to the text that is printed;
-//! `tests/tests/tidy.rs` holds the dependency list.
+//! `tests/tests/tidy/` holds the dependency list.
 
 pub mod annotate;
 pub mod explain;

@@ -45,7 +45,11 @@ impl Limit {
                 vec![(mean / 1e6, format!("a step takes {}", duration(mean.trunc())))]
             }
             Self::Sync => {
-                let wait = scale.total(Metric::Sync);
+                let ranks = match scale.period() {
+                    Period::Run => f64::from(ledger.ranks.max(1)),
+                    _ => 1.0,
+                };
+                let wait = scale.total(Metric::Sync) / ranks;
                 let text = format!("a step waits {} for the device", duration(wait.trunc()));
                 vec![(wait / 1e6, text)]
             }
@@ -117,6 +121,11 @@ mod tests {
                 "a step takes 20.5 ms, more than --max-step-ms 20 allows",
                 "a step waits 5 ms for the device, more than --max-sync-ms-per-step 4.9 allows"
             ]
+        );
+        run.merged.ranks = 2;
+        assert_eq!(
+            report(&run, &[(Limit::Sync, 2.4)]),
+            ["a step waits 2.5 ms for the device, more than --max-sync-ms-per-step 2.4 allows"]
         );
     }
 }

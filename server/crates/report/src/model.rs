@@ -56,12 +56,20 @@ impl Note {
         Self { text: text.into(), level: Level::Plain }
     }
 
-    pub(crate) fn doubt(text: &str) -> Self {
-        Self { text: format!("! {text}"), level: Level::Doubt }
+    pub(crate) fn doubt(text: impl Into<String>) -> Self {
+        Self { text: text.into(), level: Level::Doubt }
     }
 
-    pub(crate) fn alarm(text: &str) -> Self {
-        Self { text: format!("! {text}"), level: Level::Alarm }
+    pub(crate) fn alarm(text: impl Into<String>) -> Self {
+        Self { text: text.into(), level: Level::Alarm }
+    }
+
+    /// The text as people read it: with a mark, unless it merely informs.
+    pub(crate) fn marked(&self) -> String {
+        match self.level {
+            Level::Plain => self.text.clone(),
+            Level::Doubt | Level::Alarm => format!("! {}", self.text),
+        }
     }
 }
 

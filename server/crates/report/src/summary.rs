@@ -18,7 +18,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
-    notes.extend(incomplete_inputs.map(|it| Note::alarm(&incomplete(it))));
+    notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     if !ledger.adds_up() {
         notes.push(Note::alarm(
             "internal error: totals do not add up; `perfline report` says which, please report it",

@@ -86,14 +86,18 @@ pub(crate) fn findings(
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn section(out: &mut dyn Write, section: &Section, terminal: &Terminal) -> io::Result<()> {
+pub(crate) fn section(
+    out: &mut dyn Write,
+    section: &Section,
+    terminal: &Terminal,
+) -> io::Result<()> {
     writeln!(out, "\n{}", terminal.paint(STRONG, section.title))?;
     table(out, section, terminal)?;
     section.notes.iter().try_for_each(|it| note(out, it, "  ", terminal))
 }
 
 fn note(out: &mut dyn Write, note: &Note, indent: &str, terminal: &Terminal) -> io::Result<()> {
-    let text = cut(&clean(&format!("{indent}{}", note.text)), terminal.width);
+    let text = cut(&clean(&format!("{indent}{}", note.marked())), terminal.width);
     let text = if note.level == Level::Alarm { terminal.paint(ALARM, &text) } else { text };
     writeln!(out, "{text}")
 }

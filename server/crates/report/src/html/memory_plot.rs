@@ -1,6 +1,7 @@
 //! Memory over time as a picture (SVG).
 
-use ledger::{DeviceKey, DeviceMemory, Ledger};
+use ledger::{DeviceMemory, Ledger};
+use metrics::device_name;
 use metrics::numbers::{bytes, duration};
 use plotters::prelude::*;
 
@@ -24,7 +25,7 @@ pub fn draw(ledger: &Ledger) -> Result<String, PlotError> {
         let root = SVGBackend::with_string(&mut text, (SIZE.0, SIZE.1 * n)).into_drawing_area();
         root.fill(&WHITE)?;
         for (area, (key, memory)) in root.split_evenly((n as usize, 1)).iter().zip(&ledger.memory) {
-            plot(area, *key, memory)?;
+            plot(area, &device_name(*key, 1 < ledger.ranks), memory)?;
         }
         root.present()?;
     }
@@ -33,7 +34,7 @@ pub fn draw(ledger: &Ledger) -> Result<String, PlotError> {
 
 fn plot(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
-    key: DeviceKey,
+    name: &str,
     memory: &DeviceMemory,
 ) -> Result<(), PlotError> {
     let end = memory.timeline.last().map_or(1, |it| it.at.max(1)) as f64;
@@ -42,8 +43,7 @@ fn plot(
     let unit = 1024_f64.powf(most.log(1024.0).floor());
     let top = most / unit * 1.05;
     let title = format!(
-        "cuda:{} · peak {} · reserved {}",
-        key.device,
+        "{name} · peak {} · reserved {}",
         bytes(memory.peak as f64),
         bytes(memory.reserved_peak as f64)
     );

@@ -93,8 +93,7 @@ impl Page<'_> {
     }
 
     fn device(&self, out: &mut dyn Write, key: DeviceKey, memory: &DeviceMemory) -> io::Result<()> {
-        let rank = if 1 < self.n_ranks { format!(" of rank {}", key.rank) } else { String::new() };
-        let name = format!("cuda:{}{rank}", key.device);
+        let name = metrics::device_name(key, 1 < self.n_ranks);
         writeln!(out)?;
         let head = format!(" · peak {}{}", bytes(memory.peak), when(memory));
         writeln!(out, "{}", self.terminal.titled(&name, &head))?;
