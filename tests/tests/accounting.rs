@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod seeds;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
@@ -76,7 +78,7 @@ fn attribution_agrees_with_the_reference_on_every_recording() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, ..seeds::kept() })]
 
     #[test]
     fn attribution_agrees_with_the_reference_on_random_traces(lines in vec(with_thread(any_event()), 1..24)) {
@@ -120,7 +122,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..seeds::kept() })]
 
     /// Unusual args, shuffled keys, doubled and unordered events; read by one, two and eight cores.
     #[test]

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod seeds;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -179,7 +181,7 @@ fn pair() -> MutexGuard<'static, Pair> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig { cases: 40, ..seeds::kept() })]
 
     /// Whatever is missing from a snapshot, in disorder, or at other times: no operator gets another line than the
     /// whole snapshot gives it, and what is refused is said.

@@ -119,7 +119,7 @@ fn recordings_are_read_ahead_almost_whole() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn reading_ahead_makes_no_difference(

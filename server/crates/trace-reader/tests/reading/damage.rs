@@ -167,7 +167,7 @@ fn going_back_is_bounded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     /// Nothing makes the reader panic, and what it says about lengths is true.
     #[test]

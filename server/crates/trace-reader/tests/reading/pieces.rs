@@ -51,7 +51,7 @@ fn long_trace() -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn any_pieces_give_the_same(cuts in proptest::collection::vec(0_usize..200_000, 0..30), step in 1_usize..70_000) {

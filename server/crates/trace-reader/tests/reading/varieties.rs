@@ -136,7 +136,7 @@ fn rows(input: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1024, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
     fn events_are_read_as_if_each_were_the_first_of_its_shape(events in vec(any_event(), 1..40)) {
