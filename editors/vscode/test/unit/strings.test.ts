@@ -45,13 +45,3 @@ test('the README names every setting, with its default', () => {
     [],
   );
 });
-
-test('every setting of the server is offered', () => {
-  const documentation = readFileSync('../../docs/lsp.md', 'utf8');
-  const settings = [...documentation.matchAll(/^\| `(perfline\.\w+\.\w+)` \| /gm)].map((it) => it[1] ?? '');
-  assert.ok(settings.length > 10);
-  assert.deepEqual(
-    settings.filter((it) => !manifest.includes(`"${it}": {`)),
-    [],
-  );
-});

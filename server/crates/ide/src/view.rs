@@ -116,6 +116,20 @@ impl Metric {
         }
     }
 
+    /// What it shows, for those who choose: a whole sentence.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Cpu => "Thread time.",
+            Self::Cuda => "Device time of what the line launched.",
+            Self::Backward => "Time of the backward pass that the line caused.",
+            Self::Wait => "Time in which threads waited, for the device or for something else.",
+            Self::Idle => "Time in which the device had nothing to do because of the line.",
+            Self::Communication => "Device time of collectives.",
+            Self::Memory => "Bytes alive at the peak, or allocated where the peak is not known.",
+        }
+    }
+
     /// The metric of a name; `auto` is the one that fits the recording.
     ///
     /// # Errors
@@ -150,6 +164,17 @@ impl Charge {
         match self {
             Self::Own => "own",
             Self::Total => "total",
+        }
+    }
+
+    /// What it means, for those who choose: a whole sentence.
+    #[must_use]
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Own => {
+                "The innermost line of your code; time in libraries counts to the line that called them."
+            }
+            Self::Total => "Every line on the stack.",
         }
     }
 

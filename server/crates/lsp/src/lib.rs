@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::loader::{Error, Options, Recording, Run, Watch};
+pub use settings::{Choice, Kind, SETTINGS, Setting};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// How a server works, for those who run it elsewhere than on stdin and stdout.

@@ -1,28 +1,130 @@
-//! The settings, section `perfline`. `docs/lsp.md` describes them.
+//! The settings, section `perfline`: one table, and reading a section by it.
 
 use std::path::PathBuf;
 
 use ide::{Charge, Format, Metric, Period, Severities, Severity, Thresholds, View};
 use loader::{InvalidPattern, MinePattern};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::globs::Glob;
 
-/// What the user chose.
-///
-/// | name | type | default |
-/// |---|---|---|
-/// | `recordings.include` | globs | `["**"]` |
-/// | `recordings.exclude` | globs | `[]` |
-/// | `python.sitePackages` | folders or null | null |
-/// | `view.metric` | name | `auto` |
-/// | `view.charge` | name | `own` |
-/// | `view.per` | `step` or `run` | `step` |
-/// | `view.threshold` | percent | 0.5 |
-/// | `hints.enabled`, `lenses.enabled`, `diagnostics.enabled` | boolean | true |
-/// | `hints.format` | `auto` or template | `auto` |
-/// | `diagnostics.severity` | name of a severity, by rule | `{}` |
-/// | `rules` | thresholds by name, by rule | `{}` |
+/// A row of the table of settings.
+#[derive(Debug)]
+pub struct Setting {
+    /// Name below `perfline`.
+    pub name: &'static str,
+    /// What may be there.
+    pub kind: Kind,
+    /// What counts where nothing is set, or null, or what cannot be used.
+    pub default: fn() -> Value,
+    /// What it does: whole sentences of Markdown, for users of any editor.
+    pub description: &'static str,
+}
+
+/// What a setting may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// True or false.
+    Boolean,
+    /// A number from 0 to 100.
+    Percent,
+    /// One of several names.
+    Choice(fn() -> Vec<Choice>),
+    /// `auto`, or text with placeholders ([`ide::PLACEHOLDERS`]) in braces.
+    Template,
+    /// A list of texts, each of which is this.
+    List(&'static str),
+    /// A list of folders, or null. A client takes it from no workspace that its user does not trust.
+    Folders,
+    /// An object: the name of a severity, or [`Severities::OFF`], by rule.
+    Severities,
+    /// An object: numbers by threshold, by rule.
+    Thresholds,
+}
+
+/// A value of a setting that is one of several.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// What is written in the setting.
+    pub name: &'static str,
+    /// What it means: a whole sentence.
+    pub description: &'static str,
+}
+
+macro_rules! settings {
+    ($($row:ident: $name:literal, $kind:expr, $default:tt, $description:literal;)*) => {
+        $(
+            const $row: Setting = Setting {
+                name: $name,
+                kind: $kind,
+                default: || json!($default),
+                description: $description,
+            };
+        )*
+
+        /// Every setting that the server reads. `tests/names` holds `package.json` and the documentation against it.
+        pub const SETTINGS: &[Setting] = &[$($row),*];
+    };
+}
+
+// Name, what it may be, default, description.
+settings! {
+    INCLUDE: "recordings.include", Kind::List("globs"), ["**"],
+        "Globs of what may be a recording, by path below the workspace folder: `*`, `?`, `**`, `{a,b}`, `[a-z]`, `[!a-z]`. \
+         An empty list turns automatic loading off.";
+    EXCLUDE: "recordings.exclude", Kind::List("globs"), [],
+        "Globs of what is never taken for a recording.";
+    SITES: "python.sitePackages", Kind::Folders, null,
+        "Folders of library code (`site-packages`). `null` finds those of the active Python environment.";
+    MINE: "code.mine", Kind::List("packages and globs"), [],
+        "Library code that counts as yours: names of packages (`vllm`) or patterns of recorded paths \
+         (`vllm/model_executor/**`).";
+    METRIC: "view.metric", Kind::Choice(metrics), "auto",
+        "What hints, heat and lists show. Choosing a metric by a command changes it until the session ends.";
+    CHARGE: "view.charge", Kind::Choice(charges), "own",
+        "Which line is charged (CPU and CUDA time).";
+    PER: "view.per", Kind::Choice(periods), "step",
+        "Means per step, or sums over the recording. A recording without steps is shown as a whole.";
+    THRESHOLD: "view.threshold", Kind::Percent, 0.5,
+        "Share of the step, in percent, below which a line shows nothing.";
+    HINTS: "hints.enabled", Kind::Boolean, true,
+        "Shows a hint at the end of each line that costs something.";
+    FORMAT: "hints.format", Kind::Template, "auto",
+        "What a hint says: `auto`, or text with placeholders in braces. What stands in square brackets is left out where \
+         it has nothing to say: `{share}: {cuda} gpu[ +{backward} bwd][ · {wait} wait ×{waits}]`.";
+    LENSES: "lenses.enabled", Kind::Boolean, true,
+        "Shows above functions and loops what they cost.";
+    DIAGNOSTICS: "diagnostics.enabled", Kind::Boolean, true,
+        "Lists what rules find among the problems of a file, such as lines that make the CPU wait for the device.";
+    SEVERITY: "diagnostics.severity", Kind::Severities, {},
+        "How much the findings of a rule matter: `{\"sync\": \"hint\"}`; `off`, `hint`, `information`, `warning` or `error`. \
+         A rule that is not named decides by itself. A comment `# perfline: ignore[sync]` silences one on its line.";
+    RULES: "rules", Kind::Thresholds, {},
+        "When rules fire, by rule and threshold: `{\"sync\": {\"warning\": 10}}`. `perfline explain RULE` lists the \
+         thresholds of a rule.";
+}
+
+fn metrics() -> Vec<Choice> {
+    let auto = Choice {
+        name: "auto",
+        description: "Device time where the recording has it, else CPU time, else memory.",
+    };
+    let metrics = Metric::ALL.map(|it| Choice { name: it.name(), description: it.description() });
+    [auto].into_iter().chain(metrics).collect()
+}
+
+fn charges() -> Vec<Choice> {
+    Charge::ALL.map(|it| Choice { name: it.name(), description: it.description() }).into()
+}
+
+fn periods() -> Vec<Choice> {
+    vec![
+        Choice { name: "step", description: "Means per step." },
+        Choice { name: "run", description: "Sums over the recording." },
+    ]
+}
+
+/// What the user chose, as [`SETTINGS`] describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) include: Vec<Glob>,
@@ -35,56 +137,28 @@ pub(crate) struct Settings {
     pub(crate) diagnostics: bool,
 }
 
-/// Every setting there is.
-const NAMES: [&str; 14] = [
-    "recordings.include",
-    "recordings.exclude",
-    "python.sitePackages",
-    "code.mine",
-    "view.metric",
-    "view.charge",
-    "view.per",
-    "view.threshold",
-    "hints.enabled",
-    "hints.format",
-    "lenses.enabled",
-    "diagnostics.enabled",
-    "diagnostics.severity",
-    "rules",
-];
-
 impl Settings {
     /// Reads the section; what is absent or null is as by default. What cannot be used is as by default too, with one
     /// line for each that says what may be there.
     pub(crate) fn read(section: &Value) -> (Self, Vec<String>) {
         let mut reader = Reader { section, faults: Vec::new() };
         let settings = Self {
-            include: reader
-                .get("recordings.include", globs)
-                .unwrap_or_else(|| Glob::new("**").into_iter().collect()),
-            exclude: reader.get("recordings.exclude", globs).unwrap_or_default(),
-            sites: reader.get("python.sitePackages", |value| {
-                Ok(texts(value)?.into_iter().map(PathBuf::from).collect())
-            }),
-            mine: reader.get("code.mine", mine).unwrap_or_default(),
+            include: reader.get(&INCLUDE, globs),
+            exclude: reader.get(&EXCLUDE, globs),
+            sites: reader.get(&SITES, folders),
+            mine: reader.get(&MINE, mine),
             view: View {
-                metric: reader.get("view.metric", |value| parsed(value, Metric::parse)).flatten(),
-                charge: reader
-                    .get("view.charge", |value| parsed(value, Charge::parse))
-                    .unwrap_or_default(),
-                period: reader.get("view.per", period).unwrap_or_default(),
-                threshold: reader
-                    .get("view.threshold", percent)
-                    .unwrap_or(View::default().threshold),
-                format: reader
-                    .get("hints.format", |value| parsed(value, Format::parse))
-                    .unwrap_or_default(),
-                severities: reader.get("diagnostics.severity", severities).unwrap_or_default(),
-                thresholds: reader.get("rules", thresholds).unwrap_or_default(),
+                metric: reader.get(&METRIC, |value| parsed(value, Metric::parse)),
+                charge: reader.get(&CHARGE, |value| parsed(value, Charge::parse)),
+                period: reader.get(&PER, period),
+                threshold: reader.get(&THRESHOLD, percent),
+                format: reader.get(&FORMAT, |value| parsed(value, Format::parse)),
+                severities: reader.get(&SEVERITY, severities),
+                thresholds: reader.get(&RULES, thresholds),
             },
-            hints: reader.get("hints.enabled", boolean).unwrap_or(true),
-            lenses: reader.get("lenses.enabled", boolean).unwrap_or(true),
-            diagnostics: reader.get("diagnostics.enabled", boolean).unwrap_or(true),
+            hints: reader.get(&HINTS, boolean),
+            lenses: reader.get(&LENSES, boolean),
+            diagnostics: reader.get(&DIAGNOSTICS, boolean),
         };
         reader.find_unknown();
         (settings, reader.faults)
@@ -109,25 +183,31 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn get<T>(&mut self, name: &str, read: impl FnOnce(&Value) -> Result<T, String>) -> Option<T> {
+    fn get<T: Default>(
+        &mut self,
+        setting: &Setting,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> T {
+        let name = setting.name;
         // `{"view": {"metric": …}}` is what editors send; some users write `{"view.metric": …}`.
         let nested = name.split('.').try_fold(self.section, |value, key| value.get(key));
-        let value = nested.or_else(|| self.section.get(name)).filter(|value| !value.is_null())?;
-        match read(value) {
-            Ok(value) => Some(value),
-            Err(fault) => {
-                self.faults.push(format!("perfline.{name}: {fault}"));
-                None
-            }
+        let given = nested.or_else(|| self.section.get(name)).filter(|value| !value.is_null());
+        match given.map(&read) {
+            Some(Ok(value)) => return value,
+            Some(Err(fault)) => self.faults.push(format!("perfline.{name}: {fault}")),
+            None => {}
         }
+        // That every default can be read is tested.
+        read(&(setting.default)()).unwrap_or_default()
     }
 
     /// A setting that is misspelt would silently do nothing.
     fn find_unknown(&mut self) {
         let Some(section) = self.section.as_object() else { return };
+        let names: Vec<&str> = SETTINGS.iter().map(|it| it.name).collect();
         for (group, value) in section.iter().filter(|(_, value)| !value.is_null()) {
             let keys: Vec<String> = match value.as_object() {
-                Some(inner) if NAMES.iter().any(|name| name.starts_with(&format!("{group}."))) => {
+                Some(inner) if names.iter().any(|name| name.starts_with(&format!("{group}."))) => {
                     inner.keys().map(|key| format!("{group}.{key}")).collect()
                 }
                 _ => vec![group.clone()],
@@ -135,12 +215,12 @@ impl Reader<'_> {
             // Extensions keep settings of their own in the same section (`trace`, `server`): only groups that are
             // ours are looked at.
             let is_ours = |key: &String| {
-                NAMES.iter().any(|name| name.split('.').next() == key.split('.').next())
+                names.iter().any(|name| name.split('.').next() == key.split('.').next())
             };
-            for key in keys.iter().filter(|key| is_ours(key) && !NAMES.contains(&key.as_str())) {
+            for key in keys.iter().filter(|key| is_ours(key) && !names.contains(&key.as_str())) {
                 self.faults.push(format!(
                     "unknown setting `perfline.{key}`, expected one of: {}",
-                    NAMES.join(", ")
+                    names.join(", ")
                 ));
             }
         }
@@ -221,6 +301,13 @@ fn texts(value: &Value) -> Result<Vec<String>, String> {
         .ok_or_else(|| format!("expected a list of strings, found {value}"))
 }
 
+fn folders(value: &Value) -> Result<Option<Vec<PathBuf>>, String> {
+    match value {
+        Value::Null => Ok(None),
+        _ => Ok(Some(texts(value)?.into_iter().map(PathBuf::from).collect())),
+    }
+}
+
 fn globs(value: &Value) -> Result<Vec<Glob>, String> {
     texts(value)?.iter().map(|text| Glob::new(text)).collect()
 }
@@ -244,6 +331,15 @@ mod tests {
             assert_eq!(Settings::read(&section), (Settings::default(), vec![]), "{section}");
         }
         assert!(Settings::default().wants("runs/a.json"));
+        assert_eq!(Settings::default().view, View::default());
+    }
+
+    #[test]
+    fn every_default_can_be_set() {
+        for setting in SETTINGS {
+            let section = json!({setting.name: (setting.default)()});
+            assert_eq!(Settings::read(&section), (Settings::default(), vec![]), "{section}");
+        }
     }
 
     #[test]

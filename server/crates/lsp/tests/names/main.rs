@@ -1,5 +1,9 @@
-//! The names of metrics, numbers and placeholders in the clients and in the documentation are those of the tables in
-//! the code. `PERFLINE_BLESS=1 cargo test -p lsp --test names` writes them.
+//! The names of metrics, numbers and placeholders, and the settings, in the clients and in the documentation are those of
+//! the tables in the code. `PERFLINE_BLESS=1 cargo test -p lsp --test names` writes them.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail anywhere")]
+
+mod settings;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +27,7 @@ fn metric_names() -> Vec<&'static str> {
     ["auto"].into_iter().chain(Metric::ALL.map(Metric::name)).collect()
 }
 
-fn lists() -> [List; 7] {
+fn lists() -> [List; 4] {
     [
         List {
             file: "editors/vscode/src/api.ts",
@@ -33,36 +37,9 @@ fn lists() -> [List; 7] {
             names: Metric::ALL.map(Metric::name).into(),
         },
         List {
-            file: "editors/vscode/package.json",
-            around: [
-                "\"perfline.view.metric\": {\n            \"type\": \"string\",\n            \"enum\": [\n              ",
-                "\n            ],",
-            ],
-            quotes: ["\"", "\""],
-            between: ",\n              ",
-            names: metric_names(),
-        },
-        List {
-            file: "editors/vscode/package.json",
-            around: [
-                "\"enumDescriptions\": [\n              \"%metric.auto%\",\n              ",
-                "\n            ],",
-            ],
-            quotes: ["\"%metric.", "%\""],
-            between: ",\n              ",
-            names: Metric::ALL.map(Metric::name).into(),
-        },
-        List {
             file: "editors/nvim/lua/perfline/command.lua",
             around: ["local METRICS = { ", " }"],
             quotes: ["'", "'"],
-            between: ", ",
-            names: metric_names(),
-        },
-        List {
-            file: "docs/lsp.md",
-            around: ["| `perfline.view.metric` | ", " | `auto` |"],
-            quotes: ["`", "`"],
             between: ", ",
             names: metric_names(),
         },
@@ -95,29 +72,46 @@ fn quoted<'a>(text: &'a str, [before, after]: [&str; 2]) -> BTreeSet<&'a str> {
     names
 }
 
-#[test]
-fn names_elsewhere_are_those_of_the_tables() {
-    for list in lists() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(list.file);
-        let text = fs::read_to_string(&path).unwrap();
-        let [before, after] = list.around;
+impl List {
+    /// The text of the file with the names of the code; their order stays the file's own where only that differs.
+    fn written(&self, text: &str) -> String {
+        let [before, after] = self.around;
         let (head, rest) = text
             .split_once(before)
-            .unwrap_or_else(|| panic!("{}: {before:?} is not in the file", list.file));
+            .unwrap_or_else(|| panic!("{}: {before:?} is not in the file", self.file));
         let (found, tail) = rest.split_once(after).unwrap();
-        if quoted(found, list.quotes) == list.names.iter().copied().collect() {
+        if quoted(found, self.quotes) == self.names.iter().copied().collect() {
+            return text.to_owned();
+        }
+        let [open, close] = self.quotes;
+        let names: Vec<String> = self.names.iter().map(|it| format!("{open}{it}{close}")).collect();
+        format!("{head}{before}{}{after}{tail}", names.join(self.between))
+    }
+}
+
+#[test]
+fn names_and_settings_elsewhere_are_those_of_the_tables() {
+    let lists = lists();
+    let files: BTreeSet<&str> =
+        lists.iter().map(|it| it.file).chain(settings::FILES.map(|(file, _)| file)).collect();
+    for file in files {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(file);
+        let found = fs::read_to_string(&path).unwrap();
+        let mut wanted = found.clone();
+        for list in lists.iter().filter(|it| it.file == file) {
+            wanted = list.written(&wanted);
+        }
+        for (_, written) in settings::FILES.iter().filter(|it| it.0 == file) {
+            wanted = written(&wanted);
+        }
+        if wanted == found {
             continue;
         }
-        let [open, close] = list.quotes;
-        let names: Vec<String> = list.names.iter().map(|it| format!("{open}{it}{close}")).collect();
-        let names = names.join(list.between);
         if std::env::var_os("PERFLINE_BLESS").is_some() {
-            fs::write(&path, format!("{head}{before}{names}{after}{tail}")).unwrap();
+            fs::write(&path, wanted).unwrap();
             continue;
         }
-        panic!(
-            "{} lists {found}\nwhere the code has {names}\nwrite them with PERFLINE_BLESS=1",
-            list.file
-        );
+        let differs = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
+        panic!("{file} is stale, first in {differs:#?}\nwrite it with PERFLINE_BLESS=1");
     }
 }
