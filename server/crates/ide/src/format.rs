@@ -5,7 +5,8 @@ use metrics::Quantity;
 use metrics::numbers;
 
 use crate::scale::Scale;
-use crate::view::{Charge, UnknownName};
+use crate::shown::Shown;
+use crate::view::UnknownName;
 
 /// How the text of a hint is made.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,7 +14,7 @@ pub enum Format {
     /// What is notable in the metric of the view, the largest first.
     #[default]
     Auto,
-    /// Text with placeholders ([`PLACEHOLDERS`]) in braces. What stands in square brackets is left out where one of
+    /// Text with placeholders ([`placeholders`]) in braces. What stands in square brackets is left out where one of
     /// its placeholders has nothing to say: `{cuda} gpu[ +{backward} bwd][ · {wait} wait ×{waits}]`.
     Template(Template),
 }
@@ -25,17 +26,46 @@ pub struct Template(Vec<Part>);
 #[derive(Debug, Clone, PartialEq)]
 enum Part {
     Text(String),
-    Value(Placeholder),
+    /// The share of what the view shows.
+    Share,
+    Value(Shown),
     Optional(Vec<Part>),
 }
 
-type Placeholder = &'static str;
+/// The placeholder for the share of what the view shows.
+const SHARE: &str = "share";
+
+/// The placeholders for quantities.
+const QUANTITIES: [(&str, Shown); 12] = [
+    ("cpu", Shown::CPU),
+    ("cuda", Shown::CUDA),
+    ("backward", Shown::Backward),
+    ("wait", Shown::Always(Quantity::Wait)),
+    ("waits", Shown::Always(Quantity::Waits)),
+    ("waiting", Shown::Always(Quantity::Waiting)),
+    ("idle", Shown::Always(Quantity::Idle)),
+    ("comm", Shown::Always(Quantity::Comm)),
+    ("alloc", Shown::Always(Quantity::Alloc)),
+    ("peak", Shown::Always(Quantity::Peak)),
+    ("kernels", Shown::Always(Quantity::Kernels)),
+    ("calls", Shown::Always(Quantity::Calls)),
+];
 
 /// What a template may name.
-pub const PLACEHOLDERS: [&str; 13] = [
-    "share", "cpu", "cuda", "backward", "wait", "waits", "waiting", "idle", "comm", "alloc",
-    "peak", "kernels", "calls",
-];
+pub fn placeholders() -> impl Iterator<Item = &'static str> {
+    [SHARE].into_iter().chain(QUANTITIES.map(|(name, _)| name))
+}
+
+/// The part of a placeholder.
+fn placeholder(name: &str) -> Result<Part, UnknownName> {
+    if name == SHARE {
+        return Ok(Part::Share);
+    }
+    let known = QUANTITIES.into_iter().find(|(it, _)| *it == name);
+    known
+        .map(|(_, shown)| Part::Value(shown))
+        .ok_or_else(|| UnknownName::new("placeholder", name, placeholders()))
+}
 
 impl Format {
     /// Reads `auto` or a template.
@@ -67,10 +97,7 @@ fn parts(text: &str, is_optional: bool) -> Result<(Vec<Part>, &str), String> {
         rest = &rest[end..];
         if let Some(inside) = rest.strip_prefix('{') {
             let (name, after) = inside.split_once('}').ok_or("\"{\" without a \"}\" after it")?;
-            let known = PLACEHOLDERS.into_iter().find(|it| *it == name);
-            let known = known
-                .ok_or_else(|| UnknownName::new("placeholder", name, PLACEHOLDERS).to_string())?;
-            parts.push(Part::Value(known));
+            parts.push(placeholder(name).map_err(|error| error.to_string())?);
             rest = after;
         } else if let Some(inside) = rest.strip_prefix('[') {
             if is_optional {
@@ -93,14 +120,14 @@ impl Template {
         for part in &self.0 {
             match part {
                 Part::Text(it) => text += it,
-                Part::Value(name) => {
-                    let value = value(name, scale, books);
+                Part::Share | Part::Value(_) => {
+                    let value = value(part, scale, books);
                     any |= value.is_some();
                     text += value.as_deref().unwrap_or("0");
                 }
                 Part::Optional(parts) => {
                     if let Some(it) = fill_whole(parts, scale, books) {
-                        any |= parts.iter().any(|part| matches!(part, Part::Value(_)));
+                        any |= parts.iter().any(|it| matches!(it, Part::Share | Part::Value(_)));
                         text += &it;
                     }
                 }
@@ -112,39 +139,24 @@ impl Template {
 
 /// The text of all parts, if all of them have one.
 fn fill_whole(parts: &[Part], scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
-    let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => Some(text.clone()),
-        Part::Value(name) => value(name, scale, books),
-        Part::Optional(parts) => fill_whole(parts, scale, books),
-    });
-    texts.collect()
+    parts.iter().map(|part| value(part, scale, books)).collect()
 }
 
-/// The text of a placeholder; `None` where there is nothing, or nothing known.
-fn value(name: &str, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
-    let own = scale.charge == Charge::Own;
-    let quantity = match name {
-        "cpu" if own => Quantity::CpuBusy,
-        "cpu" => Quantity::CpuTotal,
-        "cuda" if own => Quantity::CudaOwn,
-        "cuda" => Quantity::CudaTotal,
-        "backward" => scale.backward(),
-        "wait" => Quantity::Wait,
-        "waiting" => Quantity::Waiting,
-        "waits" => Quantity::Waits,
-        "idle" => Quantity::Idle,
-        "comm" => Quantity::Comm,
-        "alloc" => Quantity::Alloc,
-        "peak" => Quantity::Peak,
-        "kernels" => Quantity::Kernels,
-        "calls" => Quantity::Calls,
-        _ => scale.primary(),
-    };
-    let value = scale.value(quantity, books).filter(|&value| 0.0 < value)?;
-    Some(match name {
-        "share" => numbers::percent(scale.share(quantity, value)),
-        _ => quantity.text(value),
-    })
+/// The text of a part; `None` where there is nothing, or nothing known.
+fn value(part: &Part, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
+    let number = |quantity| scale.value(quantity, books).filter(|&value| 0.0 < value);
+    match part {
+        Part::Text(text) => Some(text.clone()),
+        Part::Share => {
+            let share = scale.share(scale.primary(), number(scale.primary())?);
+            Some(numbers::percent(share))
+        }
+        Part::Value(shown) => {
+            let quantity = scale.quantity(*shown);
+            Some(quantity.text(number(quantity)?))
+        }
+        Part::Optional(parts) => fill_whole(parts, scale, books),
+    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod possible;
 mod rules;
 mod scale;
 mod sections;
+mod shown;
 mod status;
 mod view;
 
@@ -41,7 +42,7 @@ pub use details::{
 };
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};
-pub use format::{Format, PLACEHOLDERS};
+pub use format::{Format, placeholders};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};
 pub use hot::{CurrentLine, HotLine, HotSum, hot_lines, hot_sums};

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use ledger::{Ledger, LineBooks};
 use metrics::{Period, Quantity};
 
+use crate::shown::Shown;
 use crate::view::{Charge, Metric, View};
 
 /// The scale of a view, with what the view chose to show. It is used as the [`metrics::Scale`] that it holds.
@@ -41,23 +42,24 @@ impl<'a> Scale<'a> {
 
     /// What the metric of the view is of a line.
     pub(crate) fn primary(&self) -> Quantity {
-        match (self.metric, self.charge) {
-            (Metric::Cpu, Charge::Own) => Quantity::CpuBusy,
-            (Metric::Cpu, Charge::Total) => Quantity::CpuTotal,
-            (Metric::Cuda, Charge::Own) => Quantity::CudaOwn,
-            (Metric::Cuda, Charge::Total) => Quantity::CudaTotal,
-            (Metric::Backward, _) => self.backward(),
-            (Metric::Wait, _) => Quantity::AllWaits,
-            (Metric::Idle, _) => Quantity::Idle,
-            (Metric::Communication, _) => Quantity::Comm,
-            (Metric::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
-            (Metric::Memory, _) => Quantity::Alloc,
+        self.quantity(self.metric.shown())
+    }
+
+    /// What `shown` is of a line in this view.
+    pub(crate) fn quantity(&self, shown: Shown) -> Quantity {
+        match (shown, self.charge) {
+            (Shown::Always(quantity), _) => quantity,
+            (Shown::Charged { own, .. }, Charge::Own) => own,
+            (Shown::Charged { total, .. }, Charge::Total) => total,
+            (Shown::Backward, _) => self.backward(),
+            (Shown::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
+            (Shown::Memory, _) => Quantity::Alloc,
         }
     }
 
-    /// Whether the numbers of lines that call each other hold the same time: only CPU and CUDA time have totals.
+    /// Whether the numbers of lines that call each other hold the same time: only what is charged by the view has totals.
     pub(crate) fn overlaps(&self) -> bool {
-        self.charge == Charge::Total && matches!(self.metric, Metric::Cpu | Metric::Cuda)
+        self.charge == Charge::Total && matches!(self.metric.shown(), Shown::Charged { .. })
     }
 
     /// The number of a line where it is notable.

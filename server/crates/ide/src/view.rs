@@ -4,9 +4,10 @@ use std::fmt;
 
 use insights::{Finding, Options, Severities, Thresholds};
 use ledger::Ledger;
-use metrics::Period;
+use metrics::{Period, Quantity};
 
 use crate::Format;
+use crate::shown::Shown;
 
 /// What is shown, and of what it is a share.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,65 +72,70 @@ impl View {
     }
 }
 
-/// A metric of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Metric {
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])* $metric:ident: $name:literal, $shown:expr, $description:literal;)*) => {
+        /// A metric of a line, as people choose it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Metric {
+            $($(#[doc = $doc])* $metric,)*
+        }
+
+        impl Metric {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$metric),*];
+
+            /// Stable name, as in settings and commands.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$metric => $name,)*
+                }
+            }
+
+            /// What it shows, for those who choose: a whole sentence.
+            #[must_use]
+            pub fn description(self) -> &'static str {
+                match self {
+                    $(Self::$metric => $description,)*
+                }
+            }
+
+            /// The quantities that it shows.
+            pub(crate) fn shown(self) -> Shown {
+                match self {
+                    $(Self::$metric => $shown,)*
+                }
+            }
+        }
+    };
+}
+
+// Metric: name, what is shown, description.
+metrics! {
     /// Thread time; own, it is that without calls that wait.
-    Cpu,
+    Cpu: "cpu", Shown::CPU,
+        "Thread time.";
     /// Device time.
-    Cuda,
+    Cuda: "cuda", Shown::CUDA,
+        "Device time of what the line launched.";
     /// Time of the backward nodes that the line created: device time where the recording has any, else host time.
-    Backward,
+    Backward: "backward", Shown::Backward,
+        "Time of the backward pass that the line caused.";
     /// Thread time in waits for a device and in calls that wait for something else.
-    Wait,
+    Wait: "wait", Shown::Always(Quantity::AllWaits),
+        "Time in which threads waited, for the device or for something else.";
     /// Device idle time while the launching thread was here.
-    Idle,
+    Idle: "idle", Shown::Always(Quantity::Idle),
+        "Time in which the device had nothing to do because of the line.";
     /// Device time of collectives.
-    Communication,
+    Communication: "comm", Shown::Always(Quantity::Comm),
+        "Device time of collectives.";
     /// Bytes alive at the peak where the recording says, else allocated bytes.
-    Memory,
+    Memory: "memory", Shown::Memory,
+        "Bytes alive at the peak, or allocated where the peak is not known.";
 }
 
 impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Cpu,
-        Self::Cuda,
-        Self::Backward,
-        Self::Wait,
-        Self::Idle,
-        Self::Communication,
-        Self::Memory,
-    ];
-
-    /// Stable name, as in settings and commands.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Cuda => "cuda",
-            Self::Backward => "backward",
-            Self::Wait => "wait",
-            Self::Idle => "idle",
-            Self::Communication => "comm",
-            Self::Memory => "memory",
-        }
-    }
-
-    /// What it shows, for those who choose: a whole sentence.
-    #[must_use]
-    pub fn description(self) -> &'static str {
-        match self {
-            Self::Cpu => "Thread time.",
-            Self::Cuda => "Device time of what the line launched.",
-            Self::Backward => "Time of the backward pass that the line caused.",
-            Self::Wait => "Time in which threads waited, for the device or for something else.",
-            Self::Idle => "Time in which the device had nothing to do because of the line.",
-            Self::Communication => "Device time of collectives.",
-            Self::Memory => "Bytes alive at the peak, or allocated where the peak is not known.",
-        }
-    }
-
     /// The metric of a name; `auto` is the one that fits the recording.
     ///
     /// # Errors

@@ -3,102 +3,118 @@
 use std::collections::BTreeMap;
 
 use crate::amount::Amount;
-use crate::{Bytes, Ledger, LineBooks, LineKey, Ns};
+use crate::{Bytes, Ledger, LineBooks, LineKey, Ns, Unit};
 
-/// What is charged once per instant, event or byte.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Books {
-    /// Thread time (nanoseconds), that of idle threads left out.
-    pub cpu: Ns,
-    /// Time in calls that wait, which is part of the thread time, and all time of idle threads, which is not
-    /// (nanoseconds).
-    pub waiting: Ns,
-    /// Device time (nanoseconds, summed over streams).
-    pub cuda: Ns,
-    /// Device idle time (nanoseconds).
-    pub gpu_idle: Ns,
-    /// Thread time blocked waiting for a device (nanoseconds).
-    pub sync: Ns,
+/// The table of balanced metrics: the fields of [`Books`], the variants of [`Metric`] and the way from one to the other.
+macro_rules! balanced {
+    ($($(#[doc = $doc:literal])* $metric:ident: $field:ident, $unit:ident, $label:literal, $own:expr;)*) => {
+        /// What is charged once per instant, event or byte.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Books {
+            $($(#[doc = $doc])* pub $field: type_of!($unit),)*
+        }
+
+        /// A metric of which the books must balance.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Metric {
+            $(#[doc = concat!("[`Books::", stringify!($field), "`].")] $metric,)*
+        }
+
+        impl Metric {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($field)),*].len()] = [$(Self::$metric),*];
+
+            /// Stable name: that of the field.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$metric => stringify!($field),)*
+                }
+            }
+
+            /// What its amounts count.
+            #[must_use]
+            pub fn unit(self) -> Unit {
+                match self {
+                    $(Self::$metric => Unit::$unit,)*
+                }
+            }
+
+            /// What people call it.
+            #[must_use]
+            pub fn label(self) -> &'static str {
+                match self {
+                    $(Self::$metric => $label,)*
+                }
+            }
+        }
+
+        impl Books {
+            /// One amount.
+            #[must_use]
+            pub fn get(&self, metric: Metric) -> i64 {
+                match metric {
+                    $(Metric::$metric => self.$field,)*
+                }
+            }
+
+            /// One amount, to change.
+            pub fn get_mut(&mut self, metric: Metric) -> &mut i64 {
+                match metric {
+                    $(Metric::$metric => &mut self.$field,)*
+                }
+            }
+        }
+
+        impl LineBooks {
+            /// The amount that is charged once, for the books.
+            #[must_use]
+            pub fn own(&self, metric: Metric) -> i64 {
+                let own: fn(&Self) -> i64 = match metric {
+                    $(Metric::$metric => $own,)*
+                };
+                own(self)
+            }
+        }
+    };
+}
+
+/// The type of amounts of a unit.
+macro_rules! type_of {
+    (Ns) => {
+        Ns
+    };
+    (Bytes) => {
+        Bytes
+    };
+    (Flops) => {
+        i64
+    };
+}
+
+// Metric: field of the books, unit, what people call it, the amount of a line.
+balanced! {
+    /// Thread time, that of idle threads left out.
+    Cpu: cpu, Ns, "thread time", |line| line.cpu_own;
+    /// Device time, summed over streams.
+    Cuda: cuda, Ns, "CUDA time", |line| line.cuda_own;
+    /// Device idle time.
+    GpuIdle: gpu_idle, Ns, "GPU idle time", |line| line.gpu_idle;
+    /// Thread time blocked waiting for a device.
+    Sync: sync, Ns, "waits for devices", |line| line.sync;
     /// Allocated bytes.
-    pub alloc: Bytes,
-    /// Device time of collectives (nanoseconds).
-    pub comm: Ns,
-    /// Of this, what no compute kernel hides (nanoseconds).
-    pub comm_exposed: Ns,
+    Alloc: alloc, Bytes, "allocated bytes", |line| line.alloc;
+    /// Device time of collectives.
+    Comm: comm, Ns, "communication", |line| line.comm;
+    /// Of [`Self::comm`], what no compute kernel hides.
+    CommExposed: comm_exposed, Ns, "exposed communication", |line| line.comm_exposed;
     /// Floating-point operations of the operators that there is a formula for.
-    pub flops: i64,
-}
-
-/// A metric of which the books must balance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Metric {
-    /// [`Books::cpu`].
-    Cpu,
-    /// [`Books::cuda`].
-    Cuda,
-    /// [`Books::gpu_idle`].
-    GpuIdle,
-    /// [`Books::sync`].
-    Sync,
-    /// [`Books::alloc`].
-    Alloc,
-    /// [`Books::comm`].
-    Comm,
-    /// [`Books::comm_exposed`].
-    CommExposed,
-    /// [`Books::flops`].
-    Flops,
-    /// [`Books::waiting`].
-    Waiting,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Cpu,
-        Self::Cuda,
-        Self::GpuIdle,
-        Self::Sync,
-        Self::Alloc,
-        Self::Comm,
-        Self::CommExposed,
-        Self::Flops,
-        Self::Waiting,
-    ];
+    Flops: flops, Flops, "FLOPs", |line| i64::try_from(line.flops()).unwrap_or(i64::MAX);
+    /// Time in calls that wait, which is part of the thread time, and all time of idle threads, which is not.
+    Waiting: waiting, Ns, "waiting", |line| line.waiting;
 }
 
 impl Books {
-    /// One amount.
-    #[must_use]
-    pub fn get(&self, metric: Metric) -> i64 {
-        match metric {
-            Metric::Cpu => self.cpu,
-            Metric::Cuda => self.cuda,
-            Metric::GpuIdle => self.gpu_idle,
-            Metric::Sync => self.sync,
-            Metric::Alloc => self.alloc,
-            Metric::Comm => self.comm,
-            Metric::CommExposed => self.comm_exposed,
-            Metric::Flops => self.flops,
-            Metric::Waiting => self.waiting,
-        }
-    }
-
-    /// One amount, to change.
-    pub fn get_mut(&mut self, metric: Metric) -> &mut i64 {
-        match metric {
-            Metric::Cpu => &mut self.cpu,
-            Metric::Cuda => &mut self.cuda,
-            Metric::GpuIdle => &mut self.gpu_idle,
-            Metric::Sync => &mut self.sync,
-            Metric::Alloc => &mut self.alloc,
-            Metric::Comm => &mut self.comm,
-            Metric::CommExposed => &mut self.comm_exposed,
-            Metric::Flops => &mut self.flops,
-            Metric::Waiting => &mut self.waiting,
-        }
-    }
-
     /// Adds every amount of `other`.
     pub fn add(&mut self, other: &Self) {
         for metric in Metric::ALL {
@@ -197,7 +213,7 @@ impl Balance {
 impl Ledger {
     /// How the books stand, metric by metric. Checked after every load.
     #[must_use]
-    pub fn balances(&self) -> [Balance; 9] {
+    pub fn balances(&self) -> [Balance; Metric::ALL.len()] {
         let unattributed = self.unattributed.sum();
         Metric::ALL.map(|metric| Balance {
             metric,

@@ -9,6 +9,7 @@
 
 mod amount;
 mod books;
+mod keys;
 mod launching;
 mod line;
 mod loops;
@@ -16,12 +17,14 @@ mod memory;
 mod merge;
 mod overview;
 mod patterns;
+mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
+pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
-    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, LineKey, Operator, PerStep,
-    SourceFile, SourceFit,
+    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, Operator, PerStep, SourceFile,
+    SourceFit,
 };
 pub use loops::LoopBooks;
 pub use memory::{
@@ -33,6 +36,7 @@ pub use overview::{
     KernelClass, Launches, Overlap, Overview, Precision, TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
+pub use unit::Unit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,24 +82,6 @@ pub struct Ledger {
     pub categories: BTreeMap<u32, CategoryMemory>,
     /// The run in numbers, by rank.
     pub overviews: BTreeMap<u32, Overview>,
-}
-
-/// A device of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeviceKey {
-    /// Rank of the recording; 0 where it names none.
-    pub rank: u32,
-    /// Device ordinal.
-    pub device: i32,
-}
-
-/// A thread of a rank.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadKey {
-    /// Rank of the recording; 0 where it names none.
-    pub rank: u32,
-    /// Thread id as recorded.
-    pub thread: String,
 }
 
 /// A thread that only waits.

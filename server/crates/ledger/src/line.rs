@@ -4,18 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::{
-    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, Metric, Ns, Pattern, PatternBooks,
+    Arithmetic, Bytes, DeviceKey, KernelClass, Launching, LineKey, Ns, Pattern, PatternBooks,
     Precision, SegmentTime, TensorCores, ThreadKey,
 };
-
-/// A line of a source file: 1-based, in the text as recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LineKey {
-    /// Key of [`crate::Ledger::files`].
-    pub file: String,
-    /// 1-based line.
-    pub line: u32,
-}
 
 /// How a line is known, best first. Where several kinds meet on one line, the weakest is reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -227,22 +218,6 @@ impl LineBooks {
             && counts.into_iter().all(|&it| it == 0)
             && arithmetic.is_empty()
             && patterns.is_empty()
-    }
-
-    /// The amount that is charged once, for the books.
-    #[must_use]
-    pub fn own(&self, metric: Metric) -> i64 {
-        match metric {
-            Metric::Cpu => self.cpu_own,
-            Metric::Cuda => self.cuda_own,
-            Metric::GpuIdle => self.gpu_idle,
-            Metric::Sync => self.sync,
-            Metric::Alloc => self.alloc,
-            Metric::Comm => self.comm,
-            Metric::CommExposed => self.comm_exposed,
-            Metric::Flops => i64::try_from(self.flops()).unwrap_or(i64::MAX),
-            Metric::Waiting => self.waiting,
-        }
     }
 }
 

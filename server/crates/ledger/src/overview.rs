@@ -7,10 +7,8 @@ mod arithmetic;
 mod device;
 mod merge;
 
-pub use arithmetic::{Arithmetic, Bound, Precision};
-pub use device::{
-    Copies, DeviceOverview, DevicePeak, IdleClasses, KernelClass, Launches, TensorCores,
-};
+pub use arithmetic::{Arithmetic, Bound, DevicePeak, Precision};
+pub use device::{Copies, DeviceOverview, IdleClasses, KernelClass, Launches, TensorCores};
 
 use std::collections::BTreeMap;
 

@@ -30,7 +30,7 @@ pub enum Kind {
     Percent,
     /// One of several names.
     Choice(fn() -> Vec<Choice>),
-    /// `auto`, or text with placeholders ([`ide::PLACEHOLDERS`]) in braces.
+    /// `auto`, or text with placeholders ([`ide::placeholders`]) in braces.
     Template,
     /// A list of texts, each of which is this.
     List(&'static str),

@@ -16,9 +16,10 @@ mod quantity;
 mod scale;
 
 use ledger::DeviceKey;
+pub use ledger::Unit;
 
 pub use evidence::{evidence_shares, mark, mark_in_text};
-pub use quantity::{Quantity, Unit};
+pub use quantity::Quantity;
 pub use scale::{Period, Scale};
 
 /// A device in words: `cuda:0`, with its rank where several are shown.

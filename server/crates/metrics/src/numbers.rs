@@ -1,5 +1,19 @@
 //! Numbers as text: three significant digits, without zeros that say nothing, and the unit that fits.
 
+use ledger::Unit;
+
+/// `value` as text, with its unit. Rates are written as amounts: what they are a rate of says the rest.
+#[must_use]
+pub fn text(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Ns => duration(value),
+        Unit::Bytes | Unit::BytesPerSecond => bytes(value),
+        Unit::Flops | Unit::FlopsPerSecond => flops(value),
+        Unit::Share => percent(value),
+        Unit::Count | Unit::EventsPerSecond | Unit::FlopsPerByte => count(value),
+    }
+}
+
 /// A duration of `ns` nanoseconds: `6.3 ms`.
 #[must_use]
 pub fn duration(ns: f64) -> String {

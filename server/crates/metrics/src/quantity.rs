@@ -1,41 +1,8 @@
 //! The table of quantities: everything that a line has a number of.
 
-use ledger::{LineBooks, Ns, PerStep};
+use ledger::{LineBooks, Ns, PerStep, Unit};
 
 use crate::numbers;
-
-/// What a number counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Ns,
-    /// Bytes.
-    Bytes,
-    /// How often something happens; a mean need not be whole.
-    Count,
-}
-
-impl Unit {
-    /// Stable name, as in the results of commands.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ns => "ns",
-            Self::Bytes => "bytes",
-            Self::Count => "count",
-        }
-    }
-
-    /// `value` as text, with its unit.
-    #[must_use]
-    pub fn text(self, value: f64) -> String {
-        match self {
-            Self::Ns => numbers::duration(value),
-            Self::Bytes => numbers::bytes(value),
-            Self::Count => numbers::count(value),
-        }
-    }
-}
 
 /// What is known of a quantity about steps.
 #[derive(Debug, Clone, Copy)]
@@ -212,7 +179,7 @@ impl Quantity {
     /// `value` as text, with its unit.
     #[must_use]
     pub fn text(self, value: f64) -> String {
-        self.unit().text(value)
+        numbers::text(value, self.unit())
     }
 
     /// `value` as the text of a cell of a table: empty for nothing.

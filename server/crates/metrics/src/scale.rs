@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use ledger::{Ledger, LineBooks, Metric, Ns};
+use ledger::{Ledger, LineBooks, Metric, Ns, Unit};
 
-use crate::quantity::{Quantity, Steps, Unit};
+use crate::quantity::{Quantity, Steps};
 
 /// What part of the recording is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -153,12 +153,12 @@ impl<'a> Scale<'a> {
     #[must_use]
     pub fn whole(&self, quantity: Quantity) -> f64 {
         match (quantity.unit(), quantity) {
-            (Unit::Count, _) => 0.0,
             (Unit::Bytes, Quantity::Peak) => self.peak(),
             // A state, as bytes at the peak; those are kept of what was allocated at any time.
             (Unit::Bytes, Quantity::Live) => self.ledger.totals.alloc as f64,
             (Unit::Bytes, _) => self.total(Metric::Alloc),
             (Unit::Ns, _) => self.time(),
+            (_, _) => 0.0,
         }
     }
 

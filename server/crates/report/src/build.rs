@@ -8,7 +8,7 @@ use metrics::{Period, Quantity, Scale};
 
 use crate::findings::findings;
 use crate::limits::{self, Limit};
-use crate::model::{Cell, Chart, Column, Note, Report, Section, Subject, Unit, metric_name};
+use crate::model::{Cell, Chart, Column, Note, Report, Section, Subject, Unit};
 use crate::recording::Recording;
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
@@ -87,10 +87,10 @@ fn totals(ledger: &Ledger, scale: &Scale<'_>) -> Section {
             }
         }
         let cell = |amount: i64| Cell::amount(balance.metric, amount);
-        let mut row = vec![Cell::text(metric_name(balance.metric)), cell(balance.total)];
+        let mut row = vec![Cell::text(balance.metric.label()), cell(balance.total)];
         if scale.period() == Period::Mean {
             let outside = balance.total - ledger.in_steps.get(balance.metric);
-            row.push(Cell::mean_amount(balance.metric, scale.total(balance.metric)));
+            row.push(Cell::real(scale.total(balance.metric), balance.metric.unit()));
             row.push(cell(outside).unless_zero());
         }
         row.push(Cell::share(balance.lines as f64 / balance.total as f64));
@@ -103,9 +103,9 @@ fn steps(run: &Run) -> Section {
     let columns = [
         Column::number("rank", Unit::Count),
         Column::number("steps", Unit::Count),
-        Column::number("mean", Unit::Nanoseconds),
-        Column::number("shortest", Unit::Nanoseconds),
-        Column::number("longest", Unit::Nanoseconds),
+        Column::number("mean", Unit::Ns),
+        Column::number("shortest", Unit::Ns),
+        Column::number("longest", Unit::Ns),
     ];
     let mut section = Section::new("steps", "Steps", Subject::Run, columns);
     for rank in &run.ranks {
@@ -129,10 +129,10 @@ fn devices(ledger: &Ledger) -> Section {
     let columns = [
         Column::number("rank", Unit::Count),
         Column::number("device", Unit::Count),
-        Column::number("busy", Unit::Nanoseconds),
-        Column::number("idle", Unit::Nanoseconds),
+        Column::number("busy", Unit::Ns),
+        Column::number("idle", Unit::Ns),
         Column::number("utilisation", Unit::Share),
-        Column::number("all streams", Unit::Nanoseconds),
+        Column::number("all streams", Unit::Ns),
         Column::text("name"),
     ];
     let mut section = Section::new("devices", "Devices", Subject::Run, columns);
@@ -170,7 +170,7 @@ impl<'a> Lines<'a> {
             _ => "run",
         };
         let columns = [
-            Column::number(name, Unit::of(quantity)),
+            Column::number(name, quantity.unit()),
             Column::number("share", Unit::Share),
             Column::text(""),
             Column::text("line"),
@@ -204,8 +204,8 @@ impl<'a> Lines<'a> {
         let per_step = self.scale.period() == Period::Mean;
         let columns = [
             Column::number(if per_step { "waits/step" } else { "waits" }, Unit::Count),
-            Column::number("wait", Unit::Nanoseconds),
-            Column::number("idle after", Unit::Nanoseconds),
+            Column::number("wait", Unit::Ns),
+            Column::number("idle after", Unit::Ns),
             Column::text(""),
             Column::text("line"),
             Column::text("waits for"),
@@ -302,7 +302,7 @@ fn books(ledger: &Ledger) -> Section {
     let mut section = Section::new("books", "Books", Subject::Recording, columns);
     for it in ledger.balances().into_iter().filter(|it| !it.is_balanced() || it.total != 0) {
         section.rows.push(vec![
-            Cell::text(metric_name(it.metric)),
+            Cell::text(it.metric.label()),
             Cell::exact(it.metric, it.lines),
             Cell::exact(it.metric, it.unattributed),
             Cell::exact(it.metric, it.total),
@@ -314,12 +314,7 @@ fn books(ledger: &Ledger) -> Section {
 
 /// Why amounts have no line.
 fn reasons(ledger: &Ledger) -> Section {
-    let unit = |metric| match metric {
-        Metric::Alloc => Unit::Bytes,
-        Metric::Flops => Unit::Flops,
-        _ => Unit::Nanoseconds,
-    };
-    let metrics = Metric::ALL.map(|it| Column::number(metric_name(it), unit(it)));
+    let metrics = Metric::ALL.map(|it| Column::number(it.label(), it.unit()));
     let columns = std::iter::once(Column::text("because")).chain(metrics);
     let mut section = Section::new("unattributed", "Unattributed", Subject::Recording, columns);
     for (reason, books) in ledger.unattributed.iter() {

@@ -3,7 +3,7 @@
 use loader::Run;
 use profile::WarningKind;
 
-use crate::model::{exact, metric_name};
+use crate::model::exact;
 
 /// One line for each input that holds the same recording as another and was left out.
 #[must_use]
@@ -26,7 +26,7 @@ pub fn faults(run: &Run) -> Vec<String> {
             format!(
                 "internal error: totals of {} do not add up (lines {} + unattributed {} is not the total {}); \
                  please report it",
-                metric_name(it.metric),
+                it.metric.label(),
                 exact(it.metric, it.lines),
                 exact(it.metric, it.unattributed),
                 exact(it.metric, it.total),

@@ -1,5 +1,6 @@
 //! Fields of machine-readable output: JSON and CSV from integers, without a detour through floats.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use crate::terminal::{clean, is_hidden};
@@ -73,7 +74,7 @@ fn cell(text: &str) -> String {
 }
 
 /// An object on one line, with its fields in their order.
-pub(crate) fn object(fields: &[(&str, Value)]) -> String {
+pub(crate) fn object<Name: Display>(fields: &[(Name, Value)]) -> String {
     let fields: Vec<_> =
         fields.iter().map(|(name, value)| format!("\"{name}\": {}", value.json())).collect();
     format!("{{{}}}", fields.join(", "))

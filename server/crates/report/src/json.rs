@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use crate::fields::{escaped, write_list};
-use crate::model::{self, Cell, Column, Finding, Place, Report, Section, Summary};
+use crate::model::{self, Cell, Column, Finding, Place, Report, Section, Summary, Unit};
 
 /// The name and version of the contract.
 const SCHEMA: &str = "perfline.report/1";
@@ -75,7 +75,7 @@ fn finding(it: &Finding) -> Json {
 }
 
 fn section(section: &Section) -> Json {
-    let column = |it: &Column| json!({"name": it.name, "unit": it.unit.map(model::Unit::name), "align": it.align.name()});
+    let column = |it: &Column| json!({"name": it.name, "unit": it.unit.map(Unit::name), "align": it.align.name()});
     let row = |row: &Vec<Cell>| {
         let cells = row.iter().zip(&section.columns).map(|(it, column)| cell(it, column));
         cells.collect::<Vec<_>>()
@@ -92,7 +92,7 @@ fn section(section: &Section) -> Json {
 
 /// The text of a cell and its value; the unit where the column has none.
 fn cell(cell: &Cell, column: &Column) -> Json {
-    let number = |value: Json, unit: model::Unit| match column.unit {
+    let number = |value: Json, unit: Unit| match column.unit {
         Some(_) => json!({"text": cell.text, "value": value}),
         None => json!({"text": cell.text, "value": value, "unit": unit.name()}),
     };

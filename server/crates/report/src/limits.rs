@@ -4,8 +4,6 @@ use ledger::{Metric, Ns};
 use metrics::numbers::{duration, percent};
 use metrics::{Period, Scale};
 
-use crate::model::metric_name;
-
 /// What a limit is of. A recording without steps counts as one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -64,7 +62,7 @@ impl Limit {
                 let timed = balances.filter(|it| matches!(it.metric, Metric::Cpu | Metric::Cuda));
                 let value = |it: ledger::Balance| {
                     let share = share(it.unattributed, it.total);
-                    let name = metric_name(it.metric);
+                    let name = it.metric.label();
                     (share * 100.0, format!("{} of {name} has no line", percent(share)))
                 };
                 timed.map(value).collect()

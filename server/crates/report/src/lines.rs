@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric};
 use loader::Input;
+use metrics::Unit;
 use metrics::numbers::microseconds;
 
 use crate::fields::{Value, object, write_list};
@@ -25,7 +26,7 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
     writeln!(out, r#" "steps": {},"#, ledger.steps.len())?;
     let mut totals = amounts(&ledger.totals);
-    totals.push(("idle_threads", Value::number(ledger.idle_threads())));
+    totals.push(("idle_threads".to_owned(), Value::number(ledger.idle_threads())));
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
@@ -113,11 +114,11 @@ fn input(input: &Input) -> Vec<(&'static str, Value)> {
     ]
 }
 
-fn amounts(books: &Books) -> Vec<(&'static str, Value)> {
+fn amounts(books: &Books) -> Vec<(String, Value)> {
     Metric::ALL.map(|metric| (field(metric), amount(metric, books.get(metric)))).into()
 }
 
-fn unattributed(ledger: &Ledger) -> Vec<(&'static str, Value)> {
+fn unattributed(ledger: &Ledger) -> Vec<(String, Value)> {
     let mut fields = amounts(&ledger.unattributed.sum());
     let reasons: Vec<_> = ledger
         .unattributed
@@ -129,13 +130,13 @@ fn unattributed(ledger: &Ledger) -> Vec<(&'static str, Value)> {
             (reason.name(), Value::Json(object(&amounts)))
         })
         .collect();
-    fields.push(("reasons", Value::Json(object(&reasons))));
+    fields.push(("reasons".to_owned(), Value::Json(object(&reasons))));
     fields
 }
 
-fn books(ledger: &Ledger) -> Vec<(&'static str, Value)> {
+fn books(ledger: &Ledger) -> Vec<(String, Value)> {
     let balances = ledger.balances();
-    let mut fields = vec![("balanced", Value::Json(ledger.adds_up().to_string()))];
+    let mut fields = vec![("balanced".to_owned(), Value::Json(ledger.adds_up().to_string()))];
     fields.extend(balances.map(|it| {
         let sides = [
             ("lines", amount(it.metric, it.lines)),
@@ -147,24 +148,20 @@ fn books(ledger: &Ledger) -> Vec<(&'static str, Value)> {
     fields
 }
 
-fn field(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Cpu => "cpu_us",
-        Metric::Cuda => "cuda_us",
-        Metric::GpuIdle => "gpu_idle_us",
-        Metric::Sync => "sync_us",
-        Metric::Alloc => "alloc_bytes",
-        Metric::Comm => "comm_us",
-        Metric::CommExposed => "comm_exposed_us",
-        Metric::Flops => "flops",
-        Metric::Waiting => "waiting_us",
-    }
+/// The name of a metric in the contract: its own, with the unit that amounts have there.
+fn field(metric: Metric) -> String {
+    let unit = match metric.unit() {
+        Unit::Ns => "_us",
+        Unit::Bytes => "_bytes",
+        _ => "",
+    };
+    format!("{}{unit}", metric.id())
 }
 
 fn amount(metric: Metric, amount: i64) -> Value {
-    match metric {
-        Metric::Alloc | Metric::Flops => Value::number(amount),
-        _ => Value::number(microseconds(amount)),
+    match metric.unit() {
+        Unit::Ns => Value::number(microseconds(amount)),
+        _ => Value::number(amount),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use insights::Severity;
 use ledger::{Evidence, Ledger, Metric, Ns};
+pub use metrics::Unit;
 use metrics::{Quantity, mark, numbers};
 
 /// A recording at a glance.
@@ -257,56 +258,6 @@ impl Align {
     }
 }
 
-/// What a number counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Things, or the number of one: a rank, a device, a step.
-    Count,
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Bytes.
-    Bytes,
-    /// Bytes per second.
-    BytesPerSecond,
-    /// Events per second.
-    EventsPerSecond,
-    /// A share of 1.
-    Share,
-    /// Floating-point operations.
-    Flops,
-    /// Floating-point operations per second.
-    FlopsPerSecond,
-    /// Floating-point operations per byte that is moved.
-    FlopsPerByte,
-}
-
-impl Unit {
-    /// The unit of what a line is charged with.
-    pub(crate) fn of(quantity: Quantity) -> Self {
-        match quantity.unit() {
-            metrics::Unit::Ns => Self::Nanoseconds,
-            metrics::Unit::Bytes => Self::Bytes,
-            metrics::Unit::Count => Self::Count,
-        }
-    }
-
-    /// Stable name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Nanoseconds => "ns",
-            Self::Bytes => "bytes",
-            Self::BytesPerSecond => "bytes/s",
-            Self::EventsPerSecond => "events/s",
-            Self::Share => "share",
-            Self::Flops => "flops",
-            Self::FlopsPerSecond => "flops/s",
-            Self::FlopsPerByte => "flops/byte",
-        }
-    }
-}
-
 /// A line of a source file, as it is called in output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -361,38 +312,35 @@ impl Cell {
         Self { value, text }
     }
 
+    /// An integer of the ledger, rounded as everywhere.
+    fn whole(number: i64, unit: Unit) -> Self {
+        let text = numbers::text(number as f64, unit);
+        Self { value: Value::Integer(number, unit), text }
+    }
+
+    /// A mean, a share or a rate.
+    pub(crate) fn real(number: f64, unit: Unit) -> Self {
+        Self { value: Value::Real(number, unit), text: numbers::text(number, unit) }
+    }
+
     pub(crate) fn duration(ns: Ns) -> Self {
-        let value = Value::Integer(ns, Unit::Nanoseconds);
-        Self { value, text: duration(ns) }
+        Self::whole(ns, Unit::Ns)
     }
 
     pub(crate) fn bytes(bytes: i64) -> Self {
-        Self { value: Value::Integer(bytes, Unit::Bytes), text: self::bytes(bytes) }
-    }
-
-    pub(crate) fn bandwidth(rate: f64) -> Self {
-        Self { value: Value::Real(rate, Unit::BytesPerSecond), text: numbers::bytes(rate) }
+        Self::whole(bytes, Unit::Bytes)
     }
 
     pub(crate) fn flops(flops: i64) -> Self {
-        Self { value: Value::Integer(flops, Unit::Flops), text: numbers::flops(flops as f64) }
-    }
-
-    pub(crate) fn flop_rate(rate: f64) -> Self {
-        Self { value: Value::Real(rate, Unit::FlopsPerSecond), text: numbers::flops(rate) }
-    }
-
-    pub(crate) fn intensity(flops_per_byte: f64) -> Self {
-        let value = Value::Real(flops_per_byte, Unit::FlopsPerByte);
-        Self { value, text: numbers::count(flops_per_byte) }
+        Self::whole(flops, Unit::Flops)
     }
 
     pub(crate) fn count(count: f64) -> Self {
-        Self { value: Value::Real(count, Unit::Count), text: numbers::count(count) }
+        Self::real(count, Unit::Count)
     }
 
     pub(crate) fn share(share: f64) -> Self {
-        Self { value: Value::Real(share, Unit::Share), text: numbers::percent(share) }
+        Self::real(share, Unit::Share)
     }
 
     /// `part` of `whole`; nothing for nothing.
@@ -418,26 +366,12 @@ impl Cell {
 
     /// An amount of the ledger, rounded as everywhere.
     pub(crate) fn amount(metric: Metric, amount: i64) -> Self {
-        match metric {
-            Metric::Alloc => Self::bytes(amount),
-            Metric::Flops => Self::flops(amount),
-            _ => Self::duration(amount),
-        }
-    }
-
-    /// An amount of the ledger in the mean step.
-    pub(crate) fn mean_amount(metric: Metric, mean: f64) -> Self {
-        let (unit, text) = match metric {
-            Metric::Alloc => (Unit::Bytes, numbers::bytes(mean)),
-            Metric::Flops => (Unit::Flops, numbers::flops(mean)),
-            _ => (Unit::Nanoseconds, numbers::duration(mean)),
-        };
-        Self { value: Value::Real(mean, unit), text }
+        Self::whole(amount, metric.unit())
     }
 
     /// What a line is charged with.
     pub(crate) fn quantity(quantity: Quantity, value: f64) -> Self {
-        Self { value: Value::Real(value, Unit::of(quantity)), text: quantity.text(value) }
+        Self::real(value, quantity.unit())
     }
 
     /// An amount of the ledger to its last digit, with its unit.
@@ -466,24 +400,9 @@ pub(crate) fn bytes(bytes: i64) -> String {
 
 /// An amount of the ledger to its last digit, with its unit.
 pub(crate) fn exact(metric: Metric, amount: i64) -> String {
-    match metric {
-        Metric::Alloc => format!("{amount} B"),
-        Metric::Flops => amount.to_string(),
-        _ => format!("{} µs", numbers::microseconds(amount)),
-    }
-}
-
-/// What a metric of the ledger is called.
-pub(crate) fn metric_name(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Cpu => "thread time",
-        Metric::Cuda => "CUDA time",
-        Metric::GpuIdle => "GPU idle time",
-        Metric::Sync => "waits for devices",
-        Metric::Alloc => "allocated bytes",
-        Metric::Comm => "communication",
-        Metric::CommExposed => "exposed communication",
-        Metric::Flops => "FLOPs",
-        Metric::Waiting => "waiting",
+    match metric.unit() {
+        Unit::Ns => format!("{} µs", numbers::microseconds(amount)),
+        Unit::Bytes => format!("{amount} B"),
+        _ => amount.to_string(),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Arithmetic, Copies, DeviceOverview, Interval, Ns, Overview};
+use ledger::{
+    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, Ns, Overlap, Overview,
+};
 use loader::Run;
 
 use crate::model::{Bar, Cell, Column, Section, Subject, Unit};
@@ -11,9 +13,25 @@ use crate::recording::Recording;
 /// Steps of a run of one rank that are listed one by one.
 const MAX_STEPS: usize = 12;
 
-/// The parts of a bar, in the order of `Breakdown::parts`.
-const PARTS: [&str; 8] =
-    ["kernel", "memcpy", "memset", "communication", "runtime", "data loader", "CPU ops", "other"];
+/// What parts are called, by their stable names. Other parts go by that name.
+type Names = [(&'static str, &'static str)];
+
+/// The parts of [`Interval::breakdown`].
+const BREAKDOWN: &Names = &[("data_loader", "data loader"), ("cpu", "CPU ops")];
+
+/// The same as headings of narrow columns.
+const BREAKDOWN_COLUMNS: &Names =
+    &[("communication", "comm"), ("data_loader", "data loader"), ("cpu", "CPU ops")];
+
+/// The parts of [`Interval::overlap`].
+const OVERLAP: &Names = &[("other", "neither")];
+
+/// The parts of [`DeviceOverview::idle`].
+const IDLE: &Names = &[
+    ("host_wait", "the host was late"),
+    ("kernel_wait", "between kernels"),
+    ("other", "something else"),
+];
 
 /// As many bars can be distinguished.
 const MAX_BARS: usize = 32;
@@ -63,6 +81,16 @@ fn numbers<const N: usize>(unit: Unit, names: [&'static str; N]) -> [Column; N] 
     names.map(|name| Column::number(name, unit))
 }
 
+/// What `part` is called.
+fn part_name(names: &Names, part: &'static str) -> &'static str {
+    names.iter().find(|(it, _)| *it == part).map_or(part, |(_, name)| name)
+}
+
+/// The columns of shares for `parts`.
+fn shares<const N: usize>(names: &Names, parts: [(&'static str, Ns); N]) -> [Column; N] {
+    parts.map(|(part, _)| Column::number(part_name(names, part), Unit::Share))
+}
+
 /// A section with the columns of `Device::cells` before others.
 fn by_device(
     id: &'static str,
@@ -74,17 +102,16 @@ fn by_device(
 }
 
 /// A section with the columns of [`intervals`] before parts of their time.
-fn by_interval<const N: usize>(
+fn by_interval(
     id: &'static str,
     title: &'static str,
-    parts: [&'static str; N],
+    parts: impl IntoIterator<Item = Column>,
 ) -> Section {
     let first = [
         Column::number("rank", Unit::Count),
         Column::mixed("step"),
-        Column::number("time", Unit::Nanoseconds),
+        Column::number("time", Unit::Ns),
     ];
-    let parts = numbers(Unit::Share, parts);
     Section::new(id, title, Subject::Run, first.into_iter().chain(parts))
 }
 
@@ -103,8 +130,7 @@ fn intervals<'a>(rank: u32, it: &'a Overview, n_ranks: usize) -> Vec<([Cell; 3],
 }
 
 fn breakdown(ranks: &[(u32, &Overview)]) -> Section {
-    let parts =
-        ["kernel", "memcpy", "memset", "comm", "runtime", "data loader", "CPU ops", "other"];
+    let parts = shares(BREAKDOWN_COLUMNS, Breakdown::default().parts());
     let mut section = by_interval("breakdown", "What the steps went to", parts);
     for (cells, it) in ranks.iter().flat_map(|&(rank, it)| intervals(rank, it, ranks.len())) {
         let parts = it.breakdown.parts().map(|(_, part)| Cell::part(part, it.time));
@@ -114,7 +140,7 @@ fn breakdown(ranks: &[(u32, &Overview)]) -> Section {
 }
 
 fn overlap(ranks: &[(u32, &Overview)]) -> Section {
-    let parts = ["compute", "both", "communication", "neither"];
+    let parts = shares(OVERLAP, Overlap::default().parts());
     let mut section = by_interval("overlap", "Compute and communication", parts);
     let communicates = |it: &Overview| it.run.overlap.both + it.run.overlap.communication > 0;
     for &(rank, it) in ranks.iter().filter(|(_, it)| communicates(it)) {
@@ -159,8 +185,8 @@ fn usage(devices: &[Device<'_>]) -> Section {
 }
 
 fn idle(devices: &[Device<'_>]) -> Section {
-    let parts = numbers(Unit::Share, ["the host was late", "between kernels", "something else"]);
-    let columns = numbers(Unit::Nanoseconds, ["idle"]).into_iter().chain(parts);
+    let parts = shares(IDLE, IdleClasses::default().parts());
+    let columns = numbers(Unit::Ns, ["idle"]).into_iter().chain(parts);
     let mut section = by_device("stream-idle", "Why streams were idle", columns);
     for device in devices {
         let parts = device.usage.idle.parts().map(|(_, part)| part);
@@ -176,7 +202,7 @@ fn idle(devices: &[Device<'_>]) -> Section {
 }
 
 fn launches(devices: &[Device<'_>]) -> Section {
-    let (count, time) = (Unit::Count, Unit::Nanoseconds);
+    let (count, time) = (Unit::Count, Unit::Ns);
     let columns = [
         Column::number("launches", count),
         Column::number("mean call", time),
@@ -207,7 +233,7 @@ fn copies(devices: &[Device<'_>]) -> Section {
     let columns = [
         Column::number("number", Unit::Count),
         Column::number("bytes", Unit::Bytes),
-        Column::number("time", Unit::Nanoseconds),
+        Column::number("time", Unit::Ns),
         Column::number("per second", Unit::BytesPerSecond),
         Column::text("kind"),
     ];
@@ -222,7 +248,7 @@ fn copies(devices: &[Device<'_>]) -> Section {
             Cell::count(it.count as f64),
             Cell::bytes(it.bytes),
             Cell::duration(it.time),
-            rate.map(Cell::bandwidth).unwrap_or_default(),
+            rate.map(|it| Cell::real(it, Unit::BytesPerSecond)).unwrap_or_default(),
             Cell::text(kind),
         ]);
     }
@@ -249,9 +275,9 @@ impl Rates<'_> {
     fn cells(&self) -> [Cell; 5] {
         [
             Cell::flops(i64::try_from(self.work.flops).unwrap_or(i64::MAX)),
-            self.work.rate().map(Cell::flop_rate).unwrap_or_default(),
+            self.work.rate().map(|it| Cell::real(it, Unit::FlopsPerSecond)).unwrap_or_default(),
             self.of_peak.map(Cell::share).unwrap_or_default(),
-            self.work.intensity().map(Cell::intensity).unwrap_or_default(),
+            self.work.intensity().map(|it| Cell::real(it, Unit::FlopsPerByte)).unwrap_or_default(),
             self.bound.map(Cell::text).unwrap_or_default(),
         ]
     }
@@ -321,7 +347,7 @@ pub(crate) fn bars(run: &Run) -> Option<Vec<Bar>> {
     let bar = |name: String, it: &Interval, number: usize| Bar {
         name,
         length: it.time as f64 / number as f64,
-        parts: PARTS.into_iter().zip(it.breakdown.parts().map(|(_, part)| part)).collect(),
+        parts: it.breakdown.parts().map(|(part, time)| (part_name(BREAKDOWN, part), time)).into(),
     };
     let bars: Vec<Bar> = match overviews.as_slice() {
         [(_, it)] if (1..=MAX_BARS).contains(&it.steps.len()) => {

@@ -12,7 +12,7 @@ use crate::model::{Cell, Column, Section, Subject, Unit, Value};
 pub fn timing(timing: &Timing) -> Section {
     let columns = [
         Column::text(""),
-        Column::number("time", Unit::Nanoseconds),
+        Column::number("time", Unit::Ns),
         Column::number("share", Unit::Share),
         Column::number("bytes", Unit::BytesPerSecond),
         Column::number("events", Unit::EventsPerSecond),

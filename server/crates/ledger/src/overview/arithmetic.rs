@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DevicePeak, share};
+use super::share;
 use crate::{Bytes, Ns};
 
 /// The arithmetic that an operator ran in.
@@ -33,6 +33,23 @@ pub struct Arithmetic {
     pub bytes: Bytes,
 }
 
+/// What a device can do at most, in its data sheet: dense, without sparsity. 0 where it cannot or the sheet is silent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DevicePeak {
+    /// FLOP/s of float64 on tensor (matrix) cores where it has such, else on its vector units.
+    pub f64: u64,
+    /// FLOP/s of float32 on vector units.
+    pub f32: u64,
+    /// FLOP/s of float32 rounded to TF32 on tensor cores.
+    pub tf32: u64,
+    /// FLOP/s of float16 and bfloat16 on tensor cores.
+    pub f16: u64,
+    /// FLOP/s of 8-bit floats on tensor cores.
+    pub f8: u64,
+    /// Bytes per second of device memory.
+    pub bandwidth: u64,
+}
+
 /// What holds arithmetic back on a device: the side of its roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
@@ -53,6 +70,21 @@ impl Precision {
             Self::F16 => "f16",
             Self::F8 => "f8",
         }
+    }
+}
+
+impl DevicePeak {
+    /// FLOP/s at most in `precision`; `None` where the table has none.
+    #[must_use]
+    pub fn flops(&self, precision: Precision) -> Option<u64> {
+        let rate = match precision {
+            Precision::F64 => self.f64,
+            Precision::F32 => self.f32,
+            Precision::Tf32 => self.tf32,
+            Precision::F16 => self.f16,
+            Precision::F8 => self.f8,
+        };
+        (rate != 0).then_some(rate)
     }
 }
 

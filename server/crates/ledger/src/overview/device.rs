@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Arithmetic, Precision, share};
+use super::{Arithmetic, DevicePeak, Precision, share};
 use crate::{Bytes, Ns};
 
 /// How one device of a rank was used. All times are of events as recorded; *merged* means that an instant counts once,
@@ -111,23 +111,6 @@ pub struct Copies {
     pub time: Ns,
 }
 
-/// What a device can do at most, in its data sheet: dense, without sparsity. 0 where it cannot or the sheet is silent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DevicePeak {
-    /// FLOP/s of float64 on tensor (matrix) cores where it has such, else on its vector units.
-    pub f64: u64,
-    /// FLOP/s of float32 on vector units.
-    pub f32: u64,
-    /// FLOP/s of float32 rounded to TF32 on tensor cores.
-    pub tf32: u64,
-    /// FLOP/s of float16 and bfloat16 on tensor cores.
-    pub f16: u64,
-    /// FLOP/s of 8-bit floats on tensor cores.
-    pub f8: u64,
-    /// Bytes per second of device memory.
-    pub bandwidth: u64,
-}
-
 /// What a kernel is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KernelClass {
@@ -200,21 +183,6 @@ impl DeviceOverview {
     #[must_use]
     pub fn overlap_share(&self) -> Option<f64> {
         share(self.overlapped, self.communication)
-    }
-}
-
-impl DevicePeak {
-    /// FLOP/s at most in `precision`; `None` where the table has none.
-    #[must_use]
-    pub fn flops(&self, precision: Precision) -> Option<u64> {
-        let rate = match precision {
-            Precision::F64 => self.f64,
-            Precision::F32 => self.f32,
-            Precision::Tf32 => self.tf32,
-            Precision::F16 => self.f16,
-            Precision::F8 => self.f8,
-        };
-        (rate != 0).then_some(rate)
     }
 }
 

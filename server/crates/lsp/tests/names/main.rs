@@ -48,7 +48,7 @@ fn lists() -> [List; 4] {
             around: ["Text with placeholders in braces: ", ". `{share}` is"],
             quotes: ["`{", "}`"],
             between: ", ",
-            names: ide::PLACEHOLDERS.into(),
+            names: ide::placeholders().collect(),
         },
         List {
             file: "docs/lsp.md",

@@ -122,7 +122,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
     fields
 }
 
-/// The English texts of the manifest. A new one needs its line written by hand first: `"setting.view.metric": "",`.
+/// The English texts of the manifest. One that is not used any more is removed by hand.
 fn manifest_texts(text: &str) -> String {
     let mut texts = Vec::new();
     for it in SETTINGS {
@@ -141,10 +141,20 @@ fn manifest_texts(text: &str) -> String {
         }
         texts.push((format!("setting.{}", it.name), description));
     }
-    texts.into_iter().fold(text.to_owned(), |text, (key, value)| {
+    let mut text = text.to_owned();
+    let mut before = "{\n".to_owned();
+    for (key, value) in texts {
         let start = format!("  \"{key}\": ");
-        replaced(&text, &start, ",\n", &format!("{start}{},\n", json!(value)))
-    })
+        let line = format!("{start}{},\n", json!(value));
+        text = if text.contains(&start) {
+            replaced(&text, &start, ",\n", &line)
+        } else {
+            // Below that of the setting or choice before it.
+            replaced(&text, &before, "", &format!("{before}{line}"))
+        };
+        before = line;
+    }
+    text
 }
 
 /// The key of the text that describes a choice: `charge.own` for `perfline.view.charge`.
@@ -193,7 +203,8 @@ fn meaning(setting: &Setting) -> String {
             }
         }
         Kind::Template => {
-            let names = ide::PLACEHOLDERS.map(|name| format!("`{{{name}}}`"));
+            let names: Vec<String> =
+                ide::placeholders().map(|name| format!("`{{{name}}}`")).collect();
             text += &format!(" Placeholders: {}.", names.join(", "));
         }
         _ => {}

@@ -129,7 +129,7 @@ impl Page<'_> {
             Column::number("alloc", Unit::Bytes),
             Column::number("allocs", Unit::Count),
             Column::number("largest", Unit::Bytes),
-            Column::number("lifetime", Unit::Nanoseconds),
+            Column::number("lifetime", Unit::Ns),
             Column::number("saved", Unit::Bytes),
             Column::text("phase"),
         ];
