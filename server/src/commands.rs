@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ::report::{Recording, html, json, lines, memory, text};
+use ::report::{Recording, annotate, html, json, lines, memory, text};
 use loader::{Run, SourceFolders, Timing};
 
 use crate::args::{self, Command};
@@ -22,7 +22,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     let terminal = terminal::of_stdout();
     match command {
         Command::Annotate(args) => print(&args.recording, |out, it| {
-            ::report::annotate::write(out, &it.recording, &args.options(), &terminal)?;
+            let annotated = annotate::build(&it.recording, &args.options());
+            annotate::write_text(out, &annotated, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
         Command::Lines(args) => print(&args.recording, |out, it| {
@@ -107,7 +108,9 @@ fn memory(
         save(path, html::memory_plot(&recording.run.merged), &args.recording, recording.run)?;
     }
     match args.format {
-        args::OutputFormat::Text => memory::write_text(out, recording, args.top, terminal),
+        args::OutputFormat::Text => {
+            memory::write_text(out, &memory::build(recording, args.top), terminal)
+        }
         args::OutputFormat::Json => memory::write_json(out, recording),
     }
 }

@@ -105,7 +105,7 @@ fn run() -> Run {
 fn text_of(run: &Run, sources: &Table, width: Option<usize>) -> String {
     let terminal = Terminal { colours: Colours::Plain, width };
     let mut out = Vec::new();
-    write_text(&mut out, &recording(run, sources), 15, &terminal).unwrap();
+    write_text(&mut out, &build(&recording(run, sources), 15), &terminal).unwrap();
     String::from_utf8(out).unwrap()
 }
 

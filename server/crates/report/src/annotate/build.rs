@@ -1,0 +1,249 @@
+//! From a recording to its annotated source.
+
+use std::collections::BTreeMap;
+
+use ledger::{Evidence, LineBooks, SourceFile, SourceFit};
+use loader::Run;
+use metrics::numbers::percent;
+use metrics::{Period, Quantity, Scale, evidence_shares};
+use pysource::Module;
+
+use super::model::{Amount, Annotated, Cost, File, Line, Row};
+use super::regions::regions;
+use crate::model::{Cell, Column};
+use crate::recording::Recording;
+use crate::summary;
+
+/// The columns of numbers in the order in which they are shown; `backward` is the backward time of the recording.
+fn columns(backward: Quantity) -> [Quantity; 12] {
+    [
+        Quantity::CpuBusy,
+        Quantity::CpuTotal,
+        Quantity::CudaOwn,
+        backward,
+        Quantity::Wait,
+        Quantity::Waiting,
+        Quantity::Idle,
+        Quantity::CommExposed,
+        Quantity::Alloc,
+        Quantity::Peak,
+        Quantity::Calls,
+        Quantity::Kernels,
+    ]
+}
+
+/// The same in the order in which they are kept when the terminal is narrow.
+fn columns_by_priority(backward: Quantity) -> [Quantity; 12] {
+    [
+        Quantity::CpuBusy,
+        Quantity::CudaOwn,
+        Quantity::Wait,
+        Quantity::Waiting,
+        Quantity::CpuTotal,
+        backward,
+        Quantity::Idle,
+        Quantity::CommExposed,
+        Quantity::Peak,
+        Quantity::Alloc,
+        Quantity::Kernels,
+        Quantity::Calls,
+    ]
+}
+
+/// What is shown.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What numbers stand for; the recording where it has no steps.
+    pub period: Period,
+    /// Lines of source around each line that is shown for its numbers.
+    pub context: u32,
+    /// Least share, in percent, that a line needs in one of its columns.
+    pub threshold: f64,
+    /// Library files too.
+    pub all: bool,
+    /// The folder of the user's code, as it is called in messages.
+    pub root: String,
+}
+
+/// The files that have lines to show, hottest first.
+#[must_use]
+pub fn build(recording: &Recording<'_>, options: &Options) -> Annotated {
+    let run = recording.run;
+    let scale = Scale::new(&run.merged, options.period);
+    let is_present = |it: &Quantity| scale.is_present(*it);
+    let backward = scale.backward();
+    let present: Vec<Quantity> = columns(backward).into_iter().filter(is_present).collect();
+    let index = |it| present.iter().position(|&column| column == it);
+    let found = found(recording, options, &scale);
+    let has = |kind| found.iter().any(|it| it.said.values().any(|it| it.evidence == kind));
+    let legend = [
+        (Evidence::Inferred, "~  the line is inferred from the source and the order of events"),
+        (
+            Evidence::Function,
+            "fn only the function is known: its part that could not be put on a line",
+        ),
+    ];
+    Annotated {
+        summary: summary::summary(run, &scale),
+        period: if scale.period() == Period::Run { "per run" } else { "per step" },
+        columns: present.iter().map(|it| Column::number(it.heading(), it.unit())).collect(),
+        by_priority: columns_by_priority(backward).into_iter().filter_map(index).collect(),
+        legend: legend.into_iter().filter(|&(kind, _)| has(kind)).map(|(_, text)| text).collect(),
+        nothing: found.is_empty().then(|| nothing_to_say(run, options)),
+        files: found
+            .iter()
+            .map(|it| file(recording, it, &scale, &present, options.context))
+            .collect(),
+    }
+}
+
+/// A file with its lines.
+struct Found<'a> {
+    name: &'a str,
+    source: &'a SourceFile,
+    /// All of its lines.
+    all: Vec<&'a LineBooks>,
+    /// Those that have something to say, by number.
+    said: BTreeMap<u32, &'a LineBooks>,
+}
+
+/// The files to show, hottest first.
+fn found<'a>(recording: &'a Recording<'_>, options: &Options, scale: &Scale<'_>) -> Vec<Found<'a>> {
+    let run = recording.run;
+    let columns = columns(scale.backward());
+    let mut files: BTreeMap<&str, Found<'a>> = BTreeMap::new();
+    for (key, books) in &run.merged.lines {
+        let Some(source) =
+            run.merged.files.get(&key.file).filter(|it| it.is_user_code || options.all)
+        else {
+            continue;
+        };
+        let file = files.entry(&key.file).or_insert_with(|| Found {
+            name: recording.file(&key.file),
+            source,
+            all: Vec::new(),
+            said: BTreeMap::new(),
+        });
+        file.all.push(books);
+        if options.threshold / 100.0 <= scale.largest_share(&columns, books) {
+            file.said.insert(key.line, books);
+        }
+    }
+    let mut files: Vec<_> = files.into_values().filter(|it| !it.said.is_empty()).collect();
+    let heat = |file: &Found<'_>| file.all.iter().map(|it| scale.line_share(it)).sum::<f64>();
+    files.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
+    files
+}
+
+fn file(
+    recording: &Recording<'_>,
+    found: &Found<'_>,
+    scale: &Scale<'_>,
+    columns: &[Quantity],
+    context: u32,
+) -> File {
+    let fit = found.source.fit;
+    let path = found.source.path.as_ref().filter(|_| fit == SourceFit::Fits);
+    let text = path.and_then(|path| recording.sources.read(path));
+    let doubt = match fit {
+        SourceFit::Fits if text.is_some() => None,
+        SourceFit::Fits => Some("the file cannot be read: lines are listed without text"),
+        SourceFit::Edited => {
+            Some("edited since the recording: lines are listed as recorded, without text")
+        }
+        SourceFit::Missing => {
+            Some("not found here (see --root, --site): lines are listed without text")
+        }
+    };
+    let cost = |books: &&LineBooks| cost(books, scale, columns);
+    let rows = match &text {
+        Some(text) => annotated(text, &found.said, cost, context),
+        None => {
+            let line = |(&number, books): (&u32, &&LineBooks)| {
+                let text = format!("in {}", books.function);
+                Row::Line(Line { number, text, cost: Some(cost(books)) })
+            };
+            found.said.iter().map(line).collect()
+        }
+    };
+    File { name: found.name.to_owned(), extent: extent(recording.run, found), doubt, rows }
+}
+
+/// The shares of a file in the totals, and how its lines are known.
+fn extent(run: &Run, found: &Found<'_>) -> String {
+    let own = |amount: fn(&LineBooks) -> i64| found.all.iter().map(|it| amount(it)).sum::<i64>();
+    let mut parts = String::new();
+    for (own, total, name) in [
+        (own(|it| it.cpu_own), run.merged.totals.cpu, "thread time"),
+        (own(|it| it.cuda_own), run.merged.totals.cuda, "CUDA time"),
+        (own(|it| it.alloc), run.merged.totals.alloc, "allocated bytes"),
+    ] {
+        if own != 0 {
+            parts += &format!(" · {} of {name}", percent(own as f64 / total as f64));
+        }
+    }
+    let evidence = evidence_shares(found.all.iter().copied(), &run.merged);
+    if !evidence.is_empty() {
+        parts += &format!(" · {evidence}");
+    }
+    parts
+}
+
+fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> Cost {
+    let amount = |&column: &Quantity| {
+        let value = scale.value(column, books).unwrap_or(0.0);
+        Amount {
+            cell: Cell::quantity(column, value).unless_zero(),
+            share: scale.share(column, value),
+        }
+    };
+    Cost {
+        evidence: books.evidence,
+        share: scale.line_share(books),
+        amounts: columns.iter().map(amount).collect(),
+    }
+}
+
+/// The parts of the text around the lines, the heads of their functions included.
+fn annotated<'a>(
+    text: &str,
+    said: &BTreeMap<u32, &'a LineBooks>,
+    cost: impl Fn(&&'a LineBooks) -> Cost,
+    context: u32,
+) -> Vec<Row> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut rows = Vec::new();
+    let mut before = None;
+    for number in regions(&lines, &Module::parse(text), said.keys().copied(), context) {
+        if before.is_some_and(|it| it + 1 < number) {
+            rows.push(Row::Gap);
+        }
+        before = Some(number);
+        let text = lines.get(number as usize - 1).copied().unwrap_or_default();
+        let cost = said.get(&number).map(&cost);
+        rows.push(Row::Line(Line { number, text: text.trim_end().to_owned(), cost }));
+    }
+    rows
+}
+
+/// Why nothing is shown, and what to do about it.
+pub(super) fn nothing_to_say(run: &Run, options: &Options) -> String {
+    let any_own = run.merged.files.values().any(|it| it.is_user_code);
+    match (run.merged.lines.is_empty(), any_own || options.all) {
+        (true, _) if run.inputs.iter().all(|it| it.complete) => {
+            "No line is known: the recording has no Python stacks. Record with with_stack=True."
+                .to_owned()
+        }
+        (true, _) => "No line is known: there are no Python stacks in what could be read of the \
+                      damaged input. Copy it again, or record with with_stack=True."
+            .to_owned(),
+        (false, false) => format!(
+            "No line is in your code, which was looked for in {}: name its folder with --root, or show library files \
+             with --all.",
+            options.root
+        ),
+        (false, true) => {
+            format!("No line has a share of {} % or more: see --threshold.", options.threshold)
+        }
+    }
+}
