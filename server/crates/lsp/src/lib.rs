@@ -16,7 +16,9 @@
 mod api;
 mod backend;
 mod capabilities;
+mod config;
 mod document;
+mod ending;
 mod ext;
 mod from_proto;
 mod globs;
@@ -32,104 +34,12 @@ mod session;
 mod settings;
 mod to_proto;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
-use ::loader::{Error, Options, Recording, Run, Watch};
+pub use config::{Config, Disk, Recordings};
+pub use ending::Ending;
 pub use settings::{Choice, Kind, SETTINGS, Setting};
 use tokio::io::{AsyncRead, AsyncWrite};
-
-/// How a server works, for those who run it elsewhere than on stdin and stdout.
-#[derive(Clone)]
-pub struct Config {
-    /// Where recordings come from.
-    pub recordings: Arc<dyn Recordings>,
-    /// How often recordings are looked for where the client does not watch files. A search that takes long is repeated
-    /// less often: twenty times its own time passes in between.
-    pub poll: Duration,
-    /// The same where the client watches files: it does not see all of them.
-    pub poll_watched: Duration,
-    /// How long a recording must not have changed before it is read: it may still be being written.
-    pub quiet_period: Duration,
-    /// How long changes are gathered before diagnostics and refresh requests follow them.
-    pub gather: Duration,
-    /// How often the process that `initialize` names is looked at: the session ends with it.
-    pub poll_parent: Duration,
-}
-
-impl Default for Config {
-    /// Recordings on disk, looked for every 2 s (10 s where the client watches, too) and read 1 s after their last change;
-    /// the process that started the server is looked at every 3 s.
-    fn default() -> Self {
-        Self {
-            recordings: Arc::new(Disk),
-            poll: Duration::from_secs(2),
-            poll_watched: Duration::from_secs(10),
-            quiet_period: Duration::from_secs(1),
-            gather: Duration::from_millis(100),
-            poll_parent: Duration::from_secs(3),
-        }
-    }
-}
-
-/// Where recordings come from.
-pub trait Recordings: Send + Sync {
-    /// The recordings below a folder, newest first.
-    fn discover(&self, folder: &Path) -> Vec<Recording>;
-
-    /// Reads the files of one run.
-    ///
-    /// # Errors
-    /// As [`::loader::load`].
-    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error>;
-}
-
-/// Recordings on disk.
-#[derive(Debug, Clone, Copy)]
-pub struct Disk;
-
-impl Recordings for Disk {
-    fn discover(&self, folder: &Path) -> Vec<Recording> {
-        ::loader::discover(folder)
-    }
-
-    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
-        ::loader::load(inputs, options, watch)
-    }
-}
-
-/// How a session came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// The client sent `exit`.
-    Exit {
-        /// Whether it had sent `shutdown` before.
-        after_shutdown: bool,
-    },
-    /// The client closed its end: it vanished, or left `exit` out.
-    EndOfInput {
-        /// Whether it had sent `shutdown` before.
-        after_shutdown: bool,
-    },
-    /// The process that `initialize` named as the one that started the server has ended; the input is still open.
-    ParentGone {
-        /// Whether the client had sent `shutdown` before.
-        after_shutdown: bool,
-    },
-}
-
-impl Ending {
-    /// The exit status that the protocol asks for: 0 after `shutdown`, else 1.
-    #[must_use]
-    pub fn exit_code(self) -> ExitCode {
-        let (Self::Exit { after_shutdown }
-        | Self::EndOfInput { after_shutdown }
-        | Self::ParentGone { after_shutdown }) = self;
-        if after_shutdown { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-    }
-}
 
 /// Serves one client over `input` and `output`, until it leaves. Needs a tokio runtime with time and blocking threads.
 pub async fn serve<I, O>(input: I, output: O, config: Config) -> Ending

@@ -3,7 +3,7 @@
 use insights::Finding;
 use pysource::edits::{Change, Goal, Recorded, What};
 
-use super::{Action, Edit};
+use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
 use crate::place::Source;
 

@@ -1,6 +1,6 @@
 //! `# perfline: ignore[rule]`.
 
-use super::{Action, Edit};
+use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
 use crate::place::Source;
 

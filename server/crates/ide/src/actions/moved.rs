@@ -2,7 +2,7 @@
 
 use pysource::Destination;
 
-use super::{Action, Edit};
+use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
 use crate::place::Source;
 

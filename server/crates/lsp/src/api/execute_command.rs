@@ -1,5 +1,6 @@
 //! `workspace/executeCommand`: the commands of `ext.rs`. Those that answer something have a file each.
 
+mod arguments;
 mod details;
 mod heat;
 mod hot_lines;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ide::{Charge, Metric, Period, View};
+use ide::{Charge, Metric, Period};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
@@ -19,6 +20,7 @@ use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 use crate::loader::{self, Failure};
 use crate::session::{Mode, Session};
 use crate::{ext, paths};
+use arguments::{Arguments, invalid, metric, text};
 use status::{ranks, view};
 
 pub(crate) async fn handle(
@@ -46,58 +48,6 @@ pub(crate) async fn handle(
         }
     };
     Ok(Some(value))
-}
-
-/// The arguments of a command: in their order, or by name in one object.
-struct Arguments(Vec<Value>);
-
-impl Arguments {
-    fn get(&self, place: usize, name: &str) -> Option<&Value> {
-        let value = match self.0.first() {
-            Some(Value::Object(object)) => object.get(name),
-            _ => self.0.get(place),
-        };
-        value.filter(|value| !value.is_null())
-    }
-
-    fn number(&self, place: usize, name: &str) -> Result<Option<u32>> {
-        let number = |value: &Value| {
-            let number = value.as_u64().map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-            number.ok_or_else(|| invalid(format!("{name}: expected a number, found {value}")))
-        };
-        self.get(place, name).map(number).transpose()
-    }
-
-    fn flag(&self, place: usize, name: &str) -> Result<Option<bool>> {
-        let flag = |value: &Value| {
-            value
-                .as_bool()
-                .ok_or_else(|| invalid(format!("{name}: expected true or false, found {value}")))
-        };
-        self.get(place, name).map(flag).transpose()
-    }
-
-    fn uri(&self, place: usize, name: &str) -> Result<Option<Url>> {
-        let uri = |value: &Value| {
-            let uri = value.as_str().and_then(|text| Url::parse(text).ok());
-            uri.ok_or_else(|| invalid(format!("{name}: expected a URI, found {value}")))
-        };
-        self.get(place, name).map(uri).transpose()
-    }
-
-    /// A metric, for this answer only.
-    fn metric(&self, place: usize) -> Result<Option<Option<Metric>>> {
-        self.get(place, "metric").map(metric).transpose()
-    }
-
-    fn need(&self, name: &str, allowed: &str) -> Result<&Value> {
-        self.get(0, name)
-            .ok_or_else(|| invalid(format!("missing `{name}`, expected one of: {allowed}")))
-    }
-}
-
-fn invalid(message: String) -> Error {
-    Error { code: ErrorCode::InvalidParams, message: message.into(), data: None }
 }
 
 /// Stops a load whose request was cancelled.
@@ -201,20 +151,6 @@ fn explain(arguments: &Arguments) -> Result<Value> {
         return Err(invalid(format!("unknown rule `{name}`, expected one of: {}", ids.join(", "))));
     };
     Ok(json!({"rule": rule.id, "title": rule.title, "markdown": ide::explanation(rule)}))
-}
-
-fn metric(value: &Value) -> Result<Option<Metric>> {
-    Metric::parse(&text(value)).map_err(|error| invalid(error.to_string()))
-}
-
-/// A text as it is, anything else as it is written.
-fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// A view with another metric, if there is one.
-fn with_metric(view: &View, metric: Option<Option<Metric>>) -> View {
-    View { metric: metric.unwrap_or(view.metric), ..view.clone() }
 }
 
 fn set_step(session: &Session, arguments: &Arguments) -> Result<Value> {

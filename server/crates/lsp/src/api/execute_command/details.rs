@@ -8,9 +8,9 @@ use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
+use super::arguments::{Arguments, invalid, with_metric};
 use super::places::{Places, count, extend, mark, whole};
 use super::status::view;
-use super::{Arguments, invalid, with_metric};
 use crate::session::Session;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {

@@ -8,9 +8,9 @@ use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
+use super::arguments::{Arguments, invalid, text};
 use super::places::{Places, whole};
 use super::status::view;
-use super::{Arguments, invalid, text};
 use crate::session::Session;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {

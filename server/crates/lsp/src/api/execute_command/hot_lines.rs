@@ -8,9 +8,9 @@ use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
+use super::arguments::{Arguments, with_metric};
 use super::places::{Places, extend, mark, whole};
 use super::status::view;
-use super::{Arguments, with_metric};
 use crate::session::Session;
 
 /// Lines that are listed if it is not said how many.

@@ -7,7 +7,7 @@ use report::{Options, Report};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::{Arguments, invalid};
+use super::arguments::{Arguments, invalid};
 use crate::session::Session;
 
 /// Lines in each table and findings in the text, if it is not said how many.

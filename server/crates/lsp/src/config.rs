@@ -1,0 +1,66 @@
+//! How a server works.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::loader::{Error, Options, Recording, Run, Watch};
+
+/// How a server works, for those who run it elsewhere than on stdin and stdout.
+#[derive(Clone)]
+pub struct Config {
+    /// Where recordings come from.
+    pub recordings: Arc<dyn Recordings>,
+    /// How often recordings are looked for where the client does not watch files. A search that takes long is repeated
+    /// less often: twenty times its own time passes in between.
+    pub poll: Duration,
+    /// The same where the client watches files: it does not see all of them.
+    pub poll_watched: Duration,
+    /// How long a recording must not have changed before it is read: it may still be being written.
+    pub quiet_period: Duration,
+    /// How long changes are gathered before diagnostics and refresh requests follow them.
+    pub gather: Duration,
+    /// How often the process that `initialize` names is looked at: the session ends with it.
+    pub poll_parent: Duration,
+}
+
+impl Default for Config {
+    /// Recordings on disk, looked for every 2 s (10 s where the client watches, too) and read 1 s after their last change;
+    /// the process that started the server is looked at every 3 s.
+    fn default() -> Self {
+        Self {
+            recordings: Arc::new(Disk),
+            poll: Duration::from_secs(2),
+            poll_watched: Duration::from_secs(10),
+            quiet_period: Duration::from_secs(1),
+            gather: Duration::from_millis(100),
+            poll_parent: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Where recordings come from.
+pub trait Recordings: Send + Sync {
+    /// The recordings below a folder, newest first.
+    fn discover(&self, folder: &Path) -> Vec<Recording>;
+
+    /// Reads the files of one run.
+    ///
+    /// # Errors
+    /// As [`::loader::load`].
+    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error>;
+}
+
+/// Recordings on disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Disk;
+
+impl Recordings for Disk {
+    fn discover(&self, folder: &Path) -> Vec<Recording> {
+        ::loader::discover(folder)
+    }
+
+    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+        ::loader::load(inputs, options, watch)
+    }
+}
