@@ -233,7 +233,11 @@ impl<'a> Pass<'a, '_> {
             HostKind::Runtime => self.open_runtime(&mut open, thread, start),
         }
         self.events.stack_of[id.index()] = open.line_stack;
-        let around = below.and_then(|below| below.operator).filter(|&(_, end)| end > start);
+        let around = below.and_then(|below| below.operator).and_then(|(operator, end)| {
+            // Where operators overlap without nesting, the outermost may end before those in it.
+            let outermost = || outermost_operator(&self.threads[thread].stack, start);
+            if end > start { Some((operator, end)) } else { outermost() }
+        });
         open.operator = match kind {
             HostKind::Python => None,
             HostKind::Operator => around.or(Some((id, open.end))),
@@ -584,6 +588,14 @@ fn innermost_at(stack: &[Open], at: Ns) -> Option<Open> {
 /// The innermost Python event that is open at `at`.
 fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
     stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
+}
+
+/// The operator, and its end, that is outermost of those open at `at` above the innermost Python event.
+fn outermost_operator(stack: &[Open], at: Ns) -> Option<(HostEventId, Ns)> {
+    let open = stack.iter().rev().filter(|it| it.end > at);
+    let above_python = open.take_while(|it| it.kind != HostKind::Python);
+    let outermost = above_python.filter(|it| it.kind == HostKind::Operator).last();
+    outermost.map(|it| (it.id, it.end))
 }
 
 /// Whether `at` is in one of `spans`, which are in order and do not overlap; their ends count.
