@@ -41,7 +41,14 @@ def main(arguments):
     # Data-loader workers and what launchers start have other parents: only a script is recorded by the clock.
     parent = os.getpid() if command[0] == sys.executable else None
     environment[VARIABLE] = json.dumps(
-        {"folder": folder, "after": options.after, "steps": options.steps, "then": options.then, "parent": parent}
+        {
+            "folder": folder,
+            "after": options.after,
+            "steps": options.steps,
+            "then": options.then,
+            "lines": options.lines == "on",
+            "parent": parent,
+        }
     )
     before = time.time_ns()
     try:
@@ -76,6 +83,10 @@ def parse(arguments):
     parser.add_argument(
         "--then", choices=("continue", "exit"), default="continue",
         help="let the program run on when they are recorded, or end it (default: continue)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lines", choices=("on", "off"), default="on",
+        help="note when each line of your code begins, so that operators have exact lines (default: on)",
     )  # fmt: skip
     parser.add_argument(
         "command", nargs="?", metavar="COMMAND", help="script.py, -m module, or a program, with its arguments"

@@ -11,7 +11,9 @@ It works with PyTorch 1.13 and later. ``fixtures/FORMAT.md`` specifies the side-
 Whatever goes wrong is a warning: recording never ends the program that is recorded.
 """
 
+import array
 import contextlib
+import dis
 import gzip
 import json
 import os
@@ -19,13 +21,23 @@ import platform
 import secrets
 import socket
 import sys
+import sysconfig
 import tempfile
+import threading
 import time
 import warnings
 
 SCHEMA = "perfline.callers/1"
 
 CHUNK = 1 << 20
+
+MAX_NUMBERS = 3 << 22
+"""Numbers of the rows of a thread, three each, after which no more lines are noted: 96 MiB."""
+
+TOOLS = (2, 3, 4, 1, 0)
+"""Ids of ``sys.monitoring`` that are tried; 2 is meant for profilers, 0 for debuggers, 1 for coverage tools."""
+
+LIBRARY_FOLDERS = frozenset(("site-packages", "dist-packages"))
 
 COMPRESSION = 6
 """Level of gzip for traces. The default of Python, 9, takes five times as long for a tenth less."""
@@ -44,13 +56,16 @@ class profile:
     the block runs without the profiler. A block that ends earlier, with an exception or without, leaves what it
     recorded until then. With ``steps=None`` the whole block is recorded, and ``prof.step()`` need not be called.
 
+    With ``lines`` it is also noted when each line of the user's code begins, so that operators, which no trace gives a
+    line, have exact lines too. Debuggers and coverage tools that use ``sys.settrace`` go before it.
+
     Each process of a distributed program records its own rank. ``options`` go to ``torch.profiler.profile``
     (``activities``, ``with_flops``, ``experimental_config``, …).
 
     Nothing is raised: where recording is not possible, one warning says why and the block runs without it.
     """
 
-    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, **options):
+    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, **options):
         self.recordings = []
         """The paths of the traces that were written."""
         self._folder = folder
@@ -58,6 +73,7 @@ class profile:
         self._steps = steps
         self._options = {"with_stack": True, "record_shapes": True, "profile_memory": True, **options}
         self._prof = None
+        self._lines = _Lines() if lines and self._options["with_stack"] else None
         self._calls = 0
         self._problem = None
         self._has_warned = False
@@ -72,8 +88,11 @@ class profile:
                     wait=max(self._skip - 1, 0), warmup=min(self._skip, 1), active=self._steps, repeat=1
                 )
             prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **self._options)
+            if schedule is None or self._skip == 0:
+                self._start_lines()
             prof.__enter__()
         except Exception as error:
+            self._stop_lines()
             self._note(f"nothing is recorded: {_reason(error)}")
         else:
             self._prof = prof
@@ -86,6 +105,11 @@ class profile:
             return
         self._calls += 1
         try:
+            # What the profiler itself does at its start and its end needs no lines.
+            if self._steps is not None and self._calls == self._skip + self._steps:
+                self._stop_lines()
+            elif self._steps is not None and self._calls == self._skip:
+                self._start_lines()
             self._prof.step()
         except Exception as error:
             self._note(f"recording ended early: {_reason(error)}")
@@ -109,6 +133,7 @@ class profile:
     def _stop(self):
         """Ends the profiler, which writes what it has not written yet. Nothing of it is left in the program."""
         prof, self._prof = self._prof, None
+        self._stop_lines()
         try:
             prof.__exit__(None, None, None)
         except Exception as error:
@@ -116,9 +141,24 @@ class profile:
 
     def _save(self, prof):
         try:
-            self.recordings.append(_write_recording(prof, self._folder, None))
+            self.recordings.append(_write_recording(prof, self._folder, None, self._lines))
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
+
+    def _start_lines(self):
+        try:
+            if self._lines is not None:
+                self._lines.start()
+        except Exception as error:
+            self._lines = None
+            self._note(f"lines of operators are not recorded: {_reason(error)}")
+
+    def _stop_lines(self):
+        try:
+            if self._lines is not None:
+                self._lines.stop()
+        except Exception as error:
+            self._note(f"what notes the lines of operators did not stop as it should: {_reason(error)}")
 
     def _note(self, problem):
         """Keeps the first problem: what follows from it is not reported."""
@@ -151,8 +191,8 @@ def trace_handler(folder, worker_name=None):
     return handler
 
 
-def _write_recording(prof, folder, worker_name):
-    """Writes a trace and, where needed, its side-car; returns the path of the trace."""
+def _write_recording(prof, folder, worker_name, lines=None):
+    """Writes a trace and, where it lacks what is known, its side-car; returns the path of the trace."""
     folder = os.fsdecode(folder)
     os.makedirs(folder, exist_ok=True)
     stem = os.path.join(folder, f"{worker_name or _worker()}.{time.time_ns()}")
@@ -162,8 +202,9 @@ def _write_recording(prof, folder, worker_name):
         plain = os.path.join(temporary, "trace.json")
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
-        if not _pack(plain, packed):
-            write_callers(prof, f"{stem}.callers.json.gz")
+        has_callers = _pack(plain, packed)
+        if lines is not None or not has_callers:
+            _write_side_car(prof, f"{stem}.callers.json.gz", lines, not has_callers)
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
     return path
@@ -198,6 +239,245 @@ def _rank():
     return os.environ.get("RANK") if is_one_of_many else None
 
 
+class _Lines:
+    """Notes when each line of the user's code begins, by the clock that the trace goes by.
+
+    From Python 3.12 on by ``sys.monitoring``, with events of the user's code objects alone; before by ``sys.settrace``, in
+    the thread that starts it and in those that begin later. A row is three integers: nanoseconds since 1970, the ``id``
+    of a code object, and the line that begins, or 0 where the code is entered: called, or resumed as a generator.
+    """
+
+    def __init__(self):
+        self._is_user_code = _UserFiles()
+        # By `id`; that they are kept makes sure that no other code object gets the same.
+        self._codes = {}
+        # By the system's thread id.
+        self._rows = {}
+        self._until = None
+        self._end = None
+
+    def start(self):
+        """Begins, or raises what says why it cannot."""
+        self._end = self._monitor() if hasattr(sys, "monitoring") else self._trace()
+
+    def stop(self):
+        """Ends it. Nothing of it stays in the program."""
+        end, self._end = self._end, None
+        if end is not None:
+            self._until = time.time_ns()
+            end()
+
+    def document(self, index):
+        """What a side-car holds of it. ``index`` numbers the strings."""
+
+        def number(text):
+            return index.setdefault(text, len(index))
+
+        numbers = {key: position for position, key in enumerate(self._codes)}
+        prefixes = _path_prefixes()
+        codes = self._codes.values()
+        return {
+            "until_ns": self._until,
+            "codes": {
+                "file": [number(_recorded_path(it.co_filename, prefixes)) for it in codes],
+                "function": [number(it.co_name) for it in codes],
+                "first": [it.co_firstlineno for it in codes],
+                "last": [max(line or 0 for _, line in dis.findlinestarts(it)) for it in codes],
+            },
+            "threads": [
+                {
+                    "tid": tid,
+                    "time_ns": _differences(rows[0::3]),
+                    "code": [numbers[key] for key in rows[1::3]],
+                    "line": rows[2::3].tolist(),
+                }
+                for tid, rows in self._rows.items()
+                if rows
+            ],
+        }
+
+    def _open(self, frame):
+        """The user's frames among those that are running already: those of a thread from its innermost one on."""
+        while frame is not None:
+            if self._is_user_code[frame.f_code.co_filename]:
+                yield frame
+            frame = frame.f_back
+
+    def _monitor(self):
+        """Begins with ``sys.monitoring``; returns what ends it."""
+        monitoring, events = sys.monitoring, sys.monitoring.events
+        tool = next((it for it in TOOLS if monitoring.get_tool(it) is None), None)
+        if tool is None:
+            raise RuntimeError("other tools use sys.monitoring")
+        codes, is_user_code, now = self._codes, self._is_user_code, time.time_ns
+
+        of_thread = self._rows
+
+        class Local(threading.local):
+            def __init__(self):
+                self.rows = of_thread.setdefault(threading.get_native_id(), array.array("q"))
+
+        local = Local()
+
+        def watch(code):
+            codes[id(code)] = code
+            monitoring.set_local_events(tool, code, events.LINE)
+
+        def entered(code, *_):
+            if id(code) not in codes:
+                if not is_user_code[code.co_filename]:
+                    return monitoring.DISABLE
+                watch(code)
+            local.rows.extend((now(), id(code), 0))
+            return None
+
+        def thrown(code, *_):
+            # This event cannot be disabled.
+            if id(code) in codes:
+                local.rows.extend((now(), id(code), 0))
+
+        def began(code, line):
+            rows = local.rows
+            rows.extend((now(), id(code), line))
+            if len(rows) > MAX_NUMBERS:
+                self.stop()
+
+        def end():
+            monitoring.set_events(tool, 0)
+            for code in codes.values():
+                monitoring.set_local_events(tool, code, 0)
+            monitoring.free_tool_id(tool)
+
+        monitoring.use_tool_id(tool, "perfline")
+        try:
+            monitoring.register_callback(tool, events.PY_START, entered)
+            monitoring.register_callback(tool, events.PY_RESUME, entered)
+            monitoring.register_callback(tool, events.PY_THROW, thrown)
+            monitoring.register_callback(tool, events.LINE, began)
+            for frame in sys._current_frames().values():
+                for running in self._open(frame):
+                    watch(running.f_code)
+            monitoring.set_events(tool, events.PY_START | events.PY_RESUME | events.PY_THROW)
+            # What an earlier recording disabled.
+            monitoring.restart_events()
+        except BaseException:
+            end()
+            raise
+        return end
+
+    def _trace(self):
+        """Begins with ``sys.settrace``; returns what ends it."""
+        if sys.gettrace() is not None or threading._trace_hook is not None:
+            raise RuntimeError("a debugger or a coverage tool uses sys.settrace")
+        codes, is_user_code, now = self._codes, self._is_user_code, time.time_ns
+        is_over = False
+
+        def tracers():
+            """What this thread is traced with: by code object for each line, and for each call."""
+            rows = self._rows.setdefault(threading.get_native_id(), array.array("q"))
+            extend = rows.extend
+            of_code = {}
+
+            def of_lines(code):
+                key = id(code)
+                if key in of_code:
+                    return of_code[key]
+
+                def began(frame, event, _):
+                    if is_over:
+                        sys.settrace(None)
+                    elif event == "line":
+                        extend((now(), key, frame.f_lineno))
+                        if len(rows) > MAX_NUMBERS:
+                            self.stop()
+                    return began
+
+                codes[key] = code
+                of_code[key] = began
+                return began
+
+            def entered(frame, *_):
+                if is_over:
+                    # Of another thread than the one that ended it.
+                    sys.settrace(None)
+                    return None
+                code = frame.f_code
+                if not is_user_code[code.co_filename]:
+                    return None
+                began = of_lines(code)
+                extend((now(), id(code), 0))
+                return began
+
+            return of_lines, entered
+
+        def begin_thread(*event):
+            _, entered = tracers()
+            sys.settrace(entered)
+            return entered(*event)
+
+        def end():
+            nonlocal is_over
+            is_over = True
+            sys.settrace(None)
+            threading.settrace(None)
+            for frame in frames:
+                frame.f_trace = None
+            frames.clear()
+
+        of_lines, entered = tracers()
+        frames = list(self._open(sys._getframe()))
+        for frame in frames:
+            frame.f_trace = of_lines(frame.f_code)
+        threading.settrace(begin_thread)
+        sys.settrace(entered)
+        return end
+
+
+class _UserFiles(dict):
+    """Whether a file is the user's: it belongs to no library, to Python or to this recorder."""
+
+    def __init__(self):
+        super().__init__()
+        folders = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+        torch = getattr(sys.modules.get("torch"), "__file__", None)
+        if torch:
+            folders.append(os.path.dirname(torch))
+        if __package__:
+            folders.append(os.path.dirname(os.path.abspath(__file__)))
+        # In both spellings, because a code object has that of the import.
+        both = {spelled(folder) for folder in folders if folder for spelled in (os.path.abspath, os.path.realpath)}
+        self._libraries = tuple(os.path.join(folder, "") for folder in both)
+
+    def __missing__(self, file):
+        try:
+            path = os.path.abspath(file)
+        except OSError:
+            # The folder that a relative path begins in was deleted.
+            path = file
+        # Notebooks of older versions name cells so; other names in brackets stand for texts that are in no file.
+        is_text = file.startswith("<") and not file.startswith("<ipython-input")
+        is_library = path.startswith(self._libraries) or not LIBRARY_FOLDERS.isdisjoint(path.split(os.sep))
+        self[file] = not (is_text or is_library or path == os.path.abspath(__file__))
+        return self[file]
+
+
+def _path_prefixes():
+    """The folders that PyTorch leaves out before the paths of a trace, the longest first."""
+    folders = {os.path.join(os.path.abspath(folder), "") for folder in sys.path}
+    return sorted(folders, key=len, reverse=True)
+
+
+def _recorded_path(path, prefixes):
+    """A path as a trace spells it."""
+    prefix = next((it for it in prefixes if path.startswith(it)), "")
+    return path[len(prefix) :]
+
+
+def _differences(times):
+    """The first, and for each later one the difference to the one before."""
+    return [*times[:1], *(after - before for before, after in zip(times, times[1:]))]
+
+
 def write_callers(prof, path):
     """Writes the caller of every Python call that ``prof`` recorded to ``path``, gzipped JSON.
 
@@ -205,44 +485,53 @@ def write_callers(prof, path):
     ``on_trace_ready`` is running. Returns the number of calls written. Where that is 0, or calls are missing, one
     warning says why; no exception is raised, and a file that was at ``path`` stays unless the new one is complete.
     """
+    return _write_side_car(prof, path, None, True)
+
+
+def _write_side_car(prof, path, lines, has_calls):
+    """Writes a side-car with the lines that ``lines`` noted, if there are some, and with the callers of calls, if it is
+    to have them; returns the number of these calls.
+    """
     try:
-        calls, problem = _write_callers(prof, path)
+        calls, problem = _try_to_write(prof, path, lines, has_calls)
     except Exception as error:
         calls, problem = 0, f"nothing was written to {path!r}: {_reason(error)}"
     if problem:
-        _warn(problem, stacklevel=3)
+        _warn(problem, stacklevel=4)
     return calls
 
 
-def _write_callers(prof, path):
+def _try_to_write(prof, path, lines, has_calls):
     """Returns the number of calls written, and what there is to warn of, or None."""
     # Here, so that importing this module cannot fail: PyTorch's internals differ between versions.
     import torch
-    from torch._C._profiler import _ExtraFields_PyCall, _ExtraFields_PyCCall
 
     path = os.fsdecode(path)
-    profiler = getattr(prof, "profiler", prof)
-    results = getattr(profiler, "kineto_results", None)
-    if results is None:
-        return (
-            0,
-            f"nothing was written to {path!r}: the profiler has recorded nothing yet; call this after it has stopped",
-        )
-    roots = results.experimental_event_tree()
-    threads, strings, left_out, error = _collect(roots, frozenset((_ExtraFields_PyCall, _ExtraFields_PyCCall)))
-    calls = sum(len(rows) for rows in threads.values())
-    tids = _system_tids(results.events(), threads)
+    index, threads, tids, left_out = {}, {}, {}, 0
+    if has_calls:
+        results = getattr(getattr(prof, "profiler", prof), "kineto_results", None)
+        if results is None:
+            return (
+                0,
+                f"nothing was written to {path!r}: the profiler has recorded nothing yet; call this after it has stopped",
+            )
+        threads, left_out, error = _collect(results.experimental_event_tree(), index)
+        tids = _system_tids(results.events(), threads)
     document = {
         "schema": SCHEMA,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
-        "strings": strings,
+        "lines": None if lines is None else lines.document(index),
+        "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    _write_gzip(path, json.dumps(document, separators=(",", ":")).encode())
+    if lines is None:
+        del document["lines"]
+    _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))
+    calls = sum(len(rows) for rows in threads.values())
     if left_out:
         return calls, f"{left_out} events, with what they called, are not in {path!r}: {_reason(error)}"
-    if not calls:
+    if has_calls and not calls:
         return calls, f"{path!r} is empty: the profiler recorded no Python calls; was it started with with_stack=True?"
     return calls, None
 
@@ -262,15 +551,17 @@ def _warn(problem, stacklevel):
         print(message, file=sys.stderr)
 
 
-def _collect(roots, python_calls):
-    """Reads the tree: the calls ``{thread: [(start_ns, name, file, line)]}``, the strings that name and file index, how
+def _collect(roots, index):
+    """Reads the tree: the calls ``{thread: [(start_ns, name, file, line)]}``, whose name and file ``index`` numbers, how
     many events could not be read, and the exception of the first of them.
 
-    ``python_calls`` are the types of ``extra_fields`` that Python calls have. The tree is as deep as the Python stack
+    The tree is as deep as the Python stack
     and as large as the trace, so it is walked without recursion, and each property is read once: every access converts
     a C++ value, which is where the time goes.
     """
-    index = {}
+    from torch._C._profiler import _ExtraFields_PyCall, _ExtraFields_PyCCall
+
+    python_calls = frozenset((_ExtraFields_PyCall, _ExtraFields_PyCCall))
     threads = {}
     left_out, first_error = 0, None
     stack = list(roots)
@@ -305,7 +596,7 @@ def _collect(roots, python_calls):
         threads.setdefault(thread, []).append(row)
     for rows in threads.values():
         rows.sort(key=_start)
-    return threads, list(index), left_out, first_error
+    return threads, left_out, first_error
 
 
 def _text(owner, attribute):
@@ -341,12 +632,10 @@ def _system_tids(events, threads):
 
 
 def _columns(tid, rows):
-    starts = [row[0] for row in rows]
-    deltas = [b - a for a, b in zip(starts, starts[1:])]
     return {
         "tid": tid,
         "name": [row[1] for row in rows],
-        "start_ns": starts[:1] + deltas,
+        "start_ns": _differences([row[0] for row in rows]),
         "file": [row[2] for row in rows],
         "line": [row[3] for row in rows],
     }

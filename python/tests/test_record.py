@@ -141,6 +141,7 @@ class Arguments(unittest.TestCase):
             (["train.py", "--steps", "9"], 3, [sys.executable, "train.py", "--steps", "9"]),
             (["--steps", "2", "train.py"], 2, [sys.executable, "train.py"]),
             (["--steps=2", "-m", "a.b", "--x"], 2, [sys.executable, "-m", "a.b", "--x"]),
+            (["--lines", "off", "train.py"], 3, [sys.executable, "train.py"]),
             (["--", "torchrun", "train.py"], 3, ["torchrun", "train.py"]),
             (["torchrun", "--nproc-per-node", "2", "train.py"], 3, ["torchrun", "--nproc-per-node", "2", "train.py"]),
         ]
@@ -159,7 +160,7 @@ class Settling(unittest.TestCase):
     def steps_before(self, durations, **variables):
         """The number of steps after which recording begins."""
         time_now = 0.0
-        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "parent": None}
+        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "parent": None}
         with mock.patch.dict(os.environ, variables):
             session = _attached.Session(options, clock=lambda: time_now)
             started = []
@@ -180,7 +181,7 @@ class Settling(unittest.TestCase):
         self.assertEqual(self.steps_before([1.0, 2.0] * 40, WORLD_SIZE="2"), 10)
 
     def test_an_optimizer_that_is_not_used_any_more_gives_way(self):
-        options = {"folder": "", "after": 1000, "steps": 3, "then": "continue", "parent": None}
+        options = {"folder": "", "after": 1000, "steps": 3, "then": "continue", "lines": True, "parent": None}
         session = _attached.Session(options)
         self.addCleanup(session._leave)
         first, second = object(), object()
@@ -195,7 +196,7 @@ class Settling(unittest.TestCase):
         class Prof:
             recordings = ()
 
-            def __init__(self, folder, *, steps):
+            def __init__(self, folder, *, lines, steps):
                 entered.append(steps)
 
             def __enter__(self):
@@ -204,7 +205,7 @@ class Settling(unittest.TestCase):
             def __exit__(self, *_):
                 self.recordings = ["trace"]
 
-        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "parent": os.getppid()}
+        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "parent": os.getppid()}
         with (
             mock.patch.multiple(_attached, PATIENCE_S=0.05, CLOCK_S=0.05),
             mock.patch.object(recorder, "profile", Prof),
@@ -227,7 +228,9 @@ class Attaching(unittest.TestCase):
         self.assertIsNone(_attached._session)
 
     def test_a_pytorch_that_is_not_understood_is_no_error(self):
-        options = json.dumps({"folder": "", "after": None, "steps": 3, "then": "continue", "parent": None})
+        options = json.dumps(
+            {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "parent": None}
+        )
         with mock.patch.dict(os.environ, {_attached.VARIABLE: options}), mock.patch("sys.stderr") as stderr:
             _attached.found(types.ModuleType("torch.utils.data.dataloader"))
         self.assertIn("nothing is recorded: AttributeError", stderr.write.call_args_list[0].args[0])

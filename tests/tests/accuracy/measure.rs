@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use attribution::{EventLine, Options, event_lines, join_callers};
+use attribution::{EventLine, Options, event_lines, join_callers, join_lines};
 use ledger::Evidence;
 use profile::{HostEventId, HostKind, Profile};
 use recorded::Sources;
@@ -80,6 +80,7 @@ pub(crate) fn measure(
     if callers.is_file() {
         let (callers, _) = read_callers(&unpacked(&callers)).expect("a side-car");
         join_callers(&mut profile, &callers);
+        join_lines(&mut profile, &callers);
     }
     let sources = loader::find_sources(&profile, root, sites);
     let exact = event_lines(&profile, &sources, Options::default());

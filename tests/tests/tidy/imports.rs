@@ -17,7 +17,7 @@ const KNOWN_CIRCLES: &[(&str, &str, &str)] = &[("loader", "zstd.rs", "unpack.rs"
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
     &["options", "names"],
-    &["callers", "inferred", "same_run"],
+    &["callers", "inferred", "line_log", "same_run"],
     &["event_stacks", "host_charges"],
     &["timeline_pass"],
     &["charge"],

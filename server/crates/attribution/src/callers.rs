@@ -28,6 +28,11 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
             (host.start[id.index()], host.python.id[host.detail[id.index()] as usize])
         });
     }
+    if callers.threads.is_empty() && callers.lines.is_some() {
+        // The trace names the callers itself.
+        profile.meta.torch = callers.torch.or(profile.meta.torch);
+        return warnings;
+    }
     let n_rows: usize = callers.threads.iter().map(|thread| thread.name.len()).sum();
     let mut found = Vec::new();
     for thread in &callers.threads {

@@ -11,7 +11,7 @@ use profile::{
     DeviceType, HostEventId, HostKind, MemoryDevice, Profile, Snapshot, SnapshotAction,
     SnapshotFrame, StackId, WarningKind, Warnings,
 };
-use recorded::{Frame, function_of, in_order, is_compiled_range, is_python};
+use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, is_python};
 use rustc_hash::FxHashMap;
 
 use pair::{Event, Refused, pair};
@@ -254,20 +254,14 @@ fn same_frame<'a>(name: &'a str, snapshot: &Snapshot, frame: &SnapshotFrame) -> 
         // `nn.Module: Linear_0` stands for the frame of `Module.__call__`.
         const MODULE: &str = "torch/nn/modules/module.py";
         let is_call = ["_wrapped_call_impl", "_call_impl", "__call__"].contains(&function);
-        return (name.starts_with("nn.Module: ") && is_call && is_path(path, MODULE))
+        return (name.starts_with("nn.Module: ") && is_call && is_path_of(path, MODULE))
             .then_some(MODULE);
     };
     // Methods may have the name of their class before their own.
     let function = function_of(function).rsplit('.').next().unwrap_or_default();
     let is_same =
-        traced.function.rsplit('.').next() == Some(function) && is_path(path, traced.file);
+        traced.function.rsplit('.').next() == Some(function) && is_path_of(path, traced.file);
     is_same.then_some(traced.file)
-}
-
-/// Whether `path` is the file that a trace calls `recorded`, which has no folder of `sys.path` before it.
-fn is_path(path: &str, recorded: &str) -> bool {
-    let before = path.strip_suffix(recorded);
-    before.is_some_and(|it| it.is_empty() || it.ends_with(['/', '\\']))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::{attribute, join_callers, join_snapshot};
+use attribution::{attribute, join_callers, join_lines, join_snapshot};
 use device_memory::{attribute_snapshot, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
@@ -245,6 +245,7 @@ impl LoadContext<'_> {
                         input.events = n_calls(&callers);
                         warnings.extend(read_warnings);
                         warnings.extend(join_callers(profile, &callers));
+                        warnings.extend(join_lines(profile, &callers));
                     }
                 }
             }

@@ -1,6 +1,6 @@
-//! The exact callers that Perfline's recorder saved beside a trace (`perfline.callers/1`, `fixtures/FORMAT.md`).
+//! The exact callers and lines that Perfline's recorder saved beside a trace (`perfline.callers/1`, `fixtures/FORMAT.md`).
 
-use crate::{Interner, Ns, StrId};
+use crate::{Interner, LineLog, Ns, StrId};
 
 /// The side-car of one trace: where each of its Python calls was made.
 #[derive(Debug, Default)]
@@ -11,6 +11,8 @@ pub struct Callers {
     pub torch: Option<(u32, u32)>,
     /// The calls of each thread.
     pub threads: Vec<ThreadCallers>,
+    /// The lines of the user's code, where they were logged.
+    pub lines: Option<LineLog>,
 }
 
 /// The Python calls of one thread in start order, as columns.

@@ -15,6 +15,7 @@ mod device;
 mod handle;
 mod host;
 mod interner;
+mod line_log;
 mod memory;
 mod meta;
 mod snapshot;
@@ -26,6 +27,7 @@ pub use device::{DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchSha
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
 pub use host::{Flow, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread};
 pub use interner::Interner;
+pub use line_log::{LineLog, LoggedCode, ThreadLines};
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta};
 pub use snapshot::{

@@ -35,6 +35,13 @@ pub fn function_of(recorded: &str) -> &str {
     resumed.and_then(|it| it.rsplit_once("_at_")).map_or(recorded, |it| it.0)
 }
 
+/// Whether `path` is the file that a trace calls `recorded`, which has no folder of `sys.path` before it.
+#[must_use]
+pub fn is_path_of(path: &str, recorded: &str) -> bool {
+    let before = path.strip_suffix(recorded);
+    before.is_some_and(|it| it.is_empty() || it.ends_with(['/', '\\']))
+}
+
 /// An exact caller: `file:line`.
 #[must_use]
 pub fn parse_caller(caller: &str) -> Option<(&str, u32)> {

@@ -23,7 +23,9 @@ mod steps;
 mod waiting;
 
 pub use files::{RecordedFile, recorded_files, recorded_snapshot_files};
-pub use frames::{Frame, function_of, is_compiled_range, is_python, parse_caller, provenance};
+pub use frames::{
+    Frame, function_of, is_compiled_range, is_path_of, is_python, parse_caller, provenance,
+};
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps};
 pub use kernel_classes::KernelClasses;
 pub use launches::Launches;

@@ -1,6 +1,9 @@
-//! Reads the recorder's side-car, `perfline.callers/1` (`fixtures/FORMAT.md`).
+//! Reads the recorder's side-car, `perfline.callers/1`: callers, and when lines began (`fixtures/FORMAT.md`).
 
-use profile::{Callers, Interner, Ns, StrId, ThreadCallers, WarningKind, Warnings};
+use profile::{
+    Callers, Interner, LineLog, LoggedCode, Ns, StrId, ThreadCallers, ThreadLines, WarningKind,
+    Warnings,
+};
 
 use crate::envelope::each_member;
 use crate::event::Values;
@@ -85,6 +88,25 @@ struct File {
     /// Handle of each entry of `strings`.
     ids: Vec<StrId>,
     threads: Vec<FileThread>,
+    lines: Option<FileLines>,
+}
+
+#[derive(Default)]
+struct FileLines {
+    until: Vec<i64>,
+    file: Vec<i64>,
+    function: Vec<i64>,
+    first: Vec<i64>,
+    last: Vec<i64>,
+    threads: Vec<FileThreadLines>,
+}
+
+#[derive(Default)]
+struct FileThreadLines {
+    tid: String,
+    time: Vec<i64>,
+    code: Vec<i64>,
+    line: Vec<i64>,
 }
 
 #[derive(Default)]
@@ -119,14 +141,19 @@ impl File {
                 self.threads.push(FileThread::read(values)?);
                 Ok(())
             }),
+            b"lines" => {
+                self.lines = Some(FileLines::read(values)?);
+                Ok(())
+            }
             _ => values.skip(),
         })
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, torch, .. } = self;
+        let Self { strings, ids, threads, torch, lines, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
-        Callers { strings, threads, torch: version(&torch) }
+        let lines = lines.map(|lines| lines.log(&ids, warnings));
+        Callers { strings, threads, torch: version(&torch), lines }
     }
 }
 
@@ -155,12 +182,7 @@ impl FileThread {
 
     fn callers(self, ids: &[StrId], warnings: &mut Warnings) -> ThreadCallers {
         let columns = [self.name.len(), self.start.len(), self.file.len(), self.line.len()];
-        let n_rows = columns.into_iter().min().unwrap_or(0);
-        if columns.iter().any(|&it| it != n_rows) {
-            let message =
-                "the columns of a thread have different lengths; the rows that all have were read";
-            warnings.add(WarningKind::Malformed, None, message);
-        }
+        let n_rows = shortest(&columns, warnings);
         let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
         let mut callers = ThreadCallers { tid: self.tid, ..ThreadCallers::default() };
         let mut start: Ns = 0;
@@ -186,6 +208,99 @@ impl FileThread {
         }
         callers
     }
+}
+
+impl FileLines {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut lines = Self::default();
+        each_member(values, |key, values| match key {
+            b"until_ns" => {
+                lines.until = values.number(0)?.into_iter().collect();
+                Ok(())
+            }
+            b"codes" => each_member(values, |key, values| match key {
+                b"file" => integers(values, &mut lines.file),
+                b"function" => integers(values, &mut lines.function),
+                b"first" => integers(values, &mut lines.first),
+                b"last" => integers(values, &mut lines.last),
+                _ => values.skip(),
+            }),
+            b"threads" => each_element(values, |values| {
+                lines.threads.push(FileThreadLines::read(values)?);
+                Ok(())
+            }),
+            _ => values.skip(),
+        })?;
+        Ok(lines)
+    }
+
+    /// Codes keep their positions: one that cannot be used has the name [`StrId::NONE`], which no function has.
+    fn log(self, ids: &[StrId], warnings: &mut Warnings) -> LineLog {
+        let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
+        let n_codes = shortest(
+            &[self.file.len(), self.function.len(), self.first.len(), self.last.len()],
+            warnings,
+        );
+        let codes = (0..n_codes)
+            .map(|row| LoggedCode {
+                file: string(&self.file[row]).unwrap_or(StrId::NONE),
+                function: string(&self.function[row]).unwrap_or(StrId::NONE),
+                first_line: u32::try_from(self.first[row]).unwrap_or(0),
+                last_line: u32::try_from(self.last[row]).unwrap_or(0),
+            })
+            .collect();
+        let threads = self.threads.into_iter().map(|it| it.lines(n_codes, warnings)).collect();
+        LineLog { codes, until: self.until.first().copied().unwrap_or(0), threads }
+    }
+}
+
+impl FileThreadLines {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut thread = Self::default();
+        each_member(values, |key, values| match key {
+            b"tid" => {
+                thread.tid = decoded(values)?;
+                Ok(())
+            }
+            b"time_ns" => integers(values, &mut thread.time),
+            b"code" => integers(values, &mut thread.code),
+            b"line" => integers(values, &mut thread.line),
+            _ => values.skip(),
+        })?;
+        Ok(thread)
+    }
+
+    fn lines(self, n_codes: usize, warnings: &mut Warnings) -> ThreadLines {
+        let n_rows = shortest(&[self.time.len(), self.code.len(), self.line.len()], warnings);
+        let mut lines = ThreadLines { tid: self.tid, ..ThreadLines::default() };
+        let mut time: Ns = 0;
+        for row in 0..n_rows {
+            time = time.saturating_add(self.time[row]);
+            let code = u32::try_from(self.code[row]).ok().filter(|&it| (it as usize) < n_codes);
+            let line = u32::try_from(self.line[row]).ok();
+            let (Some(code), Some(line)) = (code, line.filter(|_| (0..TIMES.end).contains(&time)))
+            else {
+                let message = "a line whose time, function or number cannot be true was left out";
+                warnings.add(WarningKind::NotCredible, 0, message);
+                continue;
+            };
+            lines.time.push(time);
+            lines.code.push(code);
+            lines.line.push(line);
+        }
+        lines
+    }
+}
+
+/// The number of rows that all columns of a table have.
+fn shortest(columns: &[usize], warnings: &mut Warnings) -> usize {
+    let n_rows = columns.iter().copied().min().unwrap_or(0);
+    if columns.iter().any(|&it| it != n_rows) {
+        let message =
+            "the columns of a table have different lengths; the rows that all have were read";
+        warnings.add(WarningKind::Malformed, None, message);
+    }
+    n_rows
 }
 
 fn each_element<'a, 'b>(

@@ -22,6 +22,19 @@ fn dump(text: &str) -> String {
             out += &format!("{name} at {} from {file}:{}\n", thread.start[row], thread.line[row]);
         }
     }
+    if let Some(log) = &callers.lines {
+        for code in &log.codes {
+            let [file, function] = [code.file, code.function].map(|it| callers.strings.get(it));
+            out += &format!("{file}({}-{}): {function}\n", code.first_line, code.last_line);
+        }
+        for thread in &log.threads {
+            for row in 0..thread.time.len() {
+                let (time, code) = (thread.time[row], thread.code[row]);
+                out += &format!("{} at {time}: {code}:{}\n", thread.tid, thread.line[row]);
+            }
+        }
+        out += &format!("until {}\n", log.until);
+    }
     for warning in warnings.iter() {
         let at = warning.offset.map_or(String::new(), |it| format!(" @{it}"));
         out += &format!("warning {:?}{at} x{}: {}\n", warning.kind, warning.count, warning.message);
@@ -50,8 +63,28 @@ fn side_cars_and_what_is_wrong_with_them() {
         (
             r#"{"schema": "perfline.callers/1", "strings": ["a"], "threads": [{"tid": 1, "name": [0, 5, 0], "start_ns": [1, 1, 1, 1], "file": [0, 0, 7], "line": [1, 2, 99999999999]}]}"#,
             "thread 1\na at 1 from a:1\na at 3 from nowhere:0\n\
-             warning Malformed x1: the columns of a thread have different lengths; the rows that all have were read\n\
+             warning Malformed x1: the columns of a table have different lengths; the rows that all have were read\n\
              warning Malformed x1: a call whose name is not in the file was left out\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/1", "strings": ["train.py", "step"], "threads": [],
+                "lines": {"until_ns": 1795248241741679999, "new": [],
+                          "codes": {"file": [0], "function": [1], "first": [4], "last": [9]},
+                          "threads": [{"tid": 4711, "time_ns": [1795248241741670325, 301, 0],
+                                       "code": [0, 0, 0], "line": [0, 5, 6]}]}}"#,
+            "train.py(4-9): step\n\
+             4711 at 1795248241741670325: 0:0\n\
+             4711 at 1795248241741670626: 0:5\n\
+             4711 at 1795248241741670626: 0:6\n\
+             until 1795248241741679999\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/1", "strings": ["a"],
+                "lines": {"codes": {"file": [0, 7], "function": [0, 7, 0], "first": [1, -1], "last": [2, 3]},
+                          "threads": [{"tid": 1, "time_ns": [5, 1, 1, 1, 1], "code": [0, 2, 0, -1], "line": [1, 1, -1, 1]}]}}"#,
+            "a(1-2): a\n(0-3): \n1 at 5: 0:1\nuntil 0\n\
+             warning Malformed x2: the columns of a table have different lengths; the rows that all have were read\n\
+             warning NotCredible @0 x3: a line whose time, function or number cannot be true was left out\n",
         ),
         (
             r#"{"schema": "perfline.callers/2"}"#,

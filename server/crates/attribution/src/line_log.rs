@@ -1,0 +1,435 @@
+//! Joins the lines that the recorder logged with the trace: the exact line of each operator and call directly in a
+//! function of the user (`fixtures/FORMAT.md`).
+//!
+//! Both go by the same clock, which the trace reads in another way, so that they may be some microseconds apart. How far
+//! is found from calls that are in both: a function's first line begins after its call and before what it calls. Where
+//! no such difference exists, or lines contradict callers that are known, nothing of the thread is used.
+
+use profile::{
+    Callers, HostEventId, HostKind, LineLog, Ns, Profile, StrId, ThreadLines, WarningKind, Warnings,
+};
+use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, parse_caller};
+use rustc_hash::FxHashMap;
+
+/// Times of the trace are cut to microseconds up to torch 2.2, so that a function may end up to this much later.
+const TOLERANCE: Ns = 2_000;
+
+/// What times are cut to there.
+const MICROSECOND: Ns = 1_000;
+
+/// Entries of the log are this close to the calls that they are, but for a difference of the clocks that all share.
+const APART: Ns = 20_000;
+
+/// Share of calls and of lines, in percent, on which trace and log may differ.
+const MAX_DIFFERENT_PERCENT: usize = 2;
+
+/// Clocks may drift: one more difference for so many calls.
+const CALLS_PER_DIFFERENCE: usize = 16;
+
+/// Fills the lines of operators, and of calls without an exact caller, that the log of `callers` knows. What does not fit
+/// the trace is not used, and a warning says so.
+pub fn join_lines(profile: &mut Profile, callers: &Callers) -> Warnings {
+    let mut warnings = Warnings::default();
+    let Some(log) = &callers.lines else { return warnings };
+    let mut by_tid: FxHashMap<&str, Vec<HostEventId>> = FxHashMap::default();
+    let host = &profile.host;
+    for id in in_order(profile) {
+        if matches!(host.kind[id.index()], HostKind::Python | HostKind::Operator) {
+            let tid = profile.threads[host.thread[id.index()].index()].tid;
+            by_tid.entry(profile.strings.get(tid)).or_default().push(id);
+        }
+    }
+    let mut codes = Codes::new(callers, log);
+    let mut found = Vec::new();
+    let (mut n_threads, mut n_refused) = (0, 0);
+    for thread in &log.threads {
+        let Some(events) = by_tid.get(thread.tid.as_str()) else { continue };
+        let mut calls = calls(profile, &mut codes, events);
+        if calls.is_empty() {
+            continue;
+        }
+        n_threads += 1;
+        if join_thread(profile, &codes, log.until, thread, &mut calls).is_some() {
+            found.extend(calls);
+        } else {
+            n_refused += 1;
+        }
+    }
+    if n_refused > 0 {
+        let message = format!(
+            "the lines of {n_refused} of {n_threads} threads do not fit the trace and were not used for operators: they are of another recording, or another tool traced the program too"
+        );
+        warnings.add(WarningKind::SideCarMismatch, None, message);
+    }
+    store(profile, &found);
+    warnings
+}
+
+/// The functions that were logged.
+struct Codes<'a> {
+    callers: &'a Callers,
+    log: &'a LineLog,
+    /// By code: the first that has the same file, name and lines, because a trace does not tell them apart.
+    same: Vec<u32>,
+    /// By name of a function.
+    by_function: FxHashMap<&'a str, Vec<u32>>,
+    /// By name of an event.
+    by_event: FxHashMap<StrId, Option<u32>>,
+}
+
+impl<'a> Codes<'a> {
+    fn new(callers: &'a Callers, log: &'a LineLog) -> Self {
+        let mut by_function: FxHashMap<&str, Vec<u32>> = FxHashMap::default();
+        let mut same = Vec::with_capacity(log.codes.len());
+        for (code, number) in log.codes.iter().zip(0..) {
+            let named = by_function.entry(function_of(callers.strings.get(code.function)));
+            let named = named.or_default();
+            let first = named.iter().copied().find(|&it| log.codes[it as usize] == *code);
+            same.push(first.unwrap_or(number));
+            if first.is_none() {
+                named.push(number);
+            }
+        }
+        Self { callers, log, same, by_function, by_event: FxHashMap::default() }
+    }
+
+    /// The function of the Python event called `name`, if it was logged. One that was running when recording began, or
+    /// is resumed, is called by the line where it is.
+    fn of_event(&mut self, profile: &Profile, name: StrId) -> Option<u32> {
+        if let Some(&known) = self.by_event.get(&name) {
+            return known;
+        }
+        let of_frame = |frame: Frame<'_>| {
+            let named = self.by_function.get(frame.function)?;
+            let code = |it: u32| &self.log.codes[it as usize];
+            let here = named.iter().copied().filter(|&it| {
+                let path = self.callers.strings.get(code(it).file);
+                (code(it).first_line..=code(it).last_line.max(code(it).first_line))
+                    .contains(&frame.line)
+                    && (is_path_of(path, frame.file) || is_path_of(frame.file, path))
+            });
+            here.max_by_key(|&it| code(it).first_line)
+        };
+        let found = Frame::parse(profile.strings.get(name)).and_then(of_frame);
+        self.by_event.insert(name, found);
+        found
+    }
+}
+
+/// A call of a logged function, as the trace shows it. Times count from the Unix epoch.
+struct Call {
+    event: HostEventId,
+    code: u32,
+    start: Ns,
+    end: Ns,
+    /// Calls and operators that are made by its lines.
+    children: Vec<HostEventId>,
+    /// The lines that began in it, in order, with their times by the trace's clock; line 0 where it is not known.
+    lines: Vec<(Ns, u32)>,
+    /// Whether the log has this call too, so that no line of it is missing.
+    is_logged: bool,
+}
+
+impl Call {
+    /// The line that a call of this name is on when it begins: that of its definition says nothing.
+    fn first_line(&self, profile: &Profile, codes: &Codes<'_>) -> u32 {
+        let name = profile.strings.get(profile.host.name[self.event.index()]);
+        let code = &codes.log.codes[self.code as usize];
+        let line = Frame::parse(name).map_or(0, |frame| frame.line);
+        if line != code.first_line || code.first_line == code.last_line { line } else { 0 }
+    }
+}
+
+/// A time of the trace since the Unix epoch, within what sums of a few cannot overflow, whatever a file claims.
+fn since_epoch(profile: &Profile, at: Ns) -> Ns {
+    profile.meta.base.saturating_add(at).clamp(0, 1 << 61)
+}
+
+/// The calls of logged functions on one thread, whose events are in order.
+fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Vec<Call> {
+    let host = &profile.host;
+    let mut calls: Vec<Call> = Vec::new();
+    let mut open: Vec<(HostEventId, Option<usize>)> = Vec::new();
+    for &id in events {
+        let start = host.start[id.index()];
+        while open.last().is_some_and(|(it, _)| host.end(*it) <= start) {
+            open.pop();
+        }
+        let is_python = host.kind[id.index()] == HostKind::Python;
+        let mut around = open.iter().rev().filter(|(it, _)| host.end(*it) > start);
+        let parent = around.find(|(it, _)| !is_python || host.kind[it.index()] == HostKind::Python);
+        let name = profile.strings.get(host.name[id.index()]);
+        if let Some(call) = parent.and_then(|(_, call)| *call)
+            && !is_compiled_range(name)
+        {
+            calls[call].children.push(id);
+        }
+        let code = if is_python { codes.of_event(profile, host.name[id.index()]) } else { None };
+        let call = code.map(|code| {
+            calls.push(Call {
+                event: id,
+                code,
+                start: since_epoch(profile, start),
+                end: since_epoch(profile, host.end(id)),
+                children: Vec::new(),
+                lines: Vec::new(),
+                is_logged: false,
+            });
+            calls.len() - 1
+        });
+        open.push((id, call));
+    }
+    calls
+}
+
+/// Gives each call its lines; `None` where the log does not fit the trace.
+fn join_thread(
+    profile: &Profile,
+    codes: &Codes<'_>,
+    until: Ns,
+    thread: &ThreadLines,
+    calls: &mut Vec<Call>,
+) -> Option<()> {
+    let differences = differences(profile, codes, thread, calls)?;
+    assign(codes, until, thread, &differences, calls)?;
+    // Held against the callers that are known anyway.
+    let (mut n_same, mut n_different) = (0, 0);
+    calls.retain_mut(|call| {
+        let first_line = call.first_line(profile, codes);
+        let (mut is_same, mut is_different) = (false, false);
+        for &child in &call.children {
+            let Some(known) = known_caller(profile, child) else { continue };
+            match line_at(profile, call, first_line, child) {
+                Some(line) if line == known => (is_same, n_same) = (true, n_same + 1),
+                Some(_) => (is_different, n_different) = (true, n_different + 1),
+                None => {}
+            }
+        }
+        call.is_logged |= is_same;
+        if first_line != 0 {
+            call.lines.insert(0, (Ns::MIN, first_line));
+        }
+        call.is_logged && !is_different
+    });
+    (n_different * 100 <= (n_same + n_different) * MAX_DIFFERENT_PERCENT).then_some(())
+}
+
+/// The line of the caller of a Python call, where the recording says it.
+fn known_caller(profile: &Profile, event: HostEventId) -> Option<u32> {
+    if profile.host.kind[event.index()] != HostKind::Python {
+        return None;
+    }
+    let caller = profile.host.python.caller[profile.host.detail[event.index()] as usize].get()?;
+    parse_caller(profile.strings.get(caller)).map(|(_, line)| line)
+}
+
+/// The line that `call` was on when it made the call, or ran the operator, `child`. No line begins while that runs, so
+/// that its middle tells best what came before it.
+fn line_at(profile: &Profile, call: &Call, first_line: u32, child: HostEventId) -> Option<u32> {
+    let host = &profile.host;
+    let middle = host.start[child.index()] + host.duration[child.index()] / 2;
+    let middle = since_epoch(profile, middle);
+    let n_begun = call.lines.partition_point(|&(at, _)| at <= middle);
+    let line = n_begun.checked_sub(1).map_or(first_line, |last| call.lines[last].1);
+    (line != 0).then_some(line)
+}
+
+/// What is to be added to the times of the log to get those of the trace: from when on, and how much.
+///
+/// As few differences as the calls that are in both allow. `None` if that takes too many.
+fn differences(
+    profile: &Profile,
+    codes: &Codes<'_>,
+    thread: &ThreadLines,
+    calls: &mut [Call],
+) -> Option<Vec<(Ns, Ns)>> {
+    let pairs = pair(codes, thread, calls);
+    let host = &profile.host;
+    let is_cut = host.start.iter().all(|time| time % MICROSECOND == 0);
+    let cut = if is_cut { MICROSECOND } else { 0 };
+    let mut bounds: Vec<(Ns, Ns, Ns)> = Vec::with_capacity(pairs.len());
+    let code_of = |row: usize| codes.same[thread.code[row] as usize];
+    for (row, call) in pairs {
+        calls[call].is_logged = true;
+        let call = &calls[call];
+        let is_line_of = |row: usize, is_same: bool| {
+            thread.line.get(row).is_some_and(|&line| line > 0)
+                && (code_of(row) == call.code) == is_same
+        };
+        // A generator that goes on need not begin a line.
+        if !is_begun(profile, codes, call) || !is_line_of(row + 1, true) {
+            continue;
+        }
+        let at = thread.time[row + 1];
+        let child = call.children.first();
+        let child = child.map(|it| since_epoch(profile, host.start[it.index()]) + cut);
+        let mut least = call.start - at;
+        let mut most = child.unwrap_or(call.end).min(call.end) - at;
+        if let Some(before) = row.checked_sub(1) {
+            most = most.min(call.start + cut - thread.time[before]);
+        }
+        let after = (row + 1..).find(|&it| !is_line_of(it, true)).unwrap_or(row);
+        if is_line_of(after, false) {
+            // Of its caller.
+            least = least.max(call.end - thread.time[after]);
+        }
+        bounds.push((at, least, most));
+    }
+    bounds.sort_unstable();
+    // From when on, at least and at most how much, and how many calls say so.
+    let mut found: Vec<(Ns, Ns, Ns, usize)> = Vec::new();
+    for &(at, least, most) in &bounds {
+        match found.last_mut() {
+            Some((_, low, high, n_calls)) if least.max(*low) <= most.min(*high) => {
+                (*low, *high) = (least.max(*low), most.min(*high));
+                *n_calls += 1;
+            }
+            _ => found.push((at, least, most, 1)),
+        }
+    }
+    if found.len() > 1 + bounds.len() / CALLS_PER_DIFFERENCE {
+        return None;
+    }
+    // A call that is alone with its difference was taken for another one.
+    let is_sure = found.iter().any(|it| it.3 > 1);
+    found.retain(|it| it.3 > 1 || !is_sure);
+    Some(found.into_iter().map(|(from, low, high, _)| (from, between(low, high))).collect())
+}
+
+/// Whether a call begins a function, and is not one that was running or is resumed.
+fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &Call) -> bool {
+    let name = profile.strings.get(profile.host.name[call.event.index()]);
+    let first_line = codes.log.codes[call.code as usize].first_line;
+    Frame::parse(name).is_some_and(|frame| frame.line == first_line)
+}
+
+/// A difference within bounds: none if that is possible.
+fn between(low: Ns, high: Ns) -> Ns {
+    if low <= 0 && 0 <= high { 0 } else { low + (high - low).clamp(0, TOLERANCE) / 2 }
+}
+
+/// Entries of the log with the calls of the trace that they are, by position.
+fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[Call]) -> Vec<(usize, usize)> {
+    let mut by_code: FxHashMap<u32, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
+    for row in (0..thread.line.len()).filter(|&row| thread.line[row] == 0) {
+        by_code.entry(codes.same[thread.code[row] as usize]).or_default().0.push(row);
+    }
+    for (position, call) in calls.iter().enumerate() {
+        by_code.entry(call.code).or_default().1.push(position);
+    }
+    let groups: Vec<&(Vec<usize>, Vec<usize>)> = by_code.values().collect();
+    let difference = |row: usize, call: usize| calls[call].start - thread.time[row];
+    // Mostly the clocks agree. Else functions that both have equally often show how far they are apart.
+    let equal = groups.iter().filter(|(rows, calls)| rows.len() == calls.len());
+    let pairs = equal.flat_map(|(rows, calls)| rows.iter().zip(calls));
+    let mut apart: Vec<Ns> = pairs.map(|(&row, &call)| difference(row, call)).collect();
+    apart.sort_unstable();
+    let apart = [0, apart.get(apart.len() / 2).copied().unwrap_or(0)];
+    let [one, other] = apart.map(|apart| {
+        let mut pairs = Vec::new();
+        for (rows, calls) in &groups {
+            let (mut rows, mut calls) = (rows.iter().peekable(), calls.iter().peekable());
+            while let (Some(&&row), Some(&&call)) = (rows.peek(), calls.peek()) {
+                let difference = difference(row, call) - apart;
+                if difference.abs() <= APART {
+                    pairs.push((row, call));
+                }
+                if difference >= -APART {
+                    rows.next();
+                }
+                if difference <= APART {
+                    calls.next();
+                }
+            }
+        }
+        pairs
+    });
+    if one.len() < other.len() { other } else { one }
+}
+
+/// Gives each line of the log to the innermost call that is open when it begins. `None` if that is too often one of
+/// another function.
+fn assign(
+    codes: &Codes<'_>,
+    until: Ns,
+    thread: &ThreadLines,
+    differences: &[(Ns, Ns)],
+    calls: &mut [Call],
+) -> Option<()> {
+    let first = calls.first()?.start;
+    let last = calls.iter().map(|call| call.end).max()?;
+    let mut differences = differences.iter().peekable();
+    let mut difference = differences.peek().map_or(0, |it| it.1);
+    let mut clock = Ns::MIN;
+    let (mut next, mut open, mut ended): (usize, Vec<usize>, Option<usize>) = (0, Vec::new(), None);
+    let (mut n_rows, mut n_lost) = (0, 0);
+    for row in (0..thread.line.len()).filter(|&row| thread.line[row] > 0) {
+        if thread.time[row] > until {
+            break;
+        }
+        while let Some(it) = differences.next_if(|it| it.0 <= thread.time[row]) {
+            difference = it.1;
+        }
+        clock = clock.max(thread.time[row].saturating_add(difference));
+        if !(first..last).contains(&clock) {
+            // Before or after recording.
+            continue;
+        }
+        while calls.get(next).is_some_and(|call| call.start <= clock) {
+            let start = calls[next].start;
+            while open.last().is_some_and(|&it| calls[it].end <= start) {
+                ended = open.pop();
+            }
+            open.push(next);
+            next += 1;
+        }
+        while open.last().is_some_and(|&it| calls[it].end <= clock) {
+            ended = open.pop();
+        }
+        let code = codes.same[thread.code[row] as usize];
+        let has_ended = |it: usize| calls[it].code == code && clock - calls[it].end <= TOLERANCE;
+        n_rows += 1;
+        let innermost = open.last().copied();
+        if let Some(it) = innermost.filter(|&it| calls[it].code == code) {
+            calls[it].lines.push((clock, thread.line[row]));
+        } else if let Some(it) = ended.filter(|&it| has_ended(it)) {
+            calls[it].lines.push((clock, thread.line[row]));
+        } else {
+            n_lost += 1;
+            // It is on another line now, if this is it.
+            if let Some(&it) = open.iter().rev().find(|&&it| calls[it].code == code) {
+                calls[it].lines.push((clock, 0));
+            }
+        }
+    }
+    // Logging ended before the trace did.
+    for &it in &open {
+        calls[it].lines.push((until.saturating_add(difference).max(clock), 0));
+    }
+    for call in &mut *calls {
+        call.is_logged |= !call.lines.is_empty();
+    }
+    (n_lost * 100 <= n_rows * MAX_DIFFERENT_PERCENT).then_some(())
+}
+
+/// Writes the lines into the trace.
+fn store(profile: &mut Profile, calls: &[Call]) {
+    let n_operators = profile.host.operators.external_id.len();
+    profile.host.operators.line.resize(n_operators, StrId::NONE);
+    for call in calls {
+        let name = profile.strings.get(profile.host.name[call.event.index()]);
+        let Some(file) = Frame::parse(name).map(|frame| frame.file.to_owned()) else { continue };
+        for &child in &call.children {
+            let Some(line) = line_at(profile, call, 0, child) else { continue };
+            let host = &mut profile.host;
+            let row = host.detail[child.index()] as usize;
+            let place = match host.kind[child.index()] {
+                HostKind::Operator => &mut host.operators.line[row],
+                _ => &mut host.python.caller[row],
+            };
+            if *place == StrId::NONE {
+                *place = profile.strings.intern(&format!("{file}:{line}"));
+            }
+        }
+    }
+}
