@@ -9,6 +9,8 @@
 #[path = "../tests/accuracy/measure.rs"]
 mod measure;
 
+use ledger::Ns;
+
 use std::path::{Path, PathBuf};
 
 use measure::{Accuracy, Score, beside, measure};
@@ -69,7 +71,7 @@ fn cell(score: &Score) -> String {
         percent(score.right),
         percent(score.wrong),
         percent(unassigned),
-        score.right_time as f64 * 100.0 / score.time.max(1) as f64,
+        score.right_time.as_f64() * 100.0 / score.time.max(Ns(1)).as_f64(),
         score.events
     )
 }

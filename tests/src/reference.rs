@@ -13,7 +13,7 @@ use std::rc::Rc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Integer nanoseconds.
+/// Integer nanoseconds: plain numbers, because this shares nothing with what is held against it.
 pub type Ns = i64;
 
 /// The accounts of one trace.

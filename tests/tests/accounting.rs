@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
 use attribution::Options;
-use ledger::{Books, Ledger, LineBooks, LineKey, PerStep, Reason};
+use ledger::{Books, Ledger, LineBooks, LineKey, Ns, PerStep, Reason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -444,40 +444,47 @@ fn accounts(ledger: &Ledger) -> Accounts {
     let line = |line: &LineBooks| {
         let steps = line.steps.iter().map(|(&step, it)| {
             let &PerStep { cpu, cuda, sync, gpu_idle, waiting } = it;
-            (step, StepAccount { cpu, cuda, sync, gpu_idle, waiting })
+            let account = StepAccount {
+                cpu: cpu.0,
+                cuda: cuda.0,
+                sync: sync.0,
+                gpu_idle: gpu_idle.0,
+                waiting: waiting.0,
+            };
+            (step, account)
         });
         LineAccount {
             calls: line.calls,
             ops: line.ops,
-            cpu_self: line.cpu_self,
-            cpu_own: line.cpu_own,
-            cpu_total: line.cpu_total,
-            cpu_in_steps: line.cpu_in_steps,
-            elapsed: line.elapsed,
-            waiting: line.waiting,
-            cpu_backward: line.cpu_backward,
-            cuda_self: line.cuda_self,
-            cuda_own: line.cuda_own,
-            cuda_total: line.cuda_total,
-            cuda_backward: line.cuda_backward,
+            cpu_self: line.cpu_self.0,
+            cpu_own: line.cpu_own.0,
+            cpu_total: line.cpu_total.0,
+            cpu_in_steps: line.cpu_in_steps.0,
+            elapsed: line.elapsed.0,
+            waiting: line.waiting.0,
+            cpu_backward: line.cpu_backward.0,
+            cuda_self: line.cuda_self.0,
+            cuda_own: line.cuda_own.0,
+            cuda_total: line.cuda_total.0,
+            cuda_backward: line.cuda_backward.0,
             kernels: line.kernels,
-            sync: line.sync,
+            sync: line.sync.0,
             syncs: line.syncs,
-            idle_after_sync: line.idle_after_sync,
-            gpu_idle: line.gpu_idle,
-            idle_host: line.launching.idle_host,
-            idle_kernel: line.launching.idle_kernel,
-            idle_after_wait: line.launching.idle_after_wait,
+            idle_after_sync: line.idle_after_sync.0,
+            gpu_idle: line.gpu_idle.0,
+            idle_host: line.launching.idle_host.0,
+            idle_kernel: line.launching.idle_kernel.0,
+            idle_after_wait: line.launching.idle_after_wait.0,
             launches: line.launching.launches,
-            launch_time: line.launching.launch_time,
+            launch_time: line.launching.launch_time.0,
             short: line.launching.short,
-            alloc: line.alloc,
+            alloc: line.alloc.0,
             allocs: line.allocs,
-            freed: line.freed,
-            peak: line.peak,
-            live: line.live,
+            freed: line.freed.0,
+            peak: line.peak.0,
+            live: line.live.0,
             steps: steps.collect(),
-            waits: line.waits.iter().map(|(key, &waited)| (recorded(key), waited)).collect(),
+            waits: line.waits.iter().map(|(key, &waited)| (recorded(key), waited.0)).collect(),
         }
     };
     Accounts {
@@ -488,47 +495,81 @@ fn accounts(ledger: &Ledger) -> Accounts {
             .map(|(reason, it)| (reason.name(), sums(it)))
             .collect(),
         lines: ledger.lines.iter().map(|(key, it)| (recorded(key), line(it))).collect(),
-        steps: ledger.steps.clone(),
+        steps: ledger.steps.iter().map(|(&step, time)| (step, time.0)).collect(),
     }
 }
 
 fn sums(books: &Books) -> Sums {
     let &Books { cpu, cuda, gpu_idle, sync, waiting, alloc, .. } = books;
-    Sums { cpu, cuda, gpu_idle, sync, waiting, alloc }
+    Sums {
+        cpu: cpu.0,
+        cuda: cuda.0,
+        gpu_idle: gpu_idle.0,
+        sync: sync.0,
+        waiting: waiting.0,
+        alloc: alloc.0,
+    }
 }
 
 /// Where the details of a ledger do not add up to what the page defines.
 fn inconsistency(ledger: &Ledger) -> String {
     let mut text = String::new();
-    let mut holds = |what: &str, left: i64, right: i64| {
-        if left != right {
-            text += &format!("{what}: {left} is not {right}\n");
-        }
-    };
     for balance in ledger.balances() {
         holds(
+            &mut text,
             &format!("books of {:?}", balance.metric),
             balance.lines + balance.unattributed,
             balance.total,
         );
     }
     let excesses = i64::try_from(ledger.excesses().count()).unwrap_or(i64::MAX);
-    holds("lines above what there was", excesses, 0);
+    holds(&mut text, "lines above what there was", excesses, 0);
     let waiting = ledger.unattributed.iter().find(|(it, _)| *it == Reason::IdleThread);
-    let waiting = waiting.map_or(0, |(_, books)| books.waiting);
-    holds("idle threads", ledger.idle_threads.values().map(|it| it.time).sum(), waiting);
-    holds("threads", ledger.threads.values().sum(), ledger.totals.cpu);
-    holds("devices", ledger.devices.values().map(|it| it.time).sum(), ledger.totals.cuda);
-    holds("idle devices", ledger.devices.values().map(|it| it.idle).sum(), ledger.totals.gpu_idle);
+    let waiting = waiting.map_or(Ns(0), |(_, books)| books.waiting);
+    holds(&mut text, "idle threads", ledger.idle_threads.values().map(|it| it.time).sum(), waiting);
+    holds(&mut text, "threads", ledger.threads.values().sum(), ledger.totals.cpu);
+    holds(
+        &mut text,
+        "devices",
+        ledger.devices.values().map(|it| it.time).sum(),
+        ledger.totals.cuda,
+    );
+    holds(
+        &mut text,
+        "idle devices",
+        ledger.devices.values().map(|it| it.idle).sum(),
+        ledger.totals.gpu_idle,
+    );
     for (key, line) in &ledger.lines {
         let of = |what: &str| format!("{what} of {}:{}", key.file, key.line);
-        holds(&of("threads"), line.by_thread.values().sum(), line.cpu_own);
-        holds(&of("devices"), line.by_device.values().sum(), line.cuda_own);
-        holds(&of("kernels"), line.kernel_table.values().map(|it| it.total).sum(), line.cuda_own);
+        holds(&mut text, &of("threads"), line.by_thread.values().sum(), line.cpu_own);
+        holds(&mut text, &of("devices"), line.by_device.values().sum(), line.cuda_own);
+        holds(
+            &mut text,
+            &of("kernels"),
+            line.kernel_table.values().map(|it| it.total).sum(),
+            line.cuda_own,
+        );
         let allocations: BTreeMap<_, _> = line.allocations.clone();
-        holds(&of("allocations"), allocations.values().map(|it| it.alloc).sum(), line.alloc);
-        holds(&of("peaks"), allocations.values().map(|it| it.peak).sum(), line.peak);
-        holds(&of("live allocations"), allocations.values().map(|it| it.live).sum(), line.live);
+        holds(
+            &mut text,
+            &of("allocations"),
+            allocations.values().map(|it| it.alloc).sum(),
+            line.alloc,
+        );
+        holds(&mut text, &of("peaks"), allocations.values().map(|it| it.peak).sum(), line.peak);
+        holds(
+            &mut text,
+            &of("live allocations"),
+            allocations.values().map(|it| it.live).sum(),
+            line.live,
+        );
     }
     text
+}
+
+fn holds<T: PartialEq + std::fmt::Debug>(text: &mut String, what: &str, left: T, right: T) {
+    if left != right {
+        *text += &format!("{what}: {left:?} is not {right:?}\n");
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ledger::{Ledger, LineBooks, LineKey};
+use ledger::{Ledger, LineBooks, LineKey, Ns};
 use loader::{Options, Watch, load};
 
 fn repository() -> PathBuf {
@@ -45,21 +45,21 @@ fn listing(ledger: &Ledger) -> String {
     let _never_fails = writeln!(
         text,
         "total cpu={} cuda={} gpu_idle={} sync={} alloc={}",
-        totals.cpu, totals.cuda, totals.gpu_idle, totals.sync, totals.alloc
+        totals.cpu.0, totals.cuda.0, totals.gpu_idle.0, totals.sync.0, totals.alloc.0
     );
     for (reason, rest) in ledger.unattributed.iter() {
         let _never_fails = writeln!(
             text,
             "{} cpu={} cuda={} gpu_idle={} sync={} alloc={}",
             reason.name(),
-            rest.cpu,
-            rest.cuda,
-            rest.gpu_idle,
-            rest.sync,
-            rest.alloc
+            rest.cpu.0,
+            rest.cuda.0,
+            rest.gpu_idle.0,
+            rest.sync.0,
+            rest.alloc.0
         );
     }
-    for (step, time) in &ledger.steps {
+    for (step, Ns(time)) in &ledger.steps {
         let _never_fails = writeln!(text, "step {step} {time}");
     }
     for (key, books) in &ledger.lines {
@@ -80,28 +80,28 @@ fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
         books.evidence.name(),
         books.calls,
         books.ops,
-        books.cpu_self,
-        books.cpu_own,
-        books.cpu_total
+        books.cpu_self.0,
+        books.cpu_own.0,
+        books.cpu_total.0
     );
-    let times = [
-        ("cpu_backward", books.cpu_backward),
-        ("cuda_self", books.cuda_self),
-        ("cuda_own", books.cuda_own),
-        ("cuda_total", books.cuda_total),
-        ("cuda_backward", books.cuda_backward),
+    let amounts = [
+        ("cpu_backward", books.cpu_backward.0),
+        ("cuda_self", books.cuda_self.0),
+        ("cuda_own", books.cuda_own.0),
+        ("cuda_total", books.cuda_total.0),
+        ("cuda_backward", books.cuda_backward.0),
         ("kernels", books.kernels.cast_signed()),
-        ("sync", books.sync),
+        ("sync", books.sync.0),
         ("syncs", books.syncs.cast_signed()),
-        ("waiting", books.waiting),
-        ("idle_after_sync", books.idle_after_sync),
-        ("gpu_idle", books.gpu_idle),
-        ("alloc", books.alloc),
-        ("freed", books.freed),
-        ("peak", books.peak),
-        ("live", books.live),
+        ("waiting", books.waiting.0),
+        ("idle_after_sync", books.idle_after_sync.0),
+        ("gpu_idle", books.gpu_idle.0),
+        ("alloc", books.alloc.0),
+        ("freed", books.freed.0),
+        ("peak", books.peak.0),
+        ("live", books.live.0),
     ];
-    for (name, amount) in times.into_iter().filter(|(_, amount)| *amount != 0) {
+    for (name, amount) in amounts.into_iter().filter(|(_, amount)| *amount != 0) {
         let _never_fails = write!(text, " {name}={amount}");
     }
     text.push('\n');
@@ -110,11 +110,11 @@ fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
 /// The functions of the workload whose lines together have more time in the steps than the steps last. Those that call
 /// themselves are left out: their lines stand in a stack together.
 fn longer_than_the_steps(ledger: &Ledger) -> Vec<String> {
-    let steps: i64 = match ledger.steps.is_empty() {
-        true => ledger.threads.values().copied().max().unwrap_or(0),
+    let steps: Ns = match ledger.steps.is_empty() {
+        true => ledger.threads.values().copied().max().unwrap_or(Ns(0)),
         false => ledger.steps.values().sum(),
     };
-    let mut functions: BTreeMap<(&str, &str), (i64, bool)> = BTreeMap::new();
+    let mut functions: BTreeMap<(&str, &str), (Ns, bool)> = BTreeMap::new();
     let is_user_code =
         |line: &LineKey| ledger.files.get(&line.file).is_some_and(|it| it.is_user_code);
     for (line, books) in ledger.lines.iter().filter(|(line, _)| is_user_code(line)) {

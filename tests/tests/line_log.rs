@@ -34,7 +34,7 @@ fn log(text: &str) -> Callers {
     let mut thread = ThreadLines { tid: "101".to_owned(), ..ThreadLines::default() };
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let at = |word: &str| (DAY * 1_000) + (word.parse::<f64>().unwrap() * 1_000.0) as Ns;
+        let at = |word: &str| Ns(DAY * 1_000 + (word.parse::<f64>().unwrap() * 1_000.0) as i64);
         match words[..] {
             ["until", time] => log.until = at(time),
             [time, code, line] => {
@@ -293,7 +293,7 @@ impl Run {
 
     fn note(&mut self, code: u8, line: u32) {
         let (ahead, drift) = self.ahead;
-        self.log.time.push(DAY * 1_000 + self.now + ahead + self.now * drift / 1_000_000);
+        self.log.time.push(Ns(DAY * 1_000 + self.now + ahead + self.now * drift / 1_000_000));
         self.log.code.push(u32::from(code));
         self.log.line.push(line);
     }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use ledger::{DeviceKey, DeviceMemory, LineKey};
+use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey};
 use loader::{Options, Run, Watch};
 use tests::fixtures::repository;
 
@@ -45,15 +45,15 @@ fn peaks_are_those_that_pytorch_computes() {
         n_compared += 1;
         let run = load(path);
         for (key, memory) in &run.merged.memory {
-            let on_lines: i64 = memory.lines.values().map(|it| it.peak).sum();
+            let on_lines: Bytes = memory.lines.values().map(|it| it.peak).sum();
             assert_eq!(on_lines + memory.unattributed_peak, memory.peak, "{name}");
             assert!(memory.requested_peak <= memory.peak, "{name}");
             assert!(memory.before_at_peak <= memory.unattributed_peak, "{name}");
             let found = serde_json::json!({
                 "device": key.device,
-                "peak_bytes": memory.requested_peak,
-                "active_bytes": memory.end,
-                "reserved_bytes": memory.reserved,
+                "peak_bytes": memory.requested_peak.0,
+                "active_bytes": memory.end.0,
+                "reserved_bytes": memory.reserved.0,
             });
             assert!(
                 devices.as_array().unwrap().contains(&found),
@@ -73,14 +73,14 @@ fn a_training_run_shows_its_leak_and_its_losses() {
     assert_eq!(names.len(), 6);
     // Four parameters; eight of the optimizer's; a loss and 1 MiB of each step; four gradients and, while the last but
     // one is made, one activation that is not given back yet.
-    assert_eq!(memory.before, 32 * MIB);
-    assert_eq!(memory.end, 32 * MIB + 64 * MIB + 6 * (MIB + 512));
+    assert_eq!(memory.before, Bytes(32 * MIB));
+    assert_eq!(memory.end, Bytes(32 * MIB + 64 * MIB + 6 * (MIB + 512)));
     let activations = &memory.lines[&line(17)];
-    assert_eq!((activations.alloc, activations.saved), (72 * MIB, 72 * MIB));
+    assert_eq!((activations.alloc, activations.saved), (Bytes(72 * MIB), Bytes(72 * MIB)));
     let cache = &memory.lines[&line(43)];
-    let held: Vec<i64> = cache.live_by_step.iter().map(|it| it.bytes / MIB).collect();
+    let held: Vec<i64> = cache.live_by_step.iter().map(|it| it.bytes.0 / MIB).collect();
     assert_eq!(held, [1, 2, 3, 4, 5, 6]);
-    assert_eq!(memory.lines[&line(42)].rounding, 6 * 508);
+    assert_eq!(memory.lines[&line(42)].rounding, Bytes(6 * 508));
     assert!(!memory.is_history_cut);
 }
 
@@ -90,10 +90,10 @@ fn failed_requests_are_reported_with_what_held_the_memory() {
     let [in_pieces, too_large] = &memory.out_of_memory[..] else {
         panic!("{:?}", memory.out_of_memory)
     };
-    assert_eq!((in_pieces.requested, in_pieces.largest_free), (48 * MIB, 16 * MIB));
-    assert_eq!((in_pieces.reserved, in_pieces.active), (128 * MIB, 64 * MIB));
+    assert_eq!((in_pieces.requested, in_pieces.largest_free), (Bytes(48 * MIB), Bytes(16 * MIB)));
+    assert_eq!((in_pieces.reserved, in_pieces.active), (Bytes(128 * MIB), Bytes(64 * MIB)));
     assert_eq!(in_pieces.line, Some(line(70)));
-    assert_eq!((too_large.requested, too_large.device_free), (192 * MIB, 4 * MIB));
+    assert_eq!((too_large.requested, too_large.device_free), (Bytes(192 * MIB), Bytes(4 * MIB)));
     assert_eq!(too_large.holders[0].0, line(17));
 }
 
@@ -102,10 +102,10 @@ fn a_history_that_lost_its_beginning_is_noticed() {
     let memory = memory("ring_buffer.pickle.gz");
     assert!(memory.is_history_cut);
     // The first event that was dropped was given back within the history: its line is no longer known.
-    assert_eq!(memory.before, MIB + 2 * MIB);
-    assert_eq!(memory.lines[&line(17)].live, 4 * MIB);
+    assert_eq!(memory.before, Bytes(MIB + 2 * MIB));
+    assert_eq!(memory.lines[&line(17)].live, Bytes(4 * MIB));
     // Memory that waits for a stream is in use until its release is completed.
-    assert_eq!(memory.peak, MIB + 3 * 2 * MIB + 2 * MIB);
+    assert_eq!(memory.peak, Bytes(MIB + 3 * 2 * MIB + 2 * MIB));
 }
 
 #[test]
@@ -116,7 +116,10 @@ fn an_exported_timeline_gives_the_peak_by_category() {
     let run = load(path);
     assert_eq!(run.inputs[0].kind.name(), "timeline");
     let memory = &run.merged.categories[&0];
-    assert_eq!((memory.peak, memory.at_peak[0], memory.at_peak[4]), (164, 100, 64));
-    assert_eq!(memory.at_end[4], 0);
+    assert_eq!(
+        (memory.peak, memory.at_peak[0], memory.at_peak[4]),
+        (Bytes(164), Bytes(100), Bytes(64))
+    );
+    assert_eq!(memory.at_end[4], Bytes(0));
     assert!(loader::discover(folder.path()).is_empty(), "a list of numbers may be anything");
 }

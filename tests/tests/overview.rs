@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use attribution::{Options, attribute};
-use ledger::{Ledger, Overview, Precision};
+use ledger::{Bytes, Ledger, Ns, Overview, Precision};
 use recorded::Sources;
 use tests::builder::render;
 use trace_reader::TraceReader;
@@ -25,9 +25,12 @@ fn overview(text: &str) -> Overview {
 }
 
 /// The parts that there are, in microseconds.
-fn parts<const N: usize>(parts: [(&'static str, i64); N]) -> String {
-    let parts = parts.iter().filter(|(_, time)| *time != 0);
-    parts.map(|(name, time)| format!("{name}={}", *time as f64 / 1e3)).collect::<Vec<_>>().join(" ")
+fn parts<const N: usize>(parts: [(&'static str, Ns); N]) -> String {
+    let parts = parts.iter().filter(|(_, time)| *time != Ns(0));
+    parts
+        .map(|(name, time)| format!("{name}={}", time.as_f64() / 1e3))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 const TWO_STEPS: &str = "
@@ -45,7 +48,7 @@ kernel add 150..160 corr=2
 #[test]
 fn a_step_lasts_as_long_as_what_it_launched() {
     let it = overview(TWO_STEPS);
-    assert_eq!(it.steps.values().map(|it| it.time).collect::<Vec<_>>(), [120_000, 80_000]);
+    assert_eq!(it.steps.values().map(|it| it.time).collect::<Vec<_>>(), [120_000, 80_000].map(Ns));
     let [first, second] = [1, 2].map(|step| parts(it.steps[&step].breakdown.parts()));
     assert_eq!(first, "kernel=90 runtime=10 cpu=10 other=10");
     // The kernel of the step before has gone to it, so that waiting for data begins at 120.
@@ -56,8 +59,8 @@ fn a_step_lasts_as_long_as_what_it_launched() {
     );
     let device = &it.devices[&0];
     assert_eq!(device.utilisation(), Some(0.5));
-    assert_eq!((device.launches.count, device.launches.delay), (2, 15_000));
-    assert_eq!((device.span, device.busy), (130_000, 100_000));
+    assert_eq!((device.launches.count, device.launches.delay), (2, Ns(15_000)));
+    assert_eq!((device.span, device.busy), (Ns(130_000), Ns(100_000)));
     assert_eq!(parts(device.idle.parts()), "host_wait=30");
 }
 
@@ -97,11 +100,14 @@ fn communication_is_exposed_where_nothing_computes() {
         "kernel=20 memcpy=15 communication=35 runtime=4 other=26"
     );
     let device = &it.devices[&0];
-    assert_eq!((device.compute, device.communication, device.overlapped), (20_000, 50_000, 10_000));
-    assert_eq!((device.exposed_communication, device.exposed_memory), (40_000, 10_000));
+    assert_eq!(
+        (device.compute, device.communication, device.overlapped),
+        (Ns(20_000), Ns(50_000), Ns(10_000))
+    );
+    assert_eq!((device.exposed_communication, device.exposed_memory), (Ns(40_000), Ns(10_000)));
     let line = ledger.lines.values().next().unwrap();
-    assert_eq!((line.comm, line.comm_exposed), (60_000, 40_000));
-    assert_eq!((ledger.totals.comm, ledger.totals.comm_exposed), (60_000, 40_000));
+    assert_eq!((line.comm, line.comm_exposed), (Ns(60_000), Ns(40_000)));
+    assert_eq!((ledger.totals.comm, ledger.totals.comm_exposed), (Ns(60_000), Ns(40_000)));
 }
 
 #[test]
@@ -133,7 +139,10 @@ fn flops_count_once_and_go_to_the_line_of_the_operator() {
     assert_eq!(device.eligible_share(), Some(1.0));
     assert_eq!(it.operators_without_flops, 1);
     let done = device.arithmetic[&Precision::F16];
-    assert_eq!((done.operators, done.flops, done.bytes, done.time), (1, 65_536, 7_168, 2_000));
+    assert_eq!(
+        (done.operators, done.flops, done.bytes, done.time),
+        (1, 65_536, Bytes(7_168), Ns(2_000))
+    );
     let peak = device.peak.unwrap();
     assert_eq!(done.bound(Precision::F16, &peak), Some(ledger::Bound::Memory));
     assert_eq!(done.rate(), Some(65_536.0 / 2e-6));

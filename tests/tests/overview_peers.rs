@@ -154,13 +154,13 @@ impl Check<'_> {
         let classes = &theirs["idle_classes"];
         for (class, time) in ours.idle.parts() {
             let theirs = classes[class].as_f64().expect("a number");
-            self.equal(&format!("idle {class}"), Some(time as f64 / 1e3), theirs, 0.5);
+            self.equal(&format!("idle {class}"), Some(time.as_f64() / 1e3), theirs, 0.5);
         }
         let idle: Ns = ours.idle.parts().iter().map(|(_, time)| time).sum();
         let theirs_in_all =
             classes.as_object().expect("classes").values().filter_map(Value::as_f64);
         // HTA's sums are of floats with few digits, and have the negative gaps.
-        self.equal("all classes", Some(idle as f64 / 1e3), theirs_in_all.sum(), 100.0);
+        self.equal("all classes", Some(idle.as_f64() / 1e3), theirs_in_all.sum(), 100.0);
         let (launches, theirs) = (&ours.launches, &theirs["launches"]);
         self.time("delay", launches.delay, theirs);
         self.time("call", launches.call, theirs);
@@ -178,7 +178,7 @@ impl Check<'_> {
     /// A time in nanoseconds against microseconds that went through floats.
     fn time(&mut self, what: &str, ours: Ns, theirs: &Value) {
         let theirs = theirs[what].as_f64().expect("a number");
-        self.equal(what, Some(ours as f64 / 1e3), theirs, 0.05 + theirs.abs() * 1e-6);
+        self.equal(what, Some(ours.as_f64() / 1e3), theirs, 0.05 + theirs.abs() * 1e-6);
     }
 
     fn share(&mut self, what: &str, ours: Option<f64>, theirs: &Value) {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use attribution::{Options, event_lines, join_callers, join_snapshot};
-use ledger::Evidence;
+use ledger::{Evidence, Ns};
 use profile::{HostKind, Profile, Snapshot, SnapshotAction, SnapshotEvent, StrId};
 use proptest::prelude::*;
 use snapshot_reader::read_snapshot;
@@ -209,7 +209,7 @@ proptest! {
         }
         // Another run: what lies between two events differs.
         for (index, event) in (0..).zip(&mut events) {
-            event.at += shift + index * drift;
+            event.at += Ns(shift + index * drift);
         }
         let n_allocs = events.iter().filter(|it| it.action == SnapshotAction::Alloc).count();
         let is_empty = events.is_empty();

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use attribution::{EventLine, Options, event_lines, join_callers, join_lines};
-use ledger::Evidence;
+use ledger::{Evidence, Ns};
 use profile::{HostEventId, HostKind, Profile};
 use recorded::Sources;
 use trace_reader::TraceReader;
@@ -22,14 +22,14 @@ pub(crate) struct Score {
     pub(crate) right: u64,
     /// Assigned to a wrong line.
     pub(crate) wrong: u64,
-    /// Thread time of the events, in nanoseconds.
-    pub(crate) time: i64,
+    /// Thread time of the events.
+    pub(crate) time: Ns,
     /// Thread time of those assigned to the right line.
-    pub(crate) right_time: i64,
+    pub(crate) right_time: Ns,
 }
 
 impl Score {
-    fn count(&mut self, truth: (&str, u32), assigned: Option<&EventLine>, time: i64) {
+    fn count(&mut self, truth: (&str, u32), assigned: Option<&EventLine>, time: Ns) {
         self.events += 1;
         self.time += time;
         let assigned = assigned.filter(|it| it.evidence != Evidence::Function);

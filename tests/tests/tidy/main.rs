@@ -15,8 +15,9 @@ use tests::fixtures::{read_gz, repository};
 
 /// Which of our crates each crate may use.
 const CRATES: &[(&str, &[&str])] = &[
-    ("profile", &[]),
-    ("ledger", &[]),
+    ("units", &[]),
+    ("profile", &["units"]),
+    ("ledger", &["units"]),
     ("metrics", &["ledger"]),
     ("trace-reader", &["profile"]),
     ("snapshot-reader", &["profile"]),
@@ -89,6 +90,7 @@ const RESERVED: &[(&str, &str)] = &[
 
 /// Crates that turn values into values.
 const CORE: &[&str] = &[
+    "units",
     "profile",
     "ledger",
     "metrics",

@@ -4,7 +4,7 @@ use profile::{Callers, HostEventId, HostKind, Ns, Profile, ThreadCallers, Warnin
 use rustc_hash::FxHashMap;
 
 /// Start times of one event differ at most by this much: traces up to torch 2.2 are cut to microseconds.
-const TOLERANCE: Ns = 2_000;
+const TOLERANCE: Ns = Ns(2_000);
 
 /// Share of a side-car's rows, in percent, that must be found in the trace; else it belongs to another recording.
 const MIN_MATCHED_PERCENT: usize = 50;

@@ -19,7 +19,7 @@ pub(crate) struct Idle {
 impl Idle {
     pub(crate) fn add(&mut self, time: Ns, cause: IdleCause, is_after_wait: bool) {
         self.time += time;
-        self.after_wait += if is_after_wait { time } else { 0 };
+        self.after_wait += if is_after_wait { time } else { Ns::ZERO };
         match cause {
             IdleCause::Host => self.host += time,
             IdleCause::Kernel => self.kernel += time,

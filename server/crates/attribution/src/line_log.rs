@@ -12,13 +12,13 @@ use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, pars
 use rustc_hash::FxHashMap;
 
 /// Times of the trace are cut to microseconds up to torch 2.2, so that a function may end up to this much later.
-const TOLERANCE: Ns = 2_000;
+const TOLERANCE: Ns = Ns(2_000);
 
 /// What times are cut to there.
-const MICROSECOND: Ns = 1_000;
+const MICROSECOND: Ns = Ns(1_000);
 
 /// Entries of the log are this close to the calls that they are, but for a difference of the clocks that all share.
-const APART: Ns = 20_000;
+const APART: Ns = Ns(20_000);
 
 /// Share of calls and of lines, in percent, on which trace and log may differ.
 const MAX_DIFFERENT_PERCENT: usize = 2;
@@ -142,7 +142,7 @@ impl Call {
 
 /// A time of the trace since the Unix epoch, within what sums of a few cannot overflow, whatever a file claims.
 fn since_epoch(profile: &Profile, at: Ns) -> Ns {
-    profile.meta.base.saturating_add(at).clamp(0, 1 << 61)
+    profile.meta.base.saturating_add(at).clamp(Ns::ZERO, Ns(1 << 61))
 }
 
 /// The calls of logged functions on one thread, whose events are in order.
@@ -245,8 +245,8 @@ fn differences(
 ) -> Option<Vec<(Ns, Ns)>> {
     let pairs = pair(codes, thread, calls);
     let host = &profile.host;
-    let is_cut = host.start.iter().all(|time| time % MICROSECOND == 0);
-    let cut = if is_cut { MICROSECOND } else { 0 };
+    let is_cut = host.start.iter().all(|time| time.0 % MICROSECOND.0 == 0);
+    let cut = if is_cut { MICROSECOND } else { Ns::ZERO };
     let mut bounds: Vec<(Ns, Ns, Ns)> = Vec::with_capacity(pairs.len());
     let code_of = |row: usize| codes.same[thread.code[row] as usize];
     for (row, call) in pairs {
@@ -305,7 +305,11 @@ fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &Call) -> bool {
 
 /// A difference within bounds: none if that is possible.
 fn between(low: Ns, high: Ns) -> Ns {
-    if low <= 0 && 0 <= high { 0 } else { low + (high - low).clamp(0, TOLERANCE) / 2 }
+    if low <= Ns::ZERO && Ns::ZERO <= high {
+        Ns::ZERO
+    } else {
+        low + (high - low).clamp(Ns::ZERO, TOLERANCE) / 2
+    }
 }
 
 /// Entries of the log with the calls of the trace that they are, by position.
@@ -324,7 +328,7 @@ fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[Call]) -> Vec<(usize, 
     let pairs = equal.flat_map(|(rows, calls)| rows.iter().zip(calls));
     let mut apart: Vec<Ns> = pairs.map(|(&row, &call)| difference(row, call)).collect();
     apart.sort_unstable();
-    let apart = [0, apart.get(apart.len() / 2).copied().unwrap_or(0)];
+    let apart = [Ns::ZERO, apart.get(apart.len() / 2).copied().unwrap_or(Ns::ZERO)];
     let [one, other] = apart.map(|apart| {
         let mut pairs = Vec::new();
         for (rows, calls) in &groups {
@@ -359,7 +363,7 @@ fn assign(
     let first = calls.first()?.start;
     let last = calls.iter().map(|call| call.end).max()?;
     let mut differences = differences.iter().peekable();
-    let mut difference = differences.peek().map_or(0, |it| it.1);
+    let mut difference = differences.peek().map_or(Ns::ZERO, |it| it.1);
     let mut clock = Ns::MIN;
     let (mut next, mut open, mut ended): (usize, Vec<usize>, Option<usize>) = (0, Vec::new(), None);
     let (mut n_rows, mut n_lost) = (0, 0);

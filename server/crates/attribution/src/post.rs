@@ -2,7 +2,8 @@
 
 use device_memory::MemoryCharges;
 use ledger::{
-    Books, DeviceBooks, DeviceKey, KernelKey, Ledger, LineBooks, Metric, Ns, Reason, ThreadKey,
+    Books, Bytes, DeviceBooks, DeviceKey, KernelKey, Ledger, LineBooks, Metric, Ns, Reason,
+    ThreadKey,
 };
 use line_stacks::{Node, amount, evidence_by_line, function, line_key, post_file};
 use profile::{LaunchShapeId, Profile};
@@ -63,9 +64,9 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
 /// Self, own and total of thread and device time.
 fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
     let stacks = &charges.events.stacks;
-    let mut cpu_below = vec![0; stacks.len()];
-    let mut cuda_below = vec![0; stacks.len()];
-    let mut steps_below = vec![(0, 0); stacks.len()];
+    let mut cpu_below = vec![Ns::ZERO; stacks.len()];
+    let mut cuda_below = vec![Ns::ZERO; stacks.len()];
+    let mut steps_below = vec![(Ns::ZERO, Ns::ZERO); stacks.len()];
     for node in stacks.nodes().rev() {
         let (cpu, cuda) = (amount(&charges.host.cpu, node), amount(&charges.device.cuda, node));
         cpu_below[node.index()] += cpu;
@@ -74,7 +75,7 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         let parent = stacks.parent(node);
         cpu_below[parent.index()] += all_cpu;
         cuda_below[parent.index()] += all_cuda;
-        let of_steps: &mut (Ns, Ns) = &mut steps_below[node.index()];
+        let of_steps = &mut steps_below[node.index()];
         of_steps.0 += amount(&charges.host.in_steps, node);
         of_steps.1 += amount(&charges.host.elapsed, node);
         let (in_steps, elapsed) = *of_steps;
@@ -88,12 +89,12 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         let line = &mut books[stacks.line(node).index()];
         line.cpu_self += cpu;
         line.cuda_self += cuda;
-        if (all_cpu != 0 || all_cuda != 0) && stacks.is_outermost(node) {
+        if (all_cpu != Ns::ZERO || all_cuda != Ns::ZERO) && stacks.is_outermost(node) {
             line.cpu_total += all_cpu;
             line.cuda_total += all_cuda;
             line.cpu_in_steps += in_steps;
             line.elapsed += elapsed;
-            if !parent.is_empty() && all_cpu != 0 {
+            if !parent.is_empty() && all_cpu != Ns::ZERO {
                 let caller = line_key(&stacks.lines, stacks.line(parent));
                 *line.callers.entry(caller).or_default() += all_cpu;
             }
@@ -139,7 +140,7 @@ fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
     }
     for (thread, by_line) in host.by_thread.iter().enumerate() {
         let key = thread_key(charges, thread);
-        for (line, &time) in by_line.iter().enumerate().filter(|(_, time)| **time != 0) {
+        for (line, &time) in by_line.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
             *books[line].by_thread.entry(key.clone()).or_default() += time;
         }
     }
@@ -165,7 +166,7 @@ fn post_tables(books: &mut [LineBooks], charges: &Charges<'_>) {
     }
     for (&(line, name), operator) in &host.operators {
         let mut operator = *operator;
-        operator.cuda += device.operators.get(&(line, name)).copied().unwrap_or(0);
+        operator.cuda += device.operators.get(&(line, name)).copied().unwrap_or(Ns::ZERO);
         books[line.index()].operators.insert(text(name), operator);
     }
     for (&(line, name), call) in &host.callees {
@@ -244,22 +245,23 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
     ledger.totals.flops = summary.totals.flops;
     ledger.in_steps = in_steps(ledger, charges);
     let unattributed = &mut ledger.unattributed;
-    unattributed.charge(no_line, Metric::Cpu, host.cpu.first().copied().unwrap_or(0));
-    unattributed.charge(no_line, Metric::Cuda, device.without_line);
-    unattributed.charge(Reason::NoLaunch, Metric::Cuda, device.without_launch);
-    unattributed.charge(no_line, Metric::GpuIdle, host.idle_without_line);
-    unattributed.charge(Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch);
-    unattributed.charge(Reason::IdleThread, Metric::GpuIdle, gaps.with_launch - host.idle_covered);
-    unattributed.charge(no_line, Metric::Waiting, host.waiting.first().copied().unwrap_or(0));
-    unattributed.charge(Reason::IdleThread, Metric::Waiting, idle);
-    unattributed.charge(no_line, Metric::Sync, waits.without_line);
-    unattributed.charge(no_line, Metric::Alloc, memory.without_line);
+    unattributed.charge(no_line, Metric::Cpu, host.cpu.first().map_or(0, |it| it.0));
+    unattributed.charge(no_line, Metric::Cuda, device.without_line.0);
+    unattributed.charge(Reason::NoLaunch, Metric::Cuda, device.without_launch.0);
+    unattributed.charge(no_line, Metric::GpuIdle, host.idle_without_line.0);
+    unattributed.charge(Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch.0);
+    let uncovered = gaps.with_launch - host.idle_covered;
+    unattributed.charge(Reason::IdleThread, Metric::GpuIdle, uncovered.0);
+    unattributed.charge(no_line, Metric::Waiting, host.waiting.first().map_or(0, |it| it.0));
+    unattributed.charge(Reason::IdleThread, Metric::Waiting, idle.0);
+    unattributed.charge(no_line, Metric::Sync, waits.without_line.0);
+    unattributed.charge(no_line, Metric::Alloc, memory.without_line.0);
     for (reason, books) in
         [(no_line, &summary.without_line), (Reason::NoLaunch, &summary.without_launch)]
     {
         unattributed.charge(reason, Metric::Flops, books.flops);
-        unattributed.charge(reason, Metric::Comm, books.comm);
-        unattributed.charge(reason, Metric::CommExposed, books.comm_exposed);
+        unattributed.charge(reason, Metric::Comm, books.comm.0);
+        unattributed.charge(reason, Metric::CommExposed, books.comm_exposed.0);
     }
     for (&ordinal, time) in &gaps.devices {
         let device = profile.meta.devices.iter().find(|it| it.id == ordinal);
@@ -268,14 +270,16 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
             time: time.time,
             busy: time.busy,
             idle: time.idle,
-            total_memory: device.map_or(0, |it| it.total_memory),
+            total_memory: device.map_or(Bytes::ZERO, |it| it.total_memory),
         };
         ledger.devices.insert(DeviceKey { rank: charges.rank, device: ordinal }, books);
     }
-    for (thread, &time) in host.threads.iter().enumerate().filter(|(_, time)| **time != 0) {
+    for (thread, &time) in host.threads.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
         *ledger.threads.entry(thread_key(charges, thread)).or_default() += time;
     }
-    for (thread, &time) in host.idle_threads.iter().enumerate().filter(|(_, time)| **time != 0) {
+    for (thread, &time) in
+        host.idle_threads.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO)
+    {
         let idle = ledger.idle_threads.entry(thread_key(charges, thread)).or_default();
         idle.time += time;
         idle.threads += host.idle_count[thread];

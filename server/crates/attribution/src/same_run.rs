@@ -8,7 +8,7 @@
 mod pair;
 
 use profile::{
-    DeviceType, HostEventId, HostKind, MemoryDevice, Profile, Snapshot, SnapshotAction,
+    Bytes, DeviceType, HostEventId, HostKind, MemoryDevice, Ns, Profile, Snapshot, SnapshotAction,
     SnapshotFrame, StackId, WarningKind, Warnings,
 };
 use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, is_python};
@@ -82,8 +82,13 @@ fn pair_device(
         .iter()
         .map(|&row| {
             let (at, bytes) = (memory.at[row as usize], memory.bytes[row as usize]);
-            let at = profile.meta.base.saturating_add(at).max(0);
-            Event::new(at, memory.address[row as usize], bytes.saturating_abs(), bytes > 0)
+            let at = profile.meta.base.saturating_add(at).max(Ns::ZERO);
+            Event::new(
+                at,
+                memory.address[row as usize],
+                Bytes(bytes.0.saturating_abs()),
+                bytes > Bytes::ZERO,
+            )
         })
         .collect();
     let (events, stacks): (Vec<Event>, Vec<StackId>) = recorded.into_iter().unzip();
@@ -114,7 +119,7 @@ fn refusal(why: &Refused, ordinal: i32) -> String {
         Refused::TooFew(n) => format!("only {n} of the trace's memory events lie in its history"),
         Refused::OtherTime(apart) => format!(
             "{} s lie between their times, so it belongs to another run, or lost that part of its history (max_entries)",
-            apart.abs() / 1_000_000_000
+            apart.abs().0 / 1_000_000_000
         ),
         Refused::Mismatch(of, n) => format!(
             "only {n} of {of} memory events are in both at the same time and address, so it belongs to another run"
@@ -140,7 +145,7 @@ impl Assignments {
         let mut found = Self::default();
         let host = &profile.host;
         let mut times = host.start.iter().chain(&host.duration);
-        let is_in_microseconds = times.all(|time| time % 1_000 == 0);
+        let is_in_microseconds = times.all(|time| time.0 % 1_000 == 0);
         let mut stacks: Vec<Vec<HostEventId>> = vec![Vec::new(); profile.threads.len()];
         let mut events = in_order(profile).into_iter().peekable();
         for &(row, stack) in paired {

@@ -57,10 +57,10 @@ pub(crate) fn timeline_pass<'a>(
         memory_stacks: Vec::with_capacity(memory_events.len()),
     };
     let charges = HostCharges {
-        threads: vec![0; n_threads],
+        threads: vec![Ns::ZERO; n_threads],
         by_thread: vec![Vec::new(); n_threads],
         idle_count,
-        idle_threads: vec![0; n_threads],
+        idle_threads: vec![Ns::ZERO; n_threads],
         ..HostCharges::default()
     };
     let threads = (0..n_threads).map(|_| Thread::default()).collect();
@@ -93,7 +93,7 @@ pub(crate) fn timeline_pass<'a>(
     memory.for_each(|row| pass.memory_event(row));
     (0..n_threads).for_each(|thread| pass.end(thread));
     let Pass { mut events, mut charges, syncs, inferred, .. } = pass;
-    for (node, _) in charges.cpu.iter().enumerate().filter(|(_, time)| **time != 0) {
+    for (node, _) in charges.cpu.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
         *grow_to(&mut charges.is_charged, node) = true;
     }
     events.order = order;
@@ -476,7 +476,7 @@ impl Charge<'_> {
         }
         let charged = self.stacks.charged_line(node);
         let (in_steps, elapsed) = match self.steps.0.is_empty() {
-            true => (end - start, if self.is_main { end - start } else { 0 }),
+            true => (end - start, if self.is_main { end - start } else { Ns::ZERO }),
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         };
         *grow_to(&mut self.charges.in_steps, node.index()) += in_steps;

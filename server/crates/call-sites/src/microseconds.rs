@@ -20,7 +20,7 @@ impl MicrosecondTimes {
     /// `None` for a recording with finer times.
     pub(crate) fn new(profile: &Profile) -> Option<Self> {
         let host = &profile.host;
-        if !host.start.iter().chain(&host.duration).all(|time| time % MICROSECOND == 0) {
+        if !host.start.iter().chain(&host.duration).all(|time| time.0 % MICROSECOND.0 == 0) {
             return None;
         }
         let calls = host.ids().filter(|id| host.kind[id.index()] == HostKind::Python);
@@ -111,7 +111,7 @@ impl MicrosecondTimes {
     }
 }
 
-const MICROSECOND: Ns = 1_000;
+const MICROSECOND: Ns = Ns(1_000);
 
 fn python_id(profile: &Profile, call: HostEventId) -> i64 {
     profile.host.python.id[profile.host.detail[call.index()] as usize]

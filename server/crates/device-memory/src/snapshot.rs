@@ -9,7 +9,9 @@ mod report;
 mod space;
 mod steps;
 
-use ledger::{Allocation, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason};
+use ledger::{
+    Allocation, Bytes, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason,
+};
 use line_stacks::{File, Lines, Node, Stacks, post_file};
 use profile::{DeviceType, MemoryDevice, Snapshot};
 
@@ -56,13 +58,13 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
             post_line(mine, &device, books);
         }
         let recorded = replay.allocations.iter().filter(|it| !it.is_before());
-        let former: i64 = replay.former.iter().map(|&(_, bytes)| bytes).sum();
-        let total: i64 = recorded.map(|it| it.bytes).sum::<i64>() + former;
-        let on_lines: i64 = memory.lines.values().map(|it| it.alloc).sum();
+        let former: Bytes = replay.former.iter().map(|&(_, bytes)| bytes).sum();
+        let total = recorded.map(|it| it.bytes).sum::<Bytes>() + former;
+        let on_lines: Bytes = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
         // A snapshot does not show which of its allocations were made in steps.
         ledger.in_steps.alloc += total;
-        ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, total - on_lines);
+        ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, (total - on_lines).0);
         ledger.memory.insert(DeviceKey { rank, device: ordinal }, memory);
     }
     ledger

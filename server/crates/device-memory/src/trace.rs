@@ -90,18 +90,17 @@ impl TraceMemory {
             let row = row as usize;
             let replay = replays.entry(memory.device[row]).or_default();
             let (address, bytes) = (memory.address[row], memory.bytes[row]);
-            if bytes > 0 {
+            if bytes > Bytes::ZERO {
                 replay.alloc(address, bytes, line);
             } else {
                 replay.free(address, -bytes);
             }
         }
         let mut charges = MemoryCharges::default();
-        let in_steps = self
-            .rows
-            .iter()
-            .map(|&row| row as usize)
-            .filter(|&row| memory.bytes[row] > 0 && steps.at(memory.at[row]).is_some());
+        let in_steps =
+            self.rows.iter().map(|&row| row as usize).filter(|&row| {
+                memory.bytes[row] > Bytes::ZERO && steps.at(memory.at[row]).is_some()
+            });
         charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
         for (device, replay) in replays {
             charges.add(&device_name(device), &replay);
@@ -119,22 +118,25 @@ fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &Repla
     let memory = &profile.memory;
     let rows =
         || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
-    let (mut used, mut least, mut before) = (0_i64, 0_i64, None);
+    let (mut used, mut least, mut before) = (Bytes::ZERO, Bytes::ZERO, None);
     for row in rows() {
         used = used.saturating_add(memory.bytes[row]);
         least = least.min(used);
         let total = memory.total_allocated[row];
-        before = before.or((0 <= total).then(|| total.saturating_sub(used)));
+        before = before.or((Bytes::ZERO <= total).then(|| total.saturating_sub(used)));
     }
-    let before = before.unwrap_or(0).max(-least);
+    let before = before.unwrap_or(Bytes::ZERO).max(-least);
     let mut used = before;
     let points = rows().map(|row| {
         used = used.saturating_add(memory.bytes[row]);
-        (memory.at[row], (used, memory.total_reserved[row].max(0)))
+        (memory.at[row], (used, memory.total_reserved[row].max(Bytes::ZERO)))
     });
     let has_addresses = replay.allocations.iter().any(|it| it.is_tracked);
-    let before_at_peak =
-        if has_addresses { (before - replay.older_freed_at_peak).max(0) } else { 0 };
+    let before_at_peak = if has_addresses {
+        (before - replay.older_freed_at_peak).max(Bytes::ZERO)
+    } else {
+        Bytes::ZERO
+    };
     Curve { before, before_at_peak, has_addresses, points: points.collect() }
 }
 
@@ -248,27 +250,42 @@ mod tests {
     fn what_is_alive_at_the_peak_is_distinguished_from_the_rest() {
         let mut replay = Replay::default();
         let (a, b) = (LineId(0), LineId(1));
-        replay.alloc(0x10, 100, a);
-        replay.alloc(0x20, 50, b);
-        replay.free(0x10, 100);
-        replay.alloc(0x30, 90, b);
-        replay.free(0x99, 10);
-        replay.alloc(0x20, 5, a);
+        replay.alloc(0x10, Bytes(100), a);
+        replay.alloc(0x20, Bytes(50), b);
+        replay.free(0x10, Bytes(100));
+        replay.alloc(0x30, Bytes(90), b);
+        replay.free(0x99, Bytes(10));
+        replay.alloc(0x20, Bytes(5), a);
         let mut charges = MemoryCharges::default();
         charges.add("cuda:0", &replay);
-        let a = LineBytes { alloc: 105, allocs: 2, freed: 100, peak: 100, live: 5 };
-        let b = LineBytes { alloc: 140, allocs: 2, freed: 50, peak: 50, live: 90 };
+        let a = LineBytes {
+            alloc: Bytes(105),
+            allocs: 2,
+            freed: Bytes(100),
+            peak: Bytes(100),
+            live: Bytes(5),
+        };
+        let b = LineBytes {
+            alloc: Bytes(140),
+            allocs: 2,
+            freed: Bytes(50),
+            peak: Bytes(50),
+            live: Bytes(90),
+        };
         assert_eq!(charges.by_line, [a, b]);
-        assert_eq!(charges.total, 245);
+        assert_eq!(charges.total, Bytes(245));
     }
 
     #[test]
     fn without_addresses_nothing_is_said_about_what_is_alive() {
         let mut replay = Replay::default();
-        replay.alloc(0, 100, LineId(0));
-        replay.free(0, 100);
+        replay.alloc(0, Bytes(100), LineId(0));
+        replay.free(0, Bytes(100));
         let mut charges = MemoryCharges::default();
         charges.add("cpu", &replay);
-        assert_eq!(charges.by_line, [LineBytes { alloc: 100, allocs: 1, ..LineBytes::default() }]);
+        assert_eq!(
+            charges.by_line,
+            [LineBytes { alloc: Bytes(100), allocs: 1, ..LineBytes::default() }]
+        );
     }
 }

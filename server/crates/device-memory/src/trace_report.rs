@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, StepMemory};
+use ledger::{
+    Bytes, DeviceKey, DeviceMemory, LineBooks, LineKey, LineMemory, Moment, Ns, StepMemory,
+};
 use profile::MemoryDevice;
 use recorded::Steps;
 
@@ -36,13 +38,13 @@ fn report(
     steps: &Steps,
 ) -> DeviceMemory {
     let points = &curve.points;
-    let first_at = points.first().map_or(0, |&(at, _)| at);
-    let at = |event: usize| (points[event].0 - first_at).max(0);
+    let first_at = points.first().map_or(Ns::ZERO, |&(at, _)| at);
+    let at = |event: usize| (points[event].0 - first_at).max(Ns::ZERO);
     let active = |event: usize| points[event].1.0;
     // The first of several: as the charging to lines has it.
     let highest = (0..points.len()).max_by_key(|&event| (active(event), std::cmp::Reverse(event)));
-    let reserved = points.last().map_or(0, |&(_, (_, reserved))| reserved);
-    let first_reserved = points.first().map_or(0, |&(_, (_, reserved))| reserved);
+    let reserved = points.last().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
+    let first_reserved = points.first().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
     let lines: BTreeMap<LineKey, LineMemory> = lines
         .iter()
         .filter_map(|(line, books)| {
@@ -72,14 +74,14 @@ fn report(
             StepMemory {
                 name: format!("ProfilerStep#{}", step.number),
                 first_event: first as u64,
-                at: (step.start - first_at).max(0),
+                at: (step.start - first_at).max(Ns::ZERO).0,
                 peak: during.clone().max().unwrap_or(before).max(before),
                 end: during.next_back().unwrap_or(before),
             }
         })
         .collect();
     let step = highest.and_then(|event| {
-        let step = steps.partition_point(|step| step.at <= at(event)).checked_sub(1)?;
+        let step = steps.partition_point(|step| step.at <= at(event).0).checked_sub(1)?;
         u32::try_from(step).ok()
     });
     DeviceMemory {
@@ -94,16 +96,23 @@ fn report(
         before: curve.before,
         before_at_peak: curve.before_at_peak,
         has_no_addresses: !curve.has_addresses,
-        unattributed_peak: peak - lines.values().map(|it| it.peak).sum::<i64>(),
-        unattributed_end: end - lines.values().map(|it| it.live).sum::<i64>(),
+        unattributed_peak: peak - lines.values().map(|it| it.peak).sum::<Bytes>(),
+        unattributed_end: end - lines.values().map(|it| it.live).sum::<Bytes>(),
         end,
         reserved,
-        reserved_peak: points.iter().map(|&(_, (_, reserved))| reserved).max().unwrap_or(0),
+        reserved_peak: points
+            .iter()
+            .map(|&(_, (_, reserved))| reserved)
+            .max()
+            .unwrap_or(Bytes::ZERO),
         events: points.len() as u64,
         has_times: true,
-        timeline: samples(points.len(), at, (curve.before, first_reserved), |event| {
-            points[event].1
-        }),
+        timeline: samples(
+            points.len(),
+            |event| at(event).0,
+            (curve.before, first_reserved),
+            |event| points[event].1,
+        ),
         steps,
         lines,
         ..DeviceMemory::default()

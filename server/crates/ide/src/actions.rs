@@ -53,7 +53,7 @@ pub fn actions(
 
 /// What the recording predicts at best.
 fn saving(finding: &Finding, diagnostic: &Diagnostic) -> String {
-    let cost = duration(diagnostic.cost_ns as f64);
+    let cost = duration(diagnostic.cost.as_f64());
     let of_waiting = if finding.rule == "sync" { " of waiting" } else { "" };
     let per_step = if finding.cost_per_step.is_some() { " per step" } else { "" };
     format!("saves up to {cost}{of_waiting}{per_step}")

@@ -1,7 +1,7 @@
 //! Everything that is known about a line, as data.
 
 use insights::Finding;
-use ledger::{Evidence, KernelKey, LineBooks, LineKey};
+use ledger::{Bytes, Evidence, KernelKey, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
@@ -96,9 +96,9 @@ pub struct KernelRow {
     /// Of one run, in nanoseconds.
     pub mean: f64,
     /// The shortest run of the recording.
-    pub min: i64,
+    pub min: Ns,
     /// The longest run of the recording.
-    pub max: i64,
+    pub max: Ns,
     /// Estimated achieved occupancy (of 1), weighted by duration; `None` where the recording does not say.
     pub occupancy: Option<f64>,
     /// Streams it ran on.
@@ -166,9 +166,9 @@ pub struct AllocationRow {
     /// Bytes allocated.
     pub alloc: f64,
     /// Bytes alive at the peak of this memory.
-    pub peak: i64,
+    pub peak: Bytes,
     /// Bytes alive at the end.
-    pub live: i64,
+    pub live: Bytes,
     /// All but the name in short.
     pub text: String,
 }
@@ -224,8 +224,8 @@ fn numbers(scale: &Scale<'_>, books: &LineBooks) -> Vec<Number> {
 
 fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
     let rows = books.kernel_table.iter().map(|(key, kernel)| {
-        let (calls, total) = (scale.mean(kernel.calls as f64), scale.mean(kernel.total as f64));
-        let mean = kernel.total as f64 / kernel.calls.max(1) as f64;
+        let (calls, total) = (scale.mean(kernel.calls as f64), scale.mean(kernel.total.as_f64()));
+        let mean = kernel.total.as_f64() / kernel.calls.max(1) as f64;
         let occupancy = hover::occupancy(kernel);
         KernelRow {
             key: key.clone(),
@@ -237,7 +237,7 @@ fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
             max: kernel.max,
             occupancy: (0.0 < occupancy).then_some(occupancy),
             streams: kernel.streams.iter().copied().collect(),
-            bytes: scale.mean(kernel.bytes as f64),
+            bytes: scale.mean(kernel.bytes.as_f64()),
             text: format!("{} · {} × {}", duration(total), count(calls), duration(mean)),
         }
     });
@@ -246,8 +246,9 @@ fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
 
 fn operators(scale: &Scale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
     let rows = books.operators.iter().map(|(name, operator)| {
-        let [calls, cpu, cuda] = [operator.calls as f64, operator.cpu as f64, operator.cuda as f64]
-            .map(|it| scale.mean(it));
+        let [calls, cpu, cuda] =
+            [operator.calls as f64, operator.cpu.as_f64(), operator.cuda.as_f64()]
+                .map(|it| scale.mean(it));
         let mut text = format!("×{} · {} cpu", count(calls), duration(cpu));
         if 0.0 < cuda {
             text += &format!(" · {} gpu", duration(cuda));
@@ -262,7 +263,7 @@ fn lines(
     lines: &std::collections::BTreeMap<LineKey, ledger::Ns>,
 ) -> Vec<LineRow> {
     let rows = lines.iter().map(|(place, &time)| {
-        let value = scale.mean(time as f64);
+        let value = scale.mean(time.as_f64());
         let books = scale.ledger().lines.get(place);
         LineRow {
             place: place.clone(),
@@ -278,7 +279,7 @@ fn lines(
 
 fn callees(scale: &Scale<'_>, books: &LineBooks) -> Vec<CallRow> {
     let rows = books.callees.iter().map(|(name, call)| {
-        let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu as f64));
+        let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
         CallRow {
             name: hover::callee_name(name),
             calls,
@@ -292,11 +293,11 @@ fn callees(scale: &Scale<'_>, books: &LineBooks) -> Vec<CallRow> {
 
 fn allocations(scale: &Scale<'_>, books: &LineBooks) -> Vec<AllocationRow> {
     let rows = books.allocations.iter().map(|(memory, it)| {
-        let (allocs, alloc) = (scale.mean(it.allocs as f64), scale.mean(it.alloc as f64));
+        let (allocs, alloc) = (scale.mean(it.allocs as f64), scale.mean(it.alloc.as_f64()));
         let mut text = format!("{} in {}", bytes(alloc), count(allocs));
         for (size, name) in [(it.peak, "at peak"), (it.live, "at the end")] {
-            if size != 0 {
-                text += &format!(" · {} {name}", bytes(size as f64));
+            if size != Bytes::ZERO {
+                text += &format!(" · {} {name}", bytes(size.as_f64()));
             }
         }
         AllocationRow { memory: memory.clone(), allocs, alloc, peak: it.peak, live: it.live, text }

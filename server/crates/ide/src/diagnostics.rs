@@ -1,7 +1,7 @@
 //! Findings as diagnostics.
 
 use insights::{Detail, Finding, Severity};
-use ledger::LineKey;
+use ledger::{LineKey, Ns};
 use metrics::numbers::duration;
 
 use crate::place::{Placed, Source, base_name};
@@ -26,7 +26,7 @@ pub struct Diagnostic {
     /// Lines that have to do with it.
     pub related: Vec<RelatedLine>,
     /// What it costs per step in nanoseconds, or in all where the recording has no steps.
-    pub cost_ns: i64,
+    pub cost: Ns,
     /// The share (of 1) of the step, or of the recording.
     pub share: f64,
     /// What to do.
@@ -81,7 +81,7 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
     let text = source.text.get(first.start..last.end)?;
     let start = first.start + (text.len() - text.trim_start().len());
     let related = finding.related.iter().filter_map(|related| {
-        let time = duration(per(finding, related.time as f64));
+        let time = duration(per(finding, related.time.as_f64()));
         let message = related.text.replace("{time}", &time);
         let line = current_line(source, &related.place)?;
         Some(RelatedLine { file: related.place.file.clone(), line, message })
@@ -94,7 +94,7 @@ fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagn
         code: finding.rule,
         message: message(source, finding),
         related: related.collect(),
-        cost_ns: finding.cost_per_step.unwrap_or(finding.cost),
+        cost: finding.cost_per_step.unwrap_or(finding.cost),
         share: finding.share,
         remedy: finding.remedy,
     })

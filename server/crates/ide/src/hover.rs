@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use insights::Finding;
-use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book};
+use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 
@@ -191,11 +191,11 @@ fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Option<
     }
     waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let waits = waits.iter().take(3).map(|(line, time)| {
-        line_name(source, line).and(format!(" ({})", duration(scale.mean(**time as f64))))
+        line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
     let mut text = Text::words("Waits for the kernels of ").and_text(Text::joined(waits, ", "));
-    if placed.books.idle_after_sync > 0 {
-        let idle = scale.mean(placed.books.idle_after_sync as f64);
+    if placed.books.idle_after_sync > Ns::ZERO {
+        let idle = scale.mean(placed.books.idle_after_sync.as_f64());
         text = text.and(format!("; afterwards the GPU idles {}", duration(idle)));
     }
     paragraph(text.and("."))
@@ -220,7 +220,7 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let mut kernels: Vec<(&KernelKey, &Kernel)> = placed.books.kernel_table.iter().collect();
     kernels.sort_by_key(|&(key, kernel)| (std::cmp::Reverse(kernel.total), key));
     let row = |&(key, kernel): &(&KernelKey, &Kernel)| {
-        let mean = kernel.total as f64 / kernel.calls.max(1) as f64;
+        let mean = kernel.total.as_f64() / kernel.calls.max(1) as f64;
         let shape = if key.grid == [0; 3] {
             String::new()
         } else {
@@ -229,9 +229,9 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
         let occupancy = occupancy(kernel);
         let numbers = [
             count(scale.mean(kernel.calls as f64)),
-            duration(scale.mean(kernel.total as f64)),
+            duration(scale.mean(kernel.total.as_f64())),
             duration(mean),
-            duration(kernel.max as f64),
+            duration(kernel.max.as_f64()),
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
         ];
@@ -241,7 +241,7 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     let head =
         ["kernel, copy or fill", "calls", "total", "mean", "max", "grid × block", "occupancy"];
     let others = kernels.iter().skip(MAX_ROWS);
-    let others = rest(others.map(|(_, kernel)| scale.mean(kernel.total as f64)));
+    let others = rest(others.map(|(_, kernel)| scale.mean(kernel.total.as_f64())));
     table(&head, rows).into_iter().chain(others).collect()
 }
 
@@ -252,7 +252,7 @@ fn row_of(first: Text, others: impl IntoIterator<Item = String>) -> Vec<Text> {
 /// The occupancy (of 1) of a kernel, weighted by duration; 0 where the recording does not say.
 pub(crate) fn occupancy(kernel: &Kernel) -> f64 {
     // Kept in tenths of a percent.
-    kernel.occupancy_time as f64 / kernel.total.max(1) as f64 / 1000.0
+    kernel.occupancy_time as f64 / kernel.total.max(Ns(1)).as_f64() / 1000.0
 }
 
 fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
@@ -261,16 +261,16 @@ fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
         (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
     });
     let rows = operators.iter().take(MAX_ROWS).map(|(name, operator)| {
-        let device = scale.mean(operator.cuda as f64);
+        let device = scale.mean(operator.cuda.as_f64());
         let numbers = [
             count(scale.mean(operator.calls as f64)),
-            duration(scale.mean(operator.cpu as f64)),
+            duration(scale.mean(operator.cpu.as_f64())),
             if 0.0 < device { duration(device) } else { String::new() },
         ];
         row_of(Text::code(name), numbers)
     });
     let others = operators.iter().skip(MAX_ROWS);
-    let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu as f64)));
+    let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu.as_f64())));
     let table = table(&["operator", "calls", "CPU", "CUDA"], rows.collect());
     table.into_iter().chain(others).collect()
 }
@@ -288,11 +288,11 @@ fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Sec
     let mut callees: Vec<_> = placed.books.callees.iter().collect();
     callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
     let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
-        line_name(source, line).and(format!(" ({})", duration(scale.mean(**time as f64))))
+        line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
     let callees = callees.iter().take(MAX_ROWS).map(|(name, call)| {
         let times = count(scale.mean(call.calls as f64));
-        let time = duration(scale.mean(call.cpu as f64));
+        let time = duration(scale.mean(call.cpu.as_f64()));
         Text::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
     });
     let list = |what: &str, items: Vec<Text>| {
@@ -323,9 +323,9 @@ fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
         let size = |value: f64| if value == 0.0 { String::new() } else { bytes(value) };
         let numbers = [
             count(scale.mean(it.allocs as f64)),
-            size(scale.mean(it.alloc as f64)),
-            size(it.peak as f64),
-            size(it.live as f64),
+            size(scale.mean(it.alloc.as_f64())),
+            size(it.peak.as_f64()),
+            size(it.live.as_f64()),
         ];
         row_of(Text::code(device), numbers)
     });

@@ -78,7 +78,7 @@ fn passes(scale: &Scale<'_>, books: &LoopBooks) -> Option<String> {
     let passes = scale.mean(books.iterations as f64);
     // Once is no loop, and half a pass in a step is a loop around the steps.
     (1.5 <= passes).then(|| {
-        let mut text = format!("{} × {} · ", count(passes), duration(of_one(books.time as f64)));
+        let mut text = format!("{} × {} · ", count(passes), duration(of_one(books.time.as_f64())));
         if 0 < books.kernels {
             text += &format!("{} kernels each · ", count(of_one(books.kernels as f64)));
         }
@@ -193,6 +193,8 @@ impl Totals {
 
 #[cfg(test)]
 mod tests {
+    use ledger::Ns;
+
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
 
@@ -234,7 +236,7 @@ mod tests {
         let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         let at = LineKey { file: "train.py".to_owned(), line: 3 };
         let books =
-            LoopBooks { iterations: 20, time: 15_000_000, kernels: 80, ..LoopBooks::default() };
+            LoopBooks { iterations: 20, time: Ns(15_000_000), kernels: 80, ..LoopBooks::default() };
         fixture.ledger.loops.insert(at.clone(), books);
         assert_eq!(
             titles(&fixture, &View::default())[1],

@@ -1,6 +1,6 @@
 //! What hovers say about device memory.
 
-use ledger::{DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
+use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 use metrics::numbers::{bytes, duration, percent};
 
 use crate::place::{Placed, Source, base_name};
@@ -26,27 +26,28 @@ pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> Vec<Sec
 }
 
 fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> Option<Text> {
-    let size = |size: i64| bytes(size as f64);
+    let size = |size: Bytes| bytes(size.as_f64());
     let mut parts = Vec::new();
-    if it.peak > 0 {
-        let share = it.peak as f64 / memory.peak.max(1) as f64;
+    if it.peak > Bytes::ZERO {
+        let share = it.peak.as_f64() / memory.peak.max(Bytes(1)).as_f64();
         parts.push(format!("{} of the peak of {}", percent(share), size(memory.peak)));
     }
-    if it.saved > 0 {
+    if it.saved > Bytes::ZERO {
         parts.push(format!("{} saved for the backward pass", size(it.saved)));
     }
     for phase in [Phase::Backward, Phase::Optimizer] {
-        if let Some(&amount) = it.alloc_by_phase.get(&phase).filter(|&&amount| amount > 0) {
+        if let Some(&amount) = it.alloc_by_phase.get(&phase).filter(|&&amount| amount > Bytes::ZERO)
+        {
             parts.push(format!("{} allocated by the {}", size(amount), in_words(phase)));
         }
     }
-    if it.largest > 0 {
+    if it.largest > Bytes::ZERO {
         parts.push(format!("largest {}", size(it.largest)));
     }
     if let Some(frees) = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees) {
-        parts.push(format!("{} until released", duration((it.lifetime / frees) as f64)));
+        parts.push(format!("{} until released", duration((it.lifetime / frees).as_f64())));
     }
-    if it.rounding > 0 {
+    if it.rounding > Bytes::ZERO {
         parts.push(format!("{} lost to rounding", size(it.rounding)));
     }
     (!parts.is_empty()).then(|| {
@@ -78,7 +79,7 @@ fn stack(it: &LineMemory) -> Option<Text> {
 
 #[cfg(test)]
 mod tests {
-    use ledger::StackLine;
+    use ledger::{Ns, StackLine};
 
     use super::*;
 
@@ -90,16 +91,17 @@ mod tests {
 
     #[test]
     fn a_hover_shows_the_share_of_the_peak_and_the_stack() {
-        let memory = DeviceMemory { peak: 40 * MIB, ..DeviceMemory::default() };
+        let memory = DeviceMemory { peak: Bytes(40 * MIB), ..DeviceMemory::default() };
         let frame =
             |at: u32, function: &str| StackLine { line: line(at), function: function.to_owned() };
         let it = LineMemory {
-            peak: 10 * MIB,
-            largest: 3 * MIB,
-            saved: 4 * MIB,
-            lifetime: 6_000_000,
+            peak: Bytes(10 * MIB),
+            largest: Bytes(3 * MIB),
+            saved: Bytes(4 * MIB),
+            lifetime: Ns(6_000_000),
             timed_frees: 2,
-            alloc_by_phase: [(Phase::Forward, 10 * MIB), (Phase::Optimizer, MIB)].into(),
+            alloc_by_phase: [(Phase::Forward, Bytes(10 * MIB)), (Phase::Optimizer, Bytes(MIB))]
+                .into(),
             stack: vec![frame(60, "<module>"), frame(7, "forward")],
             ..LineMemory::default()
         };

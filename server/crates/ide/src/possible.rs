@@ -1,7 +1,7 @@
 //! Rule `possible-sync`: what would wait for a device, before anything measured it.
 
 use insights::{Severities, is_suppressed};
-use ledger::Operator;
+use ledger::{Ns, Operator};
 use metrics::numbers::{count, duration};
 use metrics::{Period, Scale};
 use pysource::{PossibleSync, SyncKind};
@@ -33,7 +33,7 @@ pub fn possible_syncs(text: &str, module: &LazyModule, severities: &Severities) 
 /// The same with a recording without a device: only of what ran in it, with what it took there.
 #[must_use]
 pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> Vec<Diagnostic> {
-    if !source.ledger.devices.is_empty() || source.ledger.totals.cuda != 0 {
+    if !source.ledger.devices.is_empty() || source.ledger.totals.cuda != Ns::ZERO {
         return Vec::new();
     }
     let placed = source.placed();
@@ -42,7 +42,7 @@ pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> 
     let diagnostics = found.filter_map(|it| {
         let ran = ran(&placed, &it)?;
         let per_step = if scale.period() == Period::Run { "" } else { " per step" };
-        let cost = scale.mean(ran.cpu as f64);
+        let cost = scale.mean(ran.cpu.as_f64());
         let message = format!(
             "{ID}: {} in a loop, {} times{per_step}, took {} on the CPU; on a GPU it waits",
             what(&it),
@@ -50,7 +50,7 @@ pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> 
             duration(cost)
         );
         let share = scale.mean_share(cost);
-        Some(Diagnostic { cost_ns: cost as i64, share, ..diagnostic(&it, severities, message) })
+        Some(Diagnostic { cost: Ns(cost as i64), share, ..diagnostic(&it, severities, message) })
     });
     diagnostics.collect()
 }
@@ -102,7 +102,7 @@ fn diagnostic(it: &PossibleSync, severities: &Severities, message: String) -> Di
         code: ID,
         message,
         related: Vec::new(),
-        cost_ns: 0,
+        cost: Ns::ZERO,
         share: 0.0,
         remedy: REMEDY,
     }
@@ -145,7 +145,7 @@ def f(xs):
     fn a_recording_of_a_cpu_shows_what_ran() {
         let with = |books: &str| {
             let mut fixture = Fixture::new(TEXT, books);
-            let reads = Operator { calls: 12, cpu: 24_000, cuda: 0 };
+            let reads = Operator { calls: 12, cpu: Ns(24_000), cuda: Ns(0) };
             for line in fixture.ledger.lines.values_mut() {
                 line.operators.insert("aten::item".to_owned(), reads);
             }
@@ -157,7 +157,7 @@ def f(xs):
             it.message,
             "possible-sync: `.item()` in a loop, 6 times per step, took 12 µs on the CPU; on a GPU it waits"
         );
-        assert_eq!((it.cost_ns, it.share), (12_000, 0.012));
+        assert_eq!((it.cost, it.share), (Ns(12_000), 0.012));
         assert_eq!(with("step 1 1ms\n3 fn=f cpu=1ms\n"), [], "it did not run");
         assert_eq!(with("step 1 1ms\n4 fn=f cpu=1ms cuda=1ms\n"), [], "a device says more");
     }

@@ -6,7 +6,7 @@ pub(crate) mod memory;
 pub(crate) mod waits;
 
 use insights::Finding;
-use ledger::Evidence;
+use ledger::{Evidence, Ns};
 use metrics::numbers::{duration, percent};
 
 /// The mean per step of a sum that belongs to a finding; the sum where the recording has no steps.
@@ -18,9 +18,9 @@ pub(crate) fn per(finding: &Finding, sum: f64) -> f64 {
 }
 
 /// A time with what it is per: `4.8 ms per step`.
-pub(crate) fn time(finding: &Finding, sum: i64) -> String {
+pub(crate) fn time(finding: &Finding, sum: Ns) -> String {
     let per_step = if finding.steps == 0 { "" } else { " per step" };
-    format!("{}{per_step}", duration(per(finding, sum as f64)))
+    format!("{}{per_step}", duration(per(finding, sum.as_f64())))
 }
 
 /// Where it happens, by how well that is known.

@@ -82,6 +82,8 @@ fn files(names: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ledger::Ns;
+
     use super::*;
     use crate::testing::{TRAIN_BOOKS, ledger};
 
@@ -111,7 +113,7 @@ mod tests {
     fn how_much_stands_on_lines() {
         let mut ledger =
             ledger("step 1 10ms\n1 cuda=3ms\n2 inferred cuda=2ms\n3 function cuda=1ms\n");
-        ledger.totals.cuda += 2_000_000;
+        ledger.totals.cuda += Ns(2_000_000);
         ledger.unattributed.charge(ledger::Reason::NoLaunch, Book::Cuda, 2_000_000);
         let expected = Coverage { cpu: None, cuda: Some(0.75), exact: 1, inferred: 1, function: 1 };
         assert_eq!(coverage(&ledger), expected);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Evidence, KernelKey, Ledger, LineBooks, LineKey, PerStep, SourceFile, ThreadKey};
+use ledger::{
+    Bytes, Evidence, KernelKey, Ledger, LineBooks, LineKey, Ns, PerStep, SourceFile, ThreadKey,
+};
 use pysource::{LineIndex, LineMap};
 
 use crate::{LazyModule, Source, read_later};
@@ -95,11 +97,11 @@ pub(crate) fn ledger(spec: &str) -> Ledger {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["step", number, time] => {
-                ledger.steps.insert(number.parse().unwrap(), amount(time));
+                ledger.steps.insert(number.parse().unwrap(), Ns(amount(time)));
             }
             ["thread", time] => {
                 let thread = ThreadKey { rank: 0, thread: "1".to_owned() };
-                ledger.threads.insert(thread, amount(time));
+                ledger.threads.insert(thread, Ns(amount(time)));
             }
             [number, ref rest @ ..] => {
                 let books = books(&ledger.steps, rest);
@@ -117,7 +119,7 @@ pub(crate) fn ledger(spec: &str) -> Ledger {
     ledger
 }
 
-fn books(steps: &BTreeMap<u32, i64>, words: &[&str]) -> LineBooks {
+fn books(steps: &BTreeMap<u32, Ns>, words: &[&str]) -> LineBooks {
     let mut books = LineBooks::default();
     let mut step = PerStep::default();
     let n = steps.len().max(1) as i64;
@@ -131,44 +133,43 @@ fn books(steps: &BTreeMap<u32, i64>, words: &[&str]) -> LineBooks {
             continue;
         };
         let pair = || value.split_once(':').unwrap();
+        let (each, sum) = (|| Ns(amount(value)), || Ns(n * amount(value)));
         match name {
             "fn" => books.function = value.to_owned(),
-            "cpu" => {
-                (books.cpu_own, books.cpu_self, step.cpu) =
-                    (n * amount(value), n * amount(value), amount(value))
-            }
-            "cuda" => (books.cuda_own, step.cuda) = (n * amount(value), amount(value)),
-            "wait" => (books.sync, step.sync) = (n * amount(value), amount(value)),
-            "idle" => (books.gpu_idle, step.gpu_idle) = (n * amount(value), amount(value)),
-            "comm" => books.comm = n * amount(value),
-            "exposed" => books.comm_exposed = n * amount(value),
+            "cpu" => (books.cpu_own, books.cpu_self, step.cpu) = (sum(), sum(), each()),
+            "cuda" => (books.cuda_own, step.cuda) = (sum(), each()),
+            "wait" => (books.sync, step.sync) = (sum(), each()),
+            "idle" => (books.gpu_idle, step.gpu_idle) = (sum(), each()),
+            "comm" => books.comm = sum(),
+            "exposed" => books.comm_exposed = sum(),
             "cpu_total" => {
-                books.cpu_total = n * amount(value);
+                books.cpu_total = sum();
                 (books.cpu_in_steps, books.elapsed) = (books.cpu_total, books.cpu_total);
             }
-            "elsewhere" => books.elapsed -= n * amount(value),
-            "waiting" => (books.waiting, step.waiting) = (n * amount(value), amount(value)),
-            "cuda_total" => books.cuda_total = n * amount(value),
-            "cpu_backward" => books.cpu_backward = n * amount(value),
-            "cuda_backward" => books.cuda_backward = n * amount(value),
-            "idle_after" => books.idle_after_sync = n * amount(value),
-            "alloc" => books.alloc = n * amount(value),
-            "peak" => books.peak = amount(value),
+            "elsewhere" => books.elapsed -= sum(),
+            "waiting" => (books.waiting, step.waiting) = (sum(), each()),
+            "cuda_total" => books.cuda_total = sum(),
+            "cpu_backward" => books.cpu_backward = sum(),
+            "cuda_backward" => books.cuda_backward = sum(),
+            "idle_after" => books.idle_after_sync = sum(),
+            "alloc" => books.alloc = Bytes(n * amount(value)),
+            "peak" => books.peak = Bytes(amount(value)),
             "waits" => books.syncs = (n * amount(value)) as u64,
             "kernels" => books.kernels = (n * amount(value)) as u64,
             "calls" => books.calls = (n * amount(value)) as u64,
             "waited" => {
-                books.waits.insert(key(pair().0), n * amount(pair().1));
+                books.waits.insert(key(pair().0), Ns(n * amount(pair().1)));
             }
             "caller" => {
-                books.callers.insert(key(pair().0), n * amount(pair().1));
+                books.callers.insert(key(pair().0), Ns(n * amount(pair().1)));
             }
             "callee" => {
                 let call = ledger::Call { calls: books.calls, cpu: books.cpu_own };
                 books.callees.insert(value.to_owned(), call);
             }
             "op" => {
-                let operator = ledger::Operator { calls: books.syncs, cpu: books.cpu_own, cuda: 0 };
+                let operator =
+                    ledger::Operator { calls: books.syncs, cpu: books.cpu_own, cuda: Ns(0) };
                 books.operators.insert(value.to_owned(), operator);
             }
             "kernel" => {
@@ -177,8 +178,8 @@ fn books(steps: &BTreeMap<u32, i64>, words: &[&str]) -> LineBooks {
                 let kernel = ledger::Kernel {
                     calls: books.kernels,
                     total: books.cuda_own,
-                    min: 1_000,
-                    max: 200_000,
+                    min: Ns(1_000),
+                    max: Ns(200_000),
                     occupancy_time: i128::from(books.cuda_own) * 625,
                     ..ledger::Kernel::default()
                 };

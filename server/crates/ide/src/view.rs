@@ -3,7 +3,7 @@
 use std::fmt;
 
 use insights::{Finding, Options, Severities, Thresholds};
-use ledger::Ledger;
+use ledger::{Ledger, Ns};
 use metrics::{Period, Quantity};
 
 use crate::Format;
@@ -48,8 +48,8 @@ impl View {
     #[must_use]
     pub fn effective_metric(&self, ledger: &Ledger) -> Metric {
         let fitting = || match (ledger.totals.cpu, ledger.totals.cuda) {
-            (0, 0) => Metric::Memory,
-            (_, 0) => Metric::Cpu,
+            (Ns::ZERO, Ns::ZERO) => Metric::Memory,
+            (_, Ns::ZERO) => Metric::Cpu,
             _ => Metric::Cuda,
         };
         self.metric.unwrap_or_else(fitting)

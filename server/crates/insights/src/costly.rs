@@ -52,11 +52,11 @@ impl<'a> Costly<'a> {
         least: f64,
         severity: impl FnOnce(f64) -> Severity,
     ) -> Option<Finding> {
-        let share = scale.mean(self.of as f64) / scale.time();
-        if self.of <= 0 || !share.is_finite() || share < least {
+        let share = scale.mean(self.of.as_f64()) / scale.time();
+        if self.of <= Ns::ZERO || !share.is_finite() || share < least {
             return None;
         }
-        let in_steps = scale.mean(self.in_steps as f64).round() as Ns;
+        let in_steps = Ns(scale.mean(self.in_steps.as_f64()).round() as i64);
         Some(Finding {
             rule: rule.id,
             place: self.place.clone(),

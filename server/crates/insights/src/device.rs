@@ -136,9 +136,9 @@ fn finding(
 }
 
 /// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
-fn devices_per_rank(ledger: &Ledger) -> Ns {
+fn devices_per_rank(ledger: &Ledger) -> i64 {
     let ranks = usize::try_from(ledger.ranks).unwrap_or(1).max(1);
-    Ns::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
+    i64::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
 }
 
 /// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
@@ -149,7 +149,7 @@ fn host_time(books: &LineBooks) -> Ns {
         let most = ranks.entry(thread.rank).or_default();
         *most = time.max(*most);
     }
-    (ranks.values().sum::<Ns>() - books.sync).max(0)
+    (ranks.values().sum::<Ns>() - books.sync).max(Ns::ZERO)
 }
 
 /// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording says.

@@ -125,13 +125,13 @@ struct Device<'a> {
 impl Device<'_> {
     /// The line with the most bytes at the peak.
     fn heaviest(&self) -> Option<(&LineKey, &LineMemory)> {
-        let lines = self.memory.lines.iter().filter(|(_, it)| it.peak > 0);
+        let lines = self.memory.lines.iter().filter(|(_, it)| it.peak > Bytes::ZERO);
         lines.max_by_key(|&(line, it)| (it.peak, std::cmp::Reverse(line)))
     }
 
     /// `bytes` as a share of the peak.
     fn of_peak(&self, bytes: Bytes) -> f64 {
-        bytes as f64 / self.memory.peak.max(1) as f64
+        bytes.as_f64() / self.memory.peak.max(Bytes(1)).as_f64()
     }
 
     fn finding(&self, rule: &'static Rule, place: &LineKey, draft: MemoryDraft) -> Finding {
@@ -142,7 +142,7 @@ impl Device<'_> {
             function: books.map(|it| it.function.clone()).unwrap_or_default(),
             evidence: Evidence::Exact,
             severity: draft.severity.unwrap_or(rule.severity),
-            cost: 0,
+            cost: Ns::ZERO,
             cost_per_step: None,
             count: books.map_or(0, |it| it.allocs),
             steps: self.memory.steps.len() as u64,

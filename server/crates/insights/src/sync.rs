@@ -105,20 +105,20 @@ mod tests {
     /// Two steps of 1 ms; line 3 waits 40 µs in each, for line 2 mostly, and 1 ms outside of them.
     fn ledger() -> Ledger {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-        ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
-        let step = PerStep { sync: 40_000, ..PerStep::default() };
+        ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
+        let step = PerStep { sync: Ns(40_000), ..PerStep::default() };
         let mut books = LineBooks {
             function: "step".to_owned(),
-            sync: 1_080_000,
+            sync: Ns(1_080_000),
             syncs: 12,
-            idle_after_sync: 9_000,
+            idle_after_sync: Ns(9_000),
             ..LineBooks::default()
         };
         books.steps.extend([(1, step), (2, step)]);
-        books.waits.extend([(key(1), 5), (key(2), 70_000), (key(3), 9)]);
+        books.waits.extend([(key(1), Ns(5)), (key(2), Ns(70_000)), (key(3), Ns(9))]);
         books.operators.insert("aten::item".to_owned(), Operator::default());
         ledger.lines.insert(key(3), books);
-        ledger.lines.insert(key(4), LineBooks { sync: 5, ..LineBooks::default() });
+        ledger.lines.insert(key(4), LineBooks { sync: Ns(5), ..LineBooks::default() });
         ledger
     }
 
@@ -127,12 +127,12 @@ mod tests {
         let findings = find(&ledger(), &Options::default());
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         assert_eq!((finding.rule, &finding.place, finding.count), ("sync", &key(3), 12));
-        assert_eq!((finding.cost, finding.cost_per_step), (1_080_000, Some(40_000)));
+        assert_eq!((finding.cost, finding.cost_per_step), (Ns(1_080_000), Some(Ns(40_000))));
         assert_eq!((finding.share, finding.severity), (0.04, Severity::Information));
         let waited_for = Some(key(2));
-        assert_eq!(finding.detail, Detail::Sync { waited_for, idle_after: 9_000 });
+        assert_eq!(finding.detail, Detail::Sync { waited_for, idle_after: Ns(9_000) });
         let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
-        assert_eq!(related, [(2, 70_000), (1, 5)], "itself is no other line");
+        assert_eq!(related, [(2, Ns(70_000)), (1, Ns(5))], "itself is no other line");
         assert!(finding.remedy.starts_with("A number is read"), "{}", finding.remedy);
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let rules = |threshold| find(&ledger(), &Options { threshold, ..Options::default() }).len();
         assert_eq!((rules(0.04), rules(0.041)), (1, 0));
         let mut slow = ledger();
-        slow.steps.extend([(1, 500_000), (2, 500_000)]);
+        slow.steps.extend([(1, Ns(500_000)), (2, Ns(500_000))]);
         assert_eq!(find(&slow, &Options::default())[0].severity, Severity::Warning);
     }
 
@@ -150,7 +150,7 @@ mod tests {
         let mut ledger = ledger();
         ledger.steps.clear();
         let thread = ledger::ThreadKey { rank: 0, thread: "1".to_owned() };
-        ledger.threads.insert(thread, 10_800_000);
+        ledger.threads.insert(thread, Ns(10_800_000));
         let findings = find(&ledger, &Options::default());
         assert_eq!((findings[0].cost_per_step, findings[0].share), (None, 0.1));
     }

@@ -1,5 +1,7 @@
 //! Numbers that are added up.
 
+use crate::{Bytes, Ns};
+
 /// An amount or a count that is added up. A sum stops at the largest number that fits: with sums that wrap, the books
 /// would say nonsense and balance all the same. No amount is negative, so the order makes no difference at the limit
 /// either.
@@ -18,4 +20,4 @@ macro_rules! amount {
     };
 }
 
-amount!(i64, u64, u32, i128);
+amount!(Ns, Bytes, i64, u64, u32, i128);

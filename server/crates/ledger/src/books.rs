@@ -50,30 +50,32 @@ macro_rules! balanced {
         }
 
         impl Books {
-            /// One amount.
+            /// One amount as a plain number: what it counts is [`Metric::unit`].
             #[must_use]
             pub fn get(&self, metric: Metric) -> i64 {
                 match metric {
-                    $(Metric::$metric => self.$field,)*
+                    $(Metric::$metric => plain!($unit, self.$field),)*
                 }
             }
 
-            /// One amount, to change.
+            /// One amount as in [`Self::get`], to change.
             pub fn get_mut(&mut self, metric: Metric) -> &mut i64 {
                 match metric {
-                    $(Metric::$metric => &mut self.$field,)*
+                    $(Metric::$metric => &mut plain!($unit, self.$field),)*
                 }
             }
         }
 
         impl LineBooks {
-            /// The amount that is charged once, for the books.
+            /// The amount that is charged once, for the books: a plain number as in [`Books::get`].
             #[must_use]
             pub fn own(&self, metric: Metric) -> i64 {
-                let own: fn(&Self) -> i64 = match metric {
-                    $(Metric::$metric => $own,)*
-                };
-                own(self)
+                match metric {
+                    $(Metric::$metric => {
+                        let own: fn(&Self) -> type_of!($unit) = $own;
+                        plain!($unit, own(self))
+                    })*
+                }
             }
         }
     };
@@ -89,6 +91,16 @@ macro_rules! type_of {
     };
     (Flops) => {
         i64
+    };
+}
+
+/// The number of an amount of a unit.
+macro_rules! plain {
+    (Flops, $amount:expr) => {
+        $amount
+    };
+    ($unit:ident, $amount:expr) => {
+        $amount.0
     };
 }
 
@@ -158,7 +170,7 @@ impl Reason {
 pub struct Unattributed(BTreeMap<Reason, Books>);
 
 impl Unattributed {
-    /// Charges `amount` of `metric` to `reason`.
+    /// Charges `amount` of `metric`, a plain number as in [`Books::get`], to `reason`.
     pub fn charge(&mut self, reason: Reason, metric: Metric, amount: i64) {
         if amount != 0 {
             let mine = self.0.entry(reason).or_default().get_mut(metric);
@@ -189,7 +201,7 @@ impl Unattributed {
     }
 }
 
-/// How the books of one metric stand.
+/// How the books of one metric stand, in plain numbers as in [`Books::get`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Balance {
     /// Which metric.
@@ -238,7 +250,7 @@ impl Ledger {
     /// Lines whose time is more than there was: a total above the traced time of all threads, or a time in steps above
     /// that of the steps. Like [`Self::balances`] it is checked after every load, and there must be none.
     pub fn excesses(&self) -> impl Iterator<Item = &LineKey> {
-        let steps = self.steps.values().fold(0, |sum: Ns, it| sum.saturating_add(*it));
+        let steps = self.steps.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
         let elapsed = match self.steps.is_empty() {
             true => self.totals.cpu,
             false => steps.saturating_mul(i64::from(self.ranks.max(1))),

@@ -37,13 +37,9 @@ pub use overview::{
 };
 pub use patterns::{Pattern, PatternBooks};
 pub use unit::Unit;
+pub use units::{Bytes, Ns};
 
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A duration in integer nanoseconds.
-pub type Ns = i64;
-/// A size in integer bytes.
-pub type Bytes = i64;
 
 /// The books of one rank or, after merging, of several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -202,19 +202,19 @@ impl LineBooks {
             segments: _,
             patterns,
         } = self;
-        let amounts = [
+        let times = [
             cpu_total,
             cpu_backward,
             cuda_total,
             cuda_backward,
             sync,
             gpu_idle,
-            alloc,
             comm,
             comm_exposed,
         ];
         let counts = [calls, ops, kernels, syncs];
-        amounts.into_iter().all(|&it| it == 0)
+        times.into_iter().all(|&it| it == Ns::ZERO)
+            && *alloc == Bytes::ZERO
             && counts.into_iter().all(|&it| it == 0)
             && arithmetic.is_empty()
             && patterns.is_empty()

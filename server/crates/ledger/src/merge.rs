@@ -255,10 +255,10 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Arithmetic, Balance, Call, DeviceBooks, DeviceKey, DeviceMemory, Evidence,
-        IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric,
-        Operator, Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime, SourceFile,
-        SourceFit, ThreadKey,
+        Allocation, Arithmetic, Balance, Bytes, Call, DeviceBooks, DeviceKey, DeviceMemory,
+        Evidence, IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks,
+        Metric, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime,
+        SourceFile, SourceFit, ThreadKey,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -278,12 +278,12 @@ mod tests {
     fn kernel() -> impl Strategy<Value = Kernel> {
         (amount(), amount(), amount(), 0..3_i64).prop_map(|(total, min, max, stream)| Kernel {
             calls: 1,
-            total,
-            min,
-            max,
+            total: Ns(total),
+            min: Ns(min),
+            max: Ns(max),
             occupancy_time: i128::from(total) * 3,
             streams: [stream].into(),
-            bytes: total,
+            bytes: Bytes(total),
             ..Kernel::default()
         })
     }
@@ -299,49 +299,51 @@ mod tests {
             kernel in kernel(),
         ) -> LineBooks {
             let n = |at: usize| amounts[at].unsigned_abs();
+            let ns = |at: usize| Ns(amounts[at]);
+            let bytes = |at: usize| Bytes(amounts[at]);
             let name = || "mm".to_owned();
             LineBooks {
                 function: function.to_owned(),
                 evidence,
                 calls: n(0),
                 ops: n(1),
-                cpu_self: amounts[2],
-                cpu_own: amounts[3],
-                cpu_total: amounts[4],
-                cpu_in_steps: amounts[4],
-                elapsed: amounts[4],
-                waiting: amounts[3],
-                cpu_backward: amounts[5],
-                cuda_self: amounts[6],
-                cuda_own: amounts[7],
-                cuda_total: amounts[8],
-                cuda_backward: amounts[9],
+                cpu_self: ns(2),
+                cpu_own: ns(3),
+                cpu_total: ns(4),
+                cpu_in_steps: ns(4),
+                elapsed: ns(4),
+                waiting: ns(3),
+                cpu_backward: ns(5),
+                cuda_self: ns(6),
+                cuda_own: ns(7),
+                cuda_total: ns(8),
+                cuda_backward: ns(9),
                 kernels: n(10),
-                sync: amounts[11],
+                sync: ns(11),
                 syncs: n(12),
-                idle_after_sync: amounts[13],
-                gpu_idle: amounts[14],
-                launching: Launching { launches: n(10), idle_host: amounts[14], ..Launching::default() },
-                alloc: amounts[15],
+                idle_after_sync: ns(13),
+                gpu_idle: ns(14),
+                launching: Launching { launches: n(10), idle_host: ns(14), ..Launching::default() },
+                alloc: bytes(15),
                 allocs: n(16),
-                segments: SegmentTime { calls: n(16), time: amounts[15] },
-                freed: amounts[17],
-                peak: amounts[18],
-                live: amounts[19],
-                steps: [(step, PerStep { cpu: amounts[20], cuda: amounts[21], sync: 1, gpu_idle: 2, waiting: 3 })].into(),
-                by_device: [(DeviceKey { rank, device: 0 }, amounts[22])].into(),
-                by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, amounts[23])].into(),
+                segments: SegmentTime { calls: n(16), time: ns(15) },
+                freed: bytes(17),
+                peak: bytes(18),
+                live: bytes(19),
+                steps: [(step, PerStep { cpu: ns(20), cuda: ns(21), sync: Ns(1), gpu_idle: Ns(2), waiting: Ns(3) })].into(),
+                by_device: [(DeviceKey { rank, device: 0 }, ns(22))].into(),
+                by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, ns(23))].into(),
                 kernel_table: [(KernelKey { name: name(), grid: [1; 3], block: [2; 3] }, kernel)].into(),
-                operators: [(name(), Operator { calls: 1, cpu: amounts[3], cuda: amounts[7] })].into(),
-                callers: [(caller.clone(), amounts[4])].into(),
-                callees: [(name(), Call { calls: 2, cpu: amounts[2] })].into(),
-                waits: [(caller, amounts[11])].into(),
+                operators: [(name(), Operator { calls: 1, cpu: ns(3), cuda: ns(7) })].into(),
+                callers: [(caller.clone(), ns(4))].into(),
+                callees: [(name(), Call { calls: 2, cpu: ns(2) })].into(),
+                waits: [(caller, ns(11))].into(),
                 readings: [(vec![3, 4], n(1))].into(),
-                allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: amounts[15], peak: 2, live: 3 })].into(),
-                patterns: [(Pattern::ZeroGrad, PatternBooks { count: n(3), cpu: amounts[3], most: n(1), ..PatternBooks::default() })].into(),
-                comm: amounts[21],
-                comm_exposed: amounts[14],
-                arithmetic: [(Precision::F16, Arithmetic { operators: 1, flops: n(4), time: amounts[5], bytes: amounts[6] })].into(),
+                allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: bytes(15), peak: Bytes(2), live: Bytes(3) })].into(),
+                patterns: [(Pattern::ZeroGrad, PatternBooks { count: n(3), cpu: ns(3), most: n(1), ..PatternBooks::default() })].into(),
+                comm: ns(21),
+                comm_exposed: ns(14),
+                arithmetic: [(Precision::F16, Arithmetic { operators: 1, flops: n(4), time: ns(5), bytes: bytes(6) })].into(),
             }
         }
     }
@@ -354,7 +356,7 @@ mod tests {
             fit in prop_oneof![Just(SourceFit::Fits), Just(SourceFit::Edited), Just(SourceFit::Missing)],
             is_user_code in any::<bool>(),
             path in prop_oneof![Just(None), Just(Some("x/a.py")), Just(Some("y/a.py"))],
-            steps in prop::collection::btree_map(0..4_u32, amount(), 0..3),
+            steps in prop::collection::btree_map(0..4_u32, amount().prop_map(Ns), 0..3),
             rank in 0..2_u32,
         ) -> Ledger {
             let mut ledger = Ledger { lines, steps, ranks: 1, torch: [(2, rank)].into(), ..Ledger::default() };
@@ -366,13 +368,13 @@ mod tests {
                 *ledger.totals.get_mut(metric) = own.fold(rest, i64::saturating_add);
             }
             ledger.in_steps = ledger.totals;
-            let device = DeviceBooks { name: "G".to_owned(), time: 5, busy: 4, idle: rest[0], total_memory: rest[1] };
+            let device = DeviceBooks { name: "G".to_owned(), time: Ns(5), busy: Ns(4), idle: Ns(rest[0]), total_memory: Bytes(rest[1]) };
             ledger.devices.insert(DeviceKey { rank, device: 0 }, device);
-            ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, rest[1]);
-            ledger.idle_threads.insert(ThreadKey { rank, thread: "8".to_owned() }, IdleThread { time: rest[8], threads: 2 });
-            let a_loop = LoopBooks { iterations: 2, time: rest[2], last_line: rank, ..LoopBooks::default() };
+            ledger.threads.insert(ThreadKey { rank, thread: "7".to_owned() }, Ns(rest[1]));
+            ledger.idle_threads.insert(ThreadKey { rank, thread: "8".to_owned() }, IdleThread { time: Ns(rest[8]), threads: 2 });
+            let a_loop = LoopBooks { iterations: 2, time: Ns(rest[2]), last_line: rank, ..LoopBooks::default() };
             ledger.loops.insert(LineKey { file: "a.py".to_owned(), line: 1 }, a_loop);
-            let memory = DeviceMemory { peak: rest[2], end: rest[3], ..DeviceMemory::default() };
+            let memory = DeviceMemory { peak: Bytes(rest[2]), end: Bytes(rest[3]), ..DeviceMemory::default() };
             ledger.memory.insert(DeviceKey { rank, device: 0 }, memory);
             ledger
         }
@@ -406,7 +408,7 @@ mod tests {
     #[test]
     fn a_nanosecond_that_is_missing_is_seen() {
         let mut ledger = Ledger::default();
-        ledger.totals.cpu = 7;
+        ledger.totals.cpu = Ns(7);
         ledger.unattributed.charge(Reason::NoStacks, Metric::Cpu, 6);
         assert!(!ledger.balances()[0].is_balanced());
         ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 1);

@@ -80,7 +80,7 @@ fn ranks_are_distinguished_and_added() {
     let run = load_at(&inputs, &workloads());
     let ranks: Vec<u32> = run.ranks.iter().map(|rank| rank.rank).collect();
     assert_eq!(ranks, [0, 1]);
-    let sum: i64 = run.ranks.iter().map(|rank| rank.ledger.totals.cpu).sum();
+    let sum = run.ranks.iter().map(|rank| rank.ledger.totals.cpu).sum();
     assert_eq!((run.merged.totals.cpu, run.merged.ranks), (sum, 2));
 }
 

@@ -159,7 +159,7 @@ pub(crate) fn diagnostic(
         tags: None,
         data: Some(json!({
             "rule": diagnostic.code,
-            "costNs": diagnostic.cost_ns,
+            "costNs": diagnostic.cost.0,
             "share": diagnostic.share,
             "remedy": diagnostic.remedy,
         })),

@@ -1,6 +1,6 @@
 //! How lines are known, as text.
 
-use ledger::{Evidence, Ledger, LineBooks};
+use ledger::{Evidence, Ledger, LineBooks, Ns};
 
 use crate::numbers;
 
@@ -31,7 +31,8 @@ pub fn mark_in_text(evidence: Evidence, is_stale: bool) -> &'static str {
 /// has no thread time): `92 % exact, 8 % inferred`. Empty where they have neither.
 #[must_use]
 pub fn evidence_shares<'a>(lines: impl Iterator<Item = &'a LineBooks>, ledger: &Ledger) -> String {
-    let amount = |it: &LineBooks| if ledger.totals.cpu == 0 { it.alloc } else { it.cpu_own };
+    let has_time = ledger.totals.cpu != Ns::ZERO;
+    let amount = |it: &LineBooks| if has_time { it.cpu_own.as_f64() } else { it.alloc.as_f64() };
     let kinds = [
         (Evidence::Exact, "exact"),
         (Evidence::Inferred, "inferred"),
@@ -41,7 +42,7 @@ pub fn evidence_shares<'a>(lines: impl Iterator<Item = &'a LineBooks>, ledger: &
     for line in lines {
         for (sum, (kind, _)) in sums.iter_mut().zip(kinds) {
             if kind == line.evidence {
-                *sum += amount(line) as f64;
+                *sum += amount(line);
             }
         }
     }
@@ -62,20 +63,22 @@ pub fn evidence_shares<'a>(lines: impl Iterator<Item = &'a LineBooks>, ledger: &
 
 #[cfg(test)]
 mod tests {
+    use ledger::Bytes;
+
     use super::*;
 
     #[test]
     fn shares_of_thread_time_else_of_bytes() {
         let line = |evidence, cpu_own, alloc| LineBooks {
             evidence,
-            cpu_own,
-            alloc,
+            cpu_own: Ns(cpu_own),
+            alloc: Bytes(alloc),
             ..LineBooks::default()
         };
         let lines = [line(Evidence::Exact, 3, 1), line(Evidence::Inferred, 1, 0)];
         let mut ledger = Ledger::default();
         assert_eq!(evidence_shares(lines.iter(), &ledger), "exact");
-        ledger.totals.cpu = 4;
+        ledger.totals.cpu = Ns(4);
         assert_eq!(evidence_shares(lines.iter(), &ledger), "75 % exact, 25 % inferred");
         assert_eq!(evidence_shares([].iter(), &ledger), "");
     }

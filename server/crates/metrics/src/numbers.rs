@@ -1,6 +1,6 @@
 //! Numbers as text: three significant digits, without zeros that say nothing, and the unit that fits.
 
-use ledger::Unit;
+use ledger::{Ns, Unit};
 
 /// `value` as text, with its unit. Rates are written as amounts: what they are a rate of says the rest.
 #[must_use]
@@ -52,9 +52,9 @@ pub fn count(count: f64) -> String {
     scaled(count / 1000.0, 1000.0, &["k", "M", "G"])
 }
 
-/// Integer nanoseconds as decimal microseconds, exactly and without a unit: `123.456`.
+/// A time as decimal microseconds, exactly and without a unit: `123.456`.
 #[must_use]
-pub fn microseconds(ns: i64) -> String {
+pub fn microseconds(Ns(ns): Ns) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let (whole, rest) = (ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
     if rest == 0 {
@@ -171,7 +171,7 @@ mod tests {
             (i64::MAX, "9223372036854775.807"),
         ];
         for (ns, text) in rows {
-            assert_eq!(microseconds(ns), text);
+            assert_eq!(microseconds(Ns(ns)), text);
         }
     }
 }

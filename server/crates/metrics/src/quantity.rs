@@ -10,7 +10,7 @@ pub(crate) enum Steps {
     /// The ledger keeps it by step.
     Each(fn(&PerStep) -> Ns),
     /// The ledger keeps what lies in steps, all of them together.
-    Together(fn(&LineBooks) -> i64),
+    Together(fn(&LineBooks) -> Ns),
     /// The ledger keeps the sum over the recording alone.
     Unknown,
     /// A state, not a flow: the same for a step and for the recording.
@@ -27,7 +27,7 @@ pub(crate) struct Row {
     label: &'static str,
     /// Heading of a column, two words at most.
     heading: &'static str,
-    /// The sum over the recording.
+    /// The sum over the recording, as a plain number of `unit`.
     pub(crate) sum: fn(&LineBooks) -> i64,
     pub(crate) steps: Steps,
 }
@@ -76,58 +76,58 @@ macro_rules! quantities {
 quantities! {
     /// Thread time while the line is the innermost line of your code.
     CpuOwn: "cpu_own", Ns, "thread time, own", "cpu own",
-        |it| it.cpu_own, Steps::Each(|it| it.cpu);
+        |it| it.cpu_own.0, Steps::Each(|it| it.cpu);
     /// Of [`Self::CpuOwn`], what is not [`Self::Waiting`].
     CpuBusy: "cpu_busy", Ns, "thread time, own, without waiting", "cpu own",
-        |it| it.cpu_own - it.waiting, Steps::Each(|it| it.cpu - it.waiting);
+        |it| (it.cpu_own - it.waiting).0, Steps::Each(|it| it.cpu - it.waiting);
     /// Thread time while the line is anywhere on the stack.
     CpuTotal: "cpu_total", Ns, "thread time, total", "cpu total",
-        |it| it.cpu_total, Steps::Together(|it| it.cpu_in_steps);
+        |it| it.cpu_total.0, Steps::Together(|it| it.cpu_in_steps);
     /// Thread time while the line is the innermost Python line.
     CpuSelf: "cpu_self", Ns, "thread time, self", "cpu self",
-        |it| it.cpu_self, Steps::Unknown;
+        |it| it.cpu_self.0, Steps::Unknown;
     /// Thread time on the threads that run the steps: what shares of functions and loops are computed from.
     Elapsed: "elapsed", Ns, "elapsed time", "elapsed",
-        |it| it.elapsed, Steps::Together(|it| it.elapsed);
+        |it| it.elapsed.0, Steps::Together(|it| it.elapsed);
     /// Of [`Self::CpuOwn`], time in calls that wait for something else than a device.
     Waiting: "waiting", Ns, "waiting", "waiting",
-        |it| it.waiting, Steps::Each(|it| it.waiting);
+        |it| it.waiting.0, Steps::Each(|it| it.waiting);
     /// Device time, by the rule of [`Self::CpuOwn`].
     CudaOwn: "cuda_own", Ns, "CUDA, own", "cuda own",
-        |it| it.cuda_own, Steps::Each(|it| it.cuda);
+        |it| it.cuda_own.0, Steps::Each(|it| it.cuda);
     /// Device time, by the rule of [`Self::CpuTotal`].
     CudaTotal: "cuda_total", Ns, "CUDA, total", "cuda total",
-        |it| it.cuda_total, Steps::Unknown;
+        |it| it.cuda_total.0, Steps::Unknown;
     /// Device time, by the rule of [`Self::CpuSelf`].
     CudaSelf: "cuda_self", Ns, "CUDA, self", "cuda self",
-        |it| it.cuda_self, Steps::Unknown;
+        |it| it.cuda_self.0, Steps::Unknown;
     /// Host time of the backward nodes that the line created.
     CpuBackward: "cpu_backward", Ns, "CPU, backward of this line", "backward",
-        |it| it.cpu_backward, Steps::Unknown;
+        |it| it.cpu_backward.0, Steps::Unknown;
     /// Device time of the backward nodes that the line created.
     CudaBackward: "cuda_backward", Ns, "CUDA, backward of this line", "backward",
-        |it| it.cuda_backward, Steps::Unknown;
+        |it| it.cuda_backward.0, Steps::Unknown;
     /// Thread time in waits for a device.
     Wait: "sync", Ns, "wait for the GPU", "gpu wait",
-        |it| it.sync, Steps::Each(|it| it.sync);
+        |it| it.sync.0, Steps::Each(|it| it.sync);
     /// [`Self::Wait`] and [`Self::Waiting`] together.
     AllWaits: "all_waits", Ns, "all waits", "waits",
-        |it| it.sync + it.waiting, Steps::Each(|it| it.sync + it.waiting);
+        |it| (it.sync + it.waiting).0, Steps::Each(|it| it.sync + it.waiting);
     /// Number of waits for a device.
     Waits: "syncs", Count, "waits", "gpu waits",
         |it| signed(it.syncs), Steps::Unknown;
     /// Device idle time that followed the waits of the line.
     IdleAfterWait: "idle_after_sync", Ns, "GPU idle after waits", "idle after",
-        |it| it.idle_after_sync, Steps::Unknown;
+        |it| it.idle_after_sync.0, Steps::Unknown;
     /// Device idle time while the launching thread was on the line.
     Idle: "gpu_idle", Ns, "GPU idle", "gpu idle",
-        |it| it.gpu_idle, Steps::Each(|it| it.gpu_idle);
+        |it| it.gpu_idle.0, Steps::Each(|it| it.gpu_idle);
     /// Device time of collectives.
     Comm: "comm", Ns, "communication", "comm",
-        |it| it.comm, Steps::Unknown;
+        |it| it.comm.0, Steps::Unknown;
     /// Of [`Self::Comm`], the time during which nothing was computed.
     CommExposed: "comm_exposed", Ns, "communication, exposed", "exposed comm",
-        |it| it.comm_exposed, Steps::Unknown;
+        |it| it.comm_exposed.0, Steps::Unknown;
     /// Kernels launched.
     Kernels: "kernels", Count, "kernels", "kernels",
         |it| signed(it.kernels), Steps::Unknown;
@@ -139,16 +139,16 @@ quantities! {
         |it| signed(it.ops), Steps::Unknown;
     /// Bytes allocated.
     Alloc: "alloc", Bytes, "allocated", "alloc",
-        |it| it.alloc, Steps::Unknown;
+        |it| it.alloc.0, Steps::Unknown;
     /// Of [`Self::Alloc`], bytes released before the end.
     Freed: "freed", Bytes, "freed", "freed",
-        |it| it.freed, Steps::Unknown;
+        |it| it.freed.0, Steps::Unknown;
     /// Of [`Self::Alloc`], bytes alive at the peak of their device.
     Peak: "peak", Bytes, "alive at the peak", "peak",
-        |it| it.peak, Steps::State;
+        |it| it.peak.0, Steps::State;
     /// Of [`Self::Alloc`], bytes alive at the end.
     Live: "live", Bytes, "alive at the end", "live",
-        |it| it.live, Steps::State;
+        |it| it.live.0, Steps::State;
 }
 
 impl Quantity {

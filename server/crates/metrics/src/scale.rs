@@ -39,7 +39,7 @@ impl<'a> Scale<'a> {
     #[must_use]
     pub fn new(ledger: &'a Ledger, period: Period) -> Self {
         let n = ledger.steps.len() as u64;
-        let sum: Ns = ledger.steps.values().fold(0, |sum: Ns, it| sum.saturating_add(*it));
+        let sum = ledger.steps.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
         let mut ranks: BTreeMap<u32, Ns> = BTreeMap::new();
         let threads = ledger.threads.iter().map(|(key, &time)| (key.rank, time));
         let devices = ledger.devices.iter().map(|(key, it)| (key.rank, it.busy + it.idle));
@@ -51,7 +51,7 @@ impl<'a> Scale<'a> {
             ledger,
             period: Period::Run,
             n_steps: n * u64::from(ledger.ranks.max(1)),
-            mean_step: if n == 0 { 0.0 } else { sum as f64 / n as f64 },
+            mean_step: if n == 0 { 0.0 } else { sum.as_f64() / n as f64 },
             run: ranks.values().sum(),
             peak: OnceCell::new(),
             is_backward_on_device: OnceCell::new(),
@@ -93,9 +93,11 @@ impl<'a> Scale<'a> {
     #[must_use]
     pub fn time(&self) -> f64 {
         match self.period {
-            Period::Run => self.run as f64,
+            Period::Run => self.run.as_f64(),
             Period::Mean => self.mean_step,
-            Period::Step(step) => self.ledger.steps.get(&step).copied().unwrap_or(0) as f64,
+            Period::Step(step) => {
+                self.ledger.steps.get(&step).copied().unwrap_or(Ns::ZERO).as_f64()
+            }
         }
     }
 
@@ -109,7 +111,7 @@ impl<'a> Scale<'a> {
     /// The share (of 1) that a time from [`Self::mean`] is of the mean step, or of the recording.
     #[must_use]
     pub fn mean_share(&self, time: f64) -> f64 {
-        share(time, if self.period == Period::Run { self.run as f64 } else { self.mean_step })
+        share(time, if self.period == Period::Run { self.run.as_f64() } else { self.mean_step })
     }
 
     /// The part of a total that lies in the mean step, or the total itself where the whole recording is shown.
@@ -130,13 +132,13 @@ impl<'a> Scale<'a> {
             (Period::Run, _) | (_, Steps::State) => Some(sum),
             (Period::Mean, Steps::Each(part)) => {
                 let sum: Ns = books.steps.values().map(part).sum();
-                Some(self.mean(sum as f64))
+                Some(self.mean(sum.as_f64()))
             }
-            (Period::Mean, Steps::Together(part)) => Some(self.mean(part(books) as f64)),
+            (Period::Mean, Steps::Together(part)) => Some(self.mean(part(books).as_f64())),
             (Period::Mean, Steps::Unknown) => Some(self.mean(sum)),
             (Period::Step(step), Steps::Each(part)) => {
                 let ranks = f64::from(self.ledger.ranks.max(1));
-                Some(books.steps.get(&step).map_or(0.0, |it| part(it) as f64 / ranks))
+                Some(books.steps.get(&step).map_or(0.0, |it| part(it).as_f64() / ranks))
             }
             (Period::Step(_), Steps::Together(_) | Steps::Unknown) => None,
         }
@@ -155,7 +157,7 @@ impl<'a> Scale<'a> {
         match (quantity.unit(), quantity) {
             (Unit::Bytes, Quantity::Peak) => self.peak(),
             // A state, as bytes at the peak; those are kept of what was allocated at any time.
-            (Unit::Bytes, Quantity::Live) => self.ledger.totals.alloc as f64,
+            (Unit::Bytes, Quantity::Live) => self.ledger.totals.alloc.as_f64(),
             (Unit::Bytes, _) => self.total(Metric::Alloc),
             (Unit::Ns, _) => self.time(),
             (_, _) => 0.0,
@@ -165,7 +167,7 @@ impl<'a> Scale<'a> {
     /// Bytes of all lines at the peak.
     #[must_use]
     pub fn peak(&self) -> f64 {
-        let sum = || self.ledger.lines.values().map(|books| books.peak as f64).sum();
+        let sum = || self.ledger.lines.values().map(|books| books.peak.as_f64()).sum();
         *self.peak.get_or_init(sum)
     }
 
@@ -175,7 +177,7 @@ impl<'a> Scale<'a> {
     pub fn backward(&self) -> Quantity {
         let lines = || self.ledger.lines.values();
         let is_on_device = self.is_backward_on_device.get_or_init(|| {
-            self.ledger.totals.cuda != 0 && lines().any(|it| it.cuda_backward != 0)
+            self.ledger.totals.cuda != Ns::ZERO && lines().any(|it| it.cuda_backward != Ns::ZERO)
         });
         if *is_on_device { Quantity::CudaBackward } else { Quantity::CpuBackward }
     }
@@ -220,9 +222,9 @@ mod tests {
 
     fn rank(rank: u32) -> Ledger {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-        ledger.threads.insert(ThreadKey { rank, thread: "1".to_owned() }, 100);
-        ledger.threads.insert(ThreadKey { rank, thread: "2".to_owned() }, 300);
-        let books = DeviceBooks { busy: 150, idle: 250, ..DeviceBooks::default() };
+        ledger.threads.insert(ThreadKey { rank, thread: "1".to_owned() }, Ns(100));
+        ledger.threads.insert(ThreadKey { rank, thread: "2".to_owned() }, Ns(300));
+        let books = DeviceBooks { busy: Ns(150), idle: Ns(250), ..DeviceBooks::default() };
         ledger.devices.insert(DeviceKey { rank, device: 0 }, books);
         ledger
     }
@@ -239,13 +241,13 @@ mod tests {
     #[test]
     fn ranks_run_their_steps_side_by_side() {
         let (mut one, mut two) = (rank(0), rank(1));
-        one.steps.extend([(1, 100), (2, 300)]);
-        two.steps.extend([(1, 80), (2, 310)]);
+        one.steps.extend([(1, Ns(100)), (2, Ns(300))]);
+        two.steps.extend([(1, Ns(80)), (2, Ns(310))]);
         let line = LineBooks {
-            cpu_own: 400,
-            cpu_total: 900,
-            cpu_in_steps: 800,
-            steps: [(1, PerStep { cpu: 41, ..PerStep::default() })].into(),
+            cpu_own: Ns(400),
+            cpu_total: Ns(900),
+            cpu_in_steps: Ns(800),
+            steps: [(1, PerStep { cpu: Ns(41), ..PerStep::default() })].into(),
             ..LineBooks::default()
         };
         let key = LineKey { file: "a.py".to_owned(), line: 1 };
@@ -269,17 +271,17 @@ mod tests {
     fn backward_is_device_time_where_any_line_has_some() {
         let mut ledger = Ledger::default();
         let key = LineKey { file: "a.py".to_owned(), line: 1 };
-        ledger.lines.entry(key.clone()).or_default().cpu_backward = 5;
-        ledger.totals.cuda = 7;
+        ledger.lines.entry(key.clone()).or_default().cpu_backward = Ns(5);
+        ledger.totals.cuda = Ns(7);
         assert_eq!(Scale::new(&ledger, Period::Mean).backward(), Quantity::CpuBackward);
-        ledger.lines.entry(key).or_default().cuda_backward = 3;
+        ledger.lines.entry(key).or_default().cuda_backward = Ns(3);
         assert_eq!(Scale::new(&ledger, Period::Mean).backward(), Quantity::CudaBackward);
     }
 
     #[test]
     fn shares_of_time_may_be_more_than_the_step() {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-        ledger.steps.insert(1, 100);
+        ledger.steps.insert(1, Ns(100));
         let scale = Scale::new(&ledger, Period::Mean);
         assert_eq!(scale.share(Quantity::CpuTotal, 250.0), 2.5);
         assert_eq!(scale.share(Quantity::Calls, 250.0), 0.0);

@@ -5,7 +5,8 @@
 //! that a recording costs what its distinct things cost, not what its text costs.
 //!
 //! *Never*: does IO, knows what a Python frame or an LSP position is, formats a number. Time is integer
-//! nanoseconds ([`Ns`]), size is integer bytes ([`Bytes`]).
+//! nanoseconds ([`Ns`]), size is integer bytes ([`Bytes`]). Event times are relative to [`Meta::base`]; adding the two
+//! gives nanoseconds since the Unix epoch.
 //!
 //! *The test that says so*: `tests/tests/tidy/` holds the dependency list of this crate against the map in
 //! ARCHITECTURE.md.
@@ -35,15 +36,8 @@ pub use snapshot::{
     SnapshotFrame, SnapshotSegment, StackId,
 };
 pub use timeline::MemoryTimeline;
+pub use units::{Bytes, Ns};
 pub use warning::{Warning, WarningKind, Warnings};
-
-/// A point in time or a duration in integer nanoseconds.
-///
-/// Event times are relative to [`Meta::base`]; adding the two gives nanoseconds since the Unix epoch.
-pub type Ns = i64;
-
-/// A size in integer bytes; negative where a recording counts a release.
-pub type Bytes = i64;
 
 /// Everything that a Kineto trace says, in columns.
 #[derive(Debug, Default)]
@@ -103,7 +97,7 @@ mod tests {
                     host.runtime.external_id.push(id);
                 }
             }
-            host.push(kind, ThreadId(0), StrId::NONE, id, 1);
+            host.push(kind, ThreadId(0), StrId::NONE, Ns(id), Ns(1));
         }
         host
     }
@@ -112,7 +106,7 @@ mod tests {
     fn rows_that_are_left_keep_their_details() {
         let mut host = host();
         host.remove(&[HostEventId(0), HostEventId(2), HostEventId(5), HostEventId(3)]);
-        assert_eq!(host.start, [1, 4, 6, 7]);
+        assert_eq!(host.start, [1, 4, 6, 7].map(Ns));
         assert_eq!(host.detail, [0, 0, 0, 0]);
         assert_eq!(host.python.id, [1]);
         assert_eq!(host.operators.external_id, [6]);

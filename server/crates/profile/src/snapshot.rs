@@ -155,9 +155,9 @@ impl Default for SnapshotEvent {
         Self {
             action: SnapshotAction::Other,
             address: 0,
-            size: 0,
+            size: Bytes(0),
             stream: 0,
-            at: -1,
+            at: Ns(-1),
             stack: StackId::NONE,
         }
     }

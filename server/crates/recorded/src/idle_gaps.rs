@@ -11,7 +11,7 @@ use crate::launches::Launches;
 /// A gap between two events of a device that is shorter than this is what devices need from one to the next, if the second
 /// was launched in time. HTA has the same default (`consecutive_kernel_delay`; it says nanoseconds, but compares with
 /// the microseconds of traces).
-const KERNEL_GAP: Ns = 30_000;
+const KERNEL_GAP: Ns = Ns(30_000);
 
 /// Why a device was idle: HTA's classes of idle time, for gaps over all streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +81,8 @@ impl IdleGaps {
         let mut gaps = Self {
             by_thread: vec![Vec::new(); profile.threads.len()],
             all: Vec::new(),
-            without_launch: 0,
-            with_launch: 0,
+            without_launch: Ns::ZERO,
+            with_launch: Ns::ZERO,
             devices: BTreeMap::new(),
             pageable: FxHashSet::default(),
         };
@@ -122,7 +122,7 @@ impl IdleGaps {
                     }
                 }
                 let from = busy_until.map_or(start, |until| until.max(start));
-                books.busy += (end - from).max(0);
+                books.busy += (end - from).max(Ns::ZERO);
                 busy_until = Some(busy_until.map_or(end, |until| until.max(end)));
             }
             gaps.devices.insert(ordinal, books);
@@ -168,11 +168,11 @@ mod tests {
         let rows = [
             ((100, 200, Some(101)), IdleCause::Host),
             ((100, 200, Some(100)), IdleCause::Kernel),
-            ((100, 100 + KERNEL_GAP, Some(7)), IdleCause::Other),
+            ((100, 100 + KERNEL_GAP.0, Some(7)), IdleCause::Other),
             ((100, 101, None), IdleCause::Other),
         ];
         for ((start, end, launched), expected) in rows {
-            assert_eq!(IdleCause::of(start, end, launched), expected);
+            assert_eq!(IdleCause::of(Ns(start), Ns(end), launched.map(Ns)), expected);
         }
     }
 }

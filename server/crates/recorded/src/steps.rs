@@ -59,7 +59,7 @@ impl Steps {
                 break;
             }
             let shared = step.end.min(end) - step.start.max(start);
-            if shared > 0 {
+            if shared > Ns::ZERO {
                 charge(step, shared);
             }
         }
@@ -68,10 +68,10 @@ impl Steps {
     /// What of `start..end` lies in steps, and what of this in steps of `thread`; with `cursor` as in [`Self::split`].
     #[must_use]
     pub fn within(&self, start: Ns, end: Ns, thread: usize, cursor: &mut usize) -> (Ns, Ns) {
-        let (mut sum, mut of_thread) = (0, 0);
+        let (mut sum, mut of_thread) = (Ns::ZERO, Ns::ZERO);
         self.each(start, end, cursor, |step, time| {
             sum += time;
-            of_thread += if step.thread.index() == thread { time } else { 0 };
+            of_thread += if step.thread.index() == thread { time } else { Ns::ZERO };
         });
         (sum, of_thread)
     }
@@ -96,19 +96,22 @@ mod tests {
 
     #[test]
     fn time_is_split_between_the_steps_it_touches() {
-        let steps = steps(&[(3, 0, 10), (4, 10, 20), (5, 25, 30)]);
+        let steps = steps(&[(3, Ns(0), Ns(10)), (4, Ns(10), Ns(20)), (5, Ns(25), Ns(30))]);
         let mut cursor = 0;
         let mut shares = Vec::new();
         for (start, end) in [(2, 4), (4, 12), (15, 27), (29, 40), (50, 60)] {
-            steps.split(start, end, &mut cursor, |step, time| shares.push((step, time)));
+            steps.split(Ns(start), Ns(end), &mut cursor, |step, time| shares.push((step, time)));
         }
-        assert_eq!(shares, [(3, 2), (3, 6), (4, 2), (4, 5), (5, 2), (5, 1)]);
+        assert_eq!(
+            shares,
+            [(3, Ns(2)), (3, Ns(6)), (4, Ns(2)), (4, Ns(5)), (5, Ns(2)), (5, Ns(1))]
+        );
     }
 
     #[test]
     fn a_time_belongs_to_the_step_that_holds_it() {
-        let steps = steps(&[(3, 0, 10), (4, 10, 20), (5, 25, 30)]);
-        let found = [-1, 0, 9, 10, 20, 24, 25, 30].map(|at| steps.at(at));
+        let steps = steps(&[(3, Ns(0), Ns(10)), (4, Ns(10), Ns(20)), (5, Ns(25), Ns(30))]);
+        let found = [-1, 0, 9, 10, 20, 24, 25, 30].map(|at| steps.at(Ns(at)));
         assert_eq!(found, [None, Some(3), Some(3), Some(4), None, None, Some(5), None]);
     }
 }

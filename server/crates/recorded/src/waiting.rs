@@ -9,7 +9,7 @@ use crate::frames::Frame;
 const MIN_IDLE_PERCENT: i128 = 90;
 
 /// A frame in which nothing is recorded for this long may be one that waits.
-const MIN_SILENCE: Ns = 1_000_000;
+const MIN_SILENCE: Ns = Ns(1_000_000);
 
 /// Built-in functions and methods that return when something else has happened, by what they belong to: the type of a
 /// method, with its module as far as that distinguishes it from others, or `""` for a function of a module.
@@ -116,7 +116,7 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     let idle = |(is_candidate, mut walk): (bool, Walk)| {
         walk.advance(Ns::MAX);
         let is_idle = is_candidate
-            && 0 < walk.traced
+            && Ns::ZERO < walk.traced
             && MIN_IDLE_PERCENT * i128::from(walk.traced) <= 100 * i128::from(walk.waited);
         if is_idle { walk.threads } else { 0 }
     };
@@ -142,8 +142,8 @@ impl Default for Walk {
             stack: Vec::new(),
             clock: Ns::MIN,
             first_end: Ns::MAX,
-            traced: 0,
-            waited: 0,
+            traced: Ns::ZERO,
+            waited: Ns::ZERO,
             threads: 0,
         }
     }
@@ -157,7 +157,7 @@ impl Walk {
         };
         let waits_from = match Frame::parse(name) {
             Some(frame) if may_wait(frame) => MIN_SILENCE,
-            None if is_waiting_call(name) => 0,
+            None if is_waiting_call(name) => Ns::ZERO,
             _ => Ns::MAX,
         };
         let is_first = self.threads == 0;
@@ -171,7 +171,7 @@ impl Walk {
             if self.clock < to {
                 let time = to - self.clock;
                 self.traced += time;
-                self.waited += if waits_from <= time { time } else { 0 };
+                self.waited += if waits_from <= time { time } else { Ns::ZERO };
                 self.clock = to;
             }
             if until < end {

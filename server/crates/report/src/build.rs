@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use ledger::{Ledger, LineBooks, LineKey, Metric, Ns};
+use ledger::{Bytes, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
 use metrics::{Period, Quantity, Scale};
 
@@ -81,7 +81,7 @@ fn totals(ledger: &Ledger, scale: &Scale<'_>) -> Section {
     for mut balance in ledger.balances().into_iter().filter(|it| it.total != 0) {
         if balance.metric == Metric::Waiting {
             // That of idle threads is in no other row.
-            balance.total -= ledger.idle_threads.values().map(|it| it.time).sum::<Ns>();
+            balance.total -= ledger.idle_threads.values().map(|it| it.time).sum::<Ns>().0;
             if balance.total == 0 {
                 continue;
             }
@@ -138,13 +138,13 @@ fn devices(ledger: &Ledger) -> Section {
     let mut section = Section::new("devices", "Devices", Subject::Run, columns);
     for (key, it) in &ledger.devices {
         let span = it.busy + it.idle;
-        let utilisation = || Cell::share(it.busy as f64 / span as f64);
+        let utilisation = || Cell::share(it.busy.as_f64() / span.as_f64());
         section.rows.push(vec![
             Cell::integer(key.rank),
             Cell::integer(key.device),
             Cell::duration(it.busy),
             Cell::duration(it.idle),
-            if span == 0 { Cell::default() } else { utilisation() },
+            if span == Ns::ZERO { Cell::default() } else { utilisation() },
             Cell::duration(it.time),
             Cell::text(&it.name),
         ]);
@@ -229,8 +229,10 @@ impl<'a> Lines<'a> {
             ]);
         }
         let lines = self.recording.run.merged.lines.iter();
-        let hidden: Vec<&LineBooks> =
-            lines.filter(|(key, it)| 0 < it.sync && is_suppressed(key)).map(|(_, it)| it).collect();
+        let hidden: Vec<&LineBooks> = lines
+            .filter(|(key, it)| Ns::ZERO < it.sync && is_suppressed(key))
+            .map(|(_, it)| it)
+            .collect();
         if !hidden.is_empty() {
             let lines = if hidden.len() == 1 { "line" } else { "lines" };
             section.rows.push(vec![
@@ -279,7 +281,7 @@ fn inputs(run: &Run) -> Section {
             Cell::integer(input.rank),
             Cell::text(input.kind.name()),
             Cell::integer(input.events),
-            Cell::bytes(i64::try_from(input.bytes).unwrap_or(i64::MAX)),
+            Cell::bytes(i64::try_from(input.bytes).map_or(Bytes::MAX, Bytes)),
             Cell::text(if input.complete { "whole" } else { "in part" }),
             Cell::text(name.as_ref()),
         ]);

@@ -45,6 +45,8 @@ pub fn faults(run: &Run) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use ledger::Ns;
+
     use super::*;
     use crate::testing::training;
 
@@ -52,7 +54,7 @@ mod tests {
     fn sums_that_do_not_add_up_are_reported() {
         let mut run = training();
         assert_eq!(faults(&run), Vec::<String>::new());
-        run.merged.totals.cuda += 1;
+        run.merged.totals.cuda += Ns(1);
         assert_eq!(
             faults(&run),
             [
@@ -62,7 +64,7 @@ mod tests {
         );
         let mut run = training();
         let line = run.merged.lines.values_mut().next().unwrap();
-        line.elapsed = 20_000_001;
+        line.elapsed = Ns(20_000_001);
         let expected =
             "internal error: helper.py:4 has more time than was recorded; please report it";
         assert_eq!(faults(&run), [expected]);

@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use ledger::Bytes;
+
 use crate::terminal::{clean, is_hidden};
 
 /// A field of the output.
@@ -19,6 +21,10 @@ impl Value {
 
     pub(crate) fn number(number: impl ToString) -> Self {
         Self::Json(number.to_string())
+    }
+
+    pub(crate) fn bytes(bytes: Bytes) -> Self {
+        Self::number(bytes.0)
     }
 
     pub(crate) fn json(&self) -> String {

@@ -1,6 +1,6 @@
 //! The numbers to look at first.
 
-use ledger::DeviceOverview;
+use ledger::{DeviceOverview, Ns};
 use loader::Run;
 use metrics::numbers::{duration, percent};
 use metrics::{Period, Scale};
@@ -18,13 +18,13 @@ pub(crate) fn of(run: &Run, scale: &Scale<'_>) -> Vec<Figure> {
         (!known.is_empty()).then(|| percent(sum / known.len() as f64))
     };
     let exposed = |it: &DeviceOverview| {
-        let part = it.exposed_communication as f64 / it.span.max(1) as f64;
-        (it.communication != 0).then_some(part)
+        let part = it.exposed_communication.as_f64() / it.span.max(Ns(1)).as_f64();
+        (it.communication != Ns::ZERO).then_some(part)
     };
     let of_peak = |it: &DeviceOverview| {
         let rates = it.arithmetic.iter().filter_map(|(&precision, work)| {
             let share = work.peak_share(precision, it.peak.as_ref()?)?;
-            Some((share * work.time as f64, work.time as f64))
+            Some((share * work.time.as_f64(), work.time.as_f64()))
         });
         let (done, time) = rates.fold((0.0, 0.0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
         (0.0 < time).then(|| done / time)

@@ -37,7 +37,9 @@ impl Limit {
         match self {
             Self::Step => {
                 let mean = match scale.period() {
-                    Period::Run => ledger.threads.values().max().copied().unwrap_or(0) as f64,
+                    Period::Run => {
+                        ledger.threads.values().max().copied().unwrap_or_default().as_f64()
+                    }
                     _ => scale.time(),
                 };
                 vec![(mean / 1e6, format!("a step takes {}", duration(mean.trunc())))]
@@ -54,7 +56,7 @@ impl Limit {
             Self::GpuIdle => {
                 let busy: Ns = ledger.devices.values().map(|it| it.busy).sum();
                 let idle: Ns = ledger.devices.values().map(|it| it.idle).sum();
-                let idle = share(idle, busy + idle);
+                let idle = share(idle.0, (busy + idle).0);
                 vec![(idle * 100.0, format!("the devices are idle {} of the time", percent(idle)))]
             }
             Self::Unattributed => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric};
+use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Input;
 use metrics::Unit;
 use metrics::numbers::microseconds;
@@ -68,9 +68,9 @@ fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 25] {
         ("sync_us", Value::number(microseconds(it.sync))),
         ("syncs", Value::number(it.syncs)),
         ("gpu_idle_us", Value::number(microseconds(it.gpu_idle))),
-        ("alloc_bytes", Value::number(it.alloc)),
-        ("freed_bytes", Value::number(it.freed)),
-        ("peak_bytes", Value::number(it.peak)),
+        ("alloc_bytes", Value::bytes(it.alloc)),
+        ("freed_bytes", Value::bytes(it.freed)),
+        ("peak_bytes", Value::bytes(it.peak)),
         ("comm_us", Value::number(microseconds(it.comm))),
         ("comm_exposed_us", Value::number(microseconds(it.comm_exposed))),
         ("flops", Value::number(it.flops())),
@@ -160,7 +160,7 @@ fn field(metric: Metric) -> String {
 
 fn amount(metric: Metric, amount: i64) -> Value {
     match metric.unit() {
-        Unit::Ns => Value::number(microseconds(amount)),
+        Unit::Ns => Value::number(microseconds(Ns(amount))),
         _ => Value::number(amount),
     }
 }

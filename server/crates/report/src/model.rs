@@ -1,7 +1,7 @@
 //! The report as data. Printers take these values and neither compute nor word anything.
 
 use insights::Severity;
-use ledger::{Evidence, Ledger, Metric, Ns};
+use ledger::{Bytes, Evidence, Ledger, Metric, Ns};
 pub use metrics::Unit;
 use metrics::{Quantity, mark, numbers};
 
@@ -324,11 +324,11 @@ impl Cell {
     }
 
     pub(crate) fn duration(ns: Ns) -> Self {
-        Self::whole(ns, Unit::Ns)
+        Self::whole(ns.0, Unit::Ns)
     }
 
-    pub(crate) fn bytes(bytes: i64) -> Self {
-        Self::whole(bytes, Unit::Bytes)
+    pub(crate) fn bytes(bytes: Bytes) -> Self {
+        Self::whole(bytes.0, Unit::Bytes)
     }
 
     pub(crate) fn flops(flops: i64) -> Self {
@@ -344,10 +344,10 @@ impl Cell {
     }
 
     /// `part` of `whole`; nothing for nothing.
-    pub(crate) fn part(part: i64, whole: i64) -> Self {
-        match (part, whole) {
+    pub(crate) fn part<T: Into<i128>>(part: T, whole: T) -> Self {
+        match (part.into(), whole.into()) {
             (0, _) | (_, 0) => Self::default(),
-            _ => Self::share(part as f64 / whole as f64),
+            (part, whole) => Self::share(part as f64 / whole as f64),
         }
     }
 
@@ -390,18 +390,18 @@ impl Cell {
 
 /// A duration of the ledger as text.
 pub(crate) fn duration(ns: Ns) -> String {
-    numbers::duration(ns as f64)
+    numbers::duration(ns.as_f64())
 }
 
 /// A size of the ledger as text.
-pub(crate) fn bytes(bytes: i64) -> String {
-    numbers::bytes(bytes as f64)
+pub(crate) fn bytes(bytes: Bytes) -> String {
+    numbers::bytes(bytes.as_f64())
 }
 
 /// An amount of the ledger to its last digit, with its unit.
 pub(crate) fn exact(metric: Metric, amount: i64) -> String {
     match metric.unit() {
-        Unit::Ns => format!("{} µs", numbers::microseconds(amount)),
+        Unit::Ns => format!("{} µs", numbers::microseconds(Ns(amount))),
         Unit::Bytes => format!("{amount} B"),
         _ => amount.to_string(),
     }

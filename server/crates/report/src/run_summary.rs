@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ledger::{
-    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, Ns, Overlap, Overview,
+    Arithmetic, Breakdown, Bytes, Copies, DeviceOverview, IdleClasses, Interval, Ns, Overlap,
+    Overview,
 };
 use loader::Run;
 
@@ -42,7 +43,7 @@ pub(crate) fn sections(run: &Run) -> [Section; 7] {
         .ranks
         .iter()
         .flat_map(|rank| rank.ledger.overviews.iter().map(|(&number, it)| (number, it)))
-        .filter(|(_, it)| it.run.time != 0)
+        .filter(|(_, it)| it.run.time != Ns::ZERO)
         .collect();
     let devices: Vec<Device<'_>> = ranks
         .iter()
@@ -142,7 +143,8 @@ fn breakdown(ranks: &[(u32, &Overview)]) -> Section {
 fn overlap(ranks: &[(u32, &Overview)]) -> Section {
     let parts = shares(OVERLAP, Overlap::default().parts());
     let mut section = by_interval("overlap", "Compute and communication", parts);
-    let communicates = |it: &Overview| it.run.overlap.both + it.run.overlap.communication > 0;
+    let communicates =
+        |it: &Overview| it.run.overlap.both + it.run.overlap.communication > Ns::ZERO;
     for &(rank, it) in ranks.iter().filter(|(_, it)| communicates(it)) {
         for (cells, it) in intervals(rank, it, ranks.len()) {
             let parts = it.overlap.parts().map(|(_, part)| Cell::part(part, it.time));
@@ -191,7 +193,7 @@ fn idle(devices: &[Device<'_>]) -> Section {
     for device in devices {
         let parts = device.usage.idle.parts().map(|(_, part)| part);
         let sum: Ns = parts.iter().sum();
-        if sum != 0 {
+        if sum != Ns::ZERO {
             let mut row = device.cells();
             row.push(Cell::duration(sum));
             row.extend(parts.map(|part| Cell::part(part, sum)));
@@ -221,7 +223,7 @@ fn launches(devices: &[Device<'_>]) -> Section {
         let some = |part: u64| Cell::count(part as f64).unless_zero();
         let mut row = device.cells();
         row.push(Cell::count(number));
-        row.extend([Cell::duration((it.call as f64 / number) as Ns), some(it.long_calls)]);
+        row.extend([Cell::duration(Ns((it.call.as_f64() / number) as i64)), some(it.long_calls)]);
         row.extend([Cell::duration(delay), Cell::duration(it.longest_delay)]);
         row.extend([it.long_delays, it.shorter_than_call, it.short].map(some));
         section.rows.push(row);
@@ -243,7 +245,7 @@ fn copies(devices: &[Device<'_>]) -> Section {
         kinds.entry(kind).or_default().merge(it);
     }
     for (kind, it) in kinds {
-        let rate = it.bandwidth().filter(|_| it.bytes != 0);
+        let rate = it.bandwidth().filter(|_| it.bytes != Bytes::ZERO);
         section.rows.push(vec![
             Cell::count(it.count as f64),
             Cell::bytes(it.bytes),
@@ -342,11 +344,11 @@ pub(crate) fn bars(run: &Run) -> Option<Vec<Bar>> {
         .ranks
         .iter()
         .flat_map(|rank| rank.ledger.overviews.iter())
-        .filter(|(_, it)| it.run.time != 0)
+        .filter(|(_, it)| it.run.time != Ns::ZERO)
         .collect();
     let bar = |name: String, it: &Interval, number: usize| Bar {
         name,
-        length: it.time as f64 / number as f64,
+        length: it.time.as_f64() / number as f64,
         parts: it.breakdown.parts().map(|(part, time)| (part_name(BREAKDOWN, part), time)).into(),
     };
     let bars: Vec<Bar> = match overviews.as_slice() {

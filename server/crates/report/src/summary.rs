@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ledger::{Ledger, Metric, Reason};
+use ledger::{Bytes, Ledger, Metric, Ns, Reason};
 use loader::{Input, Kind, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
@@ -74,7 +74,7 @@ fn name(input: &Input) -> String {
 fn steps(run: &Run, scale: &Scale<'_>) -> String {
     let steps = &run.merged.steps;
     let (Some(shortest), Some(longest)) = (steps.values().min(), steps.values().max()) else {
-        if run.merged.totals.cpu == 0 {
+        if run.merged.totals.cpu == Ns::ZERO {
             return "memory only".to_owned();
         }
         return format!("no steps · {} of thread time", duration(run.merged.totals.cpu));
@@ -90,12 +90,12 @@ fn steps(run: &Run, scale: &Scale<'_>) -> String {
 
 fn devices(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     let per_step = if scale.period() == Period::Mean { " per step" } else { "" };
-    let (busy, idle) =
-        ledger.devices.values().fold((0, 0), |(busy, idle), it| (busy + it.busy, idle + it.idle));
-    if busy + idle == 0 {
+    let busy: Ns = ledger.devices.values().map(|it| it.busy).sum();
+    let idle: Ns = ledger.devices.values().map(|it| it.idle).sum();
+    if busy + idle == Ns::ZERO {
         let allocated = numbers::bytes(scale.total(Metric::Alloc));
-        let no_device = if ledger.totals.cpu == 0 { "" } else { ", no device time" };
-        return (ledger.totals.alloc != 0)
+        let no_device = if ledger.totals.cpu == Ns::ZERO { "" } else { ", no device time" };
+        return (ledger.totals.alloc != Bytes::ZERO)
             .then(|| format!("{allocated} allocated{per_step}{no_device}"));
     }
     let first =
@@ -108,11 +108,11 @@ fn devices(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     };
     let mut line = format!(
         "{name}: {} busy · {} CUDA · {} idle",
-        percent(busy as f64 / (busy + idle) as f64),
+        percent(busy.as_f64() / (busy + idle).as_f64()),
         numbers::duration(scale.total(Metric::Cuda)),
         numbers::duration(scale.total(Metric::GpuIdle)),
     );
-    if ledger.totals.sync != 0 {
+    if ledger.totals.sync != Ns::ZERO {
         let waits = numbers::duration(scale.total(Metric::Sync));
         line += &format!(" · CPU waits {waits}");
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{
-    Arithmetic, Books, Breakdown, Copies, DeviceBooks, DeviceKey, DeviceOverview, DevicePeak,
-    Evidence, IdleClasses, IdleThread, Interval, Launches, Ledger, LineBooks, LineKey, Metric,
-    Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
+    Arithmetic, Books, Breakdown, Bytes, Copies, DeviceBooks, DeviceKey, DeviceOverview,
+    DevicePeak, Evidence, IdleClasses, IdleThread, Interval, Launches, Ledger, LineBooks, LineKey,
+    Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
 };
 use loader::{Input, Kind, Rank, Run};
 use profile::{Warning, WarningKind};
@@ -64,51 +64,54 @@ pub(crate) fn recording<'a>(run: &'a Run, sources: &'a dyn Sources) -> Recording
 
 /// The arithmetic of line 17: a product of matrices, far below what the device could do.
 const DONE: Arithmetic =
-    Arithmetic { operators: 20, flops: 6_000_000, time: 2_000_000, bytes: 60_000 };
+    Arithmetic { operators: 20, flops: 6_000_000, time: Ns(2_000_000), bytes: Bytes(60_000) };
 
 /// What the two steps went to.
 fn overview() -> Overview {
-    let breakdown =
-        |ms: i64| Breakdown { kernel: ms * 600_000, cpu: ms * 400_000, ..Breakdown::default() };
+    let breakdown = |ms: i64| Breakdown {
+        kernel: Ns(ms * 600_000),
+        cpu: Ns(ms * 400_000),
+        ..Breakdown::default()
+    };
     let overlap = |ms: i64| Overlap {
-        compute: ms * 550_000,
-        both: ms * 50_000,
-        other: ms * 400_000,
+        compute: Ns(ms * 550_000),
+        both: Ns(ms * 50_000),
+        other: Ns(ms * 400_000),
         ..Overlap::default()
     };
     let step =
-        |ms| Interval { time: ms * 1_000_000, breakdown: breakdown(ms), overlap: overlap(ms) };
+        |ms| Interval { time: Ns(ms * 1_000_000), breakdown: breakdown(ms), overlap: overlap(ms) };
     let device = DeviceOverview {
         peak: Some(DevicePeak {
             f16: 30_000_000_000,
             bandwidth: 1_000_000_000,
             ..DevicePeak::default()
         }),
-        steps_span: 20_000_000,
-        steps_kernel: 12_000_000,
+        steps_span: Ns(20_000_000),
+        steps_kernel: Ns(12_000_000),
         multiprocessor_time: 8_000_000 * 1_000_000,
-        multiprocessor_known: 12_000_000,
+        multiprocessor_known: Ns(12_000_000),
         occupancy_time: 12_000_000 * 455,
-        occupancy_known: 12_000_000,
+        occupancy_known: Ns(12_000_000),
         kernels: 84,
-        kernel_time: 24_000_000,
-        tensor_core_time: 6_000_000,
-        eligible_time: 12_000_000,
-        span: 16_000_000,
-        busy: 12_000_000,
-        exposed_communication: 400_000,
-        idle: IdleClasses { host_wait: 3_000_000, kernel_wait: 1_000_000, other: 0 },
+        kernel_time: Ns(24_000_000),
+        tensor_core_time: Ns(6_000_000),
+        eligible_time: Ns(12_000_000),
+        span: Ns(16_000_000),
+        busy: Ns(12_000_000),
+        exposed_communication: Ns(400_000),
+        idle: IdleClasses { host_wait: Ns(3_000_000), kernel_wait: Ns(1_000_000), other: Ns(0) },
         launches: Launches {
             count: 84,
-            delay: 8_400_000,
-            longest_delay: 300_000,
-            call: 420_000,
+            delay: Ns(8_400_000),
+            longest_delay: Ns(300_000),
+            call: Ns(420_000),
             short: 7,
             ..Launches::default()
         },
         copies: BTreeMap::from([(
             "Memcpy HtoD (Pinned -> Device)".to_owned(),
-            Copies { count: 2, bytes: 1 << 20, time: 100_000 },
+            Copies { count: 2, bytes: Bytes(1 << 20), time: Ns(100_000) },
         )]),
         arithmetic: BTreeMap::from([(Precision::F16, DONE)]),
         ..DeviceOverview::default()
@@ -124,45 +127,45 @@ fn overview() -> Overview {
 /// Two steps of 10 ms on one device: `train.py` was found, `helper.py` was not, `torch/nn/functional.py` is a library's.
 pub(crate) fn training() -> Run {
     let mut ledger = Ledger {
-        steps: BTreeMap::from([(2, 9_000_000), (3, 11_000_000)]),
+        steps: BTreeMap::from([(2, Ns(9_000_000)), (3, Ns(11_000_000))]),
         ranks: 1,
         overviews: BTreeMap::from([(0, overview())]),
         devices: BTreeMap::from([(
             DeviceKey { rank: 0, device: 0 },
             DeviceBooks {
                 name: "H100".to_owned(),
-                time: 24_000_500,
-                busy: 12_000_000,
-                idle: 4_000_000,
-                total_memory: 0,
+                time: Ns(24_000_500),
+                busy: Ns(12_000_000),
+                idle: Ns(4_000_000),
+                total_memory: Bytes(0),
             },
         )]),
-        threads: BTreeMap::from([(ThreadKey { rank: 0, thread: "7".to_owned() }, 20_500_000)]),
+        threads: BTreeMap::from([(ThreadKey { rank: 0, thread: "7".to_owned() }, Ns(20_500_000))]),
         totals: Books {
-            cpu: 20_500_000,
-            cuda: 24_000_500,
-            gpu_idle: 4_000_000,
-            sync: 5_000_000,
-            alloc: 3 << 20,
-            comm: 1_000_000,
-            comm_exposed: 400_000,
+            cpu: Ns(20_500_000),
+            cuda: Ns(24_000_500),
+            gpu_idle: Ns(4_000_000),
+            sync: Ns(5_000_000),
+            alloc: Bytes(3 << 20),
+            comm: Ns(1_000_000),
+            comm_exposed: Ns(400_000),
             flops: 6_000_000,
-            waiting: 700_000,
+            waiting: Ns(700_000),
         },
         in_steps: Books {
-            cpu: 20_000_000,
-            cuda: 24_000_500,
-            gpu_idle: 4_000_000,
-            sync: 5_000_000,
-            alloc: 3 << 20,
-            comm: 1_000_000,
-            comm_exposed: 400_000,
+            cpu: Ns(20_000_000),
+            cuda: Ns(24_000_500),
+            gpu_idle: Ns(4_000_000),
+            sync: Ns(5_000_000),
+            alloc: Bytes(3 << 20),
+            comm: Ns(1_000_000),
+            comm_exposed: Ns(400_000),
             flops: 6_000_000,
-            waiting: 400_000,
+            waiting: Ns(400_000),
         },
         idle_threads: BTreeMap::from([(
             ThreadKey { rank: 0, thread: "8".to_owned() },
-            IdleThread { time: 300_000, threads: 2 },
+            IdleThread { time: Ns(300_000), threads: 2 },
         )]),
         ..Ledger::default()
     };
@@ -202,7 +205,7 @@ pub(crate) fn training() -> Run {
         15,
         "Model.forward",
         Evidence::Function,
-        LineBooks { cpu_own: 300_000, ..LineBooks::default() },
+        LineBooks { cpu_own: Ns(300_000), ..LineBooks::default() },
     );
     line(
         "train.py",
@@ -212,21 +215,21 @@ pub(crate) fn training() -> Run {
         LineBooks {
             calls: 40,
             ops: 20,
-            cpu_self: 2_000_000,
-            cpu_own: 6_000_000,
-            cpu_total: 6_000_000,
-            cpu_backward: 3_000_000,
-            cuda_own: 12_000_500,
-            cuda_total: 12_000_500,
-            cuda_backward: 8_000_000,
+            cpu_self: Ns(2_000_000),
+            cpu_own: Ns(6_000_000),
+            cpu_total: Ns(6_000_000),
+            cpu_backward: Ns(3_000_000),
+            cuda_own: Ns(12_000_500),
+            cuda_total: Ns(12_000_500),
+            cuda_backward: Ns(8_000_000),
             kernels: 84,
-            gpu_idle: 1_000_000,
-            alloc: 2 << 20,
+            gpu_idle: Ns(1_000_000),
+            alloc: Bytes(2 << 20),
             allocs: 20,
-            freed: 1 << 20,
-            peak: 1 << 20,
-            comm: 1_000_000,
-            comm_exposed: 400_000,
+            freed: Bytes(1 << 20),
+            peak: Bytes(1 << 20),
+            comm: Ns(1_000_000),
+            comm_exposed: Ns(400_000),
             arithmetic: BTreeMap::from([(Precision::F16, DONE)]),
             ..LineBooks::default()
         },
@@ -239,15 +242,18 @@ pub(crate) fn training() -> Run {
         LineBooks {
             calls: 4,
             ops: 4,
-            cpu_own: 5_200_000,
-            cpu_total: 5_200_000,
+            cpu_own: Ns(5_200_000),
+            cpu_total: Ns(5_200_000),
             kernels: 2,
-            sync: 5_000_000,
+            sync: Ns(5_000_000),
             syncs: 2,
-            idle_after_sync: 3_000_000,
-            gpu_idle: 3_000_000,
-            alloc: 1 << 20,
-            waits: BTreeMap::from([(LineKey { file: "train.py".to_owned(), line: 17 }, 4_500_000)]),
+            idle_after_sync: Ns(3_000_000),
+            gpu_idle: Ns(3_000_000),
+            alloc: Bytes(1 << 20),
+            waits: BTreeMap::from([(
+                LineKey { file: "train.py".to_owned(), line: 17 },
+                Ns(4_500_000),
+            )]),
             ..LineBooks::default()
         },
     );
@@ -258,10 +264,10 @@ pub(crate) fn training() -> Run {
         Evidence::Exact,
         LineBooks {
             calls: 6,
-            cpu_own: 8_000_000,
-            cpu_total: 19_800_000,
-            cuda_own: 12_000_000,
-            cuda_total: 24_000_500,
+            cpu_own: Ns(8_000_000),
+            cpu_total: Ns(19_800_000),
+            cuda_own: Ns(12_000_000),
+            cuda_total: Ns(24_000_500),
             ..LineBooks::default()
         },
     );
@@ -271,9 +277,9 @@ pub(crate) fn training() -> Run {
         "load, \"fast\"",
         Evidence::Function,
         LineBooks {
-            cpu_own: 400_000,
-            cpu_total: 400_000,
-            waiting: 400_000,
+            cpu_own: Ns(400_000),
+            cpu_total: Ns(400_000),
+            waiting: Ns(400_000),
             ..LineBooks::default()
         },
     );
@@ -282,7 +288,7 @@ pub(crate) fn training() -> Run {
         1700,
         "relu",
         Evidence::Exact,
-        LineBooks { cpu_self: 3_999_999, cpu_total: 4_000_000, ..LineBooks::default() },
+        LineBooks { cpu_self: Ns(3_999_999), cpu_total: Ns(4_000_000), ..LineBooks::default() },
     );
     ledger.unattributed.charge(Reason::NoPythonFrame, Metric::Cpu, 600_000);
     ledger.unattributed.charge(Reason::IdleThread, Metric::Waiting, 300_000);

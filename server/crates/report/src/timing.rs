@@ -1,5 +1,7 @@
 //! What the time of loading went to.
 
+use ledger::Ns;
+
 use std::time::Duration;
 
 use loader::Timing;
@@ -22,7 +24,7 @@ pub fn timing(timing: &Timing) -> Section {
     let mut add = |what: &str, time: Duration, rates: [Cell; 2], file: String| {
         let share = time.as_secs_f64() / timing.total.as_secs_f64().max(f64::EPSILON);
         let [bytes, events] = rates;
-        let time = Cell::duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+        let time = Cell::duration(i64::try_from(time.as_nanos()).map_or(Ns::MAX, Ns));
         let row = vec![Cell::text(what), time, Cell::share(share), bytes, events, Cell::text(file)];
         section.rows.push(row);
     };

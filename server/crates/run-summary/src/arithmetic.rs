@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Arithmetic, Ns, Precision, TensorCores};
+use ledger::{Arithmetic, Bytes, Ns, Precision, TensorCores};
 use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashMap;
@@ -89,10 +89,10 @@ pub(crate) fn counted(
         });
         let cost = cost.unwrap_or_else(|| {
             unknown += 1;
-            Cost { flops: 0, bytes: 0, precision: Precision::F32 }
+            Cost { flops: 0, bytes: Bytes::ZERO, precision: Precision::F32 }
         });
         let counted =
-            Counted { operator, cost, launched: 0, device: None, has_tensor_cores: false };
+            Counted { operator, cost, launched: Ns::ZERO, device: None, has_tensor_cores: false };
         of_thread.push(counted);
     }
     for event in device.ids() {

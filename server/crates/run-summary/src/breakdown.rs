@@ -130,7 +130,7 @@ struct Shared {
 
 impl Shared {
     fn new(activity: &Activity) -> Self {
-        let has_kernels = activity.kernel.measure() > 0;
+        let has_kernels = activity.kernel.measure() > Ns::ZERO;
         let compute = if has_kernels { &activity.kernel } else { &activity.cpu };
         let communication = &activity.communication;
         Self {

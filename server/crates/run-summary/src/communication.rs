@@ -42,7 +42,7 @@ pub(crate) fn collectives(profile: &Profile, classes: &KernelClasses) -> Vec<Col
         let mut until = Ns::MIN;
         for event in events {
             let (start, end) = (device.start[event.index()].max(until), device.end(event));
-            let exposed = (end - start).max(0) - compute.within(start, end.max(start));
+            let exposed = (end - start).max(Ns::ZERO) - compute.within(start, end.max(start));
             found.push(Collective { event, exposed });
             until = until.max(end);
         }

@@ -95,7 +95,7 @@ impl Arguments {
     fn cost(&self, of: usize, flops: Option<u64>, elements: &[Option<u64>]) -> Option<Cost> {
         let (precision, size) = self.element(of)?;
         let elements = elements.iter().try_fold(0_u64, |sum, it| sum.checked_add((*it)?))?;
-        let bytes = i64::try_from(elements.checked_mul(size)?).ok()?;
+        let bytes = Bytes(i64::try_from(elements.checked_mul(size)?).ok()?);
         Some(Cost { flops: flops?, bytes, precision })
     }
 
@@ -344,7 +344,11 @@ mod tests {
         ];
         for (name, dims, types, concrete, flops, bytes) in rows {
             let found = cost(name, dims, types, &concrete);
-            assert_eq!(found.map(|it| (it.flops, it.bytes)), Some((flops, bytes)), "{name} {dims}");
+            assert_eq!(
+                found.map(|it| (it.flops, it.bytes)),
+                Some((flops, Bytes(bytes))),
+                "{name} {dims}"
+            );
         }
     }
 

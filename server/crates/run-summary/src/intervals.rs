@@ -22,7 +22,7 @@ impl Intervals {
 
     /// How many instants.
     pub(crate) fn measure(&self) -> Ns {
-        self.0.iter().map(|(start, end)| end - start).sum()
+        self.0.iter().map(|&(start, end)| end - start).sum()
     }
 
     /// The intervals, in order.
@@ -82,12 +82,14 @@ mod tests {
     use super::*;
 
     fn bits(set: &Intervals) -> u32 {
-        set.iter().flat_map(|(start, end)| start..end).fold(0, |bits, at| bits | 1 << at)
+        set.iter().flat_map(|(start, end)| start.0..end.0).fold(0, |bits, at| bits | 1 << at)
     }
 
     /// The set of the bits that are on.
     fn set(bits: u32) -> Intervals {
-        Intervals::new((0..10).filter(|at| bits >> at & 1 != 0).map(|at| (at, at + 1)).collect())
+        Intervals::new(
+            (0..10).filter(|at| bits >> at & 1 != 0).map(|at| (Ns(at), Ns(at + 1))).collect(),
+        )
     }
 
     #[test]
@@ -97,16 +99,17 @@ mod tests {
                 let (mine, theirs) = (set(a), set(b));
                 assert_eq!(bits(&mine.and(&theirs)), a & b);
                 assert_eq!(bits(&mine.without(&theirs)), a & !b);
-                assert_eq!(mine.measure(), i64::from(a.count_ones()));
+                assert_eq!(mine.measure(), Ns(i64::from(a.count_ones())));
                 let part = a >> 2 & 0b1_1111;
-                assert_eq!(mine.within(2, 7), i64::from(part.count_ones()));
+                assert_eq!(mine.within(Ns(2), Ns(7)), Ns(i64::from(part.count_ones())));
             }
         }
     }
 
     #[test]
     fn parts_are_joined() {
-        let parts = vec![(5, 7), (0, 2), (2, 3), (1, 2), (9, 9), (8, 7)];
-        assert_eq!(Intervals::new(parts), Intervals(vec![(0, 3), (5, 7)]));
+        let parts = [(5, 7), (0, 2), (2, 3), (1, 2), (9, 9), (8, 7)];
+        let parts = parts.map(|(start, end)| (Ns(start), Ns(end))).to_vec();
+        assert_eq!(Intervals::new(parts), Intervals(vec![(Ns(0), Ns(3)), (Ns(5), Ns(7))]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{DeviceOverview, KernelClass, Launches as LaunchStatistics, Ns, TensorCores};
+use ledger::{Bytes, DeviceOverview, KernelClass, Launches as LaunchStatistics, Ns, TensorCores};
 use profile::{DeviceEventId, DeviceKind, Profile};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashSet;
@@ -12,11 +12,11 @@ use crate::spans::Span;
 use crate::{devices, eligible, streams};
 
 /// A launch that takes longer, from the return of its call to the start of the kernel, is reported (as HTA does).
-const LONG_DELAY: Ns = 100_000;
+const LONG_DELAY: Ns = Ns(100_000);
 /// A runtime call that takes longer is reported (as HTA does).
-const LONG_CALL: Ns = 50_000;
+const LONG_CALL: Ns = Ns(50_000);
 /// A kernel that is shorter is reported (as TraceLens does).
-const SHORT: Ns = 10_000;
+const SHORT: Ns = Ns(10_000);
 /// Blocks per multiprocessor are in millionths: as many of them make one.
 const ONE_BLOCK: i64 = 1_000_000;
 
@@ -32,7 +32,8 @@ pub(crate) fn devices(
     for event in device.ids() {
         by_device.entry(device.device[event.index()]).or_default().push(event);
     }
-    let steps = spans.first().zip(spans.last()).map_or((0, 0), |(a, b)| (a.start, b.end));
+    let steps =
+        spans.first().zip(spans.last()).map_or((Ns::ZERO, Ns::ZERO), |(a, b)| (a.start, b.end));
     let with_tensor_cores = with_tensor_cores(profile, launches, classes);
     let of_device = |(ordinal, mut events): (i32, Vec<DeviceEventId>)| {
         events.sort_by_key(|event| device.start[event.index()]);
@@ -172,7 +173,7 @@ impl Events<'_> {
         let compute = of_class(KernelClass::Compute);
         let communication = of_class(KernelClass::Communication);
         let memory = of_class(KernelClass::Memory);
-        let first = self.events.first().map_or(0, |&event| self.start(event));
+        let first = self.events.first().map_or(Ns::ZERO, |&event| self.start(event));
         let last = self.events.iter().map(|&event| self.end(event)).max().unwrap_or(first);
         usage.span = last - first;
         usage.busy = self.merged(|_| true).measure();
@@ -188,7 +189,7 @@ impl Events<'_> {
         for &event in self.events {
             let Some(call) = self.launches.own_call(self.profile, event) else { continue };
             let (called, time) = (host.duration[call.index()], device.duration[event.index()]);
-            let delay = (self.start(event) - host.end(call)).max(0);
+            let delay = (self.start(event) - host.end(call)).max(Ns::ZERO);
             statistics.count += 1;
             // These may add up to more than the recording lasts: by as much as the clocks of host and device differ.
             statistics.delay = statistics.delay.saturating_add(delay);
@@ -211,7 +212,7 @@ impl Events<'_> {
                 }
                 if let Some(copies) = usage.copies.get_mut(name) {
                     copies.count += 1;
-                    copies.bytes += device.bytes[event.index()].max(0);
+                    copies.bytes += device.bytes[event.index()].max(Bytes::ZERO);
                     copies.time += device.duration[event.index()];
                 }
             }

@@ -222,7 +222,8 @@ impl Converter<'_> {
 
     fn segment(&mut self, dict: Chain) {
         const PLACE: Place = "a segment";
-        let mut segment = SnapshotSegment { requested_size: -1, ..SnapshotSegment::default() };
+        let mut segment =
+            SnapshotSegment { requested_size: Bytes(-1), ..SnapshotSegment::default() };
         let (mut address, mut total_size, mut blocks) = (None, None, None);
         for (key, value) in self.values.pairs(dict) {
             if !self.spend(1) {
@@ -233,7 +234,8 @@ impl Converter<'_> {
                 Key::Address => address = self.address(value, PLACE, key, dict),
                 Key::TotalSize => total_size = self.size(value, PLACE, key, dict),
                 Key::RequestedSize => {
-                    segment.requested_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
+                    segment.requested_size =
+                        self.size(value, PLACE, key, dict).unwrap_or(Bytes(-1));
                 }
                 Key::Stream => segment.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
                 Key::SegmentType => {
@@ -275,7 +277,7 @@ impl Converter<'_> {
             let block =
                 self.dict(item, "a block", chain).and_then(|dict| self.block(dict, address));
             if let Some(block) = block {
-                address = block.address.wrapping_add(block.size.cast_unsigned());
+                address = block.address.wrapping_add(block.size.0.cast_unsigned());
                 blocks.push(block);
             }
         }
@@ -285,8 +287,11 @@ impl Converter<'_> {
     /// `follows`: where the block before it ends.
     fn block(&mut self, dict: Chain, follows: u64) -> Option<SnapshotBlock> {
         const PLACE: Place = "a block";
-        let mut block =
-            SnapshotBlock { address: follows, requested_size: -1, ..SnapshotBlock::default() };
+        let mut block = SnapshotBlock {
+            address: follows,
+            requested_size: Bytes(-1),
+            ..SnapshotBlock::default()
+        };
         let (mut size, mut history) = (None, None);
         for (key, value) in self.values.pairs(dict) {
             if !self.spend(1) {
@@ -298,7 +303,7 @@ impl Converter<'_> {
                 }
                 Key::Size => size = self.size(value, PLACE, key, dict),
                 Key::RequestedSize => {
-                    block.requested_size = self.size(value, PLACE, key, dict).unwrap_or(-1);
+                    block.requested_size = self.size(value, PLACE, key, dict).unwrap_or(Bytes(-1));
                 }
                 Key::State => match self.text(value) {
                     Some("active_allocated") => block.is_allocated = true,
@@ -351,8 +356,8 @@ impl Converter<'_> {
             }
             if is_first {
                 block.stack = stack;
-                if block.requested_size < 0 {
-                    block.requested_size = size.unwrap_or(-1);
+                if block.requested_size < Bytes::ZERO {
+                    block.requested_size = size.unwrap_or(Bytes(-1));
                 }
             }
             if !(is_first && is_used) {
@@ -418,7 +423,7 @@ impl Converter<'_> {
         }
         event.action = action;
         event.address = address.unwrap_or(0);
-        event.size = size.unwrap_or(0);
+        event.size = size.unwrap_or(Bytes::ZERO);
         Some(event)
     }
 
@@ -452,7 +457,7 @@ impl Converter<'_> {
             }
             let Some(dict) = self.dict(item, PLACE, chain) else { continue };
             let mut annotation =
-                SnapshotAnnotation { name: StrId::NONE, is_start: false, device: 0, at: -1 };
+                SnapshotAnnotation { name: StrId::NONE, is_start: false, device: 0, at: Ns(-1) };
             let mut is_end = false;
             for (key, value) in self.values.pairs(dict) {
                 if !self.spend(1) {
@@ -656,11 +661,11 @@ impl Converter<'_> {
     }
 
     fn size(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Option<Bytes> {
-        let int = self.int(value, place, key, dict)?;
-        if int < 0 {
+        let size = Bytes(self.int(value, place, key, dict)?);
+        if size < Bytes::ZERO {
             self.unusable(place, key, dict);
         }
-        (int >= 0).then_some(int)
+        (size >= Bytes::ZERO).then_some(size)
     }
 
     /// C++ writes addresses as signed integers.
@@ -680,12 +685,12 @@ impl Converter<'_> {
     }
 
     fn time(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Ns {
-        let Some(us) = self.int(value, place, key, dict) else { return -1 };
+        let Some(us) = self.int(value, place, key, dict) else { return Ns(-1) };
         match us.checked_mul(1000) {
-            Some(ns) if ns >= 0 => ns,
+            Some(ns) if ns >= 0 => Ns(ns),
             _ => {
                 self.unusable(place, key, dict);
-                -1
+                Ns(-1)
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-use profile::StackId;
+use profile::{Bytes, Ns, StackId};
 use proptest::prelude::*;
 
 use super::*;
@@ -582,7 +582,7 @@ fn check(pickle: &[u8], expected: &str) {
 fn lines(snapshot: &Snapshot) -> Vec<String> {
     let mut lines = Vec::new();
     let text = |id| snapshot.strings.get(id);
-    let at = |at: i64| if at < 0 { String::new() } else { format!(" at {at}") };
+    let at = |Ns(at)| if at < 0 { String::new() } else { format!(" at {at}") };
     let by = |stack| {
         let frames = snapshot.frames(stack).iter();
         let frames: Vec<String> = frames
@@ -593,13 +593,13 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
     for segment in &snapshot.segments {
         let mut line = format!(
             "segment {:#x}+{} device {} stream {}",
-            segment.address, segment.total_size, segment.device, segment.stream
+            segment.address, segment.total_size.0, segment.device, segment.stream
         );
         let kind = segment.is_large.map_or("?", |large| if large { "large" } else { "small" });
         write!(
             line,
             " {kind} requested {} pool {}/{}{}",
-            segment.requested_size,
+            segment.requested_size.0,
             segment.pool.0,
             segment.pool.1,
             by(segment.stack)
@@ -607,15 +607,15 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
         .unwrap();
         lines.push(line);
         for block in &segment.blocks {
-            let mut line = format!("  {:#x}+{}", block.address, block.size);
-            if block.requested_size >= 0 {
-                write!(line, " requested {}", block.requested_size).unwrap();
+            let mut line = format!("  {:#x}+{}", block.address, block.size.0);
+            if block.requested_size >= Bytes(0) {
+                write!(line, " requested {}", block.requested_size.0).unwrap();
             }
             line += if block.is_allocated { " allocated" } else { "" };
             line += if block.is_pending_free { " pending" } else { "" };
             lines.push(line + &by(block.stack));
             let former = block.former.iter();
-            lines.extend(former.map(|&(it, size)| format!("    former {size}{}", by(it))));
+            lines.extend(former.map(|&(it, Bytes(size))| format!("    former {size}{}", by(it))));
         }
     }
     for device in &snapshot.devices {
@@ -625,7 +625,7 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
                 "  {:?} {:#x}+{} stream {}{}",
                 event.action,
                 event.address,
-                event.size,
+                event.size.0,
                 event.stream,
                 at(event.at)
             );

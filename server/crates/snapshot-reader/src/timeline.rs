@@ -79,9 +79,12 @@ pub fn read_timeline(bytes: &[u8]) -> Option<(MemoryTimeline, Warnings)> {
 
 fn changes(lists: &[Vec<i64>], warnings: &mut Warnings) -> MemoryTimeline {
     let mut timeline = MemoryTimeline::default();
-    let mut level: [Bytes; N] = [0; N];
-    let first: Ns =
-        lists.iter().filter_map(|it| it.first()).copied().find(|&at| 0 <= at).unwrap_or(0);
+    let mut level: [Bytes; N] = [Bytes::ZERO; N];
+    let first = lists
+        .iter()
+        .filter_map(|it| it.first())
+        .find(|at| 0 <= **at)
+        .map_or(Ns::ZERO, |&at| Ns(at));
     for list in lists {
         let [at, _, bytes, category] = list[..] else {
             warnings.add(
@@ -99,8 +102,8 @@ fn changes(lists: &[Vec<i64>], warnings: &mut Warnings) -> MemoryTimeline {
             );
             continue;
         };
-        *of = within((*of).saturating_add(bytes));
-        push(&mut timeline, if at < 0 { first } else { at }, level);
+        *of = within((*of).saturating_add(Bytes(bytes)));
+        push(&mut timeline, if at < 0 { first } else { Ns(at) }, level);
     }
     timeline
 }
@@ -110,8 +113,8 @@ fn rows(lists: &[Vec<i64>]) -> MemoryTimeline {
     let Some((times, rest)) = lists.split_first() else { return timeline };
     // The list around the rows is empty itself.
     for (&at, row) in times.iter().zip(rest.iter().filter(|row| !row.is_empty())) {
-        if let Some(level) = row.get(1..).and_then(|it| <[Bytes; N]>::try_from(it).ok()) {
-            push(&mut timeline, at.saturating_mul(1000), level.map(within));
+        if let Some(level) = row.get(1..).and_then(|it| <[i64; N]>::try_from(it).ok()) {
+            push(&mut timeline, Ns(at.saturating_mul(1000)), level.map(|it| within(Bytes(it))));
         }
     }
     timeline
@@ -119,7 +122,7 @@ fn rows(lists: &[Vec<i64>]) -> MemoryTimeline {
 
 /// Sums of all categories fit, whatever a file says.
 fn within(bytes: Bytes) -> Bytes {
-    bytes.clamp(-(1 << 56), 1 << 56)
+    bytes.clamp(Bytes(-(1 << 56)), Bytes(1 << 56))
 }
 
 /// Adds a level; of several at one time, the last counts. A time that goes back is taken as the one before.
@@ -182,13 +185,13 @@ mod tests {
     fn changes_are_summed_up() {
         assert!(looks_like_timeline(RAW));
         let (timeline, warnings) = read_timeline(RAW).unwrap();
-        assert_eq!(timeline.at, [5000, 6000, 7000]);
+        assert_eq!(timeline.at, [5000, 6000, 7000].map(Ns));
         let expected = [
             [100, 0, 0, 0, 64, 0, 0, 20],
             [100, 0, 0, 0, 0, 64, 0, 20],
             [100, 0, 0, 0, 0, 64, 0, 0],
         ];
-        assert_eq!(timeline.bytes, expected);
+        assert_eq!(timeline.bytes, expected.map(|it| it.map(Bytes)));
         assert!(warnings.is_empty());
     }
 
@@ -196,8 +199,11 @@ mod tests {
     fn rows_are_taken_as_they_are() {
         assert!(looks_like_timeline(ROWS));
         let (timeline, _) = read_timeline(ROWS).unwrap();
-        assert_eq!(timeline.at, [1_700_000_000_000_000_000, 1_700_000_000_000_009_000]);
-        assert_eq!(timeline.bytes, [[1, 2, 3, 4, 5, 6, 7, 8], [9, 0, 0, 0, 0, 0, 0, 1]]);
+        assert_eq!(timeline.at, [1_700_000_000_000_000_000, 1_700_000_000_000_009_000].map(Ns));
+        assert_eq!(
+            timeline.bytes,
+            [[1, 2, 3, 4, 5, 6, 7, 8].map(Bytes), [9, 0, 0, 0, 0, 0, 0, 1].map(Bytes)]
+        );
     }
 
     #[test]
@@ -220,7 +226,7 @@ mod tests {
         let huge =
             b"[[1, 2, 9223372036854775807, 0], [2, 2, 9223372036854775807, 0], [3, 2, 1, 9]]";
         let (timeline, warnings) = read_timeline(huge).unwrap();
-        assert_eq!(timeline.bytes[1][0], 1 << 56);
+        assert_eq!(timeline.bytes[1][0], Bytes(1 << 56));
         assert_eq!(warnings.iter().count(), 1);
     }
 }

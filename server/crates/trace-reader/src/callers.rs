@@ -185,10 +185,10 @@ impl FileThread {
         let n_rows = shortest(&columns, warnings);
         let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
         let mut callers = ThreadCallers { tid: self.tid, ..ThreadCallers::default() };
-        let mut start: Ns = 0;
+        let mut start: Ns = Ns::ZERO;
         for row in 0..n_rows {
-            start = start.saturating_add(self.start[row]);
-            if !(0..TIMES.end).contains(&start) {
+            start = start.saturating_add(Ns(self.start[row]));
+            if !(Ns::ZERO..TIMES.end).contains(&start) {
                 let message = "a call before 1970 or after 2116 was left out";
                 warnings.add(WarningKind::NotCredible, 0, message);
                 continue;
@@ -250,7 +250,7 @@ impl FileLines {
             })
             .collect();
         let threads = self.threads.into_iter().map(|it| it.lines(n_codes, warnings)).collect();
-        LineLog { codes, until: self.until.first().copied().unwrap_or(0), threads }
+        LineLog { codes, until: Ns(self.until.first().copied().unwrap_or(0)), threads }
     }
 }
 
@@ -273,12 +273,13 @@ impl FileThreadLines {
     fn lines(self, n_codes: usize, warnings: &mut Warnings) -> ThreadLines {
         let n_rows = shortest(&[self.time.len(), self.code.len(), self.line.len()], warnings);
         let mut lines = ThreadLines { tid: self.tid, ..ThreadLines::default() };
-        let mut time: Ns = 0;
+        let mut time: Ns = Ns::ZERO;
         for row in 0..n_rows {
-            time = time.saturating_add(self.time[row]);
+            time = time.saturating_add(Ns(self.time[row]));
             let code = u32::try_from(self.code[row]).ok().filter(|&it| (it as usize) < n_codes);
             let line = u32::try_from(self.line[row]).ok();
-            let (Some(code), Some(line)) = (code, line.filter(|_| (0..TIMES.end).contains(&time)))
+            let (Some(code), Some(line)) =
+                (code, line.filter(|_| (Ns::ZERO..TIMES.end).contains(&time)))
             else {
                 let message = "a line whose time, function or number cannot be true was left out";
                 warnings.add(WarningKind::NotCredible, 0, message);

@@ -1,6 +1,6 @@
 //! What stands beside `traceEvents`.
 
-use profile::{DeviceProperties, Meta, WarningKind, Warnings};
+use profile::{Bytes, DeviceProperties, Meta, Ns, WarningKind, Warnings};
 
 use crate::event::Values;
 use crate::scan::{self, Scan};
@@ -50,9 +50,9 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
     match key {
         b"baseTimeNanoseconds" => {
             let at = values.at;
-            let base = values.number(0)?.unwrap_or(0);
-            let is_credible = (0..TIMES.end).contains(&base);
-            meta.base = if is_credible { base } else { 0 };
+            let base = Ns(values.number(0)?.unwrap_or(0));
+            let is_credible = (Ns::ZERO..TIMES.end).contains(&base);
+            meta.base = if is_credible { base } else { Ns::ZERO };
             if !is_credible {
                 let message = "a base time before 1970 or after 2116 was ignored";
                 values.anomalies.push((WarningKind::NotCredible, at, message));
@@ -102,7 +102,7 @@ fn device_member(
     match key {
         b"id" => device.id = narrow(values)?,
         b"name" => device.name = decoded(values)?,
-        b"totalGlobalMem" => device.total_memory = narrow(values)?,
+        b"totalGlobalMem" => device.total_memory = Bytes(narrow(values)?),
         b"computeMajor" => device.compute_major = narrow(values)?,
         b"computeMinor" => device.compute_minor = narrow(values)?,
         b"numSms" => device.multiprocessors = narrow(values)?,

@@ -15,22 +15,23 @@ use rustc_hash::FxHashSet;
 
 /// Where an event may begin and end. The difference of any two such times fits in 64 bits, and so does the sum of one and
 /// of the time that they are relative to.
-pub(crate) const TIMES: Range<Ns> = -(1 << 61)..1 << 62;
+pub(crate) const TIMES: Range<Ns> = Ns(-(1 << 61))..Ns(1 << 62);
 
 /// Bytes that one allocation or copy may have, and that may be in use: 1 PiB.
-pub(crate) const MAX_BYTES: Bytes = 1 << 50;
+pub(crate) const MAX_BYTES: Bytes = Bytes(1 << 50);
 
-/// What all durations, all allocations and releases, and all copies of a recording may add up to (2.28 years, 64 PiB).
+/// What all durations, all allocations and releases, and all copies of a recording may add up to, in nanoseconds and in bytes
+/// (2.28 years, 64 PiB).
 const MAX_IN_ALL: i64 = 1 << 56;
 
-/// Durations and sizes below this are not noted: as many as the tables hold do not add up to [`MAX_IN_ALL`].
+/// Durations and sizes below so many nanoseconds or bytes are not noted: as many as the tables hold do not add up to [`MAX_IN_ALL`].
 pub(crate) const NOTED: i64 = 1 << 23;
 
 /// What lasts a day is never too long.
-const DAY: Ns = 86_400_000_000_000;
+const DAY: Ns = Ns(86_400_000_000_000);
 
 /// So many times the span of everything else is too long.
-const TOO_MANY_TIMES: Ns = 10;
+const TOO_MANY_TIMES: i64 = 10;
 
 /// A row and where in the input its event begins.
 #[derive(Debug, Clone, Copy)]
@@ -141,8 +142,8 @@ impl Judge<'_> {
     fn too_far(&mut self) {
         let device = &self.profile.device;
         let events = || self.noted.iter().filter_map(device_event);
-        let first = events().map(|id| device.start[id.index()]).min().unwrap_or(0);
-        let last = events().map(|id| device.end(id)).max().unwrap_or(0);
+        let first = events().map(|id| device.start[id.index()]).min().unwrap_or(Ns::ZERO);
+        let last = events().map(|id| device.end(id)).max().unwrap_or(Ns::ZERO);
         let is_too_long = |n: usize| {
             let n = i128::try_from(n).unwrap_or(i128::MAX);
             i128::from(last - first).saturating_mul(n) > MAX_IN_ALL.into()
@@ -169,11 +170,11 @@ impl Judge<'_> {
             (ordinal, *starts.select_nth_unstable(half).1)
         };
         let middles: BTreeMap<i32, Ns> = starts.into_iter().map(middle).collect();
-        let farthest = MAX_IN_ALL / i64::try_from(2 * lanes.len()).unwrap_or(i64::MAX);
+        let farthest = Ns(MAX_IN_ALL / i64::try_from(2 * lanes.len()).unwrap_or(i64::MAX));
         let message = "an event of a device was set aside: it is too far in time from the others of that device";
         self.set_aside(message, |it| {
             device_event(it).is_some_and(|id| {
-                let middle = middles.get(&device.device[id.index()]).copied().unwrap_or(0);
+                let middle = middles.get(&device.device[id.index()]).copied().unwrap_or(Ns::ZERO);
                 (device.start[id.index()] - middle).abs() > farthest
             })
         });
@@ -196,7 +197,7 @@ fn duration(profile: &Profile, noted: &Noted) -> Ns {
     match noted.row {
         Row::Host(id) => profile.host.duration[id.index()],
         Row::Device(id) => profile.device.duration[id.index()],
-        Row::Memory(_) => 0,
+        Row::Memory(_) => Ns::ZERO,
     }
 }
 
@@ -204,7 +205,7 @@ fn duration(profile: &Profile, noted: &Noted) -> Ns {
 fn allocated(memory: &MemoryEvents, noted: &Noted) -> Bytes {
     match noted.row {
         Row::Memory(row) => memory.bytes[row as usize].abs(),
-        Row::Host(_) | Row::Device(_) => 0,
+        Row::Host(_) | Row::Device(_) => Bytes::ZERO,
     }
 }
 
@@ -230,17 +231,17 @@ fn span_of_the_short(profile: &Profile) -> Option<Ns> {
 
 /// How much a row must have to be set aside, so that what is left of `total` is at most [`MAX_IN_ALL`]; `None` if it is
 /// already. `amounts` gives what the noted rows have.
-fn least_in_excess<I: Iterator<Item = i64>>(
+fn least_in_excess<T: Copy + Ord + Into<i128>, I: Iterator<Item = T>>(
     mut total: i128,
     amounts: impl Fn() -> I,
-) -> Option<i64> {
+) -> Option<T> {
     if total <= MAX_IN_ALL.into() {
         return None;
     }
-    let mut amounts: Vec<i64> = amounts().collect();
+    let mut amounts: Vec<T> = amounts().collect();
     amounts.sort_unstable();
     amounts.into_iter().rev().find(|&amount| {
-        total -= i128::from(amount);
+        total -= amount.into();
         total <= MAX_IN_ALL.into()
     })
 }
@@ -248,7 +249,7 @@ fn least_in_excess<I: Iterator<Item = i64>>(
 /// Takes the largest sizes of copies for absent, where all together are too large.
 fn forget_sizes(profile: &mut Profile, noted: &[Noted], warnings: &mut Warnings) {
     let bytes = &mut profile.device.bytes;
-    let total = bytes.iter().map(|&it| i128::from(it.max(0))).sum();
+    let total = bytes.iter().map(|&it| i128::from(it.max(Bytes::ZERO))).sum();
     let copies = || noted.iter().filter_map(|it| Some((device_event(it)?.index(), it.offset)));
     let Some(least) = least_in_excess(total, || copies().map(|(row, _)| bytes[row])) else {
         return;
@@ -258,6 +259,6 @@ fn forget_sizes(profile: &mut Profile, noted: &[Noted], warnings: &mut Warnings)
     for (row, offset) in largest {
         let message = "the size of a copy was ignored, one of the largest: all together would be more than 64 PiB (2^56 bytes)";
         warnings.add(WarningKind::NotCredible, offset, message);
-        bytes[row] = -1;
+        bytes[row] = Bytes(-1);
     }
 }

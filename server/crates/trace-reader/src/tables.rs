@@ -129,7 +129,7 @@ impl Tables {
             return;
         }
         let Some(start) = self.time(event, offset) else { return };
-        let duration = self.duration(event.number(Number::Duration), offset);
+        let duration = self.duration(event.number(Number::Duration).map(Ns), offset);
         if duration >= TIMES.end - start {
             return self.no_time(offset);
         }
@@ -148,7 +148,7 @@ impl Tables {
     /// When an event starts, or takes place.
     #[inline]
     fn time(&mut self, event: &Event<'_>, offset: u64) -> Option<Ns> {
-        match event.number(Number::Start) {
+        match event.number(Number::Start).map(Ns) {
             Some(at) if TIMES.contains(&at) => Some(at),
             Some(_) => {
                 self.no_time(offset);
@@ -182,16 +182,16 @@ impl Tables {
     #[inline]
     fn duration(&mut self, duration: Option<Ns>, offset: u64) -> Ns {
         match duration {
-            Some(duration @ 0..) => duration,
+            Some(duration) if Ns::ZERO <= duration => duration,
             Some(_) => {
                 let message = "an event with a negative duration was taken as lasting 0";
                 self.warnings.add(WarningKind::NegativeDuration, offset, message);
-                0
+                Ns::ZERO
             }
             None => {
                 let message = "an event without a duration was taken as lasting 0";
                 self.warnings.add(WarningKind::MissingTime, offset, message);
-                0
+                Ns::ZERO
             }
         }
     }
@@ -258,7 +258,7 @@ impl Tables {
             }
         }
         let row = Row::Host(self.profile.host.push(kind, thread, name, start, duration));
-        if duration >= NOTED {
+        if duration.0 >= NOTED {
             self.noted.push(Noted { row, offset });
         }
         Some(row)
@@ -306,13 +306,13 @@ impl Tables {
     /// A size in bytes; -1 if there is none that can be true.
     #[inline]
     fn size(&mut self, event: &Event<'_>, number: Number, offset: u64) -> Bytes {
-        let size = event.id(number);
+        let size = Bytes(event.id(number));
         if size <= MAX_BYTES {
             return size;
         }
         let message = "a size of more than 1 PiB was ignored";
         self.warnings.add(WarningKind::NotCredible, offset, message);
-        -1
+        Bytes(-1)
     }
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {
@@ -345,8 +345,8 @@ impl Tables {
         }
         let thread = self.thread(event, offset);
         let (row, start) = match self.time(event, offset) {
-            Some(start) => (self.row(class, event, start, 0, offset), start),
-            None => (None, 0),
+            Some(start) => (self.row(class, event, start, Ns::ZERO, offset), start),
+            None => (None, Ns::ZERO),
         };
         self.open.entry(thread).or_default().push(Open { row, start, offset });
     }
@@ -360,13 +360,13 @@ impl Tables {
                 "the end of a range that never began was ignored",
             );
         };
-        let end = event.number(Number::Start).filter(|it| TIMES.contains(it));
+        let end = event.number(Number::Start).map(Ns).filter(|it| TIMES.contains(it));
         let duration = self.duration(end.map(|end| end - open.start), offset);
         let Some(row) = open.row else { return };
         match row {
             Row::Host(id) => {
                 self.profile.host.duration[id.index()] = duration;
-                if duration >= NOTED {
+                if duration.0 >= NOTED {
                     self.noted.push(Noted { row, offset: open.offset });
                 }
             }
@@ -397,7 +397,7 @@ impl Tables {
             return self.too_many(offset);
         }
         let Some(at) = self.time(event, offset) else { return };
-        let Some(bytes) = event.number(Number::Bytes) else {
+        let Some(bytes) = event.number(Number::Bytes).map(Bytes) else {
             return self.warnings.add(
                 WarningKind::Malformed,
                 offset,
@@ -419,7 +419,7 @@ impl Tables {
         let total_allocated = self.size(event, Number::TotalAllocated, offset);
         let total_reserved = self.size(event, Number::TotalReserved, offset);
         let memory = &mut self.profile.memory;
-        if bytes.abs() >= NOTED {
+        if bytes.abs().0 >= NOTED {
             let row = Row::Memory(set_aside::memory_row(memory.len()));
             self.noted.push(Noted { row, offset });
         }

@@ -1,6 +1,6 @@
 //! The line stacks of device events, and the charging of device time.
 
-use ledger::{Kernel, Ns};
+use ledger::{Bytes, Kernel, Ns};
 use line_stacks::{LineId, Node, grow_to};
 use profile::{DeviceEventId, DeviceKind, LaunchShapeId, Profile, StrId};
 use rustc_hash::FxHashMap;
@@ -116,7 +116,7 @@ pub(crate) fn charge_devices(
         let launch = launches.launch(event);
         let step = launch.and_then(|launch| steps.at(host.start[launch.index()]));
         charges.total += time;
-        charges.in_steps += if step.is_some() { time } else { 0 };
+        charges.in_steps += if step.is_some() { time } else { Ns::ZERO };
         let Some(charged) = events.stacks.charged_line(node).get() else {
             match launch {
                 Some(_) => charges.without_line += time,
@@ -160,5 +160,5 @@ fn add_run(kernel: &mut Kernel, profile: &Profile, event: DeviceEventId) {
         device.shapes.get(device.shape[event.index()]).map_or(-1, |shape| shape.occupancy_permille);
     kernel.occupancy_time += i128::from(occupancy.max(0)) * i128::from(time);
     kernel.streams.insert(device.stream[event.index()]);
-    kernel.bytes += device.bytes[event.index()].max(0);
+    kernel.bytes += device.bytes[event.index()].max(Bytes::ZERO);
 }

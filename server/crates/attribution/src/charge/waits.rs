@@ -56,7 +56,7 @@ pub(crate) fn waits(
         for event in running.overlapping(start, end) {
             let shared = device.end(event).min(end) - device.start[event.index()].max(start);
             if let Some(cause) = events.stacks.charged_line(stacks.node(event)).get()
-                && shared > 0
+                && shared > Ns::ZERO
             {
                 // Waits of several threads count the same device event several times.
                 let waited_for = waits.waited_for.entry((line, cause)).or_default();

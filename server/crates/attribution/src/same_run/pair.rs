@@ -17,7 +17,8 @@ pub(super) struct Event {
 impl Event {
     /// Kept within what sums of a few cannot overflow, whatever a file claims.
     pub(super) fn new(at: Ns, address: u64, bytes: Bytes, is_alloc: bool) -> Self {
-        Self { at: at.clamp(-1, 1 << 61), address, bytes: bytes.clamp(0, 1 << 61), is_alloc }
+        let (at, bytes) = (at.clamp(Ns(-1), Ns(1 << 61)), bytes.clamp(Bytes::ZERO, Bytes(1 << 61)));
+        Self { at, address, bytes, is_alloc }
     }
 }
 
@@ -50,19 +51,19 @@ const MIN_PAIRS: usize = 8;
 const MIN_PERCENT: usize = 95;
 
 /// Clocks of one machine that show the time of day differ by less: another run began at another time.
-const CLOCKS_APART: Ns = 1_000_000_000;
+const CLOCKS_APART: Ns = Ns(1_000_000_000);
 
 /// Times before this one (in 2001) are not counted from the Unix epoch.
-const MIN_EPOCH: Ns = 1_000_000_000_000_000_000;
+const MIN_EPOCH: Ns = Ns(1_000_000_000_000_000_000);
 
 /// Trace and snapshot read the clock one after the other; what comes between lasts less, but for a few times.
-const BETWEEN: Ns = 20_000;
+const BETWEEN: Ns = Ns(20_000);
 
 /// A pair may be this far from where the ones before it were.
-const TOLERANCE: Ns = 100_000;
+const TOLERANCE: Ns = Ns(100_000);
 
 /// Clocks of one machine drift apart by at most one part in so many.
-const DRIFT: Ns = 2_000;
+const DRIFT: i64 = 2_000;
 
 /// Events of the trace that vote for a difference of the clocks, and events of the snapshot that each may mean.
 const MAX_VOTERS: usize = 2_000;
@@ -76,7 +77,7 @@ const MAX_COMPARED: usize = 50_000_000;
 
 /// The allocator splits off what is left of a block unless that is less than this (`kLargeBuffer`), and rounds up to
 /// less than double the size.
-const MAX_ROUNDED: Bytes = 20 << 20;
+const MAX_ROUNDED: Bytes = Bytes(20 << 20);
 
 /// Pairs the events of a trace (in order of time) with those of a snapshot (in order), both of one device.
 ///
@@ -88,7 +89,7 @@ pub(super) fn pair(
     snapshot: &[Event],
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
-    if snapshot.iter().all(|event| event.at >= 0) {
+    if snapshot.iter().all(|event| event.at >= Ns::ZERO) {
         by_time(trace, snapshot, is_same)
     } else {
         by_order(trace, snapshot, is_same)
@@ -127,7 +128,7 @@ fn by_time(
         return Err(Refused::OtherTime(best.difference));
     }
     // As regular as a loop can be: the next turn fits as well.
-    let as_good = rivals.iter().filter(|it| it.spread <= 3 * best.spread + 1_000);
+    let as_good = rivals.iter().filter(|it| it.spread <= best.spread * 3 + Ns(1_000));
     if as_good.into_iter().any(|it| !show_the_same(trace, &best.pairs, &it.pairs, &is_same)) {
         return Err(Refused::Ambiguous);
     }
@@ -177,7 +178,7 @@ fn fits(traced: &Event, recorded: &Event) -> bool {
     let rounded = traced.bytes - recorded.bytes;
     traced.address == recorded.address
         && traced.is_alloc == recorded.is_alloc
-        && 0 <= rounded
+        && Bytes::ZERO <= rounded
         && rounded <= recorded.bytes.max(MAX_ROUNDED)
 }
 
@@ -255,7 +256,7 @@ fn align(
         residuals.push(distance(nearest).abs());
         pairs.push((index, nearest));
         // Clocks drift, but not far.
-        let room = BETWEEN + (event.at - trace[0].at).max(0) / DRIFT;
+        let room = BETWEEN + (event.at - trace[0].at).max(Ns::ZERO) / DRIFT;
         now = (now + distance(nearest) / 8).clamp(difference - room, difference + room);
     }
     if n_during < MIN_PAIRS {

@@ -1,9 +1,11 @@
 //! Made-up runs of a made-up program: which allocations are paired, and when none are.
 
+use profile::{Bytes, Ns};
+
 use super::pair::{Event, Pairs, Refused, pair};
 
 /// Nanoseconds from 1970 to some day.
-const DAY: i64 = 1_790_000_000_000_000_000;
+const DAY: Ns = Ns(1_790_000_000_000_000_000);
 
 /// Numbers that look random, the same for the same seed.
 struct Dice(u64);
@@ -18,40 +20,40 @@ impl Dice {
 
 /// A program that does the same in each step, at addresses that it is given again in each, as it runs on `day`. What lies
 /// between two events differs from run to run.
-fn run(n_steps: u64, day: i64, seed: u64) -> Vec<Event> {
+fn run(n_steps: u64, day: Ns, seed: u64) -> Vec<Event> {
     let mut dice = Dice(seed);
     let mut at = day;
     let mut events = Vec::new();
     for step in 0..n_steps {
         for number in 0..20_u64 {
             let address = 0x1000 * (number % 12 + 1);
-            let bytes = 512 * i64::try_from(number % 5 + 1).unwrap();
+            let bytes = Bytes(512) * i64::try_from(number % 5 + 1).unwrap();
             for is_alloc in [true, false] {
-                at += 15_000 + i64::try_from(dice.roll(30_000)).unwrap();
+                at += Ns(15_000 + i64::try_from(dice.roll(30_000)).unwrap());
                 events.push(Event { at, address, bytes, is_alloc });
             }
         }
-        at += 400_000;
-        events.push(Event { at, address: 0x10_0000 + step, bytes: 4, is_alloc: true });
+        at += Ns(400_000);
+        events.push(Event { at, address: 0x10_0000 + step, bytes: Bytes(4), is_alloc: true });
     }
     events
 }
 
 /// The same run as a snapshot has it: what was asked for, by a clock that is behind, in whole microseconds.
-fn recorded(events: &[Event], behind: i64) -> Vec<Event> {
+fn recorded(events: &[Event], behind: Ns) -> Vec<Event> {
     let mut dice = Dice(7);
-    let mut last = 0;
+    let mut last = Ns(0);
     let one = |event: &Event| {
-        let at =
-            (event.at - behind - 300 - i64::try_from(dice.roll(1_500)).unwrap()) / 1_000 * 1_000;
+        let at = (event.at - behind - Ns(300 + i64::try_from(dice.roll(1_500)).unwrap())) / 1_000
+            * 1_000;
         last = at.max(last);
-        Event { at: last, bytes: event.bytes - 3, ..*event }
+        Event { at: last, bytes: event.bytes - Bytes(3), ..*event }
     };
     events.iter().map(one).collect()
 }
 
 fn without_times(events: &[Event]) -> Vec<Event> {
-    events.iter().map(|event| Event { at: -1, ..*event }).collect()
+    events.iter().map(|event| Event { at: Ns(-1), ..*event }).collect()
 }
 
 /// Every stack is another, so that it matters which is meant.
@@ -69,15 +71,15 @@ fn a_trace_is_found_in_a_longer_history_by_another_clock() {
     let events = run(12, DAY, 1);
     let trace = &events[205..330];
     for behind in [0, 1_234_000, -80_000_000] {
-        let pairs = found(trace, &recorded(&events, behind)).unwrap();
+        let pairs = found(trace, &recorded(&events, Ns(behind))).unwrap();
         assert_eq!(pairs, Pairs { pairs: straight(205, 125), n_during: 125 }, "{behind}");
     }
 }
 
 #[test]
 fn times_that_count_from_anywhere_are_enough() {
-    let events = run(12, 5_000_000, 1);
-    let mut snapshot = recorded(&events, 0);
+    let events = run(12, Ns(5_000_000), 1);
+    let mut snapshot = recorded(&events, Ns(0));
     snapshot.iter_mut().for_each(|it| it.at += DAY);
     assert_eq!(found(&events[205..330], &snapshot).unwrap().pairs, straight(205, 125));
 }
@@ -86,7 +88,7 @@ fn times_that_count_from_anywhere_are_enough() {
 fn what_one_of_the_two_did_not_see_is_left_out() {
     let events = run(12, DAY, 1);
     // A ring buffer that lost the first half of the trace, and a thread that the profiler did not see.
-    let history = recorded(&events, 0);
+    let history = recorded(&events, Ns(0));
     let pairs = found(&events[205..330], &history[270..]).unwrap();
     assert_eq!((pairs.n_during, pairs.pairs.len()), (60, 60));
     assert_eq!((pairs.pairs[0], pairs.pairs[59]), ((65, 0), (124, 59)));
@@ -104,18 +106,18 @@ fn clocks_may_drift_a_little() {
     let events = run(60, DAY, 1);
     let slow = |it: &Event| Event { at: it.at - (it.at - DAY) / 10_000, ..*it };
     let trace: Vec<Event> = events.iter().map(slow).collect();
-    assert_eq!(found(&trace, &recorded(&events, 0)).unwrap().pairs, straight(0, events.len()));
+    assert_eq!(found(&trace, &recorded(&events, Ns(0))).unwrap().pairs, straight(0, events.len()));
 }
 
 #[test]
 fn another_run_of_the_same_program_is_refused() {
-    let snapshot = recorded(&run(12, DAY, 1), 0);
+    let snapshot = recorded(&run(12, DAY, 1), Ns(0));
     for seed in 2..40 {
-        let trace = run(12, DAY + 40_000 * i64::try_from(seed).unwrap(), seed);
+        let trace = run(12, DAY + Ns(40_000) * i64::try_from(seed).unwrap(), seed);
         let refused = found(&trace[205..330], &snapshot);
         assert!(matches!(refused, Err(Refused::Mismatch(..))), "{seed}: {refused:?}");
     }
-    let tomorrow = run(12, DAY + 86_400_000_000_000, 2);
+    let tomorrow = run(12, DAY + Ns(86_400_000_000_000), 2);
     assert!(matches!(found(&tomorrow, &snapshot), Err(Refused::OtherTime(_))));
 }
 
@@ -123,20 +125,20 @@ fn another_run_of_the_same_program_is_refused() {
 fn another_program_is_refused() {
     let events = run(12, DAY, 1);
     let moved = |it: &Event| Event { address: it.address + 0x100, ..*it };
-    let snapshot: Vec<Event> = recorded(&events, 0).iter().map(moved).collect();
+    let snapshot: Vec<Event> = recorded(&events, Ns(0)).iter().map(moved).collect();
     assert!(found(&events, &snapshot).is_err());
-    let larger = |it: &Event| Event { bytes: it.bytes + 512, ..*it };
-    let snapshot: Vec<Event> = recorded(&events, 0).iter().map(larger).collect();
+    let larger = |it: &Event| Event { bytes: it.bytes + Bytes(512), ..*it };
+    let snapshot: Vec<Event> = recorded(&events, Ns(0)).iter().map(larger).collect();
     assert!(found(&events, &snapshot).is_err());
-    assert_eq!(found(&events[..5], &recorded(&events, 0)), Err(Refused::TooFew(5)));
-    assert_eq!(found(&[], &recorded(&events, 0)), Err(Refused::TooFew(0)));
+    assert_eq!(found(&events[..5], &recorded(&events, Ns(0))), Err(Refused::TooFew(5)));
+    assert_eq!(found(&[], &recorded(&events, Ns(0))), Err(Refused::TooFew(0)));
 }
 
 #[test]
 fn a_history_in_another_order_is_refused() {
     let events = run(12, DAY, 1);
-    let mut snapshot = recorded(&events, 0);
-    let times: Vec<i64> = snapshot.iter().map(|it| it.at).collect();
+    let mut snapshot = recorded(&events, Ns(0));
+    let times: Vec<Ns> = snapshot.iter().map(|it| it.at).collect();
     let mut dice = Dice(3);
     for index in (1..snapshot.len()).rev() {
         snapshot.swap(index, usize::try_from(dice.roll(index as u64 + 1)).unwrap());
@@ -149,9 +151,9 @@ fn a_history_in_another_order_is_refused() {
 #[test]
 fn turns_that_are_all_alike_are_distinguished_by_their_lines_or_not_at_all() {
     let turn = |number: i64| Event {
-        at: DAY + 200_000 * number,
+        at: DAY + Ns(200_000) * number,
         address: 0x1000 * (number / 2 % 3 + 1).cast_unsigned(),
-        bytes: 512,
+        bytes: Bytes(512),
         is_alloc: number % 2 == 0,
     };
     let events: Vec<Event> = (0..600).map(turn).collect();
@@ -163,7 +165,7 @@ fn turns_that_are_all_alike_are_distinguished_by_their_lines_or_not_at_all() {
 #[test]
 fn without_times_only_one_place_is_good_enough() {
     let events = run(12, DAY, 1);
-    let history = without_times(&recorded(&events, 0));
+    let history = without_times(&recorded(&events, Ns(0)));
     assert_eq!(found(&events[205..330], &history).unwrap().pairs, straight(205, 125));
     // Within a step nothing shows which step it is.
     assert_eq!(found(&events[206..240], &history), Err(Refused::Ambiguous));

@@ -71,13 +71,13 @@ impl<'a> Replay<'a> {
             events,
             allocations,
             former,
-            active_at_start: 0,
+            active_at_start: Bytes::ZERO,
             active: Vec::new(),
-            reserved_at_start: 0,
+            reserved_at_start: Bytes::ZERO,
             reserved: Vec::new(),
             peak_at: None,
-            peak: 0,
-            requested_peak: 0,
+            peak: Bytes::ZERO,
+            requested_peak: Bytes::ZERO,
         };
         replay.run_active();
         replay.run_reserved(snapshot, ordinal, limit);
@@ -100,8 +100,8 @@ impl<'a> Replay<'a> {
     }
 
     fn run_active(&mut self) {
-        let mut changes: Vec<(Bytes, Bytes)> = vec![(0, 0); self.events.len()];
-        let (mut active, mut requested) = (0, 0);
+        let mut changes: Vec<(Bytes, Bytes)> = vec![(Bytes::ZERO, Bytes::ZERO); self.events.len()];
+        let (mut active, mut requested) = (Bytes::ZERO, Bytes::ZERO);
         for it in &self.allocations {
             match it.from {
                 Some(from) => {
@@ -138,8 +138,8 @@ impl<'a> Replay<'a> {
         let end: Bytes = segments.map(|segment| limit.admit(segment.total_size)).sum();
         let changes: Vec<Bytes> =
             self.events.iter().map(|event| reserved_change(event, limit)).collect();
-        let (mut sum, mut least) = (0, 0);
-        for change in &changes {
+        let (mut sum, mut least) = (Bytes::ZERO, Bytes::ZERO);
+        for &change in &changes {
             sum += change;
             least = sum.min(least);
         }
@@ -160,12 +160,12 @@ pub(super) struct Limit(Bytes);
 
 impl Limit {
     pub(super) fn new() -> Self {
-        Self(1 << 60)
+        Self(Bytes(1 << 60))
     }
 
     /// `bytes`, or nothing once too much was claimed.
     fn admit(&mut self, bytes: Bytes) -> Bytes {
-        let bytes = if (0..=self.0).contains(&bytes) { bytes } else { 0 };
+        let bytes = if (Bytes::ZERO..=self.0).contains(&bytes) { bytes } else { Bytes::ZERO };
         self.0 -= bytes;
         bytes
     }
@@ -176,7 +176,7 @@ fn reserved_change(event: &SnapshotEvent, limit: &mut Limit) -> Bytes {
     match event.action {
         SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => limit.admit(event.size),
         SnapshotAction::SegmentFree | SnapshotAction::SegmentUnmap => -limit.admit(event.size),
-        _ => 0,
+        _ => Bytes::ZERO,
     }
 }
 
@@ -191,7 +191,7 @@ fn allocations(
     for (at, event) in (0_u32..).zip(events) {
         let allocates =
             matches!(event.action, SnapshotAction::Alloc | SnapshotAction::FreeCompleted);
-        let bytes = if allocates { limit.admit(event.size) } else { 0 };
+        let bytes = if allocates { limit.admit(event.size) } else { Bytes::ZERO };
         let mut it = Allocation {
             address: event.address,
             bytes,
@@ -251,5 +251,5 @@ fn former(snapshot: &Snapshot, ordinal: i32, limit: &mut Limit) -> Vec<(StackId,
 }
 
 fn requested(block: &SnapshotBlock) -> Bytes {
-    if block.requested_size > 0 { block.requested_size } else { block.size }
+    if block.requested_size > Bytes::ZERO { block.requested_size } else { block.size }
 }

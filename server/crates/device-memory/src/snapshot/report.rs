@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ledger::{
-    Bytes, DeviceMemory, Held, LineKey, LineMemory, Moment, OutOfMemory, Phase, Sample, StackLine,
-    StepMemory,
+    Bytes, DeviceMemory, Held, LineKey, LineMemory, Moment, Ns, OutOfMemory, Phase, Sample,
+    StackLine, StepMemory,
 };
 use line_stacks::{LineId, Node, Stacks, line_key};
 use profile::{Snapshot, SnapshotAction, StackId};
@@ -128,23 +128,23 @@ impl Context<'_> {
     }
 
     /// When an event was, since the epoch.
-    fn time(&self, event: u32) -> Option<i64> {
-        self.replay.events.get(event as usize).map(|event| event.at).filter(|&at| at >= 0)
+    fn time(&self, event: u32) -> Option<Ns> {
+        self.replay.events.get(event as usize).map(|event| event.at).filter(|&at| at >= Ns::ZERO)
     }
 
     /// Where an event is on the timeline.
     fn place(&self, event: u32) -> i64 {
         match (has_times(self.replay), self.time(event), self.time(0)) {
-            (true, Some(at), Some(start)) => (at - start).max(0),
+            (true, Some(at), Some(start)) => (at - start).max(Ns::ZERO).0,
             _ => i64::from(event),
         }
     }
 
     /// Names of the ranges that are open at a time, outermost first.
-    fn annotations(&self, at: i64) -> Vec<String> {
+    fn annotations(&self, at: Ns) -> Vec<String> {
         let mut open: Vec<profile::StrId> = Vec::new();
         let here = self.snapshot.annotations.iter();
-        for it in here.filter(|it| it.device == self.ordinal && it.at >= 0 && it.at <= at) {
+        for it in here.filter(|it| it.device == self.ordinal && it.at >= Ns::ZERO && it.at <= at) {
             if it.is_start && open.len() < MAX_OPEN {
                 open.push(it.name);
             } else if let Some(place) = open.iter().rposition(|&name| name == it.name) {
@@ -167,7 +167,7 @@ impl Context<'_> {
                     name: step.name.clone(),
                     first_event: u64::from(step.first),
                     at: self.place(step.first),
-                    peak: during.iter().copied().max().unwrap_or(0),
+                    peak: during.iter().copied().max().unwrap_or(Bytes::ZERO),
                     end: self.replay.active_at(last),
                 }
             })
@@ -181,7 +181,7 @@ impl Context<'_> {
         let mut stacks: FxHashMap<LineId, ByStack> = FxHashMap::default();
         for it in &self.replay.allocations {
             let is_at_peak = it.is_alive_at(peak_at);
-            let at_peak = if is_at_peak { it.bytes } else { 0 };
+            let at_peak = if is_at_peak { it.bytes } else { Bytes::ZERO };
             if it.is_before() {
                 memory.before += it.bytes;
                 memory.before_at_peak += at_peak;
@@ -190,7 +190,7 @@ impl Context<'_> {
             }
             let Some(line) = self.frames.charged_line(it.stack).get() else {
                 memory.unattributed_peak += at_peak;
-                memory.unattributed_end += if it.to.is_none() { it.bytes } else { 0 };
+                memory.unattributed_end += if it.to.is_none() { it.bytes } else { Bytes::ZERO };
                 continue;
             };
             self.charge(lines.entry(line).or_default(), it, is_at_peak);
@@ -235,18 +235,18 @@ impl Context<'_> {
         let Some(to) = it.to else {
             books.live += it.bytes;
             books.live_allocs += 1;
-            books.rounding += (it.bytes - it.requested).max(0);
+            books.rounding += (it.bytes - it.requested).max(Bytes::ZERO);
             return;
         };
         books.freed += it.bytes;
         books.frees += 1;
         if phase == Phase::Forward && self.frames.phase(it.released_by) == Phase::Backward {
             books.saved += it.bytes;
-            books.saved_at_peak += if is_at_peak { it.bytes } else { 0 };
+            books.saved_at_peak += if is_at_peak { it.bytes } else { Bytes::ZERO };
         }
         if let Some(from) = it.from {
             if let (Some(begin), Some(end)) = (self.time(from), self.time(to)) {
-                books.lifetime = books.lifetime.saturating_add((end - begin).max(0));
+                books.lifetime = books.lifetime.saturating_add((end - begin).max(Ns::ZERO));
                 books.timed_frees += 1;
             }
             if self.steps.of(Some(from)) == self.steps.of(Some(to)) {
@@ -262,7 +262,7 @@ impl Context<'_> {
         if n_steps == 0 {
             return;
         }
-        for books in lines.values_mut().filter(|books| books.live > 0) {
+        for books in lines.values_mut().filter(|books| books.live > Bytes::ZERO) {
             books.live_by_step = vec![Held::default(); n_steps];
         }
         for it in &self.replay.allocations {
@@ -305,7 +305,8 @@ impl Context<'_> {
             let add = |calls: &mut ledger::SegmentCalls| {
                 calls.allocs += allocs;
                 calls.frees += frees;
-                let (alloc, freed) = if allocs == 1 { (size, 0) } else { (0, size) };
+                let (alloc, freed) =
+                    if allocs == 1 { (size, Bytes::ZERO) } else { (Bytes::ZERO, size) };
                 calls.alloc = calls.alloc.saturating_add(alloc);
                 calls.freed = calls.freed.saturating_add(freed);
             };
@@ -331,7 +332,7 @@ impl Context<'_> {
     fn one_out_of_memory(&self, at: u32) -> OutOfMemory {
         let event = self.replay.events[at as usize];
         let mut by_line: BTreeMap<LineKey, Held> = BTreeMap::new();
-        let mut unattributed = 0;
+        let mut unattributed = Bytes::ZERO;
         for it in self.replay.allocations.iter().filter(|it| it.is_alive_at(Some(at))) {
             match self.frames.charged_line(it.stack).get() {
                 Some(line) => {
@@ -351,7 +352,7 @@ impl Context<'_> {
             moment: self.moment(Some(at)),
             line: self.frames.charged_line(event.stack).get().map(|line| self.frames.key(line)),
             requested: event.size,
-            device_free: event.address.cast_signed(),
+            device_free: Bytes(event.address.cast_signed()),
             active: self.replay.active_at(Some(at)),
             reserved: self.replay.reserved_at(Some(at)),
             largest_free,
@@ -363,16 +364,18 @@ impl Context<'_> {
 }
 
 fn has_times(replay: &Replay<'_>) -> bool {
-    !replay.events.is_empty() && replay.events.iter().all(|event| event.at >= 0)
+    !replay.events.is_empty() && replay.events.iter().all(|event| event.at >= Ns::ZERO)
 }
 
 /// In time where all events have one, else in events.
 fn timeline(replay: &Replay<'_>) -> Vec<Sample> {
     let has_times = has_times(replay);
-    let start = replay.events.first().map_or(0, |event| event.at);
+    let start = replay.events.first().map_or(Ns::ZERO, |event| event.at);
     samples(
         replay.events.len(),
-        |event| if has_times { (replay.events[event].at - start).max(0) } else { event as i64 },
+        |event| {
+            if has_times { (replay.events[event].at - start).max(Ns::ZERO).0 } else { event as i64 }
+        },
         (replay.active_at_start, replay.reserved_at_start),
         |event| (replay.active[event], replay.reserved[event]),
     )

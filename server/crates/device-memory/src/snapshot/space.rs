@@ -36,7 +36,7 @@ impl Space {
     pub(super) fn at_end(snapshot: &Snapshot, ordinal: i32) -> Self {
         let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
         let range = |it: &SnapshotSegment| Range {
-            len: it.total_size.cast_unsigned(),
+            len: it.total_size.0.cast_unsigned(),
             stream: it.stream,
             is_private: it.pool != (0, 0),
         };
@@ -46,7 +46,7 @@ impl Space {
     /// What was reserved after `event`, from what is reserved at the end: later events are taken back.
     pub(super) fn rewind(mut self, replay: &Replay<'_>, event: u32) -> Self {
         for later in replay.events[event as usize + 1..].iter().rev() {
-            let size = later.size.cast_unsigned();
+            let size = later.size.0.cast_unsigned();
             match later.action {
                 SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => {
                     self.remove(later.address, size);
@@ -99,7 +99,7 @@ impl Space {
         event: Option<u32>,
         stream: i64,
     ) -> (Bytes, Bytes) {
-        let (mut largest, mut elsewhere) = (0, 0_i64);
+        let (mut largest, mut elsewhere) = (Bytes::ZERO, Bytes::ZERO);
         for (range, free) in self.free(replay, event) {
             if range.stream == stream && !range.is_private {
                 largest = free.largest.max(largest);
@@ -114,7 +114,7 @@ impl Space {
     fn free(&self, replay: &Replay<'_>, event: Option<u32>) -> Vec<(Range, Free)> {
         let alive = replay.allocations.iter().filter(|it| it.is_alive_at(event));
         let mut blocks: Vec<(u64, u64)> =
-            alive.map(|it| (it.address, it.bytes.cast_unsigned())).collect();
+            alive.map(|it| (it.address, it.bytes.0.cast_unsigned())).collect();
         blocks.sort_unstable();
         let mut blocks = blocks.into_iter().peekable();
         let ranges = self.0.iter().map(|(&start, &range)| {
@@ -142,5 +142,5 @@ impl Free {
 }
 
 fn signed(bytes: u64) -> Bytes {
-    Bytes::try_from(bytes).unwrap_or(Bytes::MAX)
+    i64::try_from(bytes).map_or(Bytes::MAX, Bytes)
 }

@@ -1,6 +1,6 @@
 //! The steps of a snapshot: from annotated ranges where there are any, else from the optimizer's allocations.
 
-use ledger::Phase;
+use ledger::{Ns, Phase};
 use profile::{Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotEvent};
 
 /// Steps that are distinguished: the last ones. What grows shows there, and every line is kept for every step.
@@ -25,14 +25,14 @@ impl Steps {
         events: &[&SnapshotEvent],
         phases: &[Phase],
     ) -> Self {
-        let has_times = events.iter().all(|event| event.at >= 0);
+        let has_times = events.iter().all(|event| event.at >= Ns::ZERO);
         let annotations: Vec<&SnapshotAnnotation> = snapshot
             .annotations
             .iter()
-            .filter(|it| it.device == ordinal && it.at >= 0 && has_times)
+            .filter(|it| it.device == ordinal && it.at >= Ns::ZERO && has_times)
             .collect();
         let name = |it: &SnapshotAnnotation| snapshot.strings.get(it.name);
-        let first_from = |at: i64| {
+        let first_from = |at: Ns| {
             u32::try_from(events.partition_point(|event| event.at < at)).unwrap_or(u32::MAX)
         };
         let marked = annotations
@@ -46,7 +46,7 @@ impl Steps {
         let optimizer = annotations
             .iter()
             .filter(|it| !it.is_start && name(it).starts_with("Optimizer.step#"))
-            .map(|it| first_from(it.at.saturating_add(1)));
+            .map(|it| first_from(it.at.saturating_add(Ns(1))));
         let mut starts: Vec<u32> = optimizer.collect();
         if starts.is_empty() {
             starts = after_optimizer(events, phases);

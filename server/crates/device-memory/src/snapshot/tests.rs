@@ -1,6 +1,6 @@
 //! Snapshots built by hand, to the numbers that they must give.
 
-use ledger::{DeviceMemory, Held, LineKey, Phase};
+use ledger::{DeviceMemory, Held, LineKey, Ns, Phase};
 use profile::{
     SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment,
     StackId,
@@ -32,9 +32,9 @@ impl Made {
             events.iter().enumerate().map(|(at, &(action, address, size, stack))| SnapshotEvent {
                 action,
                 address,
-                size,
+                size: Bytes(size),
                 stack,
-                at: at as i64 * 1_000,
+                at: Ns(at as i64 * 1_000),
                 ..SnapshotEvent::default()
             });
         let events = events.collect();
@@ -46,8 +46,8 @@ impl Made {
         let blocks = blocks.iter().map(|&(size, requested_size, is_allocated, stack)| {
             let block = SnapshotBlock {
                 address: at,
-                size,
-                requested_size,
+                size: Bytes(size),
+                requested_size: Bytes(requested_size),
                 is_allocated,
                 is_pending_free: false,
                 stack,
@@ -58,7 +58,7 @@ impl Made {
         });
         let segment = SnapshotSegment {
             address,
-            total_size,
+            total_size: Bytes(total_size),
             blocks: blocks.collect(),
             ..SnapshotSegment::default()
         };
@@ -71,7 +71,7 @@ impl Made {
         let ledger = attribute_snapshot(&self.0, &sources, 3);
         assert!(ledger.balances().iter().all(ledger::Balance::is_balanced));
         let memory = ledger.memory[&DeviceKey { rank: 3, device: 0 }].clone();
-        let sum = |of: fn(&LineMemory) -> i64| memory.lines.values().map(of).sum::<i64>();
+        let sum = |of: fn(&LineMemory) -> Bytes| memory.lines.values().map(of).sum::<Bytes>();
         assert_eq!(sum(|it| it.peak) + memory.unattributed_peak, memory.peak);
         assert_eq!(sum(|it| it.live) + memory.unattributed_end, memory.end);
         memory
@@ -113,48 +113,48 @@ fn a_training_step_is_charged_line_by_line() {
     let memory = made.memory();
 
     // Before: the block without a stack, and what was released without having been allocated.
-    assert_eq!((memory.before, memory.before_at_peak), (1024 + 512, 1024));
+    assert_eq!((memory.before, memory.before_at_peak), (Bytes(1024 + 512), Bytes(1024)));
     // The release of 0x1000 is completed after the state is allocated: both are in use until then. Its block is gone, so
     // that only what was asked for is known.
-    assert_eq!(memory.peak, 1024 + 600 + 2048 + 0x1400);
-    assert_eq!(memory.requested_peak, 1000 + 600 + 2048 + 4096);
-    assert_eq!(memory.unattributed_peak, 1024 + 2048);
-    assert_eq!((memory.peak_moment.event, memory.peak_moment.at), (6, Some(5_000)));
+    assert_eq!(memory.peak, Bytes(1024 + 600 + 2048 + 0x1400));
+    assert_eq!(memory.requested_peak, Bytes(1000 + 600 + 2048 + 4096));
+    assert_eq!(memory.unattributed_peak, Bytes(1024 + 2048));
+    assert_eq!((memory.peak_moment.event, memory.peak_moment.at), (6, Some(Ns(5_000))));
     assert_eq!(memory.peak_moment.step, Some(0));
-    assert_eq!(memory.end, 512 + 2048 + 0x1400 + 1024);
-    assert_eq!((memory.reserved, memory.reserved_peak), (0x5800, 0x5800));
+    assert_eq!(memory.end, Bytes(512 + 2048 + 0x1400 + 1024));
+    assert_eq!((memory.reserved, memory.reserved_peak), (Bytes(0x5800), Bytes(0x5800)));
     assert_eq!(memory.events, 8);
     assert!(!memory.is_history_cut);
 
     let forward = &memory.lines[&line(5)];
-    assert_eq!((forward.alloc, forward.allocs, forward.freed), (1112, 2, 600));
-    assert_eq!((forward.peak, forward.live, forward.largest), (600, 512, 600));
-    assert_eq!((forward.lifetime, forward.timed_frees), (6_000, 1));
-    assert_eq!((forward.churn, forward.churns), (600, 1));
+    assert_eq!((forward.alloc, forward.allocs, forward.freed), (Bytes(1112), 2, Bytes(600)));
+    assert_eq!((forward.peak, forward.live, forward.largest), (Bytes(600), Bytes(512), Bytes(600)));
+    assert_eq!((forward.lifetime, forward.timed_frees), (Ns(6_000), 1));
+    assert_eq!((forward.churn, forward.churns), (Bytes(600), 1));
     assert_eq!(
         (forward.saved, forward.saved_at_peak),
-        (600, 600),
+        (Bytes(600), Bytes(600)),
         "the backward pass gave it back"
     );
     assert_eq!(forward.function, "forward");
     let stack: Vec<u32> = forward.stack.iter().map(|it| it.line.line).collect();
     assert_eq!(stack, [20, 5, 9]);
     let state = &memory.lines[&line(22)];
-    assert_eq!(state.rounding, 1024);
-    assert_eq!(state.peak_by_phase, [(Phase::Optimizer, 0x1400)].into());
-    assert_eq!(memory.peak_by_phase[&Phase::Backward], 2048);
+    assert_eq!(state.rounding, Bytes(1024));
+    assert_eq!(state.peak_by_phase, [(Phase::Optimizer, Bytes(0x1400))].into());
+    assert_eq!(memory.peak_by_phase[&Phase::Backward], Bytes(2048));
 
     // The optimizer's allocation ended a step; nothing but an allocation followed.
     let steps: Vec<_> = memory.steps.iter().map(|it| (it.name.as_str(), it.first_event)).collect();
     assert_eq!(steps, [("step 1", 0), ("step 2", 7)]);
     assert_eq!(
         forward.live_by_step,
-        [Held { bytes: 0, allocs: 0 }, Held { bytes: 512, allocs: 1 }]
+        [Held { bytes: Bytes(0), allocs: 0 }, Held { bytes: Bytes(512), allocs: 1 }]
     );
 
     assert_eq!(memory.fragmentation.segments, 4);
-    assert_eq!(memory.fragmentation.free, 0xe00 + 0xc00 + 0x1c00);
-    assert_eq!(memory.fragmentation.largest_free, 0x1c00);
+    assert_eq!(memory.fragmentation.free, Bytes(0xe00 + 0xc00 + 0x1c00));
+    assert_eq!(memory.fragmentation.largest_free, Bytes(0x1c00));
     assert_eq!(memory.fragmentation.held, memory.fragmentation.free);
 }
 
@@ -175,12 +175,12 @@ fn a_failed_request_reports_who_held_the_memory() {
     ]);
     let memory = made.memory();
     let [failed] = &memory.out_of_memory[..] else { panic!("{:?}", memory.out_of_memory) };
-    assert_eq!((failed.requested, failed.device_free), (8 * MIB, 0x800));
-    assert_eq!((failed.active, failed.reserved), (MIB, 4 * MIB));
-    assert_eq!(failed.largest_free, 2 * MIB);
+    assert_eq!((failed.requested, failed.device_free), (Bytes(8 * MIB), Bytes(0x800)));
+    assert_eq!((failed.active, failed.reserved), (Bytes(MIB), Bytes(4 * MIB)));
+    assert_eq!(failed.largest_free, Bytes(2 * MIB));
     assert_eq!(failed.line, Some(line(9)));
-    assert_eq!(failed.holders, [(line(7), Held { bytes: MIB, allocs: 1 })]);
-    assert_eq!((memory.reserved, memory.reserved_peak), (0, 4 * MIB));
+    assert_eq!(failed.holders, [(line(7), Held { bytes: Bytes(MIB), allocs: 1 })]);
+    assert_eq!((memory.reserved, memory.reserved_peak), (Bytes(0), Bytes(4 * MIB)));
     assert_eq!(memory.lines[&line(7)].segments.allocs, 1);
     assert_eq!((memory.segments.allocs, memory.segments.frees), (1, 1));
     assert_eq!(memory.fragmentation, ledger::Fragmentation::default());
@@ -199,9 +199,12 @@ fn a_request_is_served_by_its_stream_and_no_private_pool() {
     made.0.segments[2].pool = (0, 1);
     let memory = made.memory();
     let failed = &memory.out_of_memory[0];
-    assert_eq!((failed.reserved - failed.active, failed.largest_free), (29 * MIB, 3 * MIB));
-    assert_eq!(failed.free_elsewhere, 26 * MIB);
-    assert_eq!(memory.fragmentation.largest_free, 16 * MIB);
+    assert_eq!(
+        (failed.reserved - failed.active, failed.largest_free),
+        (Bytes(29 * MIB), Bytes(3 * MIB))
+    );
+    assert_eq!(failed.free_elsewhere, Bytes(26 * MIB));
+    assert_eq!(memory.fragmentation.largest_free, Bytes(16 * MIB));
 }
 
 #[test]
@@ -212,7 +215,10 @@ fn events_that_the_ring_buffer_dropped_are_noticed() {
     made.segment(0x1000, 1024, &[(512, 512, true, old), (512, 500, true, old)]);
     let memory = made.memory();
     assert!(memory.is_history_cut);
-    assert_eq!((memory.before, memory.peak, memory.lines[&line(3)].peak), (0, 1024, 1024));
+    assert_eq!(
+        (memory.before, memory.peak, memory.lines[&line(3)].peak),
+        (Bytes(0), Bytes(1024), Bytes(1024))
+    );
     assert_eq!(memory.lines[&line(3)].allocs, 2);
 }
 
@@ -222,10 +228,10 @@ fn a_state_without_history_is_the_peak() {
     let old = made.stack(&[("train.py", 3, "load")]);
     made.segment(0x1000, 1024, &[(512, 512, true, old), (512, 0, false, StackId::NONE)]);
     let memory = made.memory();
-    assert_eq!((memory.peak, memory.end, memory.events), (512, 512, 0));
+    assert_eq!((memory.peak, memory.end, memory.events), (Bytes(512), Bytes(512), 0));
     assert!(!memory.is_history_cut, "there was no history to cut");
     assert_eq!(memory.timeline.len(), 1);
-    assert_eq!(memory.lines[&line(3)].peak, 512);
+    assert_eq!(memory.lines[&line(3)].peak, Bytes(512));
 }
 
 #[test]
@@ -234,16 +240,23 @@ fn what_was_given_back_before_is_on_its_line() {
     let (old, other) =
         (made.stack(&[("train.py", 3, "load")]), made.stack(&[("train.py", 5, "step")]));
     made.segment(0x1000, 2048, &[(512, 500, true, old), (1536, 0, false, StackId::NONE)]);
-    made.0.segments[0].blocks[1].former = vec![(other, 1000), (old, 400), (StackId::NONE, 30)];
+    made.0.segments[0].blocks[1].former =
+        vec![(other, Bytes(1000)), (old, Bytes(400)), (StackId::NONE, Bytes(30))];
     let memory = made.memory();
-    assert_eq!((memory.peak, memory.end), (512, 512));
+    assert_eq!((memory.peak, memory.end), (Bytes(512), Bytes(512)));
     let books = |number| {
         let it = &memory.lines[&line(number)];
         (it.alloc, it.allocs, it.freed, it.peak, it.live)
     };
-    assert_eq!((books(3), books(5)), ((912, 2, 400, 512, 512), (1000, 1, 1000, 0, 0)));
+    assert_eq!(
+        (books(3), books(5)),
+        (
+            (Bytes(912), 2, Bytes(400), Bytes(512), Bytes(512)),
+            (Bytes(1000), 1, Bytes(1000), Bytes(0), Bytes(0))
+        )
+    );
     let ledger = attribute_snapshot(&made.0, &Sources::default(), 0);
-    assert_eq!(ledger.totals.alloc, 512 + 1430);
+    assert_eq!(ledger.totals.alloc, Bytes(512 + 1430));
 }
 
 #[test]
@@ -259,5 +272,5 @@ fn impossible_sizes_neither_overflow_nor_unbalance() {
         made.segment(u64::MAX - 5, i64::MAX, &[(i64::MAX, i64::MAX, true, big)]);
         made.0.segments.last_mut().unwrap().device = device;
     }
-    assert!(made.memory().peak >= 0);
+    assert!(made.memory().peak >= Bytes(0));
 }

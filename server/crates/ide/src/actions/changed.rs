@@ -1,5 +1,7 @@
 //! Arguments that make a call faster, where the text proves them.
 
+use ledger::Ns;
+
 use insights::Finding;
 use pysource::edits::{Change, Goal, Recorded, What};
 
@@ -57,7 +59,7 @@ fn recorded(source: &Source<'_>, finding: &Finding) -> Recorded {
     let mut versions = source.ledger.torch.iter();
     let torch = versions.next().copied().filter(|_| versions.next().is_none());
     let books = source.ledger.lines.get(&finding.place);
-    Recorded { torch, is_on_device: books.is_some_and(|it| it.cuda_own > 0) }
+    Recorded { torch, is_on_device: books.is_some_and(|it| it.cuda_own > Ns::ZERO) }
 }
 
 /// What a change does, what it saves, and what it relies on that the text cannot show.

@@ -1,3 +1,5 @@
+use ledger::Ns;
+
 use super::*;
 use crate::View;
 use crate::testing::{Fixture, check_text};
@@ -179,7 +181,7 @@ fn the_same_change_for_two_findings_is_reported_once() {
     let mut findings = View::default().findings(source.ledger);
     findings.retain(|it| it.rule == "sync");
     let mut other = findings[0].clone();
-    (other.rule, other.cost_per_step) = ("h2d-copy", Some(1_000_000));
+    (other.rule, other.cost_per_step) = ("h2d-copy", Some(Ns(1_000_000)));
     findings.push(other);
     let actions = actions(&source, &findings, &(3..=3));
     let titles: Vec<&str> = actions.iter().map(|it| it.title.as_str()).collect();

@@ -23,16 +23,16 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             launches,
             idle,
         } => {
-            let busy = 1.0 - idle as f64 / in_loop.max(1) as f64;
+            let busy = 1.0 - idle.as_f64() / in_loop.max(Ns(1)).as_f64();
             let mut text = format!(
                 "{} iterations{per_step} launch {} kernels each; a kernel runs {}, the CPU takes {} for one",
                 number(iterations),
-                count(mean(kernels, iterations)),
-                duration(mean(cuda, kernels)),
-                duration(mean((in_loop - sync).max(0), kernels)),
+                count(mean(kernels as f64, iterations)),
+                duration(mean(cuda.as_f64(), kernels)),
+                duration(mean((in_loop - sync).max(Ns::ZERO).as_f64(), kernels)),
             );
             if launches > 0 {
-                let call = duration(mean(launch_time, launches));
+                let call = duration(mean(launch_time.as_f64(), launches));
                 text += &format!(" ({call} of it in the call that launches it)");
             }
             text + &format!(
@@ -44,11 +44,11 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             let mut text = format!(
                 "{} kernels{per_step} run {} each, and the CPU takes {} for one",
                 number(kernels),
-                duration(mean(cuda, kernels)),
-                duration(mean(host, kernels)),
+                duration(mean(cuda.as_f64(), kernels)),
+                duration(mean(host.as_f64(), kernels)),
             );
             if short > 0 {
-                let share = percent(mean(short as Ns, kernels));
+                let share = percent(mean(short as f64, kernels));
                 text += &format!("; {share} are over sooner than the call that launches them");
             }
             text + &format!("; the GPU waits {cost} for launches here")
@@ -63,12 +63,12 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
                 (kernel, "between kernels"),
                 (other, "with launched work that waits for something else"),
             ];
-            let whole = (host + kernel + other).max(1) as f64;
-            let reported = causes.iter().filter(|(time, _)| 0.05 <= *time as f64 / whole);
+            let whole = (host + kernel + other).max(Ns(1)).as_f64();
+            let reported = causes.iter().filter(|(time, _)| 0.05 <= time.as_f64() / whole);
             let reported: Vec<String> = reported
-                .map(|(time, cause)| match 0.995 <= *time as f64 / whole {
+                .map(|(time, cause)| match 0.995 <= time.as_f64() / whole {
                     true => (*cause).to_owned(),
-                    false => format!("{} {cause}", percent(*time as f64 / whole)),
+                    false => format!("{} {cause}", percent(time.as_f64() / whole)),
                 })
                 .collect();
             format!("the GPU idles {cost} while the CPU is {place}: {}", reported.join(", "))
@@ -94,31 +94,31 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             };
             let mut text = format!("{what} run {cost}");
             if here < finding.cost {
-                text += &format!(", {} of it here", duration(per(finding, here as f64)));
+                text += &format!(", {} of it here", duration(per(finding, here.as_f64())));
             }
             text + &format!(", as {}", shorten(kernel))
         }
         DeviceDetail::CommExposed { comm } => format!(
             "collectives run {} here, {} of it while nothing is computed",
             time(finding, comm),
-            duration(per(finding, finding.cost as f64))
+            duration(per(finding, finding.cost.as_f64()))
         ),
         DeviceDetail::FirstStep { number, first, median, here } => {
             return format!(
                 "{}: step {number} is the first and takes {}, the others {} (median); {} of the difference is CPU time of this \
                  line",
                 finding.rule,
-                duration(first as f64),
-                duration(median as f64),
-                duration(here as f64)
+                duration(first.as_f64()),
+                duration(median.as_f64()),
+                duration(here.as_f64())
             );
         }
     };
     format!("{}: {text}{}", finding.rule, share(finding))
 }
 
-fn mean(sum: impl TryInto<i64>, of: u64) -> f64 {
-    sum.try_into().unwrap_or(i64::MAX) as f64 / of.max(1) as f64
+fn mean(sum: f64, of: u64) -> f64 {
+    sum / of.max(1) as f64
 }
 
 #[cfg(test)]
@@ -136,8 +136,8 @@ mod tests {
             function: "step".to_owned(),
             evidence,
             severity: Severity::Information,
-            cost: 40_000,
-            cost_per_step: (steps > 0).then_some(20_000),
+            cost: Ns(40_000),
+            cost_per_step: (steps > 0).then_some(Ns(20_000)),
             count: 0,
             steps,
             share: 0.1,
@@ -155,24 +155,29 @@ mod tests {
             (
                 DeviceDetail::HotLoop {
                     iterations: 20,
-                    time: 90_000,
-                    sync: 10_000,
+                    time: Ns(90_000),
+                    sync: Ns(10_000),
                     kernels: 80,
-                    cuda: 24_000,
-                    launch_time: 32_000,
+                    cuda: Ns(24_000),
+                    launch_time: Ns(32_000),
                     launches: 80,
-                    idle: 45_000,
+                    idle: Ns(45_000),
                 },
                 "rule: 10 iterations per step launch 4 kernels each; a kernel runs 300 ns, the CPU takes 1 µs for one (400 ns of it in \
                  the call that launches it); the GPU is busy 50 % of the loop and idles 20 µs per step (10 % of the step)",
             ),
             (
-                DeviceDetail::LaunchBound { kernels: 80, cuda: 24_000, host: 80_000, short: 60 },
+                DeviceDetail::LaunchBound {
+                    kernels: 80,
+                    cuda: Ns(24_000),
+                    host: Ns(80_000),
+                    short: 60,
+                },
                 "rule: 40 kernels per step run 300 ns each, and the CPU takes 1 µs for one; 75 % are over sooner than the call that \
                  launches them; the GPU waits 20 µs per step for launches here (10 % of the step)",
             ),
             (
-                DeviceDetail::GpuIdle { host: 30_000, kernel: 9_000, other: 1_000 },
+                DeviceDetail::GpuIdle { host: Ns(30_000), kernel: Ns(9_000), other: Ns(1_000) },
                 "rule: the GPU idles 20 µs per step while the CPU is here: 75 % with nothing launched, 22.5 % between kernels (10 % of \
                  the step)",
             ),
@@ -200,21 +205,21 @@ mod tests {
                 DeviceDetail::TensorCores {
                     kernel: "ampere_sgemm_128x64_nn".to_owned(),
                     product: Product::Float32,
-                    here: 10_000,
+                    here: Ns(10_000),
                 },
                 "rule: matrix products in float32 without tensor cores run 20 µs per step, 5 µs of it here, as \
                  ampere_sgemm_128x64_nn (10 % of the step)",
             ),
             (
-                DeviceDetail::CommExposed { comm: 50_000 },
+                DeviceDetail::CommExposed { comm: Ns(50_000) },
                 "rule: collectives run 25 µs per step here, 20 µs of it while nothing is computed (10 % of the step)",
             ),
             (
                 DeviceDetail::FirstStep {
                     number: 4,
-                    first: 280_000,
-                    median: 200_000,
-                    here: 60_000,
+                    first: Ns(280_000),
+                    median: Ns(200_000),
+                    here: Ns(60_000),
                 },
                 "rule: step 4 is the first and takes 280 µs, the others 200 µs (median); 60 µs of the difference is CPU time of this line",
             ),
@@ -222,7 +227,7 @@ mod tests {
         for (detail, expected) in rows {
             assert_eq!(said(detail, Evidence::Exact, 2), expected);
         }
-        let idle = DeviceDetail::GpuIdle { host: 40_000, kernel: 0, other: 0 };
+        let idle = DeviceDetail::GpuIdle { host: Ns(40_000), kernel: Ns(0), other: Ns(0) };
         assert_eq!(
             said(idle, Evidence::Function, 0),
             "rule: the GPU idles 40 µs while the CPU is in this function: with nothing launched (10 % of the recording)"

@@ -1,7 +1,7 @@
 //! Habits of the host, in words.
 
 use insights::Finding;
-use ledger::{Pattern, PatternBooks};
+use ledger::{Ns, Pattern, PatternBooks};
 use metrics::numbers::{bytes, count};
 
 use super::{per, place, share, time};
@@ -33,26 +33,27 @@ pub(crate) fn message(finding: &Finding, pattern: Pattern, books: &PatternBooks)
         Pattern::ConvBias => {
             let whole = time(finding, books.around.max(books.around_cuda));
             let bias = match finding.cost {
-                0 => "a part of".to_owned(),
+                Ns::ZERO => "a part of".to_owned(),
                 _ => format!("{cost} of"),
             };
             format!("batch normalization takes the bias away that is added {at}: {bias} {whole}")
         }
         Pattern::PageableCopy => {
             let rate = match books.cuda {
-                0 => String::new(),
-                time => format!(" at {}/s", bytes(books.bytes as f64 * 1e9 / time as f64)),
+                Ns::ZERO => String::new(),
+                time => format!(" at {}/s", bytes(books.bytes.as_f64() * 1e9 / time.as_f64())),
             };
-            let what = if books.wait > 0 { "the CPU waits" } else { "the device copies for" };
+            let what =
+                if books.wait > Ns::ZERO { "the CPU waits" } else { "the device copies for" };
             format!(
                 "{what} {cost} {at} for {} from pageable memory: {}{rate}",
                 plural_copies(finding, books),
-                bytes(per(finding, books.bytes as f64)),
+                bytes(per(finding, books.bytes.as_f64())),
             )
         }
         Pattern::ExtraCopy => format!(
             "made on the host and then copied {at}: {}, {cost}",
-            bytes(per(finding, books.bytes as f64))
+            bytes(per(finding, books.bytes.as_f64()))
         ),
         Pattern::CpuFallback => {
             format!("{} on the CPU instead {at}: {cost}", runs(finding, books.count))
@@ -109,7 +110,7 @@ fn runs(finding: &Finding, number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use insights::{Detail, Severity};
-    use ledger::{Evidence, LineKey};
+    use ledger::{Bytes, Evidence, LineKey};
 
     use super::*;
 
@@ -121,8 +122,8 @@ mod tests {
             function: String::new(),
             evidence,
             severity: Severity::Hint,
-            cost,
-            cost_per_step: Some(cost / 2),
+            cost: Ns(cost),
+            cost_per_step: Some(Ns(cost / 2)),
             count: books.count,
             steps: 2,
             share: 0.25,
@@ -138,11 +139,11 @@ mod tests {
         let books = PatternBooks {
             count: 4,
             ops: 48,
-            cpu: 8_000_000,
-            wait: 8_000_000,
-            cuda: 4_000_000,
-            around: 20_000_000,
-            bytes: 8 << 20,
+            cpu: Ns(8_000_000),
+            wait: Ns(8_000_000),
+            cuda: Ns(4_000_000),
+            around: Ns(20_000_000),
+            bytes: Bytes(8 << 20),
             most: 3,
             steps: 1,
             ..PatternBooks::default()

@@ -1,13 +1,14 @@
 //! Device memory, in words.
 
 use insights::{Finding, MemoryDetail, MemoryKind};
+use ledger::Bytes;
 use metrics::numbers::{bytes, count, duration, percent};
 
 use crate::memory::device_name;
 
 /// What the finding says, as one line of text.
 pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
-    let size = |size: i64| bytes(size as f64);
+    let size = |size: Bytes| bytes(size.as_f64());
     let device = device_name(detail.device);
     let text = match &detail.kind {
         MemoryKind::Leak { per_step, steps, held } => format!(
@@ -39,7 +40,7 @@ pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
                 match time {
                     Some(time) => format!(
                         "; cudaMalloc and cudaFree take {}{} here",
-                        duration(*time as f64),
+                        duration(time.as_f64()),
                         if *is_per_step { " per step" } else { "" }
                     ),
                     None => String::new(),
@@ -80,7 +81,7 @@ fn tensors(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use insights::{Detail, Severity};
-    use ledger::{DeviceKey, Evidence, LineKey};
+    use ledger::{DeviceKey, Evidence, LineKey, Ns};
 
     use super::*;
 
@@ -94,7 +95,7 @@ mod tests {
             function: String::new(),
             evidence: Evidence::Exact,
             severity: Severity::Warning,
-            cost: 0,
+            cost: Ns(0),
             cost_per_step: None,
             count: 0,
             steps: 0,
@@ -110,21 +111,21 @@ mod tests {
         let mib = |number: i64| number * MIB;
         let rows = [
             (
-                MemoryKind::Leak { per_step: mib(2), steps: 5, held: mib(12) },
+                MemoryKind::Leak { per_step: Bytes(mib(2)), steps: 5, held: Bytes(mib(12)) },
                 "2 MiB more in use after every step (5 steps in a row), 12 MiB at the end",
             ),
             (
-                MemoryKind::Retained { tensors_per_step: 1, steps: 5, held: 3072 },
+                MemoryKind::Retained { tensors_per_step: 1, steps: 5, held: Bytes(3072) },
                 "1 tensor of every step is kept (5 steps in a row), 3 KiB at the end",
             ),
             (
-                MemoryKind::PeakLine { bytes: mib(5), allocs: 3, peak: mib(20) },
+                MemoryKind::PeakLine { bytes: Bytes(mib(5)), allocs: 3, peak: Bytes(mib(20)) },
                 "25 % of the peak of 20 MiB (5 MiB) in 3 tensors",
             ),
             (
                 MemoryKind::Churn {
                     reserved_times: 9,
-                    reserved: mib(90),
+                    reserved: Bytes(mib(90)),
                     returned_times: 8,
                     time: None,
                     is_per_step: false,
@@ -134,9 +135,9 @@ mod tests {
             (
                 MemoryKind::Churn {
                     reserved_times: 9,
-                    reserved: mib(90),
+                    reserved: Bytes(mib(90)),
                     returned_times: 8,
-                    time: Some(1_500_000),
+                    time: Some(Ns(1_500_000)),
                     is_per_step: true,
                 },
                 "memory is reserved from the device 9 times here (90 MiB), and given back 8 times in all; \
@@ -144,28 +145,28 @@ mod tests {
             ),
             (
                 MemoryKind::Fragmentation {
-                    failed: Some(mib(48)),
-                    free: mib(64),
-                    largest: mib(16),
-                    reserved: mib(99),
+                    failed: Some(Bytes(mib(48))),
+                    free: Bytes(mib(64)),
+                    largest: Bytes(mib(16)),
+                    reserved: Bytes(mib(99)),
                 },
                 "a request of 48 MiB failed with 64 MiB reserved and free, in pieces of at most 16 MiB",
             ),
             (
                 MemoryKind::Fragmentation {
                     failed: None,
-                    free: mib(64),
-                    largest: mib(16),
-                    reserved: mib(99),
+                    free: Bytes(mib(64)),
+                    largest: Bytes(mib(16)),
+                    reserved: Bytes(mib(99)),
                 },
                 "64 MiB of the 99 MiB reserved are free, in pieces of at most 16 MiB",
             ),
             (
-                MemoryKind::NearLimit { reserved: mib(90), capacity: mib(100) },
+                MemoryKind::NearLimit { reserved: Bytes(mib(90)), capacity: Bytes(mib(100)) },
                 "the peak of 90 MiB reserved is 25 % of the 100 MiB that the device has",
             ),
             (
-                MemoryKind::Checkpoint { frees: mib(9), peak: mib(36) },
+                MemoryKind::Checkpoint { frees: Bytes(mib(9)), peak: Bytes(mib(36)) },
                 "activations saved here for the backward pass: recomputing them frees up to 9 MiB of the peak of 36 MiB",
             ),
         ];

@@ -1,7 +1,7 @@
 //! Waits for the device, in words.
 
 use insights::Finding;
-use ledger::LineKey;
+use ledger::{LineKey, Ns};
 use metrics::numbers::{count, duration};
 
 use super::{per, place, share};
@@ -10,10 +10,10 @@ use super::{per, place, share};
 pub(crate) fn message(
     finding: &Finding,
     waited_for: Option<&LineKey>,
-    idle_after: i64,
+    idle_after: Ns,
     name: impl Fn(&LineKey) -> Option<String>,
 ) -> String {
-    let cost = duration(finding.cost_per_step.unwrap_or(finding.cost) as f64);
+    let cost = duration(finding.cost_per_step.unwrap_or(finding.cost).as_f64());
     let per_step = if finding.cost_per_step.is_some() { " per step" } else { "" };
     let mut message =
         format!("{}: the CPU waits {cost}{per_step} {}", finding.rule, place(finding));
@@ -32,8 +32,8 @@ pub(crate) fn message(
     if let Some(line) = waited_for {
         message += &format!(" for kernels of {line}");
     }
-    if idle_after > 0 {
-        message += &format!("; the GPU then idles {}", duration(per(finding, idle_after as f64)));
+    if idle_after > Ns::ZERO {
+        message += &format!("; the GPU then idles {}", duration(per(finding, idle_after.as_f64())));
     }
     message + &share(finding)
 }

@@ -50,21 +50,21 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
     let others: Vec<u32> = steps.map(|(&number, _)| number).collect();
     let median_step = median(others.iter().filter_map(|it| ledger.steps.get(it)).copied());
     if (others.len() as f64) + 1.0 < limits.get(&STEPS)
-        || (first as f64) < limits.get(&FACTOR) * median_step as f64
+        || first.as_f64() < limits.get(&FACTOR) * median_step.as_f64()
     {
         return Vec::new();
     }
     let excess = |books: &LineBooks| {
-        let of = |step: &u32| books.steps.get(step).map_or(0, |it| it.cpu);
+        let of = |step: &u32| books.steps.get(step).map_or(Ns::ZERO, |it| it.cpu);
         of(&number) - median(others.iter().map(of))
     };
-    let ranks = Ns::from(ledger.ranks.max(1));
+    let ranks = i64::from(ledger.ranks.max(1));
     let worst: Option<(&LineKey, &LineBooks, Ns)> = ledger
         .lines
         .iter()
         .map(|(place, books)| (place, books, excess(books)))
         .max_by_key(|&(place, _, excess)| (excess, std::cmp::Reverse(place)));
-    let Some((place, books, here)) = worst.filter(|&(_, _, excess)| excess > 0) else {
+    let Some((place, books, here)) = worst.filter(|&(_, _, excess)| excess > Ns::ZERO) else {
         return Vec::new();
     };
     let detail = DeviceDetail::FirstStep { number, first, median: median_step, here: here / ranks };
@@ -80,5 +80,5 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
 fn median(values: impl Iterator<Item = Ns>) -> Ns {
     let mut values: Vec<Ns> = values.collect();
     values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
+    values.get(values.len() / 2).copied().unwrap_or(Ns::ZERO)
 }

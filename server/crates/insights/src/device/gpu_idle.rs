@@ -1,6 +1,6 @@
 //! Rule `gpu-idle`: a line during which the device has nothing to do.
 
-use ledger::Ledger;
+use ledger::{Ledger, Ns};
 use metrics::Scale;
 
 use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding};
@@ -38,9 +38,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let launching = books.launching;
-        let idle = (books.gpu_idle - launching.idle_after_wait).max(0);
+        let idle = (books.gpu_idle - launching.idle_after_wait).max(Ns::ZERO);
         let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
-        let host = (launching.idle_host - launching.idle_after_wait).max(0) / devices;
+        let host = (launching.idle_host - launching.idle_after_wait).max(Ns::ZERO) / devices;
         let kernel = launching.idle_kernel / devices;
         let other = idle / devices - host - kernel;
         let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });

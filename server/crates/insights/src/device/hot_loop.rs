@@ -53,10 +53,10 @@ const MAX_RELATED: usize = 3;
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
-    let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(0);
+    let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(Ns::ZERO);
     let is_hot = |(place, it): &(&LineKey, &LoopBooks)| {
         let iterations = scale.mean(it.iterations as f64);
-        let is_idle = limits.get(&IDLE) * it.time as f64 <= cost(it) as f64;
+        let is_idle = limits.get(&IDLE) * it.time.as_f64() <= cost(it).as_f64();
         limits.get(&ITERATIONS) <= iterations
             && it.iterations <= it.kernels
             && is_idle
@@ -65,7 +65,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
     let hot: Vec<_> = ledger.loops.iter().filter(is_hot).collect();
     let holds_most = |&(place, it): &(&LineKey, &LoopBooks)| {
         let mut inner = hot.iter().filter(|(_, inner)| inner.within.contains(place));
-        !inner.any(|(_, inner)| cost(it) <= 2 * cost(inner))
+        !inner.any(|(_, inner)| cost(it) <= cost(inner) * 2)
     };
     let findings = hot.iter().copied().filter(holds_most).filter_map(|(place, it)| {
         let detail = DeviceDetail::HotLoop {
@@ -114,8 +114,8 @@ fn body<'a>(
 
 /// The lines of the body that take most of its time.
 fn worst_lines(ledger: &Ledger, place: &LineKey, it: &LoopBooks) -> Vec<Related> {
-    let lines =
-        body(ledger, place, it).filter(|(line, books)| *line != place && books.cpu_total > 0);
+    let lines = body(ledger, place, it)
+        .filter(|(line, books)| *line != place && books.cpu_total > Ns::ZERO);
     let mut lines: Vec<(&LineKey, Ns)> = lines.map(|(line, it)| (line, it.cpu_total)).collect();
     lines.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let related = lines.into_iter().take(MAX_RELATED).map(|(line, time)| Related {

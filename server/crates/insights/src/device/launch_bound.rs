@@ -1,6 +1,6 @@
 //! Rule `launch-bound`: kernels that take longer to launch than to run.
 
-use ledger::Ledger;
+use ledger::{Ledger, Ns};
 use metrics::Scale;
 
 use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding, host_time};
@@ -55,9 +55,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
         // Of as many kernels; copies and fills are in neither.
         let cuda = books.kernel_table.values().filter(|it| it.class != ledger::KernelClass::Memory);
         let cuda = cuda.map(|it| it.total).sum();
-        let idle = (launching.idle_host - launching.idle_after_wait).max(0);
+        let idle = (launching.idle_host - launching.idle_after_wait).max(Ns::ZERO);
         let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
-        let is_launching = host as f64 <= limits.get(&HOST) * launching.launches as f64;
+        let is_launching = host.as_f64() <= limits.get(&HOST) * launching.launches as f64;
         if !is_many || !is_launching || host <= cuda {
             return None;
         }

@@ -92,7 +92,7 @@ fn low_kernels<'a>(
             !is_product && 0 < kernel.occupancy_time && (occupancy(kernel) as f64) < least * 1000.0;
         kernel.class == KernelClass::Compute
             && 0 < blocks
-            && shortest * kernel.calls as f64 <= kernel.total as f64
+            && shortest * kernel.calls as f64 <= kernel.total.as_f64()
             && ((blocks as f64) < fewest || is_empty)
     })
 }
@@ -110,5 +110,5 @@ fn blocks(key: &KernelKey) -> u64 {
 
 /// Mean occupancy in tenths of a percent.
 fn occupancy(kernel: &Kernel) -> i128 {
-    kernel.occupancy_time / i128::from(kernel.total.max(1))
+    kernel.occupancy_time / i128::from(kernel.total.max(Ns(1)))
 }

@@ -65,7 +65,9 @@ fn of_product(
     let mut lines: Vec<Line<'_>> =
         ledger.lines.iter().filter_map(|(place, books)| Line::of(place, books, product)).collect();
     // Of the forward and the backward pass, the forward one is where sizes and types come from.
-    lines.sort_by_key(|it| (it.books.cuda_backward == 0, std::cmp::Reverse(it.time), it.place));
+    lines.sort_by_key(|it| {
+        (it.books.cuda_backward == Ns::ZERO, std::cmp::Reverse(it.time), it.place)
+    });
     let (first, others) = lines.split_first()?;
     let cost: Ns = lines.iter().map(|it| it.time).sum();
     let detail =

@@ -2,7 +2,7 @@
 
 use ledger::{
     DeviceBooks, DeviceKey, DeviceOverview, Kernel, KernelClass, KernelKey, Launching, Ledger,
-    LineBooks, LineKey, LoopBooks, Overview, PerStep, TensorCores, ThreadKey,
+    LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep, TensorCores, ThreadKey,
 };
 
 use super::{DeviceDetail, Product};
@@ -11,7 +11,7 @@ use crate::{Detail, Finding, Options, Severity, find};
 /// Two steps of 1 ms on a device with 100 multiprocessors.
 fn ledger() -> Ledger {
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-    ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
+    ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
     ledger.devices.insert(DeviceKey { rank: 0, device: 0 }, DeviceBooks::default());
     let device =
         DeviceOverview { multiprocessors: 100, capability: (8, 0), ..DeviceOverview::default() };
@@ -35,7 +35,15 @@ fn add(ledger: &mut Ledger, line: u32, books: LineBooks) {
 
 fn kernel(name: &str, blocks: u32, calls: u64, total: i64) -> (KernelKey, Kernel) {
     let key = KernelKey { name: name.to_owned(), grid: [blocks, 1, 1], block: [128, 1, 1] };
-    (key, Kernel { calls, total, occupancy_time: i128::from(total) * 500, ..Kernel::default() })
+    (
+        key,
+        Kernel {
+            calls,
+            total: Ns(total),
+            occupancy_time: i128::from(total) * 500,
+            ..Kernel::default()
+        },
+    )
 }
 
 /// Rule and line of what is found.
@@ -52,15 +60,15 @@ fn only(ledger: &Ledger) -> Finding {
 /// 40 kernels of 3 µs each, for which the host takes 10 µs each; the device is idle for 200 µs meanwhile.
 fn launch_bound() -> LineBooks {
     LineBooks {
-        cpu_own: 400_000,
-        cuda_own: 120_000,
+        cpu_own: Ns(400_000),
+        cuda_own: Ns(120_000),
         kernels: 40,
-        gpu_idle: 200_000,
+        gpu_idle: Ns(200_000),
         launching: Launching {
             launches: 40,
-            launch_time: 160_000,
+            launch_time: Ns(160_000),
             short: 36,
-            idle_host: 200_000,
+            idle_host: Ns(200_000),
             ..Launching::default()
         },
         kernel_table: [kernel("mul", 1000, 40, 120_000)].into(),
@@ -74,8 +82,9 @@ fn kernels_that_are_over_before_the_next_is_launched() {
     add(&mut ledger, 3, launch_bound());
     let finding = only(&ledger);
     assert_eq!((finding.rule, finding.place.line, finding.share), ("launch-bound", 3, 0.1));
-    assert_eq!(finding.cost_per_step, Some(100_000));
-    let detail = DeviceDetail::LaunchBound { kernels: 40, cuda: 120_000, host: 400_000, short: 36 };
+    assert_eq!(finding.cost_per_step, Some(Ns(100_000)));
+    let detail =
+        DeviceDetail::LaunchBound { kernels: 40, cuda: Ns(120_000), host: Ns(400_000), short: 36 };
     assert_eq!(finding.detail, Detail::Device(detail));
 }
 
@@ -85,8 +94,8 @@ fn what_is_not_the_launching() {
     let rows: [(&str, Change); 4] = [
         ("gpu-idle", |it| it.launching.launches = 19),
         ("gpu-idle", |it| it.kernel_table = [kernel("mul", 1000, 40, 400_000)].into()),
-        ("gpu-idle", |it| it.cpu_own = 40 * 500_001),
-        ("", |it| it.launching.idle_after_wait = 150_000),
+        ("gpu-idle", |it| it.cpu_own = Ns(40 * 500_001)),
+        ("", |it| it.launching.idle_after_wait = Ns(150_000)),
     ];
     for (rule, change) in rows {
         let mut books = launch_bound();
@@ -101,16 +110,17 @@ fn what_is_not_the_launching() {
 #[test]
 fn an_idle_device_by_cause() {
     let mut ledger = ledger();
-    let launching = Launching { idle_host: 300_000, idle_kernel: 20_000, ..Launching::default() };
-    let books = LineBooks { gpu_idle: 400_000, launching, ..LineBooks::default() };
+    let launching =
+        Launching { idle_host: Ns(300_000), idle_kernel: Ns(20_000), ..Launching::default() };
+    let books = LineBooks { gpu_idle: Ns(400_000), launching, ..LineBooks::default() };
     add(&mut ledger, 3, books);
     let finding = only(&ledger);
     assert_eq!((finding.rule, finding.severity), ("gpu-idle", Severity::Warning));
-    let detail = DeviceDetail::GpuIdle { host: 300_000, kernel: 20_000, other: 80_000 };
+    let detail = DeviceDetail::GpuIdle { host: Ns(300_000), kernel: Ns(20_000), other: Ns(80_000) };
     assert_eq!(finding.detail, Detail::Device(detail));
     // With a second device nothing more can be saved.
     ledger.devices.insert(DeviceKey { rank: 0, device: 1 }, DeviceBooks::default());
-    assert_eq!(only(&ledger).cost_per_step, Some(100_000));
+    assert_eq!(only(&ledger).cost_per_step, Some(Ns(100_000)));
     // What lies outside of the steps does not slow them down.
     ledger.lines.get_mut(&key(3)).unwrap().steps.clear();
     assert_eq!(found(&ledger), []);
@@ -122,12 +132,12 @@ fn hot_loop() -> LoopBooks {
         first_line: 3,
         last_line: 4,
         iterations: 20,
-        time: 800_000,
-        cuda: 300_000,
+        time: Ns(800_000),
+        cuda: Ns(300_000),
         kernels: 80,
         launches: 80,
-        launch_time: 320_000,
-        gpu_idle: 400_000,
+        launch_time: Ns(320_000),
+        gpu_idle: Ns(400_000),
         ..LoopBooks::default()
     }
 }
@@ -136,14 +146,14 @@ fn hot_loop() -> LoopBooks {
 fn a_loop_explains_its_lines() {
     let mut ledger = ledger();
     add(&mut ledger, 3, launch_bound());
-    add(&mut ledger, 4, LineBooks { cpu_total: 500_000, ..launch_bound() });
+    add(&mut ledger, 4, LineBooks { cpu_total: Ns(500_000), ..launch_bound() });
     add(&mut ledger, 5, launch_bound());
     ledger.loops.insert(key(2), hot_loop());
     assert_eq!(found(&ledger), [("hot-loop", 2), ("launch-bound", 5)]);
     let findings = find(&ledger, &Options::default());
-    assert_eq!((findings[0].cost_per_step, findings[0].count), (Some(200_000), 20));
+    assert_eq!((findings[0].cost_per_step, findings[0].count), (Some(Ns(200_000)), 20));
     let related: Vec<_> = findings[0].related.iter().map(|it| (it.place.line, it.time)).collect();
-    assert_eq!(related, [(4, 500_000)]);
+    assert_eq!(related, [(4, Ns(500_000))]);
     // A loop that is not reported explains nothing.
     let mut options = Options::default();
     options.severities.set("hot-loop", None);
@@ -156,8 +166,8 @@ fn loops_that_are_not_hot() {
     let rows: [fn(&mut LoopBooks); 4] = [
         |it| it.iterations = 7,
         |it| it.kernels = 19,
-        |it| it.gpu_idle = 230_000,
-        |it| it.idle_after_wait = 200_000,
+        |it| it.gpu_idle = Ns(230_000),
+        |it| it.idle_after_wait = Ns(200_000),
     ];
     for change in rows {
         let mut ledger = ledger();
@@ -177,8 +187,8 @@ fn of_loops_inside_of_each_other_the_one_that_holds_most_is_reported() {
         ledger.loops.insert(key(2), hot_loop());
         let inner = LoopBooks {
             first_line: 4,
-            time: 400_000,
-            gpu_idle: idle_of_inner,
+            time: Ns(400_000),
+            gpu_idle: Ns(idle_of_inner),
             within: [key(2)].into(),
             ..hot_loop()
         };
@@ -224,10 +234,10 @@ fn products_beside_the_tensor_cores() {
     let finding = only(&ledger);
     assert_eq!(
         (finding.rule, finding.cost_per_step, finding.count),
-        ("tensor-cores-unused", Some(100_000), 4)
+        ("tensor-cores-unused", Some(Ns(100_000)), 4)
     );
     let kernel = "ampere_sgemm_128x64_nn".to_owned();
-    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32, here: 200_000 };
+    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32, here: Ns(200_000) };
     assert_eq!(finding.detail, Detail::Device(detail));
     let device = |ledger: &mut Ledger, capability| {
         ledger.overviews.get_mut(&0).unwrap().devices.get_mut(&0).unwrap().capability = capability;
@@ -246,12 +256,16 @@ fn products_are_reported_once_on_the_forward_line() {
     for (line, total, cuda_backward) in [(3, 40_000, 90_000), (4, 60_000, 90_000), (9, 300_000, 0)]
     {
         let kernel_table = [kernel("ampere_sgemm_128x64_nn", 200, 4, total)].into();
-        add(&mut ledger, line, LineBooks { kernel_table, cuda_backward, ..LineBooks::default() });
+        add(
+            &mut ledger,
+            line,
+            LineBooks { kernel_table, cuda_backward: Ns(cuda_backward), ..LineBooks::default() },
+        );
     }
     let finding = only(&ledger);
-    assert_eq!((finding.place.line, finding.cost_per_step), (4, Some(200_000)));
+    assert_eq!((finding.place.line, finding.cost_per_step), (4, Some(Ns(200_000))));
     let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
-    assert_eq!(related, [(9, 300_000), (3, 40_000)]);
+    assert_eq!(related, [(9, Ns(300_000)), (3, Ns(40_000))]);
 }
 
 #[test]
@@ -274,19 +288,27 @@ fn half_precision_with_sizes_that_do_not_fit() {
 #[test]
 fn collectives_that_nothing_hides() {
     let mut ledger = ledger();
-    add(&mut ledger, 3, LineBooks { comm: 500_000, comm_exposed: 120_000, ..LineBooks::default() });
-    add(&mut ledger, 4, LineBooks { comm: 500_000, comm_exposed: 90_000, ..LineBooks::default() });
+    add(
+        &mut ledger,
+        3,
+        LineBooks { comm: Ns(500_000), comm_exposed: Ns(120_000), ..LineBooks::default() },
+    );
+    add(
+        &mut ledger,
+        4,
+        LineBooks { comm: Ns(500_000), comm_exposed: Ns(90_000), ..LineBooks::default() },
+    );
     let finding = only(&ledger);
     assert_eq!((finding.rule, finding.place.line, finding.share), ("comm-exposed", 3, 0.06));
-    assert_eq!(finding.detail, Detail::Device(DeviceDetail::CommExposed { comm: 500_000 }));
+    assert_eq!(finding.detail, Detail::Device(DeviceDetail::CommExposed { comm: Ns(500_000) }));
 }
 
 #[test]
 fn a_first_step_that_warms_up() {
     let mut ledger = ledger();
-    ledger.steps = [(4, 1_500_000), (5, 900_000), (6, 1_000_000)].into();
+    ledger.steps = [(4, Ns(1_500_000)), (5, Ns(900_000)), (6, Ns(1_000_000))].into();
     let steps = |times: [i64; 3]| {
-        let step = |(number, cpu)| (number, PerStep { cpu, ..PerStep::default() });
+        let step = |(number, cpu)| (number, PerStep { cpu: Ns(cpu), ..PerStep::default() });
         LineBooks {
             steps: [4, 5, 6].into_iter().zip(times).map(step).collect(),
             ..LineBooks::default()
@@ -295,12 +317,16 @@ fn a_first_step_that_warms_up() {
     ledger.lines.insert(key(3), steps([400_000, 390_000, 380_000]));
     ledger.lines.insert(key(4), steps([700_000, 300_000, 310_000]));
     let finding = only(&ledger);
-    assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, 500_000));
-    let detail =
-        DeviceDetail::FirstStep { number: 4, first: 1_500_000, median: 1_000_000, here: 390_000 };
+    assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, Ns(500_000)));
+    let detail = DeviceDetail::FirstStep {
+        number: 4,
+        first: Ns(1_500_000),
+        median: Ns(1_000_000),
+        here: Ns(390_000),
+    };
     assert_eq!(finding.detail, Detail::Device(detail));
-    ledger.steps.insert(4, 1_499_999);
+    ledger.steps.insert(4, Ns(1_499_999));
     assert_eq!(found(&ledger), []);
-    ledger.steps = [(4, 1_500_000), (5, 900_000)].into();
+    ledger.steps = [(4, Ns(1_500_000)), (5, Ns(900_000))].into();
     assert_eq!(found(&ledger), [], "one other step says nothing");
 }

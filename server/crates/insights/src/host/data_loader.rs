@@ -38,7 +38,7 @@ const SHARE: Threshold = Threshold {
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let find = |pattern: Pattern, remedy: &'static str| {
         each(&RULE, (ledger, scale, limits), pattern, |books| {
-            let share = scale.mean(books.cpu as f64) / scale.time();
+            let share = scale.mean(books.cpu.as_f64()) / scale.time();
             let severity = Some(RULE.severity);
             (limits.get(&SHARE) <= share).then_some(FindingDraft {
                 cost: books.cpu,

@@ -44,7 +44,7 @@ const OPERATOR: Threshold = Threshold {
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::ForLoopIndexing, |books| {
-        let operator = books.cpu as f64 / books.ops.max(1) as f64;
+        let operator = books.cpu.as_f64() / books.ops.max(1) as f64;
         let is_reported =
             limits.get(&REPEATS) <= books.most as f64 && operator <= limits.get(&OPERATOR);
         is_reported.then_some(FindingDraft {

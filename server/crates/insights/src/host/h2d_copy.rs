@@ -1,6 +1,6 @@
 //! Rule `h2d-copy`: copies from pageable memory.
 
-use ledger::{Ledger, Pattern};
+use ledger::{Ledger, Ns, Pattern};
 use metrics::Scale;
 
 use super::{FindingDraft, each};
@@ -29,7 +29,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::PageableCopy, |books| {
-        let cost = if books.wait > 0 { books.wait } else { books.cuda };
+        let cost = if books.wait > Ns::ZERO { books.wait } else { books.cuda };
         Some(FindingDraft {
             cost,
             of: cost,

@@ -12,7 +12,7 @@ fn key() -> LineKey {
 /// Two steps of 1 ms, and a line with one pattern.
 fn ledger(pattern: Pattern, books: PatternBooks) -> Ledger {
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-    ledger.steps.extend([(1, 1_000_000), (2, 1_000_000)]);
+    ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
     let mut line = LineBooks::default();
     line.patterns.insert(pattern, books);
     ledger.lines.insert(key(), line);
@@ -43,22 +43,22 @@ fn loops_over_rows() {
         count: most,
         most,
         ops,
-        cpu: 200_000,
+        cpu: Ns(200_000),
         ..PatternBooks::default()
     };
     let of = |it| found(&ledger(Pattern::ForLoopIndexing, it));
-    assert_eq!(of(books(10, 30)), [("for-loop-indexing", 100_000, 100, Severity::Warning)]);
+    assert_eq!(of(books(10, 30)), [("for-loop-indexing", Ns(100_000), 100, Severity::Warning)]);
     assert_eq!(of(books(9, 30)), NONE, "too few");
     assert_eq!(of(books(10, 1)), NONE, "operators that take long");
 }
 
 #[test]
 fn optimizers() {
-    let books = |ops| PatternBooks { count: 2, ops, cpu: 200_000, ..PatternBooks::default() };
+    let books = |ops| PatternBooks { count: 2, ops, cpu: Ns(200_000), ..PatternBooks::default() };
     let of = |ops| ledger(Pattern::OptimizerSingleTensor, books(ops));
     let id = "optimizer-single-tensor";
-    assert_eq!(found(&with_device(of(40))), [(id, 100_000, 100, Severity::Warning)]);
-    assert_eq!(found(&of(40)), [(id, 100_000, 100, Severity::Hint)], "the default on a CPU");
+    assert_eq!(found(&with_device(of(40))), [(id, Ns(100_000), 100, Severity::Warning)]);
+    assert_eq!(found(&of(40)), [(id, Ns(100_000), 100, Severity::Hint)], "the default on a CPU");
     assert_eq!(found(&of(39)), NONE);
 }
 
@@ -68,8 +68,8 @@ fn data() {
         found(&ledger(pattern, PatternBooks { count: 2, cpu, ..PatternBooks::default() }))
     };
     for pattern in [Pattern::DataLoaderAlone, Pattern::DataLoaderWorkers] {
-        assert_eq!(of(pattern, 100_000), [("dataloader", 50_000, 50, Severity::Warning)]);
-        assert_eq!(of(pattern, 99_000), NONE);
+        assert_eq!(of(pattern, Ns(100_000)), [("dataloader", Ns(50_000), 50, Severity::Warning)]);
+        assert_eq!(of(pattern, Ns(99_000)), NONE);
     }
 }
 
@@ -86,40 +86,45 @@ fn what_costs_too_little_is_not_reported() {
         let books =
             |time| PatternBooks { count: 1, cpu: time, wait: time, ..PatternBooks::default() };
         let of = |time| found(&ledger(pattern, books(time)));
-        assert_eq!(of(10_000), [(rule, 5_000, 5, Severity::Information)]);
-        assert_eq!(of(100_000), [(rule, 50_000, 50, Severity::Warning)]);
-        assert_eq!(of(9_900), NONE, "{rule}");
+        assert_eq!(of(Ns(10_000)), [(rule, Ns(5_000), 5, Severity::Information)]);
+        assert_eq!(of(Ns(100_000)), [(rule, Ns(50_000), 50, Severity::Warning)]);
+        assert_eq!(of(Ns(9_900)), NONE, "{rule}");
     }
 }
 
 #[test]
 fn what_is_a_part_of_something_larger() {
-    let books = PatternBooks { count: 2, cpu: 2_000, around: 40_000, ..PatternBooks::default() };
+    let books =
+        PatternBooks { count: 2, cpu: Ns(2_000), around: Ns(40_000), ..PatternBooks::default() };
     let of = |pattern| found(&ledger(pattern, books.clone()));
-    assert_eq!(of(Pattern::ConvBias), [("conv-bias-before-batchnorm", 1_000, 20, Severity::Hint)]);
-    assert_eq!(of(Pattern::GraphBreak), [("graph-break", 1_000, 21, Severity::Information)]);
-    let parallel = PatternBooks { cpu: 40_000, ..books.clone() };
+    assert_eq!(
+        of(Pattern::ConvBias),
+        [("conv-bias-before-batchnorm", Ns(1_000), 20, Severity::Hint)]
+    );
+    assert_eq!(of(Pattern::GraphBreak), [("graph-break", Ns(1_000), 21, Severity::Information)]);
+    let parallel = PatternBooks { cpu: Ns(40_000), ..books.clone() };
     assert_eq!(
         found(&ledger(Pattern::DataParallel, parallel)),
-        [("data-parallel", 20_000, 20, Severity::Warning)]
+        [("data-parallel", Ns(20_000), 20, Severity::Warning)]
     );
-    let one_device = PatternBooks { cpu: 0, ..books };
+    let one_device = PatternBooks { cpu: Ns(0), ..books };
     assert_eq!(found(&ledger(Pattern::DataParallel, one_device)), NONE);
 }
 
 #[test]
 fn a_wait_for_a_copy_is_reported_once() {
-    let books = PatternBooks { count: 2, wait: 90_000, cpu: 90_000, ..PatternBooks::default() };
+    let books =
+        PatternBooks { count: 2, wait: Ns(90_000), cpu: Ns(90_000), ..PatternBooks::default() };
     let mut ledger = ledger(Pattern::PageableCopy, books);
     let line = ledger.lines.get_mut(&key()).unwrap();
-    line.sync = 100_000;
-    let step = ledger::PerStep { sync: 50_000, ..ledger::PerStep::default() };
+    line.sync = Ns(100_000);
+    let step = ledger::PerStep { sync: Ns(50_000), ..ledger::PerStep::default() };
     line.steps.extend([(1, step), (2, step)]);
-    assert_eq!(found(&ledger), [("h2d-copy", 45_000, 45, Severity::Information)]);
+    assert_eq!(found(&ledger), [("h2d-copy", Ns(45_000), 45, Severity::Information)]);
     let mut severities = Severities::default();
     severities.set("h2d-copy", None);
     let findings = find(&ledger, &Options { severities, ..Options::default() });
     assert_eq!(findings.iter().map(|it| it.rule).collect::<Vec<_>>(), ["sync"]);
-    ledger.lines.get_mut(&key()).unwrap().sync = 200_000;
+    ledger.lines.get_mut(&key()).unwrap().sync = Ns(200_000);
     assert_eq!(found(&ledger).len(), 2, "it waits for more than copies");
 }

@@ -1,5 +1,7 @@
 //! Rule `checkpoint-candidate`: activations that wait for the backward pass while memory is at its peak.
 
+use ledger::Bytes;
+
 use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
@@ -35,7 +37,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let least = limits.get(&MINIMUM);
     let peak = device.memory.peak;
     // One allocation at a time is still needed while it is computed again.
-    let frees = |it: &ledger::LineMemory| (it.saved_at_peak - it.largest).max(0);
+    let frees = |it: &ledger::LineMemory| (it.saved_at_peak - it.largest).max(Bytes::ZERO);
     let lines = device.memory.lines.iter();
     lines
         .filter(|(_, it)| 1 < it.peak_allocs && least <= device.of_peak(frees(it)))

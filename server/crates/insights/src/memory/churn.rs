@@ -71,6 +71,6 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 /// Host time of what the line reserves and gives back; `None` where no trace has it.
 fn time(device: &Device<'_>, place: &LineKey, scale: &Scale<'_>) -> Option<Ns> {
     let segments = device.ledger.lines.get(place)?.segments;
-    let time = scale.mean(segments.time as f64).round() as Ns;
+    let time = Ns(scale.mean(segments.time.as_f64()).round() as i64);
     (0 < segments.calls).then_some(time)
 }

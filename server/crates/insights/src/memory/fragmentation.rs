@@ -1,6 +1,6 @@
 //! Rule `fragmentation`: reserved memory that is free, but in pieces too small to be used.
 
-use ledger::OutOfMemory;
+use ledger::{Bytes, OutOfMemory};
 
 use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
@@ -58,17 +58,17 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
                 largest: failed.largest_free,
                 reserved: failed.reserved,
             },
-            share: free as f64 / failed.reserved.max(1) as f64,
+            share: free.as_f64() / failed.reserved.max(Bytes(1)).as_f64(),
             severity: Some(Severity::Warning),
             remedy: REMEDY,
         };
         return vec![device.finding(&RULE, place, draft)];
     }
     let it = device.memory.fragmentation;
-    let share = it.held as f64 / device.memory.reserved.max(1) as f64;
+    let share = it.held.as_f64() / device.memory.reserved.max(Bytes(1)).as_f64();
     // One large piece is spare, not fragmented.
     let is_fragmented = limits.get(&MINIMUM) <= share
-        && limits.get(&MIN_BYTES) <= it.held as f64
+        && limits.get(&MIN_BYTES) <= it.held.as_f64()
         && it.largest_free < it.held / 2;
     let Some((place, _)) = device.heaviest().filter(|_| is_fragmented) else { return Vec::new() };
     let draft = MemoryDraft {

@@ -1,6 +1,6 @@
 //! Rules `memory-leak` and `retained-across-steps`: a line that holds more after every step.
 
-use ledger::{Held, LineMemory};
+use ledger::{Bytes, Held, LineMemory};
 
 use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
@@ -118,19 +118,19 @@ fn retained(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 
 /// Growth from each step to the next.
 struct Growth {
-    bytes: i64,
+    bytes: Bytes,
     allocs: u64,
     steps: u64,
 }
 
 impl Growth {
-    fn per_step(&self) -> i64 {
+    fn per_step(&self) -> Bytes {
         self.bytes / self.steps as i64
     }
 
     /// Of at most `small` bytes each.
     fn is_of_small_tensors(&self, small: f64) -> bool {
-        self.steps <= self.allocs && self.bytes as f64 <= small * self.allocs as f64
+        self.steps <= self.allocs && self.bytes.as_f64() <= small * self.allocs as f64
     }
 }
 

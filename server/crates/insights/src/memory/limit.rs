@@ -1,5 +1,7 @@
 //! Rule `near-limit`: the reserved memory comes close to what the device has. A trace of the same run says that.
 
+use ledger::Bytes;
+
 use super::{Device, MemoryDraft, MemoryKind, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
@@ -31,11 +33,11 @@ const MINIMUM: Threshold = Threshold {
 };
 
 fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
-    let capacity = device.ledger.devices.get(&device.key).map_or(0, |it| it.total_memory);
+    let capacity = device.ledger.devices.get(&device.key).map_or(Bytes::ZERO, |it| it.total_memory);
     let reserved = device.memory.reserved_peak;
-    let share = reserved as f64 / capacity as f64;
+    let share = reserved.as_f64() / capacity.as_f64();
     let Some((place, _)) =
-        device.heaviest().filter(|_| 0 < capacity && limits.get(&MINIMUM) <= share)
+        device.heaviest().filter(|_| Bytes::ZERO < capacity && limits.get(&MINIMUM) <= share)
     else {
         return Vec::new();
     };

@@ -145,7 +145,7 @@ impl DeviceOverview {
     /// Estimated SM efficiency: the share of the multiprocessors that had a block, over the steps.
     #[must_use]
     pub fn multiprocessor_efficiency(&self) -> Option<f64> {
-        let known = self.multiprocessor_known != 0;
+        let known = self.multiprocessor_known != Ns::ZERO;
         share(self.multiprocessor_time, i128::from(self.steps_span) * 1_000_000).filter(|_| known)
     }
 
@@ -198,7 +198,8 @@ impl Launches {
     /// Mean time from the return of the runtime call to the start of the event.
     #[must_use]
     pub fn mean_delay(&self) -> Option<Ns> {
-        i64::try_from(self.count).ok().and_then(|count| self.delay.checked_div(count))
+        let count = i64::try_from(self.count).ok().filter(|&it| it != 0)?;
+        Some(self.delay / count)
     }
 }
 

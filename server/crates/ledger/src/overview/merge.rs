@@ -126,7 +126,7 @@ impl Arithmetic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Precision;
+    use crate::{Bytes, Ns, Precision};
     use proptest::prelude::*;
 
     prop_compose! {
@@ -138,17 +138,18 @@ mod tests {
             name in prop_oneof![Just(""), Just("G"), Just("H")],
             precision in prop_oneof![Just(Precision::F16), Just(Precision::F32)],
         ) -> Overview {
-            let breakdown = Breakdown { kernel: amounts[0], cpu: amounts[1], ..Breakdown::default() };
-            let overlap = Overlap { compute: amounts[0], other: amounts[1], ..Overlap::default() };
-            let interval = Interval { time: amounts[0] + amounts[1], breakdown, overlap };
+            let ns = |at: usize| Ns(amounts[at]);
+            let breakdown = Breakdown { kernel: ns(0), cpu: ns(1), ..Breakdown::default() };
+            let overlap = Overlap { compute: ns(0), other: ns(1), ..Overlap::default() };
+            let interval = Interval { time: ns(0) + ns(1), breakdown, overlap };
             let device_overview = DeviceOverview {
                 name: name.to_owned(),
-                steps_span: amounts[2],
+                steps_span: ns(2),
                 occupancy_time: amounts[3].into(),
-                idle: IdleClasses { host_wait: amounts[4], kernel_wait: amounts[5], other: amounts[6] },
-                launches: Launches { count: 1, delay: amounts[7], longest_delay: amounts[8], ..Launches::default() },
-                copies: [(name.to_owned(), Copies { count: 1, bytes: amounts[9], time: amounts[10] })].into(),
-                arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: amounts[11], bytes: amounts[12] })].into(),
+                idle: IdleClasses { host_wait: ns(4), kernel_wait: ns(5), other: ns(6) },
+                launches: Launches { count: 1, delay: ns(7), longest_delay: ns(8), ..Launches::default() },
+                copies: [(name.to_owned(), Copies { count: 1, bytes: Bytes(amounts[9]), time: ns(10) })].into(),
+                arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()
             };
             Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1 }

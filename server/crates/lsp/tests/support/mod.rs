@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use ledger::{Ledger, LineBooks, LineKey, PerStep, SourceFile};
+use ledger::{Ledger, LineBooks, LineKey, Ns, PerStep, SourceFile};
 use loader::{Error, Options, Rank, Recording, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
@@ -416,7 +416,7 @@ pub fn run_of(key: &str, path: &Path) -> Run {
 fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
     const MS: i64 = 1_000_000;
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
-    ledger.steps.extend([(1, 10 * MS), (2, 10 * MS)]);
+    ledger.steps.extend([(1, Ns(10 * MS)), (2, Ns(10 * MS))]);
     let file = SourceFile {
         recorded: key.to_owned(),
         path: Some(path.to_owned()),
@@ -428,19 +428,19 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
     let mut add = |line: u32, cuda: i64, sync: i64, waits: Option<u32>| {
         let mut books = LineBooks {
             function: "step".to_owned(),
-            cuda_own: 2 * cuda,
-            cuda_total: 2 * cuda,
-            cpu_own: 2 * MS,
-            cpu_total: 2 * MS,
-            cpu_in_steps: 2 * MS,
-            elapsed: 2 * MS,
-            sync: 2 * sync,
+            cuda_own: Ns(2 * cuda),
+            cuda_total: Ns(2 * cuda),
+            cpu_own: Ns(2 * MS),
+            cpu_total: Ns(2 * MS),
+            cpu_in_steps: Ns(2 * MS),
+            elapsed: Ns(2 * MS),
+            sync: Ns(2 * sync),
             syncs: if sync > 0 { 2 } else { 0 },
             ..LineBooks::default()
         };
-        let step = PerStep { cuda, cpu: MS, sync, ..PerStep::default() };
+        let step = PerStep { cuda: Ns(cuda), cpu: Ns(MS), sync: Ns(sync), ..PerStep::default() };
         books.steps.extend([(1, step), (2, step)]);
-        books.waits.extend(waits.map(|line| (place(line), 2 * sync)));
+        books.waits.extend(waits.map(|line| (place(line), Ns(2 * sync))));
         ledger.totals.cuda += books.cuda_own;
         ledger.totals.cpu += books.cpu_own;
         ledger.totals.sync += books.sync;

@@ -174,9 +174,9 @@ fn extent(run: &Run, found: &Found<'_>) -> String {
     let own = |amount: fn(&LineBooks) -> i64| found.all.iter().map(|it| amount(it)).sum::<i64>();
     let mut parts = String::new();
     for (own, total, name) in [
-        (own(|it| it.cpu_own), run.merged.totals.cpu, "thread time"),
-        (own(|it| it.cuda_own), run.merged.totals.cuda, "CUDA time"),
-        (own(|it| it.alloc), run.merged.totals.alloc, "allocated bytes"),
+        (own(|it| it.cpu_own.0), run.merged.totals.cpu.0, "thread time"),
+        (own(|it| it.cuda_own.0), run.merged.totals.cuda.0, "CUDA time"),
+        (own(|it| it.alloc.0), run.merged.totals.alloc.0, "allocated bytes"),
     ] {
         if own != 0 {
             parts += &format!(" · {} of {name}", percent(own as f64 / total as f64));

@@ -1,5 +1,7 @@
 //! What steps went to, as bars (SVG).
 
+use ledger::Ns;
+
 use metrics::numbers::duration;
 use plotters::prelude::*;
 
@@ -60,10 +62,10 @@ fn plot(
         .draw()?;
     for (row, bar) in bars.iter().enumerate() {
         let (top, bottom) = (row as f64 + 0.14, row as f64 + 0.86);
-        let whole: i64 = bar.parts.iter().map(|(_, part)| part).sum();
+        let whole: Ns = bar.parts.iter().map(|(_, part)| part).sum();
         let mut start = 0.0;
         for (&(_, part), colour) in bar.parts.iter().zip(COLOURS) {
-            let end = start + bar.length * part as f64 / whole.max(1) as f64;
+            let end = start + bar.length * part.as_f64() / whole.max(Ns(1)).as_f64();
             if start < end {
                 chart.draw_series([Rectangle::new(
                     [(start, top), (end, bottom)],
@@ -91,7 +93,7 @@ fn legend(
     let mut left = 74;
     let parts = bars.first().map(|it| it.parts.as_slice()).unwrap_or_default();
     for (index, (&(name, _), colour)) in parts.iter().zip(COLOURS).enumerate() {
-        if bars.iter().all(|it| it.parts.get(index).is_none_or(|(_, part)| *part == 0)) {
+        if bars.iter().all(|it| it.parts.get(index).is_none_or(|(_, part)| *part == Ns::ZERO)) {
             continue;
         }
         root.draw(&Rectangle::new([(left, 9), (left + 12, 21)], colour.filled()))?;

@@ -1,6 +1,6 @@
 //! Memory over time as a picture (SVG).
 
-use ledger::{DeviceMemory, Ledger};
+use ledger::{Bytes, DeviceMemory, Ledger};
 use metrics::device_name;
 use metrics::numbers::{bytes, duration};
 use plotters::prelude::*;
@@ -38,14 +38,14 @@ fn plot(
     memory: &DeviceMemory,
 ) -> Result<(), PlotError> {
     let end = memory.timeline.last().map_or(1, |it| it.at.max(1)) as f64;
-    let most = memory.peak.max(memory.reserved_peak).max(1) as f64;
+    let most = memory.peak.max(memory.reserved_peak).max(Bytes(1)).as_f64();
     // Round numbers on the axis are round in the unit that is shown, not in bytes.
     let unit = 1024_f64.powf(most.log(1024.0).floor());
     let top = most / unit * 1.05;
     let title = format!(
         "{name} · peak {} · reserved {}",
-        bytes(memory.peak as f64),
-        bytes(memory.reserved_peak as f64)
+        bytes(memory.peak.as_f64()),
+        bytes(memory.reserved_peak.as_f64())
     );
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 17))
@@ -63,8 +63,8 @@ fn plot(
         .y_label_formatter(&|size| bytes((*size * unit).trunc()))
         .y_labels(6)
         .draw()?;
-    let points = |of: fn(&ledger::Sample) -> i64| {
-        memory.timeline.iter().map(move |it| (it.at as f64, of(it) as f64 / unit))
+    let points = |of: fn(&ledger::Sample) -> Bytes| {
+        memory.timeline.iter().map(move |it| (it.at as f64, of(it).as_f64() / unit))
     };
     chart.draw_series(
         AreaSeries::new(points(|it| it.active), 0.0, ACTIVE.mix(0.35)).border_style(ACTIVE),
@@ -76,7 +76,7 @@ fn plot(
     }
     let highest = memory.timeline.iter().max_by_key(|it| (it.active, std::cmp::Reverse(it.at)));
     if let Some(it) = highest {
-        let place = (it.at as f64, memory.peak as f64 / unit);
+        let place = (it.at as f64, memory.peak.as_f64() / unit);
         chart.draw_series([Circle::new(place, 4, PEAK.filled())])?;
     }
     Ok(())

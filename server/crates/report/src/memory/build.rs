@@ -1,7 +1,9 @@
 //! From a recording to what holds its device memory.
 
 use insights::Detail;
-use ledger::{CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase};
+use ledger::{
+    Bytes, CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase,
+};
 use metrics::numbers::count;
 use metrics::{Period, Scale};
 use profile::WarningKind;
@@ -115,9 +117,9 @@ impl<'a> Builder<'_, 'a> {
         for (line, it) in lines.iter().take(self.top) {
             section.rows.push(self.row(memory, line, it));
         }
-        let mut add = |at_peak: i64, what: &str| {
-            if at_peak > 0 {
-                let share = Cell::part(at_peak, memory.peak.max(1));
+        let mut add = |at_peak: Bytes, what: &str| {
+            if at_peak > Bytes::ZERO {
+                let share = Cell::part(at_peak, memory.peak.max(Bytes(1)));
                 let mut row = vec![Cell::bytes(at_peak), share, Cell::text(what)];
                 row.resize(section.columns.len(), Cell::default());
                 section.rows.push(row);
@@ -131,10 +133,10 @@ impl<'a> Builder<'_, 'a> {
         );
         add(memory.before_at_peak, "before recording began");
         let no_line = memory.unattributed_peak - memory.before_at_peak;
-        let on_lines = |phase| -> i64 {
+        let on_lines = |phase| -> Bytes {
             memory.lines.values().filter_map(|it| it.peak_by_phase.get(&phase)).sum()
         };
-        let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(0)
+        let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(Bytes::ZERO)
             - on_lines(Phase::Backward);
         add(backward, "backward pass, no Python frames");
         let is_unknown = memory.has_no_addresses;
@@ -144,12 +146,12 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn row(&self, memory: &DeviceMemory, line: &LineKey, it: &LineMemory) -> Vec<Cell> {
-        let size = |size: i64| Cell::bytes(size).unless_zero();
+        let size = |size: Bytes| Cell::bytes(size).unless_zero();
         let number = |number: u64| Cell::count(number as f64).unless_zero();
         let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
         vec![
             size(it.peak),
-            Cell::part(it.peak, memory.peak.max(1)),
+            Cell::part(it.peak, memory.peak.max(Bytes(1))),
             self.place(line),
             Cell::text(&it.function),
             number(it.peak_allocs),
@@ -176,11 +178,11 @@ impl<'a> Builder<'_, 'a> {
         let mut section = Section::new("categories", "By category", Subject::Run, columns);
         let mut order: Vec<usize> = (0..CategoryMemory::NAMES.len()).collect();
         order.sort_by_key(|&of| std::cmp::Reverse((memory.at_peak[of], memory.most[of])));
-        let size = |size: i64| Cell::bytes(size).unless_zero();
-        for of in order.into_iter().filter(|&of| memory.most[of] != 0) {
+        let size = |size: Bytes| Cell::bytes(size).unless_zero();
+        for of in order.into_iter().filter(|&of| memory.most[of] != Bytes::ZERO) {
             section.rows.push(vec![
                 size(memory.at_peak[of]),
-                Cell::part(memory.at_peak[of], memory.peak.max(1)),
+                Cell::part(memory.at_peak[of], memory.peak.max(Bytes(1))),
                 size(memory.most[of]),
                 size(memory.at_end[of]),
                 Cell::text(CategoryMemory::NAMES[of].replace('_', " ")),
@@ -214,14 +216,14 @@ impl<'a> Builder<'_, 'a> {
             bytes(it.largest_free),
             bytes(it.active)
         ))];
-        if 0 < it.free_elsewhere {
+        if Bytes::ZERO < it.free_elsewhere {
             notes.push(Note::plain(format!(
                 "{} more are free, but serve other streams or private pools alone",
                 bytes(it.free_elsewhere)
             )));
         }
-        let missing = it.requested - it.device_free.max(0) - free;
-        notes.push(Note::plain(if missing <= 0 {
+        let missing = it.requested - it.device_free.max(Bytes::ZERO) - free;
+        notes.push(Note::plain(if missing <= Bytes::ZERO {
             "enough memory was free, but in pieces: expandable_segments:True or less fragmentation would have served it".to_owned()
         } else {
             format!("{} were missing; lines that held at least that much are marked", bytes(missing))
@@ -234,7 +236,7 @@ impl<'a> Builder<'_, 'a> {
         ];
         let mut section = Section::new("holders", "Holders", Subject::Lines, columns);
         for (line, held) in &it.holders {
-            let mark = if 0 < missing && missing <= held.bytes { "enough" } else { "" };
+            let mark = if Bytes::ZERO < missing && missing <= held.bytes { "enough" } else { "" };
             section.rows.push(vec![
                 Cell::bytes(held.bytes),
                 Cell::count(held.allocs as f64),
@@ -242,7 +244,7 @@ impl<'a> Builder<'_, 'a> {
                 self.place(line),
             ]);
         }
-        if 0 < it.unattributed {
+        if Bytes::ZERO < it.unattributed {
             let cells = [Cell::default(), Cell::default(), Cell::text("without a line")];
             section.rows.push([Cell::bytes(it.unattributed)].into_iter().chain(cells).collect());
         }
@@ -283,7 +285,7 @@ fn when(memory: &DeviceMemory) -> String {
 fn state(memory: &DeviceMemory) -> String {
     let cut = &memory.fragmentation;
     let mut text = String::new();
-    if 0 < memory.reserved_peak {
+    if Bytes::ZERO < memory.reserved_peak {
         text += &format!("reserved {}", bytes(memory.reserved_peak));
     }
     if memory.reserved != memory.reserved_peak {
@@ -294,7 +296,7 @@ fn state(memory: &DeviceMemory) -> String {
     }
     text += if text.is_empty() { "" } else { " · " };
     text += &format!("{} in use at the end", bytes(memory.end));
-    if 0 < cut.free {
+    if Bytes::ZERO < cut.free {
         text += &format!(", {} free (largest piece {})", bytes(cut.free), bytes(cut.largest_free));
     }
     if 0 < memory.segments.allocs + memory.segments.frees {
@@ -309,7 +311,8 @@ fn state(memory: &DeviceMemory) -> String {
 
 /// The phases of a line's allocations, the largest first; only the forward pass needs no word.
 fn phase(it: &LineMemory) -> String {
-    let mut phases: Vec<_> = it.alloc_by_phase.iter().filter(|(_, bytes)| **bytes > 0).collect();
+    let mut phases: Vec<_> =
+        it.alloc_by_phase.iter().filter(|(_, bytes)| **bytes > Bytes::ZERO).collect();
     if let [(Phase::Forward, _)] = phases[..] {
         return String::new();
     }

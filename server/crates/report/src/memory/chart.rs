@@ -1,6 +1,6 @@
 //! Memory over time in characters.
 
-use ledger::DeviceMemory;
+use ledger::{Bytes, DeviceMemory, Ns};
 
 use crate::model::{bytes, duration};
 use crate::terminal::{columns, right};
@@ -17,7 +17,7 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// The bytes in use over time, with the peak marked; empty where nothing changes.
 pub(super) fn lines(memory: &DeviceMemory, width: Option<usize>) -> Vec<String> {
     let changes = memory.timeline.windows(2).any(|pair| pair[0].active != pair[1].active);
-    if !changes || memory.peak <= 0 {
+    if !changes || memory.peak <= Bytes::ZERO {
         return Vec::new();
     }
     let top = bytes(memory.peak);
@@ -39,14 +39,14 @@ pub(super) fn lines(memory: &DeviceMemory, width: Option<usize>) -> Vec<String> 
 }
 
 /// Most bytes in use in each of `n` columns, and the column of the peak.
-fn resampled(memory: &DeviceMemory, n: usize) -> (Vec<i64>, usize) {
+fn resampled(memory: &DeviceMemory, n: usize) -> (Vec<Bytes>, usize) {
     let samples = &memory.timeline;
-    let curve: Vec<i64> = (0..n)
+    let curve: Vec<Bytes> = (0..n)
         .map(|column| {
             let first = column * samples.len() / n;
             let end = ((column + 1) * samples.len() / n).max(first + 1);
             let part = samples.get(first..end.min(samples.len())).unwrap_or_default();
-            part.iter().map(|it| it.active).max().unwrap_or(0)
+            part.iter().map(|it| it.active).max().unwrap_or_default()
         })
         .collect();
     let peak = curve.iter().enumerate().max_by_key(|&(at, &it)| (it, std::cmp::Reverse(at)));
@@ -55,15 +55,15 @@ fn resampled(memory: &DeviceMemory, n: usize) -> (Vec<i64>, usize) {
 }
 
 /// How many eighths of a cell are filled in `row`, counted from below.
-fn eighths(bytes: i64, top: i64, row: usize) -> usize {
-    let filled = (bytes as f64 / top as f64 * (ROWS * 8) as f64).round() as usize;
+fn eighths(bytes: Bytes, top: Bytes, row: usize) -> usize {
+    let filled = (bytes.as_f64() / top.as_f64() * (ROWS * 8) as f64).round() as usize;
     filled.saturating_sub(row * 8).min(8)
 }
 
 /// The scale of time, and where the peak is.
 fn below(memory: &DeviceMemory, margin: usize, n_columns: usize, peak_column: usize) -> String {
     let end = match (memory.has_times, memory.timeline.as_slice()) {
-        (true, [.., before, last]) => duration(last.at.saturating_add(last.at - before.at)),
+        (true, [.., before, last]) => duration(Ns(last.at.saturating_add(last.at - before.at))),
         (true, [..]) => String::new(),
         (false, _) => format!("{} events", memory.events),
     };

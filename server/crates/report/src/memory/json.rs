@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use ledger::{
-    CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, OutOfMemory, Phase,
+    Bytes, CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, Moment, Ns, OutOfMemory,
+    Phase,
 };
 use metrics::numbers::microseconds;
 
@@ -38,18 +39,18 @@ pub fn write(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
 
 /// What an exported timeline shows.
 fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> {
-    let by_name = |bytes: &[i64; 8]| {
-        let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(Value::number));
+    let by_name = |bytes: &[Bytes; 8]| {
+        let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(Value::bytes));
         Value::Json(object(&fields.collect::<Vec<_>>()))
     };
-    let sample = |(at, bytes): &(i64, [i64; 8])| {
-        let bytes = bytes.map(|it| it.to_string()).join(", ");
+    let sample = |(at, bytes): &(Ns, [Bytes; 8])| {
+        let bytes = bytes.map(|it| it.0.to_string()).join(", ");
         format!("[{}, {bytes}]", microseconds(*at))
     };
     let timeline: Vec<String> = memory.timeline.iter().map(sample).collect();
     vec![
         ("rank", Value::number(rank)),
-        ("peak_bytes", Value::number(memory.peak)),
+        ("peak_bytes", Value::bytes(memory.peak)),
         ("peak_us", Value::number(microseconds(memory.peak_at))),
         ("at_peak", by_name(&memory.at_peak)),
         ("at_end", by_name(&memory.at_end)),
@@ -71,30 +72,30 @@ fn device(
     let (cut, calls) = (&memory.fragmentation, &memory.segments);
     vec![
         ("device", Value::number(key.device)),
-        ("peak_bytes", Value::number(memory.peak)),
-        ("before_bytes", Value::number(memory.before)),
-        ("end_bytes", Value::number(memory.end)),
-        ("reserved_bytes", Value::number(memory.reserved)),
-        ("unattributed_peak_bytes", Value::number(memory.unattributed_peak)),
+        ("peak_bytes", Value::bytes(memory.peak)),
+        ("before_bytes", Value::bytes(memory.before)),
+        ("end_bytes", Value::bytes(memory.end)),
+        ("reserved_bytes", Value::bytes(memory.reserved)),
+        ("unattributed_peak_bytes", Value::bytes(memory.unattributed_peak)),
         ("rank", Value::number(key.rank)),
         ("events", Value::number(memory.events)),
         ("history_cut", Value::Json(memory.is_history_cut.to_string())),
-        ("before_at_peak_bytes", Value::number(memory.before_at_peak)),
-        ("requested_peak_bytes", Value::number(memory.requested_peak)),
-        ("reserved_peak_bytes", Value::number(memory.reserved_peak)),
+        ("before_at_peak_bytes", Value::bytes(memory.before_at_peak)),
+        ("requested_peak_bytes", Value::bytes(memory.requested_peak)),
+        ("reserved_peak_bytes", Value::bytes(memory.reserved_peak)),
         ("peak", Value::Json(object(&moment(&memory.peak_moment, memory)))),
         ("peak_by_phase", Value::Json(object(&phases(&memory.peak_by_phase)))),
         (
             "segments",
             Value::Json(object(&[
                 ("count", Value::number(cut.segments)),
-                ("free_bytes", Value::number(cut.free)),
-                ("largest_free_bytes", Value::number(cut.largest_free)),
-                ("held_free_bytes", Value::number(cut.held)),
+                ("free_bytes", Value::bytes(cut.free)),
+                ("largest_free_bytes", Value::bytes(cut.largest_free)),
+                ("held_free_bytes", Value::bytes(cut.held)),
                 ("allocs", Value::number(calls.allocs)),
-                ("alloc_bytes", Value::number(calls.alloc)),
+                ("alloc_bytes", Value::bytes(calls.alloc)),
                 ("frees", Value::number(calls.frees)),
-                ("freed_bytes", Value::number(calls.freed)),
+                ("freed_bytes", Value::bytes(calls.freed)),
             ])),
         ),
         (
@@ -107,8 +108,8 @@ fn device(
                 vec![
                     ("name", Value::text(&it.name)),
                     ("first_event", Value::number(it.first_event)),
-                    ("peak_bytes", Value::number(it.peak)),
-                    ("end_bytes", Value::number(it.end)),
+                    ("peak_bytes", Value::bytes(it.peak)),
+                    ("end_bytes", Value::bytes(it.end)),
                 ]
             })),
         ),
@@ -121,9 +122,12 @@ fn device(
                     .timeline
                     .iter()
                     .map(|it| {
-                        let at =
-                            if memory.has_times { microseconds(it.at) } else { it.at.to_string() };
-                        format!("[{at}, {}, {}]", it.active, it.reserved)
+                        let at = if memory.has_times {
+                            microseconds(Ns(it.at))
+                        } else {
+                            it.at.to_string()
+                        };
+                        format!("[{at}, {}, {}]", it.active.0, it.reserved.0)
                     })
                     .collect::<Vec<_>>()
                     .join(", ")
@@ -151,20 +155,20 @@ fn failed(
     let line = it.line.as_ref().map_or(null(), |line| Value::Json(object(&place(recording, line))));
     let holders = it.holders.iter().map(|(line, held)| {
         let mut fields = place(recording, line).into_iter().collect::<Vec<_>>();
-        fields.push(("bytes", Value::number(held.bytes)));
+        fields.push(("bytes", Value::bytes(held.bytes)));
         fields.push(("allocs", Value::number(held.allocs)));
         fields
     });
     vec![
         ("at", Value::Json(object(&moment(&it.moment, memory)))),
         ("line", line),
-        ("requested_bytes", Value::number(it.requested)),
-        ("device_free_bytes", Value::number(it.device_free)),
-        ("active_bytes", Value::number(it.active)),
-        ("reserved_bytes", Value::number(it.reserved)),
-        ("largest_free_bytes", Value::number(it.largest_free)),
-        ("free_elsewhere_bytes", Value::number(it.free_elsewhere)),
-        ("unattributed_bytes", Value::number(it.unattributed)),
+        ("requested_bytes", Value::bytes(it.requested)),
+        ("device_free_bytes", Value::bytes(it.device_free)),
+        ("active_bytes", Value::bytes(it.active)),
+        ("reserved_bytes", Value::bytes(it.reserved)),
+        ("largest_free_bytes", Value::bytes(it.largest_free)),
+        ("free_elsewhere_bytes", Value::bytes(it.free_elsewhere)),
+        ("unattributed_bytes", Value::bytes(it.unattributed)),
         ("holders", list(holders)),
     ]
 }
@@ -174,31 +178,31 @@ fn line(recording: &Recording<'_>, key: &LineKey, it: &LineMemory) -> Vec<(&'sta
     let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
     fields.extend([
         ("function", Value::text(&it.function)),
-        ("peak_bytes", Value::number(it.peak)),
-        ("alloc_bytes", Value::number(it.alloc)),
+        ("peak_bytes", Value::bytes(it.peak)),
+        ("alloc_bytes", Value::bytes(it.alloc)),
         ("allocs", Value::number(it.allocs)),
-        ("live_bytes", Value::number(it.live)),
-        ("freed_bytes", Value::number(it.freed)),
+        ("live_bytes", Value::bytes(it.live)),
+        ("freed_bytes", Value::bytes(it.freed)),
         ("peak_allocs", Value::number(it.peak_allocs)),
         ("live_allocs", Value::number(it.live_allocs)),
-        ("largest_bytes", Value::number(it.largest)),
+        ("largest_bytes", Value::bytes(it.largest)),
         (
             "mean_lifetime_us",
             lifetime.map_or(null(), |frees| Value::number(microseconds(it.lifetime / frees))),
         ),
-        ("rounding_bytes", Value::number(it.rounding)),
-        ("churn_bytes", Value::number(it.churn)),
+        ("rounding_bytes", Value::bytes(it.rounding)),
+        ("churn_bytes", Value::bytes(it.churn)),
         ("churns", Value::number(it.churns)),
-        ("saved_bytes", Value::number(it.saved)),
-        ("saved_at_peak_bytes", Value::number(it.saved_at_peak)),
+        ("saved_bytes", Value::bytes(it.saved)),
+        ("saved_at_peak_bytes", Value::bytes(it.saved_at_peak)),
         ("alloc_by_phase", Value::Json(object(&phases(&it.alloc_by_phase)))),
         ("peak_by_phase", Value::Json(object(&phases(&it.peak_by_phase)))),
     ]);
     fields
 }
 
-fn phases(by_phase: &BTreeMap<Phase, i64>) -> Vec<(&'static str, Value)> {
-    by_phase.iter().map(|(phase, &bytes)| (phase.name(), Value::number(bytes))).collect()
+fn phases(by_phase: &BTreeMap<Phase, Bytes>) -> Vec<(&'static str, Value)> {
+    by_phase.iter().map(|(phase, &bytes)| (phase.name(), Value::bytes(bytes))).collect()
 }
 
 fn list(items: impl Iterator<Item = Vec<(&'static str, Value)>>) -> Value {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use ledger::{
-    DeviceKey, DeviceMemory, Held, Ledger, LineKey, LineMemory, Moment, OutOfMemory, Phase, Sample,
-    StepMemory,
+    Bytes, DeviceKey, DeviceMemory, Held, Ledger, LineKey, LineMemory, Moment, Ns, OutOfMemory,
+    Phase, Sample, StepMemory,
 };
 use loader::Run;
 
@@ -23,67 +23,69 @@ fn key(line: u32) -> LineKey {
 fn run() -> Run {
     let forward = LineMemory {
         function: "forward".to_owned(),
-        alloc: 900 * MIB,
+        alloc: Bytes(900 * MIB),
         allocs: 90,
-        freed: 880 * MIB,
+        freed: Bytes(880 * MIB),
         frees: 88,
-        peak: 300 * MIB,
+        peak: Bytes(300 * MIB),
         peak_allocs: 30,
-        live: 20 * MIB,
+        live: Bytes(20 * MIB),
         live_allocs: 2,
-        largest: 10 * MIB,
-        lifetime: 88_000_000,
+        largest: Bytes(10 * MIB),
+        lifetime: Ns(88_000_000),
         timed_frees: 88,
-        saved: 600 * MIB,
-        alloc_by_phase: [(Phase::Forward, 900 * MIB)].into(),
-        peak_by_phase: [(Phase::Forward, 300 * MIB)].into(),
+        saved: Bytes(600 * MIB),
+        alloc_by_phase: [(Phase::Forward, Bytes(900 * MIB))].into(),
+        peak_by_phase: [(Phase::Forward, Bytes(300 * MIB))].into(),
         ..LineMemory::default()
     };
     let state = LineMemory {
         function: "step".to_owned(),
-        alloc: 100 * MIB,
+        alloc: Bytes(100 * MIB),
         allocs: 4,
-        peak: 100 * MIB,
+        peak: Bytes(100 * MIB),
         peak_allocs: 4,
-        live: 100 * MIB,
+        live: Bytes(100 * MIB),
         live_allocs: 4,
-        largest: 25 * MIB,
-        alloc_by_phase: [(Phase::Optimizer, 100 * MIB)].into(),
-        peak_by_phase: [(Phase::Optimizer, 100 * MIB)].into(),
+        largest: Bytes(25 * MIB),
+        alloc_by_phase: [(Phase::Optimizer, Bytes(100 * MIB))].into(),
+        peak_by_phase: [(Phase::Optimizer, Bytes(100 * MIB))].into(),
         ..LineMemory::default()
     };
     let failed = OutOfMemory {
         moment: Moment { event: 900, ..Moment::default() },
         line: Some(key(9)),
-        requested: 512 * MIB,
-        device_free: 100 * MIB,
-        active: 700 * MIB,
-        reserved: 800 * MIB,
-        largest_free: 40 * MIB,
-        free_elsewhere: 5 * MIB,
-        holders: vec![(key(7), Held { bytes: 320 * MIB, allocs: 32 })],
-        unattributed: 380 * MIB,
+        requested: Bytes(512 * MIB),
+        device_free: Bytes(100 * MIB),
+        active: Bytes(700 * MIB),
+        reserved: Bytes(800 * MIB),
+        largest_free: Bytes(40 * MIB),
+        free_elsewhere: Bytes(5 * MIB),
+        holders: vec![(key(7), Held { bytes: Bytes(320 * MIB), allocs: 32 })],
+        unattributed: Bytes(380 * MIB),
     };
-    let sample = |at, active| Sample { at, active: active * MIB, reserved: 800 * MIB };
+    let sample =
+        |at, active| Sample { at, active: Bytes(active * MIB), reserved: Bytes(800 * MIB) };
     let memory = DeviceMemory {
-        peak: 800 * MIB,
+        peak: Bytes(800 * MIB),
         peak_moment: Moment {
             event: 500,
-            at: Some(5_000_000),
+            at: Some(Ns(5_000_000)),
             step: Some(0),
             annotations: vec!["Optimizer.step#Adam.step".to_owned()],
         },
-        requested_peak: 799 * MIB,
-        before: 310 * MIB,
-        before_at_peak: 300 * MIB,
-        unattributed_peak: 400 * MIB,
-        unattributed_end: 0,
-        end: 120 * MIB,
-        reserved: 800 * MIB,
-        reserved_peak: 800 * MIB,
+        requested_peak: Bytes(799 * MIB),
+        before: Bytes(310 * MIB),
+        before_at_peak: Bytes(300 * MIB),
+        unattributed_peak: Bytes(400 * MIB),
+        unattributed_end: Bytes(0),
+        end: Bytes(120 * MIB),
+        reserved: Bytes(800 * MIB),
+        reserved_peak: Bytes(800 * MIB),
         events: 1000,
         out_of_memory: vec![failed],
-        peak_by_phase: [(Phase::Forward, 300 * MIB), (Phase::Backward, 60 * MIB)].into(),
+        peak_by_phase: [(Phase::Forward, Bytes(300 * MIB)), (Phase::Backward, Bytes(60 * MIB))]
+            .into(),
         has_times: true,
         timeline: (0..10)
             .map(|at| {

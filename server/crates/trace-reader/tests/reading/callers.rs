@@ -19,7 +19,7 @@ fn dump(text: &str) -> String {
             let [name, file] =
                 [thread.name[row], thread.file[row]].map(|it| callers.strings.get(it));
             let file = if thread.file[row] == StrId::NONE { "nowhere" } else { file };
-            out += &format!("{name} at {} from {file}:{}\n", thread.start[row], thread.line[row]);
+            out += &format!("{name} at {} from {file}:{}\n", thread.start[row].0, thread.line[row]);
         }
     }
     if let Some(log) = &callers.lines {
@@ -30,10 +30,10 @@ fn dump(text: &str) -> String {
         for thread in &log.threads {
             for row in 0..thread.time.len() {
                 let (time, code) = (thread.time[row], thread.code[row]);
-                out += &format!("{} at {time}: {code}:{}\n", thread.tid, thread.line[row]);
+                out += &format!("{} at {}: {code}:{}\n", thread.tid, time.0, thread.line[row]);
             }
         }
-        out += &format!("until {}\n", log.until);
+        out += &format!("until {}\n", log.until.0);
     }
     for warning in warnings.iter() {
         let at = warning.offset.map_or(String::new(), |it| format!(" @{it}"));

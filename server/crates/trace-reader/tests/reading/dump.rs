@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use profile::{HostKind, Profile, StrId};
+use profile::{HostKind, Ns, Profile, StrId};
 use trace_reader::{Trace, TraceReader};
 
 /// Reads `input` in one piece.
@@ -47,7 +47,7 @@ fn dump_meta(out: &mut String, profile: &Profile) {
     let meta = &profile.meta;
     let number = |it: Option<u32>| it.map(i64::from).unwrap_or(-1);
     for (name, value) in
-        [("base", if meta.base == 0 { -1 } else { meta.base }), ("rank", number(meta.rank))]
+        [("base", if meta.base == Ns(0) { -1 } else { meta.base.0 }), ("rank", number(meta.rank))]
     {
         if value >= 0 {
             writeln!(out, "{name} {value}").unwrap();
@@ -57,7 +57,12 @@ fn dump_meta(out: &mut String, profile: &Profile) {
         writeln!(
             out,
             "device {} {:?} memory={} compute={}.{} sms={}",
-            it.id, it.name, it.total_memory, it.compute_major, it.compute_minor, it.multiprocessors
+            it.id,
+            it.name,
+            it.total_memory.0,
+            it.compute_major,
+            it.compute_minor,
+            it.multiprocessors
         )
         .unwrap();
     }
@@ -75,8 +80,8 @@ fn dump_host(out: &mut String, profile: &Profile) {
         let index = id.index();
         let row = host.detail[index] as usize;
         let name = profile.strings.get(host.name[index]);
-        write!(out, "{:?} {name:?} {}", host.kind[index], host.start[index]).unwrap();
-        write!(out, "+{} on {}", host.duration[index], host.thread[index].index()).unwrap();
+        write!(out, "{:?} {name:?} {}", host.kind[index], host.start[index].0).unwrap();
+        write!(out, "+{} on {}", host.duration[index].0, host.thread[index].index()).unwrap();
         match host.kind[index] {
             HostKind::Annotation => {}
             HostKind::Python => {
@@ -110,17 +115,17 @@ fn dump_device(out: &mut String, profile: &Profile) {
     for id in device.ids() {
         let index = id.index();
         let name = profile.strings.get(device.name[index]);
-        write!(out, "{:?} {name:?} {}", device.kind[index], device.start[index]).unwrap();
+        write!(out, "{:?} {name:?} {}", device.kind[index], device.start[index].0).unwrap();
         write!(
             out,
             "+{} on {}:{}",
-            device.duration[index], device.device[index], device.stream[index]
+            device.duration[index].0, device.device[index], device.stream[index]
         )
         .unwrap();
         number(out, "correlation", device.correlation[index]);
         number(out, "external", device.external_id[index]);
         number(out, "graph", device.graph_id[index]);
-        number(out, "bytes", device.bytes[index]);
+        number(out, "bytes", device.bytes[index].0);
         if let Some(it) = device.shapes.get(device.shape[index]) {
             write!(out, " grid={:?} block={:?}", it.grid, it.block).unwrap();
             number(out, "occupancy", it.occupancy_permille.into());
@@ -135,16 +140,16 @@ fn dump_rest(out: &mut String, profile: &Profile) {
     let memory = &profile.memory;
     for index in 0..memory.len() {
         let device = memory.device[index];
-        write!(out, "memory {} on {}", memory.at[index], memory.thread[index].index()).unwrap();
-        write!(out, " {:+} bytes at {:#x}", memory.bytes[index], memory.address[index]).unwrap();
+        write!(out, "memory {} on {}", memory.at[index].0, memory.thread[index].index()).unwrap();
+        write!(out, " {:+} bytes at {:#x}", memory.bytes[index].0, memory.address[index]).unwrap();
         write!(out, " of {}:{}", device.kind.0, device.ordinal).unwrap();
-        number(out, "allocated", memory.total_allocated[index]);
-        number(out, "reserved", memory.total_reserved[index]);
+        number(out, "allocated", memory.total_allocated[index].0);
+        number(out, "reserved", memory.total_reserved[index].0);
         out.push('\n');
     }
     for flow in &profile.flows {
         let end = if flow.is_finish { "to" } else { "from" };
-        writeln!(out, "flow {} {end} {} at {}", flow.id, flow.thread.index(), flow.at).unwrap();
+        writeln!(out, "flow {} {end} {} at {}", flow.id, flow.thread.index(), flow.at.0).unwrap();
     }
 }
 

@@ -591,7 +591,7 @@ fn many_varieties() {
     assert_eq!(profile.threads.len(), 3000);
     for id in profile.host.ids() {
         let thread = &profile.threads[profile.host.thread[id.index()].index()];
-        let index = profile.host.start[id.index()] / 1000;
+        let index = profile.host.start[id.index()].0 / 1000;
         assert_eq!(profile.strings.get(thread.pid), (index % 50).to_string());
         assert_eq!(profile.strings.get(thread.tid), (index % 3000).to_string());
     }

@@ -1,5 +1,7 @@
 //! What cannot be true is set aside and reported, whatever else is in the file; what is only long is not.
 
+use profile::Bytes;
+
 use crate::dump::{dump, read, unindent};
 
 /// Microseconds of a day and of a year.
@@ -34,7 +36,7 @@ fn left(events: &[String]) -> String {
         .chain(&profile.device.name)
         .map(|&it| profile.strings.get(it).to_owned())
         .collect();
-    words.extend(profile.memory.bytes.iter().map(|it| format!("{it:+}")));
+    words.extend(profile.memory.bytes.iter().map(|it| format!("{:+}", it.0)));
     for warning in trace.warnings.iter() {
         let before = &text[..usize::try_from(warning.offset.unwrap()).unwrap()];
         let event = before.matches("\"ph\"").count();
@@ -152,11 +154,17 @@ fn what_is_too_much_together() {
         let trace = read(trace(events).as_bytes());
         (trace.profile.device.bytes, trace.warnings.iter().map(|it| it.count).sum::<u64>())
     };
-    assert_eq!(sizes(&[copy(9), copy(pebibyte), copy(pebibyte + 1)]), (vec![9, pebibyte, -1], 1));
+    assert_eq!(
+        sizes(&[copy(9), copy(pebibyte), copy(pebibyte + 1)]),
+        (vec![Bytes(9), Bytes(pebibyte), Bytes(-1)], 1)
+    );
     let mut copies = vec![copy(pebibyte - 1); 64];
     copies.extend([copy(pebibyte), copy(3)]);
     let (left, n_reported) = sizes(&copies);
-    assert_eq!((left[0], left[64], left[65], n_reported), (pebibyte - 1, -1, 3, 1));
+    assert_eq!(
+        (left[0], left[64], left[65], n_reported),
+        (Bytes(pebibyte - 1), Bytes(-1), Bytes(3), 1)
+    );
 }
 
 /// A device is not idle for years because one of its events has another clock.

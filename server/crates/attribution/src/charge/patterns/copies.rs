@@ -1,6 +1,6 @@
 //! Copies from host memory, as devices ran them.
 
-use ledger::{Ns, Pattern, PatternBooks};
+use ledger::{Bytes, Ns, Pattern, PatternBooks};
 use profile::{DeviceEventId, DeviceKind, HostEventId, Profile};
 use recorded::{Launches, Steps};
 use rustc_hash::FxHashMap;
@@ -33,13 +33,13 @@ pub(super) fn find(
         let Some(launch) = launches.launch(event) else { continue };
         let around = events.operator_around(launch).unwrap_or(launch);
         // Of several copies in one operator the first takes the waits of all.
-        let wait = waits.remove(&around).unwrap_or(0);
+        let wait = waits.remove(&around).unwrap_or(Ns::ZERO);
         let books = PatternBooks {
             count: 1,
             cpu: wait,
             wait,
             cuda: device.duration[event.index()],
-            bytes: device.bytes[event.index()].max(0),
+            bytes: device.bytes[event.index()].max(Bytes::ZERO),
             ..PatternBooks::default()
         };
         let line = events.stacks.charged_line(stacks.node(event));

@@ -117,7 +117,8 @@ mod tests {
         for (at, letter) in text.chars().enumerate() {
             let start = at as i64 * 10;
             let name = StrId::from_index(letter as usize);
-            let item = Item { name, line: LineId(1), start, end: start + 10, cuda: 1 };
+            let item =
+                Item { name, line: LineId(1), start: Ns(start), end: Ns(start + 10), cuda: Ns(1) };
             match letter {
                 's' => indexing.select(item),
                 '!' => indexing.call(),
@@ -125,7 +126,7 @@ mod tests {
             }
         }
         let runs = indexing.runs().into_iter();
-        runs.map(|(_, start, it)| (start, it.count, it.ops, it.cpu)).collect()
+        runs.map(|(_, start, it)| (start.0, it.count, it.ops, it.cpu.0)).collect()
     }
 
     #[test]

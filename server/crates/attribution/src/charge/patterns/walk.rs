@@ -53,13 +53,13 @@ impl DeviceWork {
     fn new(profile: &Profile, launches: &Launches) -> Self {
         let device = &profile.device;
         let n_events = if device.is_empty() { 0 } else { profile.host.len() };
-        let mut work = vec![(0, 0); n_events];
+        let mut work = vec![(Ns::ZERO, Bytes::ZERO); n_events];
         for event in device.ids() {
             if let Some(launch) = launches.launch(event) {
                 let (time, bytes) = &mut work[launch.index()];
                 *time += device.duration[event.index()];
                 if is_upload(profile, event) {
-                    *bytes += device.bytes[event.index()].max(0);
+                    *bytes += device.bytes[event.index()].max(Bytes::ZERO);
                 }
             }
         }
@@ -207,7 +207,7 @@ impl Walk<'_, '_, '_> {
             ops: 0,
             has_foreach: false,
             last_line: LineId::NONE,
-            added: (0, 0),
+            added: (Ns::ZERO, Ns::ZERO),
             falls_back: false,
         });
     }
@@ -417,7 +417,7 @@ impl Walk<'_, '_, '_> {
             return;
         }
         let Some(made) = state.made.take() else { return };
-        if open.class != NameClass::To || open.uploaded == 0 || made.frame != frame {
+        if open.class != NameClass::To || open.uploaded == Bytes::ZERO || made.frame != frame {
             return;
         }
         let first = |id: Option<StrId>| first_sizes(self.profile.strings.get(id?));
