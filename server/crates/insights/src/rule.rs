@@ -1,7 +1,5 @@
 //! What a rule is: its page, its thresholds, and the function that finds.
 
-use std::collections::BTreeMap;
-
 use ledger::Ledger;
 use metrics::Scale;
 
@@ -138,41 +136,6 @@ pub(crate) const WARNING: Threshold = Threshold {
     meaning: "share of the step from which it is a warning",
 };
 
-/// What the reader set of the thresholds, by rule and name, in the unit of each.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Thresholds(BTreeMap<(&'static str, &'static str), f64>);
-
-impl Thresholds {
-    /// Sets one.
-    ///
-    /// # Errors
-    /// If there is no such rule, no such threshold, or the value is no finite number of 0 or more; the message says what
-    /// may be there.
-    pub fn set(&mut self, rule: &str, name: &str, value: f64) -> Result<(), String> {
-        let Some(found) = crate::rule(rule) else {
-            let rules: Vec<&str> = crate::rules().map(|it| it.id).collect();
-            return Err(format!("unknown rule `{rule}`, expected one of: {}", rules.join(", ")));
-        };
-        let Some(threshold) = found.thresholds.iter().find(|it| it.name == name) else {
-            let names: Vec<&str> = found.thresholds.iter().map(|it| it.name).collect();
-            return Err(match names.is_empty() {
-                true => format!("{rule} has no thresholds"),
-                false => {
-                    format!(
-                        "unknown threshold `{name}` of {rule}, expected one of: {}",
-                        names.join(", ")
-                    )
-                }
-            });
-        };
-        if !value.is_finite() || value < 0.0 {
-            return Err(format!("{rule}.{name}: {value} is not a finite number of 0 or more"));
-        }
-        self.0.insert((found.id, threshold.name), value);
-        Ok(())
-    }
-}
-
 /// What decides for one rule.
 #[derive(Debug)]
 pub(crate) struct Limits<'a> {
@@ -205,6 +168,7 @@ impl<'a> Limits<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Thresholds;
 
     #[test]
     fn pages_are_complete() {

@@ -3,7 +3,8 @@
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 use metrics::Scale;
 
-use super::{DeviceDetail, MINIMUM, WARNING, finding};
+use super::common::{MINIMUM, WARNING, finding};
+use super::detail::DeviceDetail;
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};

@@ -3,7 +3,8 @@
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
 use metrics::Scale;
 
-use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding};
+use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
+use super::detail::DeviceDetail;
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Related, Severity};

@@ -3,7 +3,8 @@
 use ledger::{Ledger, Ns};
 use metrics::Scale;
 
-use super::{DeviceDetail, MINIMUM, WARNING, devices_per_rank, finding, host_time};
+use super::common::{MINIMUM, WARNING, devices_per_rank, finding, host_time};
+use super::detail::DeviceDetail;
 use crate::costly::{Costly, in_steps};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};

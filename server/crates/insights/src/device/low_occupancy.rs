@@ -3,7 +3,8 @@
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
 use metrics::Scale;
 
-use super::{DeviceDetail, MINIMUM, WARNING, finding, least_capable};
+use super::common::{MINIMUM, WARNING, finding, least_capable};
+use super::detail::DeviceDetail;
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Detail, Finding, Severity};

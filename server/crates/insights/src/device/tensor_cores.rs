@@ -3,7 +3,8 @@
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
 use metrics::Scale;
 
-use super::{DeviceDetail, MINIMUM, WARNING, finding, least_capable};
+use super::common::{MINIMUM, WARNING, finding, least_capable};
+use super::detail::{DeviceDetail, Product};
 use crate::costly::Costly;
 use crate::rule::{Area, Limits, Rule};
 use crate::{Detail, Finding, Related, Severity};
@@ -34,17 +35,6 @@ pub(super) static RULE: Rule = Rule {
              describe, or that are not NVIDIA's. Whether float32 is needed is for you to say.",
     find,
 };
-
-/// Why a product is not where it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Product {
-    /// In float32, without TF32.
-    Float32,
-    /// In half precision, without tensor cores.
-    Half,
-    /// In half precision on tensor cores, but with operands that are not aligned.
-    Misaligned,
-}
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
     let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {

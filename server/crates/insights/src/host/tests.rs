@@ -1,9 +1,8 @@
 //! Patterns on a line, by hand, to what the rules find.
 
-use ledger::{DeviceBooks, DeviceKey, LineBooks, LineKey};
+use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, LineKey, Ns, Pattern, PatternBooks};
 
-use super::*;
-use crate::{Options, Severities, find};
+use crate::{Options, Severities, Severity, find};
 
 fn key() -> LineKey {
     LineKey { file: "train.py".to_owned(), line: 7 }

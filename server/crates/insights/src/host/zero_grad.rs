@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::{FindingDraft, each};
+use super::each::{FindingDraft, each};
 use crate::rule::{Area, Limits, Rule, WARNING};
 use crate::{Finding, Severity};
 

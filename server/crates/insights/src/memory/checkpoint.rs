@@ -2,7 +2,8 @@
 
 use ledger::Bytes;
 
-use super::{Device, MemoryDraft, MemoryKind, each};
+use super::detail::MemoryKind;
+use super::device::{Device, MemoryDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 

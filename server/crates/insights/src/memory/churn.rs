@@ -3,7 +3,8 @@
 use ledger::{LineKey, Ns};
 use metrics::{Period, Scale};
 
-use super::{Device, MemoryDraft, MemoryKind, each};
+use super::detail::MemoryKind;
+use super::device::{Device, MemoryDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 

@@ -1,6 +1,7 @@
 //! Rule `memory-peak-line`: a single line that holds much of the peak.
 
-use super::{Device, MemoryDraft, MemoryKind, each};
+use super::detail::MemoryKind;
+use super::device::{Device, MemoryDraft, each};
 use crate::rule::{Area, Limits, Rule, Threshold, Unit};
 use crate::{Finding, Severity};
 

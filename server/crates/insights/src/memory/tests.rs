@@ -1,12 +1,11 @@
 //! Memory of a device, built by hand, to what the rules find.
 
 use ledger::{
-    DeviceBooks, Fragmentation, Held, LineBooks, LineMemory, OutOfMemory, SegmentCalls,
-    SegmentTime, StepMemory,
+    Bytes, DeviceBooks, DeviceKey, DeviceMemory, Fragmentation, Held, Ledger, LineBooks, LineKey,
+    LineMemory, Ns, OutOfMemory, SegmentCalls, SegmentTime, StepMemory,
 };
 
-use super::*;
-use crate::{Options, find};
+use crate::{Detail, MemoryKind, Options, Severity, find};
 
 const MIB: i64 = 1 << 20;
 const KEY: DeviceKey = DeviceKey { rank: 0, device: 0 };

@@ -1,0 +1,60 @@
+//! What the rules about the device share.
+
+use std::collections::BTreeMap;
+
+use ledger::{Ledger, LineBooks, Ns};
+use metrics::Scale;
+
+use crate::Finding;
+use crate::costly::Costly;
+use crate::rule::{Limits, Rule, Threshold, Unit};
+
+/// Share of the step from which a finding is reported.
+pub(super) const MINIMUM: Threshold = Threshold {
+    name: "share",
+    unit: Unit::Percent,
+    default: 5.0,
+    meaning: "share of the step from which a finding is reported",
+};
+
+/// Share of the step from which a finding is a warning.
+pub(super) const WARNING: Threshold = Threshold {
+    name: "warning",
+    unit: Unit::Percent,
+    default: 15.0,
+    meaning: "share of the step from which it is a warning",
+};
+
+/// The finding, if it is large enough: rules here list [`MINIMUM`] and [`WARNING`].
+pub(super) fn finding(
+    rule: &'static Rule,
+    scale: &Scale<'_>,
+    limits: &Limits<'_>,
+    draft: Costly<'_>,
+) -> Option<Finding> {
+    let least = limits.get(&MINIMUM).max(limits.least());
+    draft.finding(rule, scale, least, |share| limits.severity(&WARNING, share))
+}
+
+/// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
+pub(super) fn devices_per_rank(ledger: &Ledger) -> i64 {
+    let ranks = usize::try_from(ledger.ranks).unwrap_or(1).max(1);
+    i64::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
+}
+
+/// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
+/// while the thread that called them waits.
+pub(super) fn host_time(books: &LineBooks) -> Ns {
+    let mut ranks: BTreeMap<u32, Ns> = BTreeMap::new();
+    for (thread, &time) in &books.by_thread {
+        let most = ranks.entry(thread.rank).or_default();
+        *most = time.max(*most);
+    }
+    (ranks.values().sum::<Ns>() - books.sync).max(Ns::ZERO)
+}
+
+/// Multiprocessors and compute capability of the devices, the least of all; `None` where no recording says.
+pub(super) fn least_capable(ledger: &Ledger) -> Option<(u32, (u32, u32))> {
+    let devices = ledger.overviews.values().flat_map(|it| it.devices.values());
+    devices.map(|it| (it.multiprocessors, it.capability)).min()
+}

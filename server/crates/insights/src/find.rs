@@ -1,0 +1,30 @@
+//! From a ledger to its findings.
+
+use ledger::Ledger;
+use metrics::{Period, Scale};
+
+use crate::catalogue::rules;
+use crate::explained::is_explained;
+use crate::rule::Limits;
+use crate::{Finding, Options};
+
+/// What all rules that are not turned off find in a ledger, the costliest first; those that cost no time by their share.
+#[must_use]
+pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
+    let scale = Scale::new(ledger, Period::Mean);
+    let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
+    let mut findings: Vec<Finding> =
+        rules.flat_map(|rule| (rule.find)(ledger, &scale, &Limits::new(rule, options))).collect();
+    let explained: Vec<bool> =
+        findings.iter().map(|it| is_explained(it, &findings, ledger)).collect();
+    let mut explained = explained.into_iter();
+    findings.retain(|_| explained.next() == Some(false));
+    for finding in &mut findings {
+        finding.severity = options.severities.of(finding.rule, finding.severity);
+    }
+    findings.sort_by(|a, b| {
+        let by_share = b.share.total_cmp(&a.share);
+        b.cost.cmp(&a.cost).then(by_share).then_with(|| (&a.place, a.rule).cmp(&(&b.place, b.rule)))
+    });
+    findings
+}

@@ -1,0 +1,65 @@
+//! What a rule finds.
+
+use ledger::{Evidence, LineKey, Ns, Pattern, PatternBooks};
+
+use crate::{DeviceDetail, MemoryDetail, Severity};
+
+/// Something that costs more than it has to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Id of the rule, stable.
+    pub rule: &'static str,
+    /// The line that costs.
+    pub place: LineKey,
+    /// The function that the line is in.
+    pub function: String,
+    /// How the line is known.
+    pub evidence: Evidence,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it costs over the whole recording, all ranks together.
+    pub cost: Ns,
+    /// What it costs in the mean step of a rank; `None` where the recording has no steps.
+    pub cost_per_step: Option<Ns>,
+    /// How often it happens over the whole recording.
+    pub count: u64,
+    /// The steps of all ranks, to give means of what is reported for the whole recording; 0 where it has none.
+    pub steps: u64,
+    /// `cost` as a share (of 1) of the step, or of the recording where it has no steps.
+    pub share: f64,
+    /// What only this rule knows.
+    pub detail: Detail,
+    /// Other lines that have to do with it.
+    pub related: Vec<Related>,
+    /// What to do about it: a sentence or two, without numbers.
+    pub remedy: &'static str,
+}
+
+/// What only one rule knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detail {
+    /// Rule `sync`: the line waits for the device.
+    Sync {
+        /// The line whose kernels ran longest during the waits; `None` where nothing ran.
+        waited_for: Option<LineKey>,
+        /// Device idle time that followed the waits, over the whole recording.
+        idle_after: Ns,
+    },
+    /// The rules over anti-patterns of the host: the pattern, and what it cost on the line.
+    Pattern(Pattern, PatternBooks),
+    /// The rules about what the device does.
+    Device(DeviceDetail),
+    /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
+    Memory(MemoryDetail),
+}
+
+/// A line that has to do with a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Related {
+    /// Which line.
+    pub place: LineKey,
+    /// What it has to do with it: part of a sentence, with `{time}` where `time` is to stand.
+    pub text: &'static str,
+    /// How much, over the whole recording.
+    pub time: Ns,
+}

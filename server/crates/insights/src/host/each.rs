@@ -1,0 +1,43 @@
+//! What the rules over patterns share.
+
+use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
+use metrics::Scale;
+
+use crate::costly::Costly;
+use crate::rule::{Limits, Rule, WARNING};
+use crate::{Detail, Finding, Severity};
+
+/// What a pattern on one line is to its rule.
+pub(super) struct FindingDraft {
+    /// What would not have to be, over the recording.
+    pub(super) cost: Ns,
+    /// What is held against the threshold, over the recording: the cost, or what it is a part of.
+    pub(super) of: Ns,
+    pub(super) severity: Option<Severity>,
+    pub(super) remedy: &'static str,
+}
+
+/// The lines on which `draft` has something to report, and whose share is above the threshold.
+pub(super) fn each(
+    rule: &'static Rule,
+    (ledger, scale, limits): (&Ledger, &Scale<'_>, &Limits<'_>),
+    pattern: Pattern,
+    draft: impl Fn(&PatternBooks) -> Option<FindingDraft>,
+) -> Vec<Finding> {
+    let lines = ledger.lines.iter();
+    let found = lines.filter_map(|(place, line)| {
+        let books = line.patterns.get(&pattern)?;
+        let FindingDraft { cost, of, severity, remedy } = draft(books)?;
+        let costly = Costly {
+            of,
+            count: books.count,
+            // A break in a compiled function is named by the recording.
+            evidence: if pattern == Pattern::GraphBreak { Evidence::Exact } else { line.evidence },
+            ..Costly::line(place, line, cost, Detail::Pattern(pattern, books.clone()), remedy)
+        };
+        costly.finding(rule, scale, limits.least(), |share| {
+            severity.unwrap_or_else(|| limits.severity(&WARNING, share))
+        })
+    });
+    found.collect()
+}
