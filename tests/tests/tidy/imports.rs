@@ -8,11 +8,7 @@ use super::crates;
 
 /// Crates in which files may still use what a module around them defines, while that module uses them. The list only gets
 /// shorter.
-const NESTED: &[&str] = &["loader", "pysource"];
-
-/// Imports that are part of another circle and are still to be turned round: crate, importing file, imported file. The list
-/// only gets shorter.
-const KNOWN_CIRCLES: &[(&str, &str, &str)] = &[("loader", "zstd.rs", "unpack.rs")];
+const NESTED: &[&str] = &["pysource"];
 
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
@@ -30,21 +26,7 @@ fn files_do_not_import_one_another_in_a_circle() {
     let mut wrong = Vec::new();
     for it in crates() {
         let imports = Imports::of(&it.folder.join("src"));
-        let all = imports.circles(&BTreeSet::new());
-        let known = KNOWN_CIRCLES.iter().filter(|(name, ..)| *name == it.name);
-        let mut left_out: BTreeSet<(usize, usize)> = known
-            .filter_map(|(_, from, to)| {
-                let edge = imports.file(from).zip(imports.file(to));
-                let is_needed = edge.filter(|edge| all.contains(edge));
-                if is_needed.is_none() {
-                    wrong.push(format!(
-                        "{}: {from} imports {to} in no circle any more: remove it from KNOWN_CIRCLES",
-                        it.name
-                    ));
-                }
-                is_needed
-            })
-            .collect();
+        let mut left_out = BTreeSet::new();
         if NESTED.contains(&it.name.as_str()) {
             if imports.circles(&left_out).is_empty() {
                 wrong.push(format!("{} has no circle any more: remove it from NESTED", it.name));
@@ -177,10 +159,6 @@ impl Imports {
             }
         }
         Self { files, edges }
-    }
-
-    fn file(&self, name: &str) -> Option<usize> {
-        self.files.iter().position(|file| file.name == name)
     }
 
     /// Whether an import is that of something that a module around the file defines.

@@ -10,8 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::damage::Damage;
 use crate::open::Opened;
-use crate::unpack::{Damage, Unpacked};
+use crate::unpack::Unpacked;
 use crate::{Error, panics};
 
 /// Bytes of a block: so large that what happens once per block costs nothing, so small that it stays in the cache.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::panics::caught;
-use crate::{Kind, Recording, names, open, walk};
+use crate::{Kind, names, open, walk};
 
 /// Files of one run are written within this time of each other.
 const SAME_RUN: Duration = Duration::from_secs(120);
@@ -21,6 +21,15 @@ const ENDINGS: [&str; 9] = [
     ".pkl.gz",
     ".pkl.zst",
 ];
+
+/// A recording found on disk: the files of one run, all ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// Traces and snapshots of the run, in rank order.
+    pub inputs: Vec<PathBuf>,
+    /// When the newest of them was changed.
+    pub modified: SystemTime,
+}
 
 struct Found {
     path: PathBuf,

@@ -16,13 +16,13 @@ use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
 
 use crate::blocks::{self, End};
+use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::Opened;
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, Text};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
-use crate::unpack::Damage;
 use crate::workers::{self, n_cores};
 use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, shown};
 

@@ -7,7 +7,8 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::unpack::{Damage, Unpacked};
+use crate::damage::Damage;
+use crate::unpack::Unpacked;
 use crate::{Error, Kind, STANDARD_INPUT, names};
 
 /// Compressed bytes that are asked for at once.

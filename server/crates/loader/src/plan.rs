@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
-use crate::unpack::Damage;
 use crate::{Error, Kind, blocks, names, walk};
 
 /// What to read.

@@ -3,6 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::Options;
+
+/// The library roots that a recording is loaded against: those that were named, else those of the active Python
+/// environment.
+#[must_use]
+pub fn library_roots(options: &Options) -> Vec<PathBuf> {
+    options.sites.clone().unwrap_or_else(|| {
+        let root = options.root.canonicalize();
+        sites(root.as_deref().unwrap_or(&options.root))
+    })
+}
+
 /// `site-packages` folders of the environment that `VIRTUAL_ENV`, `CONDA_PREFIX`, an environment in `root`, or the
 /// `python3` on `PATH` stand for, best first. `root` is without links.
 pub(crate) fn sites(root: &Path) -> Vec<PathBuf> {
@@ -130,7 +142,8 @@ fn pyenv_prefix(pyenv: &Path) -> Option<PathBuf> {
     Some(pyenv.join("versions").join(version))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

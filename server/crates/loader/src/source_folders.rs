@@ -7,11 +7,21 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::Options;
+use crate::python_environment::{libraries, library_roots};
+
 /// What a source file is called at its end.
 const ENDINGS: [&str; 3] = ["py", "pyi", "ipynb"];
 
 /// Bytes of the largest file that is read: far more than anybody writes by hand.
 const MAX_BYTES: u64 = 16 << 20;
+
+/// The folders that the sources of a recording are read from. Touches the disk.
+#[must_use]
+pub fn source_folders(options: &Options) -> SourceFolders {
+    let libraries = libraries(&library_roots(options));
+    SourceFolders::new(std::iter::once(&options.root).chain(&libraries))
+}
 
 /// The folders that sources are read from: the root and the library roots, with the standard libraries beside them.
 #[derive(Debug, Clone, Default)]

@@ -8,7 +8,8 @@ use ledger::SourceFit;
 use pysource::{Function, FunctionKind, Module};
 use recorded::{RecordedFile, Source, Sources};
 
-use crate::source_folders::{RecordedPath, SourceFolders};
+use crate::python_environment::library_roots;
+use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
 use crate::user_code::{
     MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
 };
@@ -41,9 +42,9 @@ pub(crate) struct Finder {
 impl Finder {
     pub(crate) fn new(options: &Options) -> Self {
         let root = options.root.canonicalize().unwrap_or_else(|_| options.root.clone());
-        let libraries = python_environment::libraries(&crate::library_roots(options));
+        let libraries = python_environment::libraries(&library_roots(options));
         let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
-        let folders = crate::source_folders(options);
+        let folders = source_folders(options);
         let mine = options.mine.clone();
         Self { root, libraries, folders, mine, by_name: OnceLock::new(), files: Mutex::default() }
     }

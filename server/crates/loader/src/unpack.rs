@@ -1,35 +1,13 @@
 //! Decompresses, and says of damage where it is, what it means and what to do.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use profile::WarningKind;
 
+use crate::compressed::Compressed;
+use crate::damage::Damage;
 use crate::utf16::FromUtf16;
 use crate::zstd::{Zstd, is_zstd};
-
-/// What is wrong with a file on the way from the disk to its decompressed bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Damage {
-    pub(crate) kind: WarningKind,
-    /// What happened, where in the compressed bytes, what it means, what to do.
-    pub(crate) message: String,
-    /// Decompressed bytes before it, where it has one place.
-    pub(crate) offset: Option<u64>,
-}
-
-impl Damage {
-    fn reading(error: &io::Error) -> Self {
-        let message =
-            format!("reading the file failed ({error}); everything before was read; copy it again");
-        Self { kind: WarningKind::Truncated, message, offset: None }
-    }
-
-    /// What cannot be decompressed, or was decompressed to something else.
-    pub(crate) fn compression(message: String) -> Self {
-        Self { kind: WarningKind::BrokenCompression, message, offset: None }
-    }
-}
 
 /// The decompressed bytes of a file, text in UTF-16 as UTF-8.
 pub(crate) struct Unpacked<R> {
@@ -141,62 +119,4 @@ fn fill(
         }
     }
     (filled, None)
-}
-
-/// Compressed bytes, and how far they were used.
-pub(crate) struct Compressed<R> {
-    inner: BufReader<R>,
-    used: u64,
-    /// Whether more was asked for than there is.
-    has_ended: bool,
-    /// Why reading failed. Decoders do not hand this on as it is.
-    failure: Option<io::Error>,
-}
-
-impl<R: Read> Compressed<R> {
-    fn new(inner: R, buffer: usize) -> Self {
-        let inner = BufReader::with_capacity(buffer, inner);
-        Self { inner, used: 0, has_ended: false, failure: None }
-    }
-
-    /// Bytes that were used.
-    pub(crate) fn used(&self) -> u64 {
-        self.used
-    }
-
-    /// Leaves out the next `n` bytes.
-    pub(crate) fn skip(&mut self, n: u64) -> io::Result<()> {
-        let skipped = io::copy(&mut Read::take(&mut *self, n), &mut io::sink())?;
-        if skipped < n { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
-    }
-}
-
-impl<R: Read> BufRead for Compressed<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        match self.inner.fill_buf() {
-            Ok(bytes) => {
-                self.has_ended = bytes.is_empty();
-                Ok(bytes)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                let kind = error.kind();
-                self.failure = Some(error);
-                Err(kind.into())
-            }
-        }
-    }
-
-    fn consume(&mut self, n: usize) {
-        self.used += n as u64;
-        self.inner.consume(n);
-    }
-}
-
-impl<R: Read> Read for Compressed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.fill_buf()?.read(buffer)?;
-        self.consume(n);
-        Ok(n)
-    }
 }

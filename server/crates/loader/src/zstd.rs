@@ -7,7 +7,8 @@ use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::unpack::{Compressed, Damage};
+use crate::compressed::Compressed;
+use crate::damage::Damage;
 
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -208,7 +209,8 @@ impl Header {
 mod tests {
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    use crate::unpack::{Damage, Unpacked};
+    use crate::damage::Damage;
+    use crate::unpack::Unpacked;
 
     fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<Damage>) {
         let mut unpacked = Unpacked::new(bytes, 64);

@@ -1,0 +1,26 @@
+//! What to load a recording against.
+
+use std::path::PathBuf;
+
+use crate::MinePattern;
+
+/// What to load a recording against.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder of your code.
+    pub root: PathBuf,
+    /// Library roots (`site-packages` folders); `None` finds those of the active Python environment.
+    pub sites: Option<Vec<PathBuf>>,
+    /// Library files that count as the user's code.
+    pub mine: Vec<MinePattern>,
+    /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
+    pub ignore_exact: bool,
+}
+
+impl Options {
+    /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
+        Self { root: root.into(), sites, mine: Vec::new(), ignore_exact: false }
+    }
+}

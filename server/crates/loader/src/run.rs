@@ -1,0 +1,107 @@
+//! What was loaded.
+
+use std::path::PathBuf;
+
+use ledger::{Ledger, SourceFile, SourceFit};
+use profile::Warning;
+
+/// What an input turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A Kineto Chrome trace.
+    Kineto,
+    /// A CUDA memory snapshot.
+    Snapshot,
+    /// A memory timeline by category (`export_memory_timeline`).
+    Timeline,
+    /// The recorder's exact callers.
+    Callers,
+}
+
+impl Kind {
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kineto => "kineto",
+            Self::Snapshot => "snapshot",
+            Self::Timeline => "timeline",
+            Self::Callers => "callers",
+        }
+    }
+}
+
+/// One file that was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// Its rank; from `distributedInfo`, else from the file name, else by its place among the inputs.
+    pub rank: u32,
+    /// Events read.
+    pub events: u64,
+    /// Decompressed bytes read.
+    pub bytes: u64,
+    /// Whether it was read to its end without loss.
+    pub complete: bool,
+    /// The anomalies that were found.
+    pub warnings: Vec<Warning>,
+}
+
+/// The books of one rank.
+#[derive(Debug, Clone)]
+pub struct Rank {
+    /// Rank number.
+    pub rank: u32,
+    /// Its books.
+    pub ledger: Ledger,
+}
+
+/// A loaded recording: the inputs of one run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// The files it was read from.
+    pub inputs: Vec<Input>,
+    /// Inputs that could not be read at all: one line each, with the path and what to do.
+    pub failures: Vec<String>,
+    /// The books by rank, in rank order.
+    pub ranks: Vec<Rank>,
+    /// The sum of all ranks.
+    pub merged: Ledger,
+}
+
+impl Run {
+    /// What is doubtful about the sources: one line for the files on disk that are not the text that ran, and one for
+    /// those that were not found. Time in them is shown on functions where the recording names no line.
+    #[must_use]
+    pub fn source_doubts(&self) -> Vec<String> {
+        let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
+            // What is no Python file cannot be looked for. Your files come first.
+            let is_python =
+                |file: &&SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
+            let files = self.merged.files.values().filter(|it| it.fit == fit).filter(is_python);
+            let mut files: Vec<&SourceFile> = files.collect();
+            files.sort_by_key(|file| !file.is_user_code);
+            let first = files.first()?;
+            let path =
+                first.path.as_ref().map_or(String::new(), |it| format!(", {}", it.display()));
+            let files = match files.len() {
+                1 => format!("{}{path} {}", first.recorded, what[0]),
+                n => format!("{n} source files {} (e.g. {}{path})", what[1], first.recorded),
+            };
+            Some(format!(
+                "{files}: where the trace has no line, time is shown on the function's `def`; {remedy}"
+            ))
+        };
+        let edited = doubt(
+            SourceFit::Edited,
+            ["is not the text that ran", "are not the text that ran"],
+            "check out the version that was recorded",
+        );
+        let missing =
+            doubt(SourceFit::Missing, ["was not found", "were not found"], "pass --root or --site");
+        edited.into_iter().chain(missing).collect()
+    }
+}
