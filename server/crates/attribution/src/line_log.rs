@@ -69,7 +69,7 @@ pub fn join_lines(profile: &mut Profile, callers: &Callers) -> Warnings {
 struct Codes<'a> {
     callers: &'a Callers,
     log: &'a LineLog,
-    /// By code: the first that has the same file, name and lines, because a trace does not tell them apart.
+    /// By code: the first that has the same file, name and lines, because a trace does not distinguish them.
     same: Vec<u32>,
     /// By name of a function.
     by_function: FxHashMap<&'a str, Vec<u32>>,
@@ -224,7 +224,7 @@ fn known_caller(profile: &Profile, event: HostEventId) -> Option<u32> {
 }
 
 /// The line that `call` was on when it made the call, or ran the operator, `child`. No line begins while that runs, so
-/// that its middle tells best what came before it.
+/// that its middle shows best what came before it.
 fn line_at(profile: &Profile, call: &Call, first_line: u32, child: HostEventId) -> Option<u32> {
     let host = &profile.host;
     let middle = host.start[child.index()] + host.duration[child.index()] / 2;
