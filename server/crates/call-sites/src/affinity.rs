@@ -2,7 +2,9 @@
 //!
 //! Costs are those of [`Costs`], in its unit: 0 is what one expects.
 
-use pysource::flow::{Access, BinaryOp, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
+use pysource::flow::{
+    Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
+};
 
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, Held, is_class_name};
@@ -50,6 +52,8 @@ fn generator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
         SiteKind::Spread { .. } => Some(if is_named { 0 } else { costs.generator_taken_unnamed }),
         SiteKind::Call { callee, .. } => match callee.name() {
             Some("next" | "send") => Some(costs.generator_next),
+            // They take the elements later, in a loop.
+            Some("zip" | "map" | "filter" | "enumerate") => Some(costs.generator_in_call),
             Some(called)
                 if is_type_call(called)
                     || ["sum", "max", "min", "any", "all", "sorted"].contains(&called) =>
@@ -65,10 +69,23 @@ fn generator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
     }
 }
 
-/// The cost of skipping a site, that is, of its leaving nothing, before anything was learned.
-pub(crate) fn skip_cost(site: &Expression<'_>, costs: &Costs) -> u16 {
+/// The cost of skipping a site, that is, of its leaving nothing, before anything was learned. `children` are the functions
+/// that frames of the same function called somewhere.
+pub(crate) fn skip_cost(site: &Expression<'_>, children: &[&FunctionKey], costs: &Costs) -> u16 {
+    // A call of a generator function leaves nothing: its frames run where the elements are taken.
+    let makes_generator = |name| children.iter().any(|it| it.is_generator && it.name == name);
+    // A class that gets all of its attributes itself leaves an event for each.
+    let is_always_got = |owner: Option<&str>| {
+        children.iter().any(|it| it.name == "__getattribute__" && is_object_of(owner, it))
+    };
     let cost = match site.kind {
         _ if site.is_plain => 0,
+        SiteKind::Call { callee, .. } if callee.name().is_some_and(makes_generator) => 0,
+        SiteKind::Attribute { access: Access::Load, owner, .. }
+            if is_always_got(owner.as_deref()) =>
+        {
+            costs.skip_registered
+        }
         SiteKind::Subscript { index, .. } if index.is_of_plain => 0,
         // Types are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
@@ -107,14 +124,27 @@ pub(crate) fn branch_cost(site: &Expression<'_>, costs: &Costs) -> u32 {
     }
 }
 
-/// The cost of one more event, right after one from the same site.
-pub(crate) fn repeat_cost(site: &Expression<'_>, key: &Key, costs: &Costs) -> u32 {
+/// The cost of one more event, right after one (`before`) from the same site.
+pub(crate) fn repeat_cost(site: &Expression<'_>, before: &Key, key: &Key, costs: &Costs) -> u32 {
     match (site.kind, key) {
+        (SiteKind::Subscript { access: Access::Store, .. }, Key::Operator { .. })
+            if is_write(before) =>
+        {
+            costs.repeat_written
+        }
+        // C code calls functions of its package, one after the other.
+        (SiteKind::Call { callee, .. }, Key::Function(it))
+            if is_of_import(callee, &it.file) && before != key =>
+        {
+            costs.repeat_of_package
+        }
         (_, Key::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
         (SiteKind::Subscript { access: Access::Load, index }, Key::Operator { .. }) => {
             if n_operators(*index) > 1 {
                 0
+            } else if index.indices > 0 && !index.is_literal && !is_read(before) {
+                costs.repeat_indexing
             } else {
                 costs.repeat_subscript
             }
@@ -123,7 +153,13 @@ pub(crate) fn repeat_cost(site: &Expression<'_>, key: &Key, costs: &Costs) -> u3
             SiteKind::Subscript { .. } | SiteKind::Iterate(_) | SiteKind::Unpack { .. },
             Key::Operator { .. },
         ) => 0,
+        (SiteKind::Call { callee, .. }, Key::Operator { name })
+            if converts(callee.name().unwrap_or(""), name) =>
+        {
+            costs.repeat_indexing
+        }
         (_, Key::Function(it)) if it.name == "<genexpr>" => 0,
+        (SiteKind::Spread { .. }, Key::Function(_)) => 0,
         // A class is called: `__new__`, then `__init__`.
         (SiteKind::Call { .. }, Key::Function(it))
             if matches!(it.name.as_str(), "__init__" | "__post_init__") =>
@@ -173,14 +209,15 @@ fn is_type_call(name: &str) -> bool {
 fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
     let name = key.name.as_str();
     let is_dunder = is_dunder(name);
+    let class = key.source.as_ref().and_then(|source| source.class.as_deref());
     // What a decorator made of `__getitem__` is found by what it calls.
-    let methods = |expected: &[&str], wrapper: u32| {
+    let methods = |expected: &[&str]| {
         if expected.contains(&name) {
             Some(costs.special_method)
-        } else if key.calls.iter().any(|it| expected.contains(&it.as_str())) {
+        } else if key.calls.iter().any(|it| expected.iter().any(|name| is_alike(name, it))) {
             Some(costs.wrapped_special_method)
         } else {
-            (key.may_wrap() && !is_dunder).then_some(wrapper)
+            (key.may_wrap() && !is_dunder).then_some(costs.wrapper_of_special)
         }
     };
     match site.kind {
@@ -190,6 +227,13 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
                     Some(match site.attribute {
+                        _ if is_object_of(owner.as_deref(), key) => 0,
+                        _ if name == "__getattribute__"
+                            && owner.as_deref() == Some("self")
+                            && class.is_some_and(|it| !site.target.bases.contains(&it)) =>
+                        {
+                            costs.getattr_found
+                        }
                         Held::Registered | Held::RegisteredOrPlain => 0,
                         Held::Unknown => costs.getattr_unknown,
                         Held::Plain | Held::Method { .. } => costs.getattr_found,
@@ -221,15 +265,15 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         }
         SiteKind::Operator { op, .. } => match name {
             "__torch_function__" => Some(costs.torch_function),
-            _ => methods(binary_methods(*op), costs.wrapper_of_operator),
+            _ => methods(binary_methods(*op)),
         },
-        SiteKind::Unary(op) => methods(unary_methods(*op), costs.wrapper_of_operator),
+        SiteKind::Unary(op) => methods(unary_methods(*op)),
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, left_is_literal }
             if name == "__hash__" =>
         {
             (!left_is_literal).then_some(costs.special_method)
         }
-        SiteKind::Compare { op, .. } => methods(compare_methods(*op), costs.wrapper_of_operator),
+        SiteKind::Compare { op, .. } => methods(compare_methods(*op)),
         SiteKind::Subscript { access, index } => {
             let expected = match access {
                 Access::Load => "__getitem__",
@@ -242,7 +286,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                 "__hash__" | "__eq__" => (!index.is_literal).then_some(costs.special_method),
                 "__class_getitem__" => Some(costs.special_method),
                 "__missing__" => Some(costs.missing_key),
-                _ => methods(&[expected, "__class_getitem__"], costs.wrapper_of_subscript),
+                _ => methods(&[expected, "__class_getitem__"]),
             }
         }
         SiteKind::TruthTest => {
@@ -274,12 +318,17 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             "__next__" | "__len__" => Some(costs.special_method),
             _ => Some(costs.unpack_function),
         },
-        SiteKind::Enter => methods(&["__enter__", "__aenter__"], costs.wrapper_of_subscript),
-        SiteKind::Exit => methods(&["__exit__", "__aexit__"], costs.wrapper_of_subscript),
+        // `*args` and `**kwargs` are a tuple and a dict.
+        SiteKind::Spread { .. } if site.mentions.iter().all(|it| it.ends_with("args")) => None,
+        SiteKind::Spread { mapping } => match name {
+            "keys" if *mapping => Some(0),
+            "__iter__" | "__next__" | "__len__" | "__getitem__" => Some(costs.spread_element),
+            _ => None,
+        },
+        SiteKind::Enter => methods(&["__enter__", "__aenter__"]),
+        SiteKind::Exit => methods(&["__exit__", "__aexit__"]),
         SiteKind::Format => matches!(name, "__format__" | "__str__" | "__repr__").then_some(0),
-        SiteKind::Import => {
-            matches!(name, "_find_and_load" | "_handle_fromlist" | "__getattr__").then_some(0)
-        }
+        SiteKind::Import => (name == "__getattr__" || key.file.contains("importlib")).then_some(0),
         SiteKind::Decorate { .. } => (!is_dunder).then_some(costs.decorator_applied),
         SiteKind::ClassDef { .. } => {
             matches!(name, "__new__" | "__init__" | "__prepare__" | "__init_subclass__")
@@ -300,6 +349,11 @@ fn is_dunder(name: &str) -> bool {
     name.len() > 4 && name.starts_with("__") && name.ends_with("__")
 }
 
+/// Whether two names differ in underscores alone: `__pow__` and `pow`.
+fn is_alike(one: &str, other: &str) -> bool {
+    one.trim_matches('_') == other.trim_matches('_')
+}
+
 /// The first name of a dotted callee.
 fn first_name(callee: &Callee) -> Option<&str> {
     callee.path.first().map(String::as_str)
@@ -315,10 +369,14 @@ fn called_function(
     let called = callee.name();
     let class = key.source.as_ref().and_then(|source| source.class.as_deref());
     if called == Some(name) {
+        let is_base = class.is_none_or(|it| target.bases.is_empty() || target.bases.contains(&it));
+        if callee.is_super && !is_base {
+            return costs.super_of_other;
+        }
         // Methods are called as attributes, functions by their names or as attributes of modules.
         let is_unlike = match &key.source {
-            Some(source) if callee.is_method => {
-                class.is_none() && !source.is_nested && target.certainty != Certainty::Imported
+            Some(_) if callee.is_method => {
+                class.is_none() && target.certainty != Certainty::Imported
             }
             Some(_) => class.is_some(),
             None => false,
@@ -333,6 +391,8 @@ fn called_function(
             let is_class = class.is_some_and(|class| target.has(class));
             return match target.certainty {
                 _ if is_class => 0,
+                // A metaclass makes an object.
+                _ if callee.is_super && called == Some("__call__") => costs.special_method,
                 _ if name.ends_with("check__") => match called {
                     Some("isinstance" | "issubclass") => costs.call_check,
                     _ => costs.call_check_elsewhere,
@@ -365,6 +425,11 @@ fn called_function(
         let is_iteration = matches!(name, "__iter__" | "__next__" | "__len__" | "__getitem__");
         return match target.certainty {
             _ if called == Some(inner) => costs.dunder_by_function,
+            _ if matches!(name, "__getattr__" | "__getattribute__")
+                && matches!(called, Some("getattr" | "hasattr")) =>
+            {
+                costs.dunder_by_function
+            }
             _ if is_iteration && called.is_some_and(runs_functions) => costs.dunder_in_iteration,
             Certainty::Anything => costs.dunder_unknown,
             _ => costs.dunder_elsewhere,
@@ -376,7 +441,9 @@ fn called_function(
         });
         return match target.certainty {
             _ if wraps_it => costs.wrapper_calls_it,
-            _ if target.is_decorated => costs.wrapper_decorated,
+            _ if target.is_decorated || is_called_like(callee, &key.file) => {
+                costs.wrapper_decorated
+            }
             Certainty::Anything => costs.wrapper_unknown,
             Certainty::Defined => costs.wrapper_defined,
             Certainty::Builtin => costs.wrapper_builtin,
@@ -384,7 +451,7 @@ fn called_function(
         };
     }
     // Private implementations are called by their public names, and the other way round.
-    let is_alike = called.is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
+    let is_alike = called.is_some_and(|it| is_alike(it, name));
     // `forward_call = self.forward`, then `forward_call(x)`: names for functions keep something of the function's name.
     let is_related = called.is_some_and(|it| {
         it.len() > 2 && name.len() > 2 && (it.contains(name) || name.contains(it))
@@ -402,6 +469,7 @@ fn called_function(
         Certainty::Anything => costs.call_unknown,
         Certainty::Attribute => costs.call_other_attribute,
         Certainty::Method | Certainty::Imported if is_related => costs.call_related,
+        Certainty::Imported if is_of_import(callee, &key.file) => costs.call_of_package,
         Certainty::Method => costs.call_other_method,
         Certainty::Imported => costs.call_other_imported,
         Certainty::Defined if target.is_decorated => costs.call_other_imported,
@@ -470,6 +538,7 @@ fn module(site: &Expression<'_>, class: &str, costs: &Costs) -> Option<u32> {
     let is_other = target.makers.iter().any(|it| is_class_name(it));
     Some(match target.certainty {
         _ if is_type_call(name) => costs.module_of_type,
+        _ if name.contains("checkpoint") => costs.module_of_checkpoint,
         _ if target.is_class => costs.module_of_class,
         Certainty::Builtin => costs.module_of_builtin,
         Certainty::Defined => costs.module_of_defined,
@@ -493,8 +562,7 @@ fn builtin(
 ) -> Option<u32> {
     match site.kind {
         SiteKind::Call { callee, passes, .. } => {
-            let is_alike =
-                callee.name().is_some_and(|it| it.trim_matches('_') == name.trim_matches('_'));
+            let is_alike = callee.name().is_some_and(|it| is_alike(it, name));
             let of_name = if callee.name() == Some(name) {
                 owned(site.target.certainty, callee, owner, costs)
             } else if site.target.has(name) {
@@ -607,6 +675,31 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
     }
 }
 
+/// Operators by which numbers and arrays become tensors, and tensors others of the same values.
+const CONVERSIONS: [&str; 9] =
+    ["lift_fresh", "detach", "to", "_to_copy", "empty", "copy", "alias", "zeros", "fill"];
+
+/// Whether calling `called` leaves no event but operators like `name`: it is a type that makes tensors.
+fn converts(called: &str, name: &str) -> bool {
+    let is_constructor = called.ends_with("Tensor") || matches!(called, "Variable" | "Parameter");
+    is_constructor && CONVERSIONS.contains(&name)
+}
+
+/// Packages that know no tensors: their functions run no operators.
+const WITHOUT_TENSORS: [&str; 11] = [
+    "numpy",
+    "math",
+    "random",
+    "os",
+    "sys",
+    "time",
+    "json",
+    "collections",
+    "itertools",
+    "logging",
+    "scipy",
+];
+
 /// Operators directly below a call: the call itself left no event, because a type or a hidden function was called.
 fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
     let called = callee.name().unwrap_or("");
@@ -623,10 +716,30 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
     if conversions {
         return Some(costs.operator_conversion);
     }
+    if converts(called, name) {
+        return Some(costs.operator_conversion);
+    }
     if called.trim_end_matches('_') == name {
         return Some(costs.operator_of_call);
     }
-    Some(costs.operator_in_call)
+    match &callee.binding {
+        Binding::Imported { name } if WITHOUT_TENSORS.contains(&name.as_str()) => None,
+        _ => Some(costs.operator_in_call),
+    }
+}
+
+/// Operators by which a part of a tensor is written.
+const WRITES: [&str; 6] =
+    ["copy", "fill", "index_put", "_index_put_impl", "masked_fill", "index_fill"];
+
+/// Whether an operator takes a part of a tensor.
+fn is_read(key: &Key) -> bool {
+    matches!(key, Key::Operator { name } if matches!(name.as_str(), "index" | "select" | "slice"))
+}
+
+/// Whether an operator writes to a part of a tensor.
+fn is_write(key: &Key) -> bool {
+    matches!(key, Key::Operator { name } if WRITES.contains(&name.as_str()))
 }
 
 fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<u32> {
@@ -639,6 +752,9 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         "unsqueeze" => Some(fits(index.new_axes)),
         "select" | "index" => Some(fits(index.indices)),
         "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { costs.subscript_alias }),
+        _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
+            Some(costs.subscript_converted)
+        }
         "item"
         | "_local_scalar_dense"
         | "nonzero"
@@ -649,8 +765,7 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
         | "expand" => Some(costs.subscript_other),
         _ => None,
     };
-    let is_written = ["copy", "fill", "index_put", "_index_put_impl", "masked_fill", "index_fill"]
-        .contains(&name);
+    let is_written = WRITES.contains(&name);
     match access {
         Access::Load => read,
         Access::Store if is_written => Some(0),
@@ -662,6 +777,33 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
 /// How many operators reading a tensor's subscript runs at most.
 fn n_operators(index: Index) -> u32 {
     index.slices + index.new_axes + index.indices
+}
+
+/// Whether a variable or attribute is called like the class of a method: `config` like `PretrainedConfig`.
+fn is_object_of(name: Option<&str>, method: &FunctionKey) -> bool {
+    let class = method.source.as_ref().and_then(|source| source.class.as_deref());
+    let (Some(name), Some(class)) = (name, class) else { return false };
+    let name = name.trim_matches('_');
+    name.len() > 2 && class.to_lowercase().ends_with(&name.to_lowercase())
+}
+
+/// Whether what a method is called on has a name like a file: `optimizer_g.step` and `torch/optim/optimizer.py`.
+fn is_called_like(callee: &Callee, file: &str) -> bool {
+    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
+    let owner = callee.path.len().checked_sub(2).map(|at| callee.path[at].to_lowercase());
+    let (Some(stem), Some(owner)) = (stem, owner) else { return false };
+    owner.len() > 2 && (owner.contains(stem) || stem.contains(&owner))
+}
+
+/// Whether a file belongs to the imported package or module that a call names, of those whose C code calls their Python
+/// code: `numpy/core/fromnumeric.py` to `np.random.randint`.
+fn is_of_import(callee: &Callee, file: &str) -> bool {
+    let Binding::Imported { name } = &callee.binding else { return false };
+    if name == "torch" {
+        return false;
+    }
+    let rest = file.strip_prefix(name.as_str());
+    callee.path.len() > 1 && rest.is_some_and(|rest| rest.starts_with('/') || rest == ".py")
 }
 
 /// Whether an attribute of what is called `owner` is one of the module that a file is: `_VF.einsum` of `torch/_VF.py`.

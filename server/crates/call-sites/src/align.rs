@@ -1,7 +1,7 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
 use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::affinity;
 use crate::answer::{Aligned, Answer, NO_SITE};
@@ -9,7 +9,8 @@ use crate::code::{Child, Code, Python, Sequence};
 use crate::costs::Costs;
 use crate::definitions::Start;
 use crate::facts::{Classes, Expression, expressions};
-use crate::keys::{KeyId, Keys};
+use crate::generators::{self, Progress};
+use crate::keys::{FunctionKey, Key, KeyId, Keys};
 use crate::learn::Learned;
 
 const UNREACHABLE: u32 = u32::MAX / 4;
@@ -24,6 +25,8 @@ pub(crate) struct Prior<'a> {
     skip_costs: Vec<u16>,
     /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
     emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
+    /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
+    loop_starts: Vec<u32>,
 }
 
 impl<'a> Prior<'a> {
@@ -42,12 +45,22 @@ impl<'a> Prior<'a> {
         // The lambdas and generator expressions that are arguments of calls.
         let arguments: Vec<usize> = arguments.flatten().copied().collect();
         let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
+        let children: FxHashSet<KeyId> =
+            code.sequences.iter().flat_map(|it| &it.children).map(|it| it.key).collect();
+        let functions: Vec<&FunctionKey> = children
+            .into_iter()
+            .filter_map(|key| match keys.get(key) {
+                Key::Function(function) => Some(function),
+                _ => None,
+            })
+            .collect();
         let skip_costs = sites()
             .map(|((_, site), it)| match is_run(site, python) {
-                true => affinity::skip_cost(it, costs),
+                true => affinity::skip_cost(it, &functions, costs),
                 false => IMPASSABLE,
             })
             .collect();
+        let loop_starts = generators::loop_starts(&code.flow);
         let mut emissions = FxHashMap::default();
         for child in code.sequences.iter().flat_map(|it| &it.children) {
             emissions.entry(child.key).or_insert_with(|| {
@@ -59,7 +72,7 @@ impl<'a> Prior<'a> {
                 .collect()
             });
         }
-        Self { code, python, expressions, skip_costs, emissions }
+        Self { code, python, expressions, skip_costs, emissions, loop_starts }
     }
 
     /// What is learned for all sites together that say the same as `site`.
@@ -83,6 +96,16 @@ pub(crate) struct Aligner<'a> {
     paths: Vec<Option<ShortestPaths>>,
     /// Sites that may leave each key, in order, with the cost of doing so.
     candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
+}
+
+/// An event and the one before it.
+struct Events<'a> {
+    before: &'a Key,
+    key: &'a Key,
+    /// Of a generator.
+    progress: Option<Progress>,
+    /// Whether a generator begins right after another one went on.
+    restarts: bool,
 }
 
 /// A way to explain a child: a site, or none while the path stays where it was.
@@ -161,7 +184,10 @@ impl<'a> Aligner<'a> {
         for (row, &child) in sequence.children.iter().enumerate() {
             let column = match row.checked_sub(1) {
                 None => self.first_column(sequence.start, child),
-                Some(before) => self.next_column(&columns[before], child),
+                Some(before) => {
+                    let key = sequence.children[before].key;
+                    self.next_column(&columns[before], key, child)
+                }
             };
             columns.push(column);
         }
@@ -210,12 +236,16 @@ impl<'a> Aligner<'a> {
             Start::Entry => Some(self.code.flow.entry),
             Start::Within(_) => None,
         };
-        for ((state, child), &is_clear) in path.iter().zip(&sequence.children).zip(is_clear) {
+        let Some(first) = sequence.children.first() else { return (visited, edges) };
+        let befores = [first].into_iter().chain(&sequence.children).map(|it| it.key);
+        let rows = path.iter().zip(&sequence.children).zip(is_clear).zip(befores);
+        for (((state, child), &is_clear), before) in rows {
             if !state.is_explained {
                 continue;
             }
             let expression = &self.prior.expressions[state.at as usize];
-            let repeat = affinity::repeat_cost(expression, self.keys.get(child.key), self.costs);
+            let (before, key) = (self.keys.get(before), self.keys.get(child.key));
+            let repeat = affinity::repeat_cost(expression, before, key, self.costs);
             self.find_paths(state.at);
             if from == Some(state.at) && repeat <= self.distance(state.at, state.at) {
                 continue;
@@ -303,14 +333,17 @@ impl<'a> Aligner<'a> {
         column
     }
 
-    fn next_column(&mut self, before: &[State], child: Child) -> Vec<State> {
+    /// `key_before` is the child before.
+    fn next_column(&mut self, before: &[State], key_before: KeyId, child: Child) -> Vec<State> {
         let candidates = self.candidates(child);
+        let events = self.events(key_before, child.key);
+        self.find_loop_paths(&candidates, events.progress);
         let mut best = vec![(UNREACHABLE, 0); candidates.len()];
         for (index, state) in before.iter().enumerate() {
             self.find_paths(state.at);
             let paths = self.paths_from(state.at);
             for (best, &(site, _)) in best.iter_mut().zip(&candidates) {
-                let step = self.step(paths, state.at, site, child.key);
+                let step = self.step(paths, state.at, site, &events);
                 *best = (*best).min((state.forward.saturating_add(step), index));
             }
         }
@@ -345,21 +378,85 @@ impl<'a> Aligner<'a> {
         column
     }
 
-    /// Cost of the skipped sites on the path from `from` to `site`, which leaves `key`; `paths` are those from `from`.
-    fn step(&self, paths: Option<&ShortestPaths>, from: u32, site: u32, key: KeyId) -> u32 {
+    fn events(&self, before: KeyId, key: KeyId) -> Events<'a> {
+        let (before, key) = (self.keys.get(before), self.keys.get(key));
+        let progress = Progress::of(key);
+        let ended_before = Progress::of(before) == Some(Progress::GoesOn);
+        let restarts = progress == Some(Progress::Begins) && ended_before;
+        Events { before, key, progress, restarts }
+    }
+
+    /// Cost of the skipped sites on the path from `from` to `site`, which leaves the event; `paths` are those from `from`.
+    fn step(
+        &self,
+        paths: Option<&ShortestPaths>,
+        from: u32,
+        site: u32,
+        events: &Events<'_>,
+    ) -> u32 {
         if from == NO_SITE {
             return 0;
         }
-        let cost = paths.map_or(UNREACHABLE, |paths| paths.cost(site).min(UNREACHABLE));
+        let direct = paths.map_or(UNREACHABLE, |paths| paths.cost(site).min(UNREACHABLE));
+        let cost = match events.progress {
+            Some(progress) => self.step_of_generator(paths, direct, from, site, progress),
+            None => direct,
+        };
         if from != site {
             return cost;
         }
         // One expression may leave several events in a row.
-        cost.min(affinity::repeat_cost(
-            &self.prior.expressions[site as usize],
-            self.keys.get(key),
-            self.costs,
-        ))
+        let expression = &self.prior.expressions[site as usize];
+        let repeat = affinity::repeat_cost(expression, events.before, events.key, self.costs);
+        cost.min(if events.restarts { repeat + self.costs.generator_restarted } else { repeat })
+    }
+
+    /// Cost of the path to a site that takes an element from a generator; `direct` is that of the shortest one.
+    fn step_of_generator(
+        &self,
+        paths: Option<&ShortestPaths>,
+        direct: u32,
+        from: u32,
+        site: u32,
+        progress: Progress,
+    ) -> u32 {
+        let start = self.prior.loop_starts[site as usize];
+        if start == NO_SITE {
+            let is_begun_elsewhere = progress == Progress::GoesOn
+                && from != site
+                && generators::takes_all(self.prior.expressions[site as usize].kind);
+            let more = if is_begun_elsewhere { self.costs.generator_not_begun } else { 0 };
+            return direct.saturating_add(more).min(UNREACHABLE);
+        }
+        // The loop is entered where it begins.
+        let to_start = if from == start {
+            0
+        } else {
+            let skipped = u32::from(self.skip_costs[start as usize]);
+            let to_start = paths.map_or(UNREACHABLE, |paths| paths.cost(start));
+            to_start.saturating_add(skipped)
+        };
+        let entered = to_start.saturating_add(self.distance(start, site)).min(UNREACHABLE);
+        match progress {
+            Progress::Begins => entered,
+            Progress::GoesOn if entered <= direct => {
+                direct.saturating_add(self.costs.generator_not_begun).min(UNREACHABLE)
+            }
+            Progress::GoesOn => direct,
+        }
+    }
+
+    /// Finds the paths from where the loops begin in which `candidates` take elements from a generator.
+    fn find_loop_paths(&mut self, candidates: &[(u32, u32)], progress: Option<Progress>) {
+        if progress.is_none() {
+            return;
+        }
+        for &(site, _) in candidates {
+            let start = self.prior.loop_starts[site as usize];
+            if start != NO_SITE {
+                self.find_paths(start);
+            }
+        }
     }
 
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
@@ -382,6 +479,7 @@ impl<'a> Aligner<'a> {
             let (before, after) = (&mut before[at - 1], &after[0]);
             let child = sequence.children[at];
             let emissions = self.candidates(child);
+            let events = self.events(sequence.children[at - 1].key, child.key);
             let emission = |state: &State| {
                 let row = emissions.binary_search_by_key(&state.at, |&(site, _)| site);
                 row.map_or(UNREACHABLE, |row| emissions[row].1)
@@ -391,7 +489,7 @@ impl<'a> Aligner<'a> {
                 let paths = self.paths_from(state.at);
                 for &(next, emission) in &after {
                     let cost = if next.is_explained {
-                        self.step(paths, state.at, next.at, child.key).saturating_add(emission)
+                        self.step(paths, state.at, next.at, &events).saturating_add(emission)
                     } else if next.at == state.at {
                         self.costs.unexplained
                     } else {

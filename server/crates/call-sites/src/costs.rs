@@ -70,7 +70,8 @@ costs! {
     skip_context = 3,
     /// Skipping a unary operator or a subscript: mostly on numbers, lists and dicts.
     skip_subscript = 1,
-    /// Skipping an attribute that holds a module, parameter or buffer: `nn.Module.__getattr__` finds it.
+    /// Skipping an attribute that holds a module, parameter or buffer: `nn.Module.__getattr__` finds it; or one of a class
+    /// that has a `__getattribute__`.
     skip_registered = 10,
     /// Skipping an attribute that holds one of these or something plain.
     skip_maybe_registered = 2,
@@ -79,6 +80,12 @@ costs! {
 
     /// One more operator from a subscript whose brackets ask for one.
     repeat_subscript = 8,
+    /// One more operator from a subscript to which was written: that was its last.
+    repeat_written = 8,
+    /// One more function of the package that the called function is imported from.
+    repeat_of_package = 2,
+    /// One more operator from a subscript by an expression, or from a type that makes tensors: an array becomes one first.
+    repeat_indexing = 2,
     /// One more function from an iteration or unpacking: `__next__` after `__iter__`.
     repeat_iteration = 1,
     /// One more event of formatting, importing, testing or comparing, which run methods one after the other.
@@ -98,6 +105,10 @@ costs! {
     generator_taken_unnamed = 4,
     /// A step of a generator in `next(…)` or `.send(…)`.
     generator_next = 1,
+    /// A generator that goes on where it was not begun: it is rather another one of the same function.
+    generator_not_begun = 12,
+    /// A generator that begins where one just ended, without a way there: `itertools.chain` of two.
+    generator_restarted = 8,
     /// A generator where it is made: its frame runs later.
     generator_made = 6,
     /// A step of a generator in any other call.
@@ -109,10 +120,9 @@ costs! {
     special_method = 1,
     /// The same by way of what a decorator made of it.
     wrapped_special_method = 2,
-    /// A function that may wrap the method of an operator or comparison.
-    wrapper_of_operator = 4,
-    /// A function that may wrap the method of a subscript, `__enter__` or `__exit__`.
-    wrapper_of_subscript = 6,
+    /// A function that may wrap the method of an operator, comparison, subscript, `__enter__` or `__exit__`, if it calls
+    /// none: such methods seldom have decorators, functions that are called often do.
+    wrapper_of_special = 14,
     /// `__getattr__` for an attribute of `self` whose values the text does not say.
     getattr_unknown = 1,
     /// `__getattr__` for an attribute of `self` that is found without it.
@@ -133,6 +143,8 @@ costs! {
     torch_function = 4,
     /// `__missing__` for a subscript.
     missing_key = 4,
+    /// An element of what `*` or `**` takes: mostly of a built-in type, which leaves nothing.
+    spread_element = 4,
     /// `__next__` where the iteration begins, `__iter__` where it goes on.
     iteration_swapped = 8,
     /// `__len__` or `__getitem__` for an iteration: the old protocol.
@@ -154,6 +166,8 @@ costs! {
 
     /// A function of the name that is called, but a method where a function is meant or the other way round.
     call_unlike = 3,
+    /// A method by `super()` of a class that is none of the bases: that of another branch of a multiple inheritance.
+    super_of_other = 6,
     /// A function that the called variable was assigned, or the imported one by its own name.
     call_assigned = 1,
     /// The check that `isinstance` and `issubclass` run.
@@ -188,7 +202,8 @@ costs! {
     dunder_elsewhere = 16,
     /// What may wrap the called function and calls it.
     wrapper_calls_it = 1,
-    /// What may wrap a function, where one with a decorator is called.
+    /// What may wrap a function, where one with a decorator is called, or a method of what is called like the wrapper's
+    /// file.
     wrapper_decorated = 2,
     /// What may wrap a function, where something unknown is called.
     wrapper_unknown = 5,
@@ -210,6 +225,8 @@ costs! {
     call_unknown = 7,
     /// A function of another name than the called attribute of `self`.
     call_other_attribute = 10,
+    /// A function of the package that the called function is imported from: C code calls it.
+    call_of_package = 9,
     /// A function with a part of the name of the called method or import.
     call_related = 8,
     /// A function of another name than the called method.
@@ -254,6 +271,8 @@ costs! {
     module_of_other_class = 7,
     /// A module where a variable or an attribute of `self` is called.
     module_of_attribute = 3,
+    /// A module where something is called that checkpoints: it runs in a function.
+    module_of_checkpoint = 12,
     /// A module where another method is called.
     module_of_method = 6,
 
@@ -298,6 +317,8 @@ costs! {
     subscript_without_part = 8,
     /// `alias` or `view` for a subscript with parts.
     subscript_alias = 3,
+    /// An operator that makes a tensor of what a subscript is indexed by.
+    subscript_converted = 5,
     /// An operator of advanced indexing: a mask is converted, an index is moved.
     subscript_other = 4,
     /// Reading a part that is written.

@@ -42,6 +42,8 @@ pub(crate) struct Target<'a> {
     pub(crate) names: Vec<&'a str>,
     /// The names whose calls may have made what it calls: classes, mostly.
     pub(crate) makers: Vec<&'a str>,
+    /// Of a method of `super()` or an attribute of `self`: the classes that it may be of, as far as the text shows.
+    pub(crate) bases: Vec<&'a str>,
     /// Whether it calls a class.
     pub(crate) is_class: bool,
     /// Whether it calls a function that has a decorator.
@@ -103,6 +105,8 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
                     shared = callee.name().map(|_| callee.path.join("."));
                 }
                 SiteKind::Attribute { name, is_of_self: true, .. } => {
+                    target.bases = class.bases();
+                    target.bases.push(class.name().rsplit('.').next().unwrap_or_default());
                     attribute = class.held(name);
                     shared = Some(format!("{}:{}.{name}", code.recorded, class.name()));
                 }
@@ -151,6 +155,9 @@ impl<'a> Target<'a> {
     fn of(callee: &'a Callee, class: &Lineage<'a>) -> Self {
         let mut target = Self::default();
         target.names.extend(callee.name());
+        if callee.is_super {
+            target.bases = class.bases();
+        }
         target.is_generator = callee.name().is_some_and(|name| {
             let mut named = class.module.named(name).peekable();
             named.peek().is_some() && named.all(|function| function.is_generator)
@@ -317,6 +324,12 @@ impl<'a> Lineage<'a> {
     fn name(&self) -> &'a str {
         let first = self.line.first();
         first.map_or("", |(module, class)| &module.functions()[class.function].qualified_name)
+    }
+
+    /// The names of all bases.
+    fn bases(&self) -> Vec<&'a str> {
+        let bases = self.line.iter().flat_map(|(_, class)| &class.bases);
+        bases.map(|base| base.rsplit('.').next().unwrap_or(base)).collect()
     }
 
     fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a Value> {

@@ -56,6 +56,8 @@ pub(crate) struct FunctionKey {
     pub(crate) source: Option<FunctionSource>,
     /// Whether its frames go on after a `yield` or `await`.
     pub(crate) is_generator: bool,
+    /// Of a generator: whether the frame goes on, rather than begins.
+    pub(crate) is_resumed: bool,
     /// What it calls by itself, if it may be what a decorator made of another function.
     pub(crate) calls: Vec<String>,
 }
@@ -78,19 +80,25 @@ impl FunctionKey {
     pub(crate) fn may_wrap(&self) -> bool {
         match &self.source {
             Some(source) => source.is_nested,
-            None => WRAPPERS.contains(&self.name.as_str()),
+            None => is_wrapper(&self.file, &self.name),
         }
     }
 }
 
-/// What torch and the standard library call the functions that they wrap others in, where the source is not at hand.
-const WRAPPERS: [&str; 22] = [
-    "wrapper",
+/// Whether a function without source at hand is likely what a decorator made of another one.
+fn is_wrapper(file: &str, name: &str) -> bool {
+    name.ends_with("wrapper")
+        || name.ends_with("wrapped")
+        || WRAPPERS.contains(&name)
+        || WRAPPER_FILES.iter().any(|it| file.ends_with(it))
+}
+
+/// What torch and the standard library call the functions that they wrap others in.
+const WRAPPERS: [&str; 17] = [
+    "profile_hook_step",
     "inner",
     "_fn",
-    "wrapped",
     "wrap",
-    "_wrapped",
     "wrapper_fn",
     "wrapped_fn",
     "new_func",
@@ -101,13 +109,13 @@ const WRAPPERS: [&str; 22] = [
     "decorate_autocast",
     "decorate_fwd",
     "decorate_bwd",
-    "_wrapper",
     "inner_fn",
     "fn",
     "func",
-    "compile_wrapper",
-    "profile_hook_step",
 ];
+
+/// Files in which frames are wrappers, whatever their name: since torch 2.15 that of `no_grad` is called `no_grad`.
+const WRAPPER_FILES: [&str; 2] = ["torch/utils/_contextlib.py", "torch/_compile.py"];
 
 /// How many of the names that a function calls are kept.
 const MAX_CALLS: usize = 32;
@@ -145,13 +153,26 @@ impl Keys {
         }
     }
 
-    /// Marks the functions without source that were seen to go on from a line other than their definition's.
+    /// Marks the functions without source that were seen to go on from a line other than their definition's, which is
+    /// the first that they are recorded with.
     pub(crate) fn mark_generators(&mut self, resumed: &FxHashSet<KeyId>) {
+        let mut first_lines: FxHashMap<(String, String), u32> = FxHashMap::default();
         for id in resumed {
             if let Key::Function(it) = &mut self.rows[id.0 as usize]
                 && it.source.is_none()
+                && !it.name.starts_with('<')
             {
-                it.is_generator = !it.name.starts_with('<');
+                it.is_generator = true;
+                let function = (it.file.clone(), it.name.clone());
+                let first = first_lines.entry(function).or_insert(it.line);
+                *first = it.line.min(*first);
+            }
+        }
+        for id in resumed {
+            if let Key::Function(it) = &mut self.rows[id.0 as usize]
+                && let Some(&first) = first_lines.get(&(it.file.clone(), it.name.clone()))
+            {
+                it.is_resumed = it.is_generator && it.line > first;
             }
         }
     }
@@ -211,7 +232,7 @@ pub(crate) fn looks_within(text: &str, name: StrId, definitions: &mut Definition
     match Frame::parse(text) {
         Some(frame) => match definitions.of(name) {
             Some(definition) => is_nested(definition),
-            None => WRAPPERS.contains(&frame.function),
+            None => is_wrapper(frame.file, frame.function),
         },
         None => text.starts_with("<built-in"),
     }
@@ -249,17 +270,19 @@ fn python(
         calls.sort_unstable();
         calls.dedup();
         calls.truncate(MAX_CALLS);
+        let is_generator = definition.is_some_and(|it| {
+            let function = it.function();
+            function.kind == FunctionKind::AsyncDef
+                || (function.is_generator && function.kind != FunctionKind::GenExpr)
+        });
         return Key::Function(FunctionKey {
             name: frame.function.to_owned(),
             file: frame.file.to_owned(),
             // Generators are recorded with the line where they go on; the definition identifies them.
             line: definition.map_or(frame.line, |it| it.function().first_line),
             source: definition.map(function_source),
-            is_generator: definition.is_some_and(|it| {
-                let function = it.function();
-                function.kind == FunctionKind::AsyncDef
-                    || (function.is_generator && function.kind != FunctionKind::GenExpr)
-            }),
+            is_generator,
+            is_resumed: is_generator && definition.is_some_and(|it| it.is_resumed()),
             calls,
         });
     }

@@ -64,6 +64,7 @@ mod compiled;
 mod costs;
 mod definitions;
 mod facts;
+mod generators;
 mod keys;
 mod learn;
 mod microseconds;

@@ -31,9 +31,12 @@ fn frame(row: &str) -> Frame<'_> {
 
 /// The trace of frames one after the other, each with its children one after the other.
 fn trace(module: &Module, frames: &[Frame<'_>]) -> String {
-    let recorded = |name: &str| match module.named(name).next() {
-        Some(it) => format!("m.py({}): {name}", it.first_line),
-        None => name.to_owned(),
+    let recorded = |name: &str| match name.split_once('@') {
+        Some((name, line)) => format!("m.py({line}): {name}"),
+        None => match module.named(name).next() {
+            Some(it) => format!("m.py({}): {name}", it.first_line),
+            None => name.to_owned(),
+        },
     };
     let mut events = String::new();
     let mut id = 0;

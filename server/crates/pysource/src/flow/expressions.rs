@@ -639,8 +639,29 @@ fn is_bool(expr: &Expr) -> bool {
             .iter()
             .all(|op| matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)),
         Expr::UnaryOp(it) => it.op == ruff_python_ast::UnaryOp::Not,
+        Expr::Call(it) => match &*it.func {
+            Expr::Name(it) => is_predicate(&it.id),
+            Expr::Attribute(it) => is_predicate(&it.attr),
+            _ => false,
+        },
         _ => false,
     }
+}
+
+/// Whether what is called so gives a `bool`, by convention or because it is a built-in.
+fn is_predicate(name: &str) -> bool {
+    name.starts_with("is_")
+        || name.starts_with("has_")
+        || matches!(
+            name,
+            "isinstance"
+                | "issubclass"
+                | "hasattr"
+                | "callable"
+                | "bool"
+                | "startswith"
+                | "endswith"
+        )
 }
 
 fn comparison(op: CmpOp) -> Option<CompareOp> {
