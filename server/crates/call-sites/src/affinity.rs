@@ -6,6 +6,8 @@ use pysource::flow::{
     Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
 };
 
+use rustc_hash::FxHashSet;
+
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, Held, is_class_name};
 use crate::keys::{FunctionKey, Key, Owner};
@@ -69,15 +71,36 @@ fn generator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
     }
 }
 
-/// The cost of skipping a site, that is, of its leaving nothing, before anything was learned. `children` are the functions
-/// that frames of the same function called somewhere.
-pub(crate) fn skip_cost(site: &Expression<'_>, children: &[&FunctionKey], costs: &Costs) -> u16 {
-    // A call of a generator function leaves nothing: its frames run where the elements are taken.
-    let makes_generator = |name| children.iter().any(|it| it.is_generator && it.name == name);
-    // A class that gets all of its attributes itself leaves an event for each.
-    let is_always_got = |owner: Option<&str>| {
-        children.iter().any(|it| it.name == "__getattribute__" && is_object_of(owner, it))
-    };
+/// What the functions that were called from frames of one function show about all of its sites.
+#[derive(Debug, Default)]
+pub(crate) struct Called<'k> {
+    /// The names of generator functions. A call of one leaves nothing: its frames run where the elements are taken.
+    generators: FxHashSet<&'k str>,
+    /// Methods `__getattribute__`: their classes leave an event for each attribute.
+    getters: Vec<&'k FunctionKey>,
+}
+
+impl<'k> Called<'k> {
+    pub(crate) fn new(children: impl Iterator<Item = &'k Key>) -> Self {
+        let mut called = Self::default();
+        for key in children {
+            let Key::Function(function) = key else { continue };
+            if function.is_generator {
+                called.generators.insert(&function.name);
+            }
+            if function.name == "__getattribute__" {
+                called.getters.push(function);
+            }
+        }
+        called
+    }
+}
+
+/// The cost of skipping a site, that is, of its leaving nothing, before anything was learned.
+pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Costs) -> u16 {
+    let makes_generator = |name: &str| called.generators.contains(name);
+    let is_always_got =
+        |owner: Option<&str>| called.getters.iter().any(|it| is_object_of(owner, it));
     let cost = match site.kind {
         _ if site.is_plain => 0,
         SiteKind::Call { callee, .. } if callee.name().is_some_and(makes_generator) => 0,
@@ -913,5 +936,87 @@ fn compare_operators(op: CompareOp) -> &'static [&'static str] {
         CompareOp::Gt => &["gt", "lt"],
         CompareOp::GtE => &["ge", "le"],
         CompareOp::In | CompareOp::NotIn => &["eq", "any", "is_nonzero"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{Classes, expressions};
+    use crate::testing::{code, function, operator};
+
+    /// The lowest cost of `key` on each line of a function `f`; lines that cannot leave it are absent.
+    fn by_line(text: &str, key: &Key) -> Vec<(u32, u32)> {
+        let code = code(text, "f");
+        let classes = Classes::default();
+        let mut lines = std::collections::BTreeMap::new();
+        for (site, expression) in code.flow.sites.iter().zip(&expressions(&code, &classes)) {
+            let cost = emission(expression, key, &code.recorded, &[], &Costs::default());
+            let Some(cost) = cost else { continue };
+            let least = lines.entry(site.line).or_insert(cost);
+            *least = cost.min(*least);
+        }
+        lines.into_iter().collect()
+    }
+
+    fn line_of(text: &str, key: &Key) -> Option<u32> {
+        by_line(text, key).into_iter().min_by_key(|&(_, cost)| cost).map(|(line, _)| line)
+    }
+
+    #[test]
+    fn an_operator_comes_from_its_symbol() {
+        let text = "def f(a, b):\n    c = a + b\n    d = a @ c\n    return -d\n";
+        assert_eq!(by_line(text, &operator("matmul")), [(3, 0)]);
+        assert_eq!(by_line(text, &operator("add")), [(2, 0)]);
+        assert_eq!(by_line(text, &operator("neg")), [(4, 0)]);
+        assert_eq!(by_line(text, &operator("conv2d")), []);
+    }
+
+    #[test]
+    fn functions_of_arrays_run_no_operators() {
+        let text =
+            "import numpy as np\ndef f(a):\n    b = np.zeros(3)\n    return FloatTensor(b)\n";
+        assert_eq!(
+            by_line(text, &operator("lift_fresh")),
+            [(4, Costs::default().operator_conversion)]
+        );
+    }
+
+    #[test]
+    fn a_function_is_called_by_its_name() {
+        let text = "def f(x):\n    a = other(x)\n    return scale(a)\n";
+        assert_eq!(line_of(text, &Key::Function(function("scale", None))), Some(3));
+    }
+
+    #[test]
+    fn an_initializer_is_that_of_the_class_that_is_called() {
+        let text = "class A(Base):\n    def f(self):\n        super().__init__()\n        return Thing()\n";
+        let of = |class| line_of(text, &Key::Function(function("__init__", Some(class))));
+        assert_eq!(of("Thing"), Some(4));
+        assert_eq!(of("Base"), Some(3));
+    }
+
+    #[test]
+    fn a_mapping_gives_its_keys_and_values() {
+        let text = "def f(m, **kwargs):\n    a = g(**m)\n    return g(**kwargs)\n";
+        let keys = by_line(text, &Key::Function(function("keys", None)));
+        assert_eq!(keys.iter().min_by_key(|it| it.1), Some(&(2, 0)));
+        let elements = by_line(text, &Key::Function(function("__getitem__", None)));
+        assert_eq!(
+            elements.iter().min_by_key(|it| it.1),
+            Some(&(2, Costs::default().spread_element))
+        );
+    }
+
+    #[test]
+    fn what_certainly_leaves_an_event_is_not_skipped() {
+        let code = code("def f(x):\n    a = len(x)\n    b = int(a)\n    return b\n", "f");
+        let classes = Classes::default();
+        let costs = Costs::default();
+        let skipped: Vec<u16> = expressions(&code, &classes)
+            .iter()
+            .map(|it| skip_cost(it, &Called::default(), &costs))
+            .collect();
+        assert_eq!(skipped, [costs.skip_defined as u16, 0]);
     }
 }

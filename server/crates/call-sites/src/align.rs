@@ -3,14 +3,14 @@
 use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::affinity;
+use crate::affinity::{self, Called};
 use crate::answer::{Aligned, Answer, NO_SITE};
 use crate::code::{Child, Code, Python, Sequence};
 use crate::costs::Costs;
 use crate::definitions::Start;
 use crate::facts::{Classes, Expression, expressions};
 use crate::generators::{self, Progress};
-use crate::keys::{FunctionKey, Key, KeyId, Keys};
+use crate::keys::{Key, KeyId, Keys};
 use crate::learn::Learned;
 
 const UNREACHABLE: u32 = u32::MAX / 4;
@@ -47,16 +47,10 @@ impl<'a> Prior<'a> {
         let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
         let children: FxHashSet<KeyId> =
             code.sequences.iter().flat_map(|it| &it.children).map(|it| it.key).collect();
-        let functions: Vec<&FunctionKey> = children
-            .into_iter()
-            .filter_map(|key| match keys.get(key) {
-                Key::Function(function) => Some(function),
-                _ => None,
-            })
-            .collect();
+        let called = Called::new(children.into_iter().map(|key| keys.get(key)));
         let skip_costs = sites()
             .map(|((_, site), it)| match is_run(site, python) {
-                true => affinity::skip_cost(it, &functions, costs),
+                true => affinity::skip_cost(it, &called, costs),
                 false => IMPASSABLE,
             })
             .collect();
@@ -595,5 +589,49 @@ fn is_run(site: &Site, python: Python) -> bool {
         (Some(true), _) => site.inlined.is_none(),
         (Some(false), SiteKind::Comprehension { .. }) => false,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{PYTHON, code, sequence};
+
+    /// The lines of the operators `names` in a function `f`, and the tied candidates.
+    fn aligned(text: &str, names: &[&str]) -> (Vec<u32>, Vec<Vec<u32>>) {
+        let mut keys = Keys::default();
+        let children: Vec<KeyId> = names.iter().map(|name| keys.operator_named(name)).collect();
+        let mut code = code(text, "f");
+        code.sequences.push(sequence(&children));
+        let (classes, costs, learned) = (Classes::default(), Costs::default(), Learned::default());
+        let prior = Prior::new(&code, &classes, &keys, PYTHON, &costs);
+        let mut aligner = Aligner::new(&prior, &keys, &learned, 0, &costs);
+        let answer = aligner.answer(&code.sequences[0]);
+        (answer.lines, answer.tied)
+    }
+
+    #[test]
+    fn the_order_of_the_children_is_that_of_the_lines() {
+        let text = "def f(a, b):\n    c = a @ b\n    d = c + a\n    e = d @ b\n    return e\n";
+        assert_eq!(aligned(text, &["matmul", "add", "matmul"]).0, [2, 3, 4]);
+    }
+
+    #[test]
+    fn equal_branches_are_tied() {
+        let text = "def f(a, b, c):\n    if c is None:\n        a = a @ b\n    else:\n        a = b @ a\n    return a\n";
+        assert_eq!(aligned(text, &["matmul"]), (vec![0], vec![vec![3, 5]]));
+    }
+
+    #[test]
+    fn what_no_site_leaves_stays_unexplained() {
+        let text = "def f(a, b):\n    return a @ b\n";
+        assert_eq!(aligned(text, &["sub", "matmul"]).0, [0, 2]);
+    }
+
+    #[test]
+    fn a_loop_is_passed_as_often_as_it_left_something() {
+        let text = "def f(a, b, n):\n    for _ in range(n):\n        a = a @ b\n        a = a - b\n    return a + b\n";
+        let names = ["matmul", "sub", "matmul", "sub", "add"];
+        assert_eq!(aligned(text, &names).0, [3, 4, 3, 4, 5]);
     }
 }

@@ -372,3 +372,80 @@ impl<'a> Lineage<'a> {
 fn is_registered(maker: &str) -> bool {
     maker.starts_with("register_") || maker == "add_module" || is_class_name(maker)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::code;
+
+    const TEXT: &str = "\
+import torch
+from lib import Thing
+class Base(torch.nn.Module):
+    def __init__(self):
+        self.first = Linear(1)
+        self.size = 3
+class Net(Base):
+    def forward(self, x, unknown):
+        a = self.first(x)
+        b = self.size
+        c = torch.relu(a)
+        d = Thing(b)
+        e = helper(d)
+        g = unknown(e)
+        h = len(g)
+        super().forward(h)
+        return x.mean()
+def helper(x):
+    yield x
+";
+
+    fn expressions_on(line: u32, read: impl Fn(&Expression<'_>) -> String) -> Vec<String> {
+        let code = code(TEXT, "forward");
+        let classes = Classes::default();
+        let all = expressions(&code, &classes);
+        let sites = code.flow.sites.iter().zip(&all).filter(|(site, _)| site.line == line);
+        sites.map(|(_, expression)| read(expression)).collect()
+    }
+
+    fn certainty(line: u32) -> Certainty {
+        let found = std::cell::Cell::new(Certainty::Anything);
+        expressions_on(line, |it| {
+            if matches!(it.kind, SiteKind::Call { .. }) {
+                found.set(it.target.certainty.max(found.get()));
+            }
+            String::new()
+        });
+        found.get()
+    }
+
+    #[test]
+    fn the_text_shows_what_is_called() {
+        assert_eq!(certainty(9), Certainty::Attribute);
+        assert_eq!(certainty(11), Certainty::Imported);
+        assert_eq!(certainty(12), Certainty::Imported);
+        assert_eq!(certainty(13), Certainty::Defined);
+        assert_eq!(certainty(14), Certainty::Anything);
+        assert_eq!(certainty(15), Certainty::Builtin);
+        assert_eq!(certainty(17), Certainty::Method);
+    }
+
+    #[test]
+    fn the_text_shows_what_attributes_hold() {
+        let held = |line| expressions_on(line, |it| format!("{:?}", it.attribute));
+        assert!(held(9).contains(&"Registered".to_owned()), "{:?}", held(9));
+        assert!(held(10).contains(&"Plain".to_owned()), "{:?}", held(10));
+    }
+
+    #[test]
+    fn a_call_of_a_generator_function_is_known() {
+        let calls = expressions_on(13, |it| it.target.is_generator.to_string());
+        assert_eq!(calls, ["true"]);
+    }
+
+    #[test]
+    fn super_has_the_bases_of_the_text() {
+        let bases = expressions_on(16, |it| it.target.bases.join(" "));
+        assert!(bases.iter().any(|it| it.contains("Base") && it.contains("Module")), "{bases:?}");
+    }
+}

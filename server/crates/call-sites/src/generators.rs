@@ -56,3 +56,31 @@ pub(crate) fn takes_all(kind: &SiteKind) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::code;
+
+    #[test]
+    fn a_loop_begins_where_its_iterator_is_made() {
+        let code = code(
+            "def f(a, b):\n    for x in a:\n        pass\n    for y in b:\n        pass\n",
+            "f",
+        );
+        let starts = loop_starts(&code.flow);
+        let lines: Vec<(u32, u32)> = starts
+            .iter()
+            .enumerate()
+            .filter(|&(_, &start)| start != NO_SITE)
+            .map(|(at, &start)| (code.flow.sites[at].line, code.flow.sites[start as usize].line))
+            .collect();
+        assert_eq!(lines, [(2, 2), (4, 4)]);
+    }
+
+    #[test]
+    fn the_loop_of_a_generator_expression_begins_elsewhere() {
+        let code = code("def f(a):\n    return sum(x for x in a)\n", "<genexpr>");
+        assert!(loop_starts(&code.flow).iter().all(|&start| start == NO_SITE));
+    }
+}

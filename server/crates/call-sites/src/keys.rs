@@ -218,6 +218,12 @@ impl Keys {
         id
     }
 
+    /// The key of an operator of this name.
+    #[cfg(test)]
+    pub(crate) fn operator_named(&mut self, name: &str) -> KeyId {
+        self.add(operator(name))
+    }
+
     fn add(&mut self, key: Key) -> KeyId {
         let rows = &mut self.rows;
         *self.index.entry(key).or_insert_with_key(|key| {

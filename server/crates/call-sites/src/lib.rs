@@ -70,6 +70,8 @@ mod learn;
 mod microseconds;
 mod structure;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 
 use profile::{HostEventId, Profile};

@@ -413,3 +413,59 @@ impl<'a> Kinds<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use recorded::in_order;
+    use trace_reader::TraceReader;
+
+    use super::*;
+
+    /// The names of the children of each event with children, of a trace with one thread. Rows: category, name, start and
+    /// duration in microseconds.
+    fn children(rows: &[(&str, &str, f64, f64)]) -> Vec<(String, Vec<String>)> {
+        let events: Vec<String> = rows
+            .iter()
+            .enumerate()
+            .map(|(id, (category, name, start, duration))| {
+                format!(
+                    r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":{start},"dur":{duration},"args":{{"Python id":{id}}}}}"#
+                )
+            })
+            .collect();
+        let mut reader = TraceReader::new();
+        reader.feed(format!(r#"{{"traceEvents":[{}]}}"#, events.join(",")).as_bytes());
+        let profile = reader.finish().profile;
+        let name =
+            |event: HostEventId| profile.strings.get(profile.host.name[event.index()]).to_owned();
+        let children = Children::new(&profile, &in_order(&profile));
+        children
+            .of_frames()
+            .map(|(_, parent, events)| (name(parent), events.iter().map(|&it| name(it)).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn an_operator_hides_what_is_below() {
+        let found = children(&[
+            ("python_function", "m.py(1): f", 10.125, 90.5),
+            ("cpu_op", "aten::linear", 20.125, 30.5),
+            ("cpu_op", "aten::mm", 25.125, 5.5),
+            ("python_function", "m.py(9): g", 60.125, 5.5),
+        ]);
+        let expected = ["aten::linear", "m.py(9): g"].map(str::to_owned).to_vec();
+        assert_eq!(found, [("m.py(1): f".to_owned(), expected)]);
+    }
+
+    #[test]
+    fn a_range_that_outlives_the_call_that_opened_it_hides_nothing() {
+        let found = children(&[
+            ("python_function", "m.py(1): f", 10.125, 90.5),
+            ("python_function", "m.py(5): enter", 20.125, 10.5),
+            ("cpu_op", "a range", 25.125, 50.5),
+            ("cpu_op", "aten::mm", 40.125, 5.5),
+        ]);
+        let of_f = ["m.py(5): enter", "aten::mm"].map(str::to_owned).to_vec();
+        assert!(found.contains(&("m.py(1): f".to_owned(), of_f)), "{found:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Small programs for unit tests.
+
+use std::sync::Arc;
+
+use pysource::Module;
+use pysource::flow::flows;
+use rustc_hash::FxHashMap;
+
+use crate::code::{Child, Code, Python, Sequence};
+use crate::definitions::Start;
+use crate::keys::{FunctionKey, FunctionSource, Key, KeyId};
+
+/// CPython 3.11.
+pub(crate) const PYTHON: Python = Python { minor: 11, has_comprehension_frames: Some(true) };
+
+/// The function `name` of a text, without frames.
+pub(crate) fn code(text: &str, name: &str) -> Code {
+    let module = Module::parse(text);
+    let function = module.functions().iter().position(|it| it.name == name).unwrap_or(0);
+    let flow = flows(text, &[function]).remove(0);
+    Code {
+        recorded: "m.py".to_owned(),
+        flow,
+        module: Arc::new(module),
+        is_unnamed: false,
+        sequences: Vec::new(),
+        index: FxHashMap::default(),
+    }
+}
+
+/// A Python function of another file, of a method of `class` if there is one.
+pub(crate) fn function(name: &str, class: Option<&str>) -> FunctionKey {
+    FunctionKey {
+        name: name.to_owned(),
+        file: "other.py".to_owned(),
+        line: 1,
+        source: class.map(|class| FunctionSource {
+            function: 0,
+            class: Some(class.to_owned()),
+            is_decorated: false,
+            is_nested: false,
+        }),
+        is_generator: false,
+        is_resumed: false,
+        calls: Vec::new(),
+    }
+}
+
+/// An operator.
+pub(crate) fn operator(name: &str) -> Key {
+    Key::Operator { name: name.to_owned() }
+}
+
+/// Children of one frame that was recorded once, from its beginning.
+pub(crate) fn sequence(children: &[KeyId]) -> Sequence {
+    let children = children.iter().map(|&key| Child { key, exact: 0 }).collect();
+    Sequence { start: Start::Entry, children, frames: vec![0] }
+}
