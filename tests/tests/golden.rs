@@ -136,7 +136,7 @@ fn longer_than_the_steps(ledger: &Ledger) -> Vec<String> {
 fn every_recording_gives_the_ledger_that_is_written_down() {
     let is_blessing = std::env::var_os("PERFLINE_BLESS").is_some();
     let mut found = Vec::new();
-    for folder in ["cpu", "simulated_cuda"] {
+    for folder in ["cpu", "lines", "simulated_cuda"] {
         traces(&repository().join("fixtures").join(folder), &mut found);
     }
     found.sort();

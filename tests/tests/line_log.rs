@@ -277,6 +277,7 @@ struct Run {
     trace: String,
     log: ThreadLines,
     truth: String,
+    n_operators: u32,
     /// Nanoseconds that the log's clock is ahead, and of a million how many more it counts.
     ahead: (i64, i64),
 }
@@ -314,8 +315,10 @@ impl Run {
                 Does::Operator => {
                     let start = self.now;
                     self.pass(1_000);
-                    self.trace += &format!("op aten::mm {}\n", span(start, self.now));
-                    self.truth += &format!("aten::mm model.py:{line}\n");
+                    self.n_operators += 1;
+                    let name = format!("aten::{}", self.n_operators);
+                    self.trace += &format!("op {name} {}\n", span(start, self.now));
+                    self.truth += &format!("{name} model.py:{line}\n");
                 }
                 Does::Call(callee, lines) => {
                     let first = if *callee == 0 { 1 } else { 11 };
@@ -338,6 +341,7 @@ fn span(start: i64, end: i64) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn every_line_of_any_program_is_right(
         lines in does(),
@@ -346,7 +350,7 @@ proptest! {
         drift in -100_i64..100,
     ) {
         let log = ThreadLines { tid: "101".to_owned(), ..ThreadLines::default() };
-        let mut run = Run { now: 1_000_000, dice, trace: String::new(), log, truth: String::new(), ahead: (ahead, drift) };
+        let mut run = Run { now: 1_000_000, dice, trace: String::new(), log, truth: String::new(), n_operators: 0, ahead: (ahead, drift) };
         // The more calls, the better it shows how far the clocks are apart.
         for _ in 0..if ahead.abs() <= 300 { 1 } else { 12 } {
             run.call(0, &lines);
@@ -354,7 +358,12 @@ proptest! {
         let mut callers = log_of(run.log);
         callers.lines.as_mut().unwrap().until = Ns::MAX;
         let found = joined(&run.trace, &callers);
-        prop_assert_eq!(found, run.truth);
+        // A line may be missing, but is never wrong.
+        let mut truth = run.truth.lines();
+        for line in found.lines() {
+            prop_assert!(truth.any(|it| it == line), "{line}");
+        }
+        prop_assert!(run.truth.lines().count() * 98 <= found.lines().count() * 100, "{found}");
     }
 }
 

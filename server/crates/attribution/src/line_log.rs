@@ -330,25 +330,34 @@ fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[Call]) -> Vec<(usize, 
     apart.sort_unstable();
     let apart = [Ns::ZERO, apart.get(apart.len() / 2).copied().unwrap_or(Ns::ZERO)];
     let [one, other] = apart.map(|apart| {
-        let mut pairs = Vec::new();
+        // Together with how far they are from it.
+        let (mut pairs, mut cost) = (Vec::new(), Ns::ZERO);
         for (rows, calls) in &groups {
-            let (mut rows, mut calls) = (rows.iter().peekable(), calls.iter().peekable());
-            while let (Some(&&row), Some(&&call)) = (rows.peek(), calls.peek()) {
-                let difference = difference(row, call) - apart;
-                if difference.abs() <= APART {
-                    pairs.push((row, call));
-                }
-                if difference >= -APART {
-                    rows.next();
-                }
-                if difference <= APART {
-                    calls.next();
+            let (mut row, mut call) = (0, 0);
+            while row < rows.len() && call < calls.len() {
+                let distance = |row: usize, call: usize| {
+                    let both = rows.get(row).zip(calls.get(call));
+                    both.map_or(Ns::MAX, |(&row, &call)| (difference(row, call) - apart).abs())
+                };
+                let here = distance(row, call);
+                if distance(row + 1, call) < here {
+                    row += 1;
+                    cost += APART;
+                } else if distance(row, call + 1) < here {
+                    call += 1;
+                    cost += APART;
+                } else {
+                    cost += here.min(APART);
+                    if here <= APART {
+                        pairs.push((rows[row], calls[call]));
+                    }
+                    (row, call) = (row + 1, call + 1);
                 }
             }
         }
-        pairs
+        (pairs, cost)
     });
-    if one.len() < other.len() { other } else { one }
+    if one.1 <= other.1 { one.0 } else { other.0 }
 }
 
 /// Gives each line of the log to the innermost call that is open when it begins. `None` if that is too often one of
