@@ -203,6 +203,15 @@ fn a_function_that_goes_on_is_on_the_line_of_its_name() {
 }
 
 #[test]
+fn a_module_begins_on_no_line() {
+    let trace = "
+        py model.py:0 f 0..100
+        op aten::mm 10..20
+    ";
+    assert_eq!(joined(trace, &log("1 f 0\n 5 f 2\n")), "aten::mm model.py:2\n");
+}
+
+#[test]
 fn recursion_has_lines_of_its_own() {
     let trace = "
         py model.py:1 f 0..100

@@ -20,6 +20,9 @@ const MICROSECOND: Ns = Ns(1_000);
 /// Entries of the log are this close to the calls that they are, but for a difference of the clocks that all share.
 const APART: Ns = Ns(20_000);
 
+/// The line of a module where it begins, from Python 3.11 on.
+const NO_LINE: u32 = 0;
+
 /// Share of calls and of lines, in percent, on which trace and log may differ.
 const MAX_DIFFERENT_PERCENT: usize = 2;
 
@@ -104,8 +107,8 @@ impl<'a> Codes<'a> {
             let code = |it: u32| &self.log.codes[it as usize];
             let here = named.iter().copied().filter(|&it| {
                 let path = self.callers.strings.get(code(it).file);
-                (code(it).first_line..=code(it).last_line.max(code(it).first_line))
-                    .contains(&frame.line)
+                let lines = code(it).first_line..=code(it).last_line.max(code(it).first_line);
+                (lines.contains(&frame.line) || frame.line == NO_LINE)
                     && (is_path_of(path, frame.file) || is_path_of(frame.file, path))
             });
             here.max_by_key(|&it| code(it).first_line)
@@ -300,7 +303,7 @@ fn differences(
 fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &Call) -> bool {
     let name = profile.strings.get(profile.host.name[call.event.index()]);
     let first_line = codes.log.codes[call.code as usize].first_line;
-    Frame::parse(name).is_some_and(|frame| frame.line == first_line)
+    Frame::parse(name).is_some_and(|frame| [first_line, NO_LINE].contains(&frame.line))
 }
 
 /// A difference within bounds: none if that is possible.
