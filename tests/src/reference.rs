@@ -264,6 +264,7 @@ struct Device {
     kind: DeviceKind,
     name: String,
     device: i64,
+    stream: i64,
     start: Ns,
     end: Ns,
     correlation: Option<i64>,
@@ -386,12 +387,18 @@ impl Recording {
         };
         if let Some(kind) = device_kind {
             let device = number(&["device"]).or_else(|| integer(&value("pid"))).unwrap_or(-1);
+            let of_thread = || match value("tid") {
+                Value::String(tid) => tid.rsplit(' ').next().and_then(|it| it.parse().ok()),
+                tid => integer(&tid),
+            };
+            let stream = number(&["stream"]).or_else(of_thread).unwrap_or(-1);
             let graph_id = positive(&["graph id"]);
             let stack = Rc::new(traceback(&args["stack"]));
             self.devices.push(Device {
                 kind,
                 name,
                 device,
+                stream,
                 start,
                 end,
                 correlation,
@@ -1060,6 +1067,15 @@ impl Accountant<'_> {
     // -----------------------------------------------------------------------------------------------------------------
     // Device events
 
+    /// Whether the event comes before all events of its stream whose launch is in the recording, and there are some.
+    fn is_in_flight(&self, event: &Device) -> bool {
+        let events = self.recording.devices.iter().zip(&self.launches);
+        let launched = events.filter(|(it, launch)| {
+            launch.event.is_some() && (it.device, it.stream) == (event.device, event.stream)
+        });
+        launched.map(|(it, _)| it.start).min().is_some_and(|first| event.start < first)
+    }
+
     fn device_events(&mut self) {
         for (index, device) in self.recording.devices.iter().enumerate() {
             let duration = device.end - device.start;
@@ -1067,7 +1083,11 @@ impl Accountant<'_> {
             let (stack, is_known, event) = (stack.clone(), *is_known, *event);
             self.accounts.totals.cuda += duration;
             let (Some(own), Some(last)) = (self.own(&stack), stack.last()) else {
-                let reason = if is_known { self.no_line() } else { "no_launch" };
+                let reason = match is_known {
+                    true => self.no_line(),
+                    false if self.is_in_flight(device) => "in_flight",
+                    false => "no_launch",
+                };
                 self.unattributed(reason).cuda += duration;
                 continue;
             };

@@ -248,6 +248,7 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
     unattributed.charge(no_line, Metric::Cpu, host.cpu.first().map_or(0, |it| it.0));
     unattributed.charge(no_line, Metric::Cuda, device.without_line.0);
     unattributed.charge(Reason::NoLaunch, Metric::Cuda, device.without_launch.0);
+    unattributed.charge(Reason::InFlight, Metric::Cuda, device.in_flight.0);
     unattributed.charge(no_line, Metric::GpuIdle, host.idle_without_line.0);
     unattributed.charge(Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch.0);
     let uncovered = gaps.with_launch - host.idle_covered;
@@ -256,9 +257,11 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
     unattributed.charge(Reason::IdleThread, Metric::Waiting, idle.0);
     unattributed.charge(no_line, Metric::Sync, waits.without_line.0);
     unattributed.charge(no_line, Metric::Alloc, memory.without_line.0);
-    for (reason, books) in
-        [(no_line, &summary.without_line), (Reason::NoLaunch, &summary.without_launch)]
-    {
+    for (reason, books) in [
+        (no_line, &summary.without_line),
+        (Reason::NoLaunch, &summary.without_launch),
+        (Reason::InFlight, &summary.in_flight),
+    ] {
         unattributed.charge(reason, Metric::Flops, books.flops);
         unattributed.charge(reason, Metric::Comm, books.comm.0);
         unattributed.charge(reason, Metric::CommExposed, books.comm_exposed.0);

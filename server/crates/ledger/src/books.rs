@@ -145,6 +145,8 @@ pub enum Reason {
     NoPythonFrame,
     /// The launch of the device event is not in the recording.
     NoLaunch,
+    /// The device event was launched before recording began.
+    InFlight,
     /// The launching thread recorded nothing during the device's gap; or the thread that waits does nothing else.
     IdleThread,
     /// The snapshot has no Python frame for the allocation.
@@ -159,6 +161,7 @@ impl Reason {
             Self::NoStacks => "no_stacks",
             Self::NoPythonFrame => "no_python_frame",
             Self::NoLaunch => "no_launch",
+            Self::InFlight => "in_flight",
             Self::IdleThread => "idle_thread",
             Self::NoSnapshotFrame => "no_snapshot_frame",
         }

@@ -1,6 +1,6 @@
 //! Who launched each device event, as far as the numbers of the recording show.
 
-use profile::{DeviceEventId, HostEventId, HostKind, Profile};
+use profile::{DeviceEventId, HostEventId, HostKind, Ns, Profile};
 use rustc_hash::FxHashMap;
 
 /// The host events that launched each device event.
@@ -11,6 +11,8 @@ pub struct Launches {
     operator: Vec<[HostEventId; 2]>,
     /// The launch of the latest event before with the same `graph id` whose own launch is known.
     graph: Vec<HostEventId>,
+    /// By device and stream: the start of the first event with a launch.
+    first_launched: FxHashMap<(i32, i64), Ns>,
 }
 
 impl Launches {
@@ -47,7 +49,26 @@ impl Launches {
                 }
             })
             .collect();
-        Self { runtime, operator, graph }
+        let mut launches = Self { runtime, operator, graph, first_launched: FxHashMap::default() };
+        for event in device.ids() {
+            if launches.launch(event).is_none() {
+                continue;
+            }
+            let start = device.start[event.index()];
+            let stream = (device.device[event.index()], device.stream[event.index()]);
+            let first = launches.first_launched.entry(stream).or_insert(start);
+            *first = start.min(*first);
+        }
+        launches
+    }
+
+    /// Whether the event was launched before recording began: its launch is not in the recording, and on its stream, which
+    /// runs what it is given in order, it comes before all events whose launch is.
+    #[must_use]
+    pub fn is_in_flight(&self, profile: &Profile, event: DeviceEventId) -> bool {
+        let (device, row) = (&profile.device, event.index());
+        let first = self.first_launched.get(&(device.device[row], device.stream[row]));
+        self.launch(event).is_none() && first.is_some_and(|&first| device.start[row] < first)
     }
 
     /// The host event that stands for the launch: the runtime call, else an operator, else the launch of its graph.

@@ -17,6 +17,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let mut notes: Vec<Note> = devices(ledger, scale).map(Note::plain).into_iter().collect();
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
+    notes.extend(in_flight(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     if !ledger.adds_up() {
@@ -130,6 +131,20 @@ fn idle_threads(ledger: &Ledger) -> Option<String> {
     }
 }
 
+/// Device time of what was launched before recording began, where it is a hundredth or more.
+fn in_flight(ledger: &Ledger) -> Option<String> {
+    let mut reasons = ledger.unattributed.iter();
+    let (_, books) = reasons.find(|&(reason, _)| reason == Reason::InFlight)?;
+    let share = books.cuda.as_f64() / ledger.totals.cuda.as_f64();
+    (share >= 0.01).then(|| {
+        format!(
+            "{} of the CUDA time was launched before recording began and is on no line: call torch.cuda.synchronize() \
+             before recording, or record a step later",
+            percent(share)
+        )
+    })
+}
+
 /// How much of the recording has a line, and how that is known.
 fn attributed(run: &Run) -> String {
     let ledger = &run.merged;
@@ -164,6 +179,22 @@ fn attributed(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_launched_before_recording_began_is_named() {
+        let with = |time| {
+            let mut ledger = Ledger::default();
+            ledger.totals.cuda = Ns(1000);
+            ledger.unattributed.charge(Reason::InFlight, Metric::Cuda, time);
+            in_flight(&ledger)
+        };
+        assert!(
+            with(302)
+                .is_some_and(|it| it.starts_with("30.2 % of the CUDA time was launched before"))
+        );
+        assert_eq!(with(9), None);
+        assert_eq!(with(0), None);
+    }
 
     #[test]
     fn a_warning_names_a_byte_only_where_it_is_about_one() {

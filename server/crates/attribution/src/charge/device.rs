@@ -86,6 +86,8 @@ pub(crate) struct DeviceCharges {
     pub(crate) without_line: Ns,
     /// Of events whose launch is not in the recording.
     pub(crate) without_launch: Ns,
+    /// Of events that were launched before recording began.
+    pub(crate) in_flight: Ns,
     pub(crate) total: Ns,
     /// By node, the empty stack left out.
     pub(crate) kernels: Vec<KernelWork>,
@@ -120,6 +122,7 @@ pub(crate) fn charge_devices(
         let Some(charged) = events.stacks.charged_line(node).get() else {
             match launch {
                 Some(_) => charges.without_line += time,
+                None if launches.is_in_flight(profile, event) => charges.in_flight += time,
                 None => charges.without_launch += time,
             }
             continue;

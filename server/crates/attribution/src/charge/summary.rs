@@ -24,6 +24,8 @@ pub(crate) struct SummaryCharges {
     pub(crate) without_line: Books,
     /// Of the totals, what has no launch.
     pub(crate) without_launch: Books,
+    /// Of collectives that were launched before recording began.
+    pub(crate) in_flight: Books,
 }
 
 /// What one line caused.
@@ -71,6 +73,7 @@ pub(crate) fn charge_summary(
                 mine.comm_exposed += it.exposed;
             }
             None if launch.is_some() => charges.without_line.add(&books),
+            None if launches.is_in_flight(profile, it.event) => charges.in_flight.add(&books),
             None => charges.without_launch.add(&books),
         }
     }

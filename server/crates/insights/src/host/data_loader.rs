@@ -48,10 +48,15 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
             })
         })
     };
+    let is_on_host = ledger.devices.is_empty();
     let alone = find(
         Pattern::DataLoaderAlone,
-        "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile; \
-         pin_memory=True speeds up their way to a GPU.",
+        if is_on_host {
+            "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile."
+        } else {
+            "There are no workers, so the loop makes each batch itself. num_workers=2 or more makes batches meanwhile; \
+             pin_memory=True speeds up their way to a GPU."
+        },
     );
     let workers = find(
         Pattern::DataLoaderWorkers,

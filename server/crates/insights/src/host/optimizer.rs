@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     trigger: "A frame `_single_tensor_…` of `torch.optim` runs below the line. In recordings without Python frames: an optimizer of PyTorch runs many operators in a step, and none over a list (`_foreach_…`, `_fused_…`).",
     measure: "The time of that frame, or of the range `Optimizer.step#…`, per step.",
     thresholds: &[OPERATORS, WARNING],
-    remedy: "`foreach=True` works on lists of parameters, `fused=True` in one kernel for each list. Without either, PyTorch chooses lists where all parameters are on a GPU, and single tensors on a CPU, where `fused=True` is offered by Adam, AdamW, SGD and Adagrad since 2.4.",
+    remedy: "`foreach=True` works on lists of parameters, `fused=True` (Adam, AdamW, SGD, Adagrad) in one kernel for each list. Without either, PyTorch chooses lists where all parameters are on a GPU, and single tensors on a CPU, where `fused=True` is offered by Adam, AdamW, SGD and Adagrad since 2.4.",
     before: "optimizer = torch.optim.Adam(model.parameters(), foreach=False)",
     after: "optimizer = torch.optim.Adam(model.parameters(), fused=True)",
     sources: &[
@@ -46,7 +46,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
             remedy: if is_on_host {
                 "fused=True updates all parameters in one pass (Adam, AdamW, SGD, Adagrad; on a CPU since torch 2.4)."
             } else {
-                "fused=True updates lists of parameters in one kernel each, foreach=True in a few."
+                "foreach=True updates lists of parameters in a few kernels each; Adam, AdamW, SGD and Adagrad take fused=True, which needs one."
             },
         })
     })
