@@ -89,7 +89,7 @@ fn count(recordings: &[Recording], costs: &Costs) -> Counts {
         let sites = infer(profile, &it.sources, &it.order, false, costs);
         let places: Vec<_> = sites.places().collect();
         for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
-            let caller = host.python.caller[host.detail[id.index()] as usize];
+            let caller = host.python.caller[host.detail_row(id)];
             let truth = caller.get().and_then(|it| parse_caller(profile.strings.get(it)));
             let assigned = sites.of_event(id).filter(|it| it.1 == Evidence::Inferred);
             let (Some((file, line)), Some((place, _))) = (truth, assigned) else { continue };

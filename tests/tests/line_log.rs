@@ -65,7 +65,7 @@ fn joined(trace: &str, lines: &Callers) -> String {
     let mut out = String::new();
     let host = &profile.host;
     for id in host.ids() {
-        let row = host.detail[id.index()] as usize;
+        let row = host.detail_row(id);
         let line = match host.kind[id.index()] {
             HostKind::Operator => host.operators.line(row),
             HostKind::Python => host.python.caller[row],

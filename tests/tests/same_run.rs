@@ -89,7 +89,7 @@ fn operators_get_the_lines_of_the_snapshot() {
                     assigned.filter(|it| host.kind[it.event.index()] == HostKind::Operator);
                 let mut right = 0;
                 for it in operators.filter(|it| it.evidence != Evidence::Function) {
-                    let id = host.operators.external_id[host.detail[it.event.index()] as usize];
+                    let id = host.operators.external_id[host.detail_row(it.event)];
                     let Some(line) = truth.get(&id) else { continue };
                     assert_eq!(*line, format!("{}:{}", it.file, it.line), "{id}");
                     right += 1;

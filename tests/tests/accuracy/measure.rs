@@ -123,7 +123,7 @@ fn operators(
     let by_external_id: HashMap<i64, HostEventId> = host
         .ids()
         .filter(is_operator)
-        .map(|id| (host.operators.external_id[host.detail[id.index()] as usize], id))
+        .map(|id| (host.operators.external_id[host.detail_row(id)], id))
         .collect();
     let rows: Vec<(i64, String, String, u32)> =
         serde_json::from_slice(&std::fs::read(truth).expect("truth")).expect("rows");

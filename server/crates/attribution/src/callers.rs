@@ -24,9 +24,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
         }
     }
     for events in by_tid.values_mut() {
-        events.sort_by_key(|&id| {
-            (host.start[id.index()], host.python.id[host.detail[id.index()] as usize])
-        });
+        events.sort_by_key(|&id| (host.start[id.index()], host.python.id[host.detail_row(id)]));
     }
     if callers.threads.is_empty() && callers.lines.is_some() {
         // The trace names the callers itself.
@@ -61,7 +59,7 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     }
     profile.meta.torch = callers.torch.or(profile.meta.torch);
     for (event, file, line) in found {
-        let row = profile.host.detail[event.index()] as usize;
+        let row = profile.host.detail_row(event);
         if line > 0 && file.get().is_some() {
             let caller = format!("{}:{line}", callers.strings.get(file));
             profile.host.python.caller[row] = profile.strings.intern(&caller);

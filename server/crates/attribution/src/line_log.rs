@@ -222,7 +222,7 @@ fn known_caller(profile: &Profile, event: HostEventId) -> Option<u32> {
     if profile.host.kind[event.index()] != HostKind::Python {
         return None;
     }
-    let caller = profile.host.python.caller[profile.host.detail[event.index()] as usize].get()?;
+    let caller = profile.host.python.caller[profile.host.detail_row(event)].get()?;
     parse_caller(profile.strings.get(caller)).map(|(_, line)| line)
 }
 
@@ -438,7 +438,7 @@ fn store(profile: &mut Profile, calls: &[Call]) {
         for &child in &call.children {
             let Some(line) = line_at(profile, call, 0, child) else { continue };
             let host = &mut profile.host;
-            let row = host.detail[child.index()] as usize;
+            let row = host.detail_row(child);
             let place = match host.kind[child.index()] {
                 HostKind::Operator => &mut host.operators.line[row],
                 _ => &mut host.python.caller[row],

@@ -213,7 +213,7 @@ impl Assignments {
     }
 
     fn assign(&mut self, profile: &Profile, event: HostEventId, file: &str, line: u32) {
-        let row = profile.host.detail[event.index()] as usize;
+        let row = profile.host.detail_row(event);
         if profile.host.kind[event.index()] == HostKind::Python
             && let Some(caller) = profile.host.python.caller[row].get()
         {
@@ -243,7 +243,7 @@ impl Assignments {
                 continue;
             }
             let text = profile.strings.intern(&format!("{file}:{line}"));
-            let row = profile.host.detail[event.index()] as usize;
+            let row = profile.host.detail_row(event);
             match profile.host.kind[event.index()] {
                 HostKind::Operator => profile.host.operators.line[row] = text,
                 _ => profile.host.python.caller[row] = text,

@@ -112,7 +112,7 @@ fn autograd_threads(profile: &Profile) -> Vec<bool> {
     let host = &profile.host;
     let mut is_autograd = vec![false; profile.threads.len()];
     for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Operator) {
-        let is_backward = host.operators.forward_thread[host.detail[id.index()] as usize] != 0;
+        let is_backward = host.operators.forward_thread[host.detail_row(id)] != 0;
         if is_backward || is_engine_name.get(host.name[id.index()].index()).is_some_and(|&it| it) {
             is_autograd[host.thread[id.index()].index()] = true;
         }
@@ -256,7 +256,7 @@ impl<'a> Pass<'a, '_> {
 
     fn open_python(&mut self, open: &mut Open, parent_stack: Node, thread: usize, start: Ns) {
         let host = &self.profile.host;
-        let row = host.detail[open.id.index()] as usize;
+        let row = host.detail_row(open.id);
         let name = host.name[open.id.index()];
         let EventStacks { names, stacks, .. } = &mut self.events;
         let exact = names
@@ -303,7 +303,7 @@ impl<'a> Pass<'a, '_> {
 
     fn open_operator(&mut self, open: &mut Open, thread: usize, start: Ns) {
         let host = &self.profile.host;
-        let row = host.detail[open.id.index()] as usize;
+        let row = host.detail_row(open.id);
         if self.events.names.call_stacks != CallStacks::Unused {
             let EventStacks { names, stacks, .. } = &mut self.events;
             if let Some(stack) = names.call_stack(host.operators.call_stack[row], stacks) {
@@ -347,7 +347,7 @@ impl<'a> Pass<'a, '_> {
 
     fn open_runtime(&mut self, open: &mut Open, thread: usize, start: Ns) {
         let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
-        let row = self.profile.host.detail[open.id.index()] as usize;
+        let row = self.profile.host.detail_row(open.id);
         let correlation = self.profile.host.runtime.correlation[row];
         open.is_sync = is_blocking_call(name)
             || (is_asynchronous_copy(name) && self.gaps.is_pageable_copy(correlation));
@@ -371,7 +371,7 @@ impl<'a> Pass<'a, '_> {
     fn adopted(&mut self, id: HostEventId, kind: HostKind, thread: usize, start: Ns) -> Node {
         let host = &self.profile.host;
         if kind == HostKind::Python
-            && let parent = host.python.parent[host.detail[id.index()] as usize]
+            && let parent = host.python.parent[host.detail_row(id)]
             && parent >= 0
             && let Some(parent) = self.python_event(parent)
             && host.thread[parent.index()] != host.thread[id.index()]
@@ -391,7 +391,7 @@ impl<'a> Pass<'a, '_> {
         let ids = self.python_ids.get_or_insert_with(|| {
             let mut ids = FxHashMap::default();
             for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
-                ids.entry(host.python.id[host.detail[id.index()] as usize]).or_insert(id);
+                ids.entry(host.python.id[host.detail_row(id)]).or_insert(id);
             }
             ids
         });

@@ -56,7 +56,7 @@ impl MicrosecondTimes {
             }
             return below;
         }
-        let parent = self.calls.get(&host.python.parent[host.detail[id.index()] as usize]).copied();
+        let parent = self.calls.get(&host.python.parent[host.detail_row(id)]).copied();
         parent.filter(|it| host.thread[it.index()] == host.thread[id.index()]).or(below)
     }
 
@@ -114,7 +114,7 @@ impl MicrosecondTimes {
 const MICROSECOND: Ns = Ns(1_000);
 
 fn python_id(profile: &Profile, call: HostEventId) -> i64 {
-    profile.host.python.id[profile.host.detail[call.index()] as usize]
+    profile.host.python.id[profile.host.detail_row(call)]
 }
 
 fn is_run_by(profile: &Profile, operator: HostEventId, call: HostEventId) -> bool {

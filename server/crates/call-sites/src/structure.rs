@@ -79,7 +79,7 @@ impl Structure {
                 } else {
                     keys.call(profile, &mut definitions, name)
                 };
-                let detail = host.detail[event.index()] as usize;
+                let detail = host.detail_row(event);
                 let exact = if kind == HostKind::Python {
                     if kinds.of(name, &mut definitions).is_resumed {
                         resumed.insert(key);
@@ -148,7 +148,7 @@ impl Structure {
             sites.assigned[event.index()] = Assignment::inferred(place);
         }
         for &(operator, call) in &self.children.run_by {
-            let caller = host.python.caller[host.detail[call.index()] as usize];
+            let caller = host.python.caller[host.detail_row(call)];
             let assigned = sites.assigned[call.index()];
             sites.assigned[operator.index()] = match callers.of(caller) {
                 Some((file, line)) => assigned.with_place(sites.places.place(file, line)),

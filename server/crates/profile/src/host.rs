@@ -101,6 +101,14 @@ impl HostEvents {
         id
     }
 
+    /// The row of an event in the columns of its kind: [`Self::python`], [`Self::operators`] or [`Self::runtime`]. 0 for
+    /// an annotation, which has none.
+    #[must_use]
+    #[inline]
+    pub fn detail_row(&self, id: HostEventId) -> usize {
+        self.detail[id.index()] as usize
+    }
+
     /// Takes out the rows `gone`; the rows behind them move up, so that their handles change.
     pub fn remove(&mut self, gone: &[HostEventId]) {
         let mut is_kept = vec![true; self.len()];

@@ -28,7 +28,7 @@ impl Launches {
             device.correlation.iter().map(|&number| find(&by_correlation, number)).collect();
         let of_call = |event: DeviceEventId| {
             let call = runtime[event.index()].get();
-            call.map_or(-1, |call| host.runtime.external_id[host.detail[call.index()] as usize])
+            call.map_or(-1, |call| host.runtime.external_id[host.detail_row(call)])
         };
         let operator: Vec<[HostEventId; 2]> = device
             .ids()
@@ -121,7 +121,7 @@ fn numbered_host_events(
         return (by_correlation, by_external_id);
     }
     for id in host.ids() {
-        let row = host.detail[id.index()] as usize;
+        let row = host.detail_row(id);
         let (map, number) = match host.kind[id.index()] {
             HostKind::Runtime => (&mut by_correlation, host.runtime.correlation[row]),
             HostKind::Operator => (&mut by_external_id, host.operators.external_id[row]),

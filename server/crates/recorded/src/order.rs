@@ -11,7 +11,7 @@ pub fn order_key(profile: &Profile, id: HostEventId) -> (Ns, Reverse<Ns>, HostKi
     let host = &profile.host;
     let kind = host.kind[id.index()];
     let python_id = match kind {
-        HostKind::Python => host.python.id[host.detail[id.index()] as usize],
+        HostKind::Python => host.python.id[host.detail_row(id)],
         HostKind::Annotation | HostKind::Operator | HostKind::Runtime => 0,
     };
     (host.start[id.index()], Reverse(host.end(id)), kind, python_id)

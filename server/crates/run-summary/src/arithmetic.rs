@@ -76,7 +76,7 @@ pub(crate) fn counted(
         if of_thread.last().is_some_and(|last| start < host.end(last.operator)) {
             continue;
         }
-        let (operators, row) = (&host.operators, host.detail[operator.index()] as usize);
+        let (operators, row) = (&host.operators, host.detail_row(operator));
         let texts = [
             name,
             operators.input_dims[row],

@@ -57,7 +57,7 @@ fn forward_operators(profile: &Profile, events: &EventStacks<'_>) -> Vec<HostEve
     let nodes = by_flow.into_iter().zip(&events.backward_nodes);
     nodes
         .map(|(operator, node)| {
-            let sequence = host.operators.sequence[host.detail[node.index()] as usize];
+            let sequence = host.operators.sequence[host.detail_row(*node)];
             operator
                 .and_then(HostEventId::get)
                 .unwrap_or_else(|| by_sequence.get(&sequence).copied().unwrap_or(HostEventId::NONE))
@@ -112,7 +112,7 @@ fn by_sequence(profile: &Profile, events: &EventStacks<'_>) -> FxHashMap<i64, Ho
     let host = &profile.host;
     let mut first = FxHashMap::default();
     for &id in events.order.iter().filter(|id| host.kind[id.index()] == HostKind::Operator) {
-        let row = host.detail[id.index()] as usize;
+        let row = host.detail_row(id);
         if host.operators.forward_thread[row] == 0 && host.operators.sequence[row] >= 0 {
             first.entry(host.operators.sequence[row]).or_insert(id);
         }

@@ -201,3 +201,59 @@ fn around(module: &Module, line: u32) -> impl Iterator<Item = (usize, &Loop)> {
             && module.functions().get(it.function).map(std::ptr::from_ref) == function
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use ledger::Call;
+
+    use super::*;
+
+    const TEXT: &str = "\
+def train(loader, model):
+    for batch in loader:
+        loss = model(batch)
+        for p in model.parameters():
+            p.update()
+        total = [x for x in loss]
+    def inner():
+        return 1
+    return inner
+";
+
+    fn line(line: u32) -> LineKey {
+        LineKey { file: "train.py".to_owned(), line }
+    }
+
+    fn called(calls: u64) -> LineBooks {
+        let callees = [("f".to_owned(), Call { calls, cpu: Ns(1) })];
+        LineBooks { callees: callees.into(), ..LineBooks::default() }
+    }
+
+    #[test]
+    fn a_line_is_in_the_loops_of_its_own_function() {
+        let module = Module::parse(TEXT);
+        let headers =
+            |line| -> Vec<u32> { around(&module, line).map(|(_, it)| it.header_line).collect() };
+        assert!(headers(1).is_empty());
+        assert_eq!(headers(3), [2]);
+        assert_eq!(headers(5), [2, 4]);
+        assert_eq!(headers(6), [2], "a comprehension is no loop of its own");
+        assert!(headers(8).is_empty());
+    }
+
+    #[test]
+    fn a_loop_ran_as_often_as_the_line_that_ran_most_directly_in_it() {
+        let module = Module::parse(TEXT);
+        let places = Places { modules: vec![Some(("train.py", &module))], of_line: Vec::new() };
+        let lines = BTreeMap::from([
+            (line(3), called(7)),
+            (line(5), called(70)),
+            (line(6), called(6)),
+            (line(9), called(900)),
+        ]);
+        let found =
+            |first_line, last_line| LoopBooks { first_line, last_line, ..LoopBooks::default() };
+        assert_eq!(iterations(&line(2), &found(2, 6), &places, &lines), 7);
+        assert_eq!(iterations(&line(4), &found(4, 5), &places, &lines), 70);
+    }
+}

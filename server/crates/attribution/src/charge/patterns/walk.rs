@@ -371,7 +371,7 @@ impl Walk<'_, '_, '_> {
     /// Text of the sizes of the arguments of an operator.
     fn arguments(&self, id: HostEventId) -> Option<StrId> {
         let host = &self.profile.host;
-        host.operators.input_dims[host.detail[id.index()] as usize].get()
+        host.operators.input_dims[host.detail_row(id)].get()
     }
 
     /// A convolution with a bias, and what comes straight after it.
@@ -379,7 +379,7 @@ impl Walk<'_, '_, '_> {
         match open.class {
             NameClass::Convolution => {
                 let host = &self.profile.host;
-                let types = host.operators.input_types[host.detail[open.id.index()] as usize];
+                let types = host.operators.input_types[host.detail_row(open.id)];
                 let types = types.get().map_or("", |id| self.profile.strings.get(id));
                 let has_bias = has_third(types);
                 self.threads[thread].conv = has_bias.then(|| Conv {
