@@ -8,14 +8,14 @@
 use profile::{
     Callers, HostEventId, HostKind, LineLog, Ns, Profile, StrId, ThreadLines, WarningKind, Warnings,
 };
-use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, parse_caller};
+use recorded::{
+    Frame, MICROSECOND, function_of, has_whole_microseconds, in_order, is_compiled_range,
+    is_path_of, parse_caller,
+};
 use rustc_hash::FxHashMap;
 
 /// Times of the trace are cut to microseconds up to torch 2.2, so that a function may end up to this much later.
 const TOLERANCE: Ns = Ns(2_000);
-
-/// What times are cut to there.
-const MICROSECOND: Ns = Ns(1_000);
 
 /// Entries of the log are this close to the calls that they are, but for a difference of the clocks that all share.
 const APART: Ns = Ns(20_000);
@@ -45,6 +45,7 @@ pub fn join_lines(profile: &mut Profile, callers: &Callers) -> Warnings {
     let mut codes = Codes::new(callers, log);
     let mut found = Vec::new();
     let (mut n_threads, mut n_refused) = (0, 0);
+    let cut = if has_whole_microseconds(profile) { MICROSECOND } else { Ns::ZERO };
     for thread in &log.threads {
         let Some(events) = by_tid.get(thread.tid.as_str()) else { continue };
         let mut calls = calls(profile, &mut codes, events);
@@ -52,7 +53,7 @@ pub fn join_lines(profile: &mut Profile, callers: &Callers) -> Warnings {
             continue;
         }
         n_threads += 1;
-        if join_thread(profile, &codes, log.until, thread, &mut calls).is_some() {
+        if join_thread(profile, &codes, log.until, cut, thread, &mut calls).is_some() {
             found.extend(calls);
         } else {
             n_refused += 1;
@@ -185,15 +186,16 @@ fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Ve
     calls
 }
 
-/// Gives each call its lines; `None` where the log does not fit the trace.
+/// Gives each call its lines; `None` where the log does not fit the trace, whose times may be `cut` by up to that much.
 fn join_thread(
     profile: &Profile,
     codes: &Codes<'_>,
     until: Ns,
+    cut: Ns,
     thread: &ThreadLines,
     calls: &mut Vec<Call>,
 ) -> Option<()> {
-    let differences = differences(profile, codes, thread, calls)?;
+    let differences = differences(profile, codes, cut, thread, calls)?;
     assign(codes, until, thread, &differences, calls)?;
     // Held against the callers that are known anyway.
     let (mut n_same, mut n_different) = (0, 0);
@@ -243,13 +245,12 @@ fn line_at(profile: &Profile, call: &Call, first_line: u32, child: HostEventId) 
 fn differences(
     profile: &Profile,
     codes: &Codes<'_>,
+    cut: Ns,
     thread: &ThreadLines,
     calls: &mut [Call],
 ) -> Option<Vec<(Ns, Ns)>> {
     let pairs = pair(codes, thread, calls);
     let host = &profile.host;
-    let is_cut = host.start.iter().all(|time| time.0 % MICROSECOND.0 == 0);
-    let cut = if is_cut { MICROSECOND } else { Ns::ZERO };
     let mut bounds: Vec<(Ns, Ns, Ns)> = Vec::with_capacity(pairs.len());
     let code_of = |row: usize| codes.same[thread.code[row] as usize];
     for (row, call) in pairs {

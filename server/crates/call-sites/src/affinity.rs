@@ -5,7 +5,6 @@
 use pysource::flow::{
     Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
 };
-
 use rustc_hash::FxHashSet;
 
 use crate::costs::Costs;

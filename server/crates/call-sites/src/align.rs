@@ -1,7 +1,7 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
 use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::affinity::{self, Called};
 use crate::answer::{Aligned, Answer, NO_SITE};
@@ -45,17 +45,7 @@ impl<'a> Prior<'a> {
         // The lambdas and generator expressions that are arguments of calls.
         let arguments: Vec<usize> = arguments.flatten().copied().collect();
         let sites = || (0_u32..).zip(&code.flow.sites).zip(&expressions);
-        let children: FxHashSet<KeyId> =
-            code.sequences.iter().flat_map(|it| &it.children).map(|it| it.key).collect();
-        let called = Called::new(children.into_iter().map(|key| keys.get(key)));
-        let skip_costs = sites()
-            .map(|((_, site), it)| match is_run(site, python) {
-                true => affinity::skip_cost(it, &called, costs),
-                false => IMPASSABLE,
-            })
-            .collect();
-        let loop_starts = generators::loop_starts(&code.flow);
-        let mut emissions = FxHashMap::default();
+        let mut emissions: FxHashMap<KeyId, Vec<(u32, u32)>> = FxHashMap::default();
         for child in code.sequences.iter().flat_map(|it| &it.children) {
             emissions.entry(child.key).or_insert_with(|| {
                 let key = keys.get(child.key);
@@ -66,6 +56,14 @@ impl<'a> Prior<'a> {
                 .collect()
             });
         }
+        let called = Called::new(emissions.keys().map(|&key| keys.get(key)));
+        let skip_costs = sites()
+            .map(|((_, site), it)| match is_run(site, python) {
+                true => affinity::skip_cost(it, &called, costs),
+                false => IMPASSABLE,
+            })
+            .collect();
+        let loop_starts = generators::loop_starts(&code.flow);
         Self { code, python, expressions, skip_costs, emissions, loop_starts }
     }
 

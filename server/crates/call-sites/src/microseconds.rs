@@ -2,6 +2,7 @@
 //! does not hold by time what it ran.
 
 use profile::{HostEventId, HostKind, Ns, Profile};
+use recorded::{MICROSECOND, has_whole_microseconds};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::keys::is_operator_of;
@@ -19,10 +20,10 @@ pub(crate) struct MicrosecondTimes {
 impl MicrosecondTimes {
     /// `None` for a recording with finer times.
     pub(crate) fn new(profile: &Profile) -> Option<Self> {
-        let host = &profile.host;
-        if !host.start.iter().chain(&host.duration).all(|time| time.0 % MICROSECOND.0 == 0) {
+        if !has_whole_microseconds(profile) {
             return None;
         }
+        let host = &profile.host;
         let calls = host.ids().filter(|id| host.kind[id.index()] == HostKind::Python);
         let mut times = Self {
             calls: FxHashMap::default(),
@@ -110,8 +111,6 @@ impl MicrosecondTimes {
         near.find(|&id| host.end(id) + MICROSECOND >= start && is_run_by(profile, operator, id))
     }
 }
-
-const MICROSECOND: Ns = Ns(1_000);
 
 fn python_id(profile: &Profile, call: HostEventId) -> i64 {
     profile.host.python.id[profile.host.detail_row(call)]

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: how frames, callers and call stacks are spelled (`frames`); the files that a recording names (`files`) and what
 //! is known about them (`sources`); the order of host events (`order`) and the steps (`steps`); which call launched a
-//! device event (`launches`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
+//! device event (`launches`), whether times are whole microseconds (`microseconds`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
 //! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean.
 //!
 //! *Never*: assigns a line, charges an amount, reads a file.
@@ -16,6 +16,7 @@ mod idle_gaps;
 mod kernel_classes;
 mod kernel_names;
 mod launches;
+mod microseconds;
 mod order;
 mod runtime_calls;
 mod sources;
@@ -29,6 +30,7 @@ pub use frames::{
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps};
 pub use kernel_classes::KernelClasses;
 pub use launches::Launches;
+pub use microseconds::{MICROSECOND, has_whole_microseconds};
 pub use order::{in_order, order_key};
 pub use runtime_calls::{is_asynchronous_copy, is_blocking_call, reserves_memory};
 pub use sources::{Source, Sources};

@@ -157,6 +157,11 @@ impl File {
     }
 }
 
+/// The string at `index`, if there is one.
+fn string(ids: &[StrId], index: i64) -> Option<StrId> {
+    usize::try_from(index).ok().and_then(|it| ids.get(it)).copied()
+}
+
 /// `(2, 11)` of `2.11.0+cu130`.
 fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.split('.');
@@ -183,7 +188,7 @@ impl FileThread {
     fn callers(self, ids: &[StrId], warnings: &mut Warnings) -> ThreadCallers {
         let columns = [self.name.len(), self.start.len(), self.file.len(), self.line.len()];
         let n_rows = shortest(&columns, warnings);
-        let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
+        let string = |index: &i64| string(ids, *index);
         let mut callers = ThreadCallers { tid: self.tid, ..ThreadCallers::default() };
         let mut start: Ns = Ns::ZERO;
         for row in 0..n_rows {
@@ -236,7 +241,7 @@ impl FileLines {
 
     /// Codes keep their positions: one that cannot be used has the name [`StrId::NONE`], which no function has.
     fn log(self, ids: &[StrId], warnings: &mut Warnings) -> LineLog {
-        let string = |&index: &i64| usize::try_from(index).ok().and_then(|it| ids.get(it)).copied();
+        let string = |index: &i64| string(ids, *index);
         let n_codes = shortest(
             &[self.file.len(), self.function.len(), self.first.len(), self.last.len()],
             warnings,
