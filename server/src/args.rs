@@ -37,18 +37,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Annotate(Annotate),
-    Lines(Lines),
-    Memory(Memory),
-    Report(Report),
-    Explain(Explain),
-    Record(Record),
-    Lsp(Lsp),
+    Annotate(AnnotateArgs),
+    Lines(LinesArgs),
+    Memory(MemoryArgs),
+    Report(ReportArgs),
+    Explain(ExplainArgs),
+    Record(RecordArgs),
+    Lsp(LspArgs),
 }
 
 /// What to load, and against which source.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct Recording {
+pub(crate) struct RecordingArgs {
     /// Traces and memory snapshots of one run, added up; a folder stands for the newest recording below it, - for the
     /// standard input [default: the current folder]
     #[arg(value_name = "INPUT")]
@@ -72,7 +72,7 @@ pub(crate) struct Recording {
     pub(crate) ignore_exact: bool,
 }
 
-impl Recording {
+impl RecordingArgs {
     /// The files of a run: those that were named, also where they could not be read, and those that were found.
     pub(crate) fn paths<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = &'a Path> {
         self.inputs.iter().chain(run.inputs.iter().map(|it| &it.path)).map(PathBuf::as_path)
@@ -109,9 +109,9 @@ impl Recording {
 ///              part that could not be put on one of its lines
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Annotate {
+pub(crate) struct AnnotateArgs {
     #[command(flatten)]
-    pub(crate) recording: Recording,
+    pub(crate) recording: RecordingArgs,
 
     /// Mean per step, or the sum over the recording [default: step where the recording has steps]
     #[arg(long, value_enum)]
@@ -130,10 +130,10 @@ pub(crate) struct Annotate {
     pub(crate) all: bool,
 }
 
-impl Annotate {
+impl AnnotateArgs {
     /// What is shown.
-    pub(crate) fn options(&self) -> report::annotate::Options {
-        report::annotate::Options {
+    pub(crate) fn options(&self) -> report::annotate::AnnotateOptions {
+        report::annotate::AnnotateOptions {
             // A recording without steps is shown as a whole.
             period: if self.per == Some(Per::Run) { Period::Run } else { Period::Mean },
             context: self.context,
@@ -155,17 +155,17 @@ pub(crate) enum Per {
 
 /// Every line with everything it was charged with, for other programs (perfline.lines/1)
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Lines {
+pub(crate) struct LinesArgs {
     #[command(flatten)]
-    pub(crate) recording: Recording,
+    pub(crate) recording: RecordingArgs,
 
     /// JSON has totals and inputs too; CSV has the lines alone
-    #[arg(long, value_enum, default_value_t = Format::Json)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = TableFormat::Json)]
+    pub(crate) format: TableFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum TableFormat {
     Json,
     Csv,
 }
@@ -183,9 +183,9 @@ pub(crate) enum Format {
 ///   saved     bytes kept from the forward for the backward pass
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryArgs {
     #[command(flatten)]
-    pub(crate) recording: Recording,
+    pub(crate) recording: RecordingArgs,
 
     /// Text for people, JSON for programs (perfline.memory/1)
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
@@ -209,9 +209,9 @@ pub(crate) enum OutputFormat {
 
 /// Findings, totals, steps, devices, hottest lines, waits, losses and the books; limits for CI
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportArgs {
     #[command(flatten)]
-    pub(crate) recording: Recording,
+    pub(crate) recording: RecordingArgs,
 
     /// Findings, and lines in each table
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -230,15 +230,15 @@ pub(crate) struct Report {
     pub(crate) timing: bool,
 
     #[command(flatten)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitArgs,
 }
 
-impl Report {
+impl ReportArgs {
     /// What the report contains.
-    pub(crate) fn options(&self) -> report::Options {
-        report::Options {
+    pub(crate) fn options(&self) -> report::ReportOptions {
+        report::ReportOptions {
             top: self.top,
-            rules: insights::Options::default(),
+            rules: insights::RuleOptions::default(),
             limits: self.limits.given(),
         }
     }
@@ -246,7 +246,7 @@ impl Report {
 
 /// What a rule of the findings says: when it speaks, how it measures, what to do; without RULE, the list
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// Id of the rule
     #[arg(value_name = "RULE", value_parser = rule)]
     pub(crate) rule: Option<&'static insights::Rule>,
@@ -264,7 +264,7 @@ fn rule(id: &str) -> Result<&'static insights::Rule, String> {
 #[command(
     next_help_heading = "Limits (exit status 1 when exceeded; a recording without steps counts as one)"
 )]
-pub(crate) struct Limits {
+pub(crate) struct LimitArgs {
     /// Longest mean step
     #[arg(long, value_name = "MS", value_parser = not_negative)]
     pub(crate) max_step_ms: Option<f64>,
@@ -282,7 +282,7 @@ pub(crate) struct Limits {
     pub(crate) max_unattributed_pct: Option<f64>,
 }
 
-impl Limits {
+impl LimitArgs {
     /// Those that were given.
     fn given(&self) -> Vec<(Limit, f64)> {
         let limits = [
@@ -312,7 +312,7 @@ fn not_negative(text: &str) -> Result<f64, String> {
 /// `perfline record train.py --epochs 1`; `perfline record --help` lists the options. Needs the Python package.
 #[derive(Debug, Clone, Args)]
 #[command(disable_help_flag = true)]
-pub(crate) struct Record {
+pub(crate) struct RecordArgs {
     /// Options of the Python package's command, then the program with its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
@@ -320,7 +320,7 @@ pub(crate) struct Record {
 
 /// The language server, on standard input and output; editors start it
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Lsp {
+pub(crate) struct LspArgs {
     /// Accepted because some editors pass it; there is no other transport
     #[arg(long)]
     pub(crate) stdio: bool,

@@ -28,8 +28,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }),
         Command::Lines(args) => print(&args.recording, |out, it| {
             match args.format {
-                args::Format::Json => lines::write_json(out, &it.recording)?,
-                args::Format::Csv => lines::write_csv(out, &it.recording)?,
+                args::TableFormat::Json => lines::write_json(out, &it.recording)?,
+                args::TableFormat::Csv => lines::write_csv(out, &it.recording)?,
             }
             Ok(ExitCode::SUCCESS)
         }),
@@ -53,20 +53,21 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 }
 
 /// What was loaded.
-struct Loaded<'a> {
+struct CommandInput<'a> {
     recording: Recording<'a>,
     timing: Timing,
 }
 
 /// Loads a recording and prints what `write` makes of it.
 fn print(
-    args: &args::Recording,
-    write: impl FnOnce(&mut dyn Write, &Loaded<'_>) -> io::Result<ExitCode>,
+    args: &args::RecordingArgs,
+    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     let (run, timing) = inputs::load(args)?;
     let sources: SourceFolders = loader::source_folders(&inputs::options(args));
     let names = loader::display_names(&run.merged, &args.root);
-    let loaded = Loaded { recording: Recording { run: &run, names, sources: &sources }, timing };
+    let loaded =
+        CommandInput { recording: Recording { run: &run, names, sources: &sources }, timing };
     let mut out = BufWriter::new(io::stdout().lock());
     let code = write(&mut out, &loaded)?;
     out.flush()?;
@@ -76,8 +77,8 @@ fn print(
 
 fn report(
     out: &mut dyn Write,
-    loaded: &Loaded<'_>,
-    args: &args::Report,
+    loaded: &CommandInput<'_>,
+    args: &args::ReportArgs,
     terminal: &Terminal,
 ) -> io::Result<ExitCode> {
     let mut report = ::report::build(&loaded.recording, &args.options());
@@ -99,8 +100,8 @@ fn report(
 
 fn memory(
     out: &mut dyn Write,
-    loaded: &Loaded<'_>,
-    args: &args::Memory,
+    loaded: &CommandInput<'_>,
+    args: &args::MemoryArgs,
     terminal: &Terminal,
 ) -> io::Result<()> {
     let recording = &loaded.recording;
@@ -119,7 +120,7 @@ fn memory(
 fn save(
     path: &Path,
     page: Result<String, html::PlotError>,
-    args: &args::Recording,
+    args: &args::RecordingArgs,
     run: &Run,
 ) -> io::Result<()> {
     let page = page.map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;

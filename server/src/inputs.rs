@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loader::{Options, Progress, Run, Stage, Timing, Watch};
+use loader::{LoadOptions, Progress, Run, Stage, Timing, Watch};
 use report::terminal::clean;
 
-use crate::args::Recording;
+use crate::args::RecordingArgs;
 use crate::failure::Failure;
 
 /// Loads what the command line names. The time that loading took comes with it.
 ///
 /// # Errors
 /// If nothing was found or nothing could be read, or after Ctrl-C.
-pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
+pub(crate) fn load(args: &RecordingArgs) -> Result<(Run, Timing), Failure> {
     let inputs = resolve(&args.inputs)?;
     let options = options(args);
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -37,8 +37,8 @@ pub(crate) fn load(args: &Recording) -> Result<(Run, Timing), Failure> {
 }
 
 /// What the command line says of how to load.
-pub(crate) fn options(args: &Recording) -> Options {
-    Options {
+pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
+    LoadOptions {
         root: args.root.clone(),
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
         mine: args.mine.clone(),

@@ -13,14 +13,14 @@ use std::path::PathBuf;
 use call_sites::{Costs, infer};
 use ledger::Evidence;
 use profile::{HostEventId, HostKind, Profile};
-use recorded::{Sources, in_order, parse_caller};
+use recorded::{RecordedSources, in_order, parse_caller};
 use tests::fixtures::{callers, read_gz, repository, traces};
 use trace_reader::TraceReader;
 
 /// A recording with what is known of it.
 struct Recording {
     profile: Profile,
-    sources: Sources,
+    sources: RecordedSources,
     order: Vec<HostEventId>,
     /// Which half it is in.
     half: usize,

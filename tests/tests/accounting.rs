@@ -8,12 +8,12 @@ mod seeds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
 
-use attribution::Options;
+use attribution::AttributionOptions;
 use ledger::{Books, Ledger, LineBooks, LineKey, Ns, PerStep, Reason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use recorded::Sources;
+use recorded::RecordedSources;
 use tests::anomalies::{ARGS, Anomaly, with_anomalies};
 use tests::builder::render;
 use tests::fixtures;
@@ -408,11 +408,11 @@ fn disagreement(trace: &str) -> Option<String> {
     let profile = read(trace, 1, trace.len()).profile;
     for ignore_exact in [false, true] {
         let expected = reference(trace, ignore_exact);
-        let mut sources = Sources::default();
+        let mut sources = RecordedSources::default();
         for (file, _) in expected.lines.keys().filter(|(file, _)| is_user_code(file)) {
             sources.insert_own(file);
         }
-        let options = Options { ignore_exact, ..Options::default() };
+        let options = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
         let ledger = attribution::attribute(&profile, &sources, options, 0);
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
         let inconsistency = inconsistency(&ledger);

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ledger::Ledger;
-use loader::{Error, Options, Run, Watch, load};
+use loader::{Error, LoadOptions, Run, Watch, load};
 use tests::fixtures;
 
 /// What a loaded file must admit.
@@ -289,7 +289,7 @@ fn load_bytes(name: &str, bytes: &[u8]) -> Result<Run, Error> {
 }
 
 fn load_file(path: &Path, root: &Path) -> Result<Run, Error> {
-    let options = Options::new(root.to_owned(), Some(Vec::new()));
+    let options = LoadOptions::new(root.to_owned(), Some(Vec::new()));
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     load(&[path.to_owned()], &options, &watch)
 }

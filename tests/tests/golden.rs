@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
-use loader::{Options, Watch, load};
+use loader::{LoadOptions, Watch, load};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -31,7 +31,7 @@ fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn ledger(trace: &Path) -> Ledger {
     let root = repository().join("fixtures/workloads");
-    let options = Options::new(root, Some(Vec::new()));
+    let options = LoadOptions::new(root, Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let run = load(&[trace.to_owned()], &options, &watch).expect("loads");
     assert!(run.inputs.iter().all(|input| input.complete), "{:?}", run.inputs);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey};
-use loader::{Options, Run, Watch};
+use loader::{LoadOptions, Run, Watch};
 use tests::fixtures::repository;
 
 /// A snapshot of `expected.json`: beside it, or among the recordings of others, which may be missing.
@@ -18,7 +18,7 @@ fn path(name: &str) -> Option<PathBuf> {
 
 fn load(path: PathBuf) -> Run {
     let root = tempfile::tempdir().unwrap();
-    let options = Options::new(root.path().to_owned(), Some(Vec::new()));
+    let options = LoadOptions::new(root.path().to_owned(), Some(Vec::new()));
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     loader::load(&[path], &options, &watch).unwrap()
 }

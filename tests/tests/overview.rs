@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
-use attribution::{Options, attribute};
+use attribution::{AttributionOptions, attribute};
 use ledger::{Bytes, Ledger, Ns, Overview, Precision};
-use recorded::Sources;
+use recorded::RecordedSources;
 use tests::builder::render;
 use trace_reader::TraceReader;
 
@@ -15,7 +15,12 @@ fn ledger(text: &str) -> Ledger {
 fn ledger_of_json(json: &str) -> Ledger {
     let mut reader = TraceReader::new();
     reader.feed(json.as_bytes());
-    let ledger = attribute(&reader.finish().profile, &Sources::default(), Options::default(), 0);
+    let ledger = attribute(
+        &reader.finish().profile,
+        &RecordedSources::default(),
+        AttributionOptions::default(),
+        0,
+    );
     assert!(ledger.balances().iter().all(ledger::Balance::is_balanced), "{:?}", ledger.balances());
     ledger
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use ledger::{DeviceOverview, Interval, Ns, Overview};
-use loader::{Options, Watch, load};
+use loader::{LoadOptions, Watch, load};
 use serde_json::Value;
 use tests::fixtures::repository;
 
@@ -87,7 +87,8 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn overview(trace: PathBuf) -> Overview {
-    let options = Options { ignore_exact: true, ..Options::new(repository(), Some(Vec::new())) };
+    let options =
+        LoadOptions { ignore_exact: true, ..LoadOptions::new(repository(), Some(Vec::new())) };
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let mut run = load(&[trace], &options, &watch).expect("loads");
     let (_, overview) = run.merged.overviews.pop_first().expect("a trace");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use insights::Finding;
-use loader::{Options, Watch, load};
+use loader::{LoadOptions, Watch, load};
 use tests::fixtures::repository;
 
 /// A rule, a recording below `fixtures/`, and text that only one line of the workload holds.
@@ -107,10 +107,10 @@ fn findings(recording: &str) -> (Vec<Finding>, String) {
     let fixtures = repository().join("fixtures");
     let path = fixtures.join(recording);
     let root = fixtures.join("workloads");
-    let options = Options::new(root, Some(Vec::new()));
+    let options = LoadOptions::new(root, Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let run = load(&[path], &options, &watch).unwrap();
-    let findings = insights::find(&run.merged, &insights::Options::default());
+    let findings = insights::find(&run.merged, &insights::RuleOptions::default());
     let name = Path::new(recording).file_name().unwrap().to_str().unwrap();
     let workload = name.split_once('.').unwrap().0;
     let text = fixtures.join(format!("workloads/{workload}.py"));

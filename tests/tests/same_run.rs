@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use attribution::{Options, event_lines, join_callers, join_snapshot};
+use attribution::{AttributionOptions, event_lines, join_callers, join_snapshot};
 use ledger::{Evidence, Ns};
 use profile::{HostKind, Profile, Snapshot, SnapshotAction, SnapshotEvent, StrId};
 use proptest::prelude::*;
@@ -84,7 +84,8 @@ fn operators_get_the_lines_of_the_snapshot() {
                 let root = repository().join("fixtures/workloads");
                 let sources = loader::find_sources(profile, &root, &[]);
                 let host = &profile.host;
-                let assigned = event_lines(profile, &sources, Options::default()).into_iter();
+                let assigned =
+                    event_lines(profile, &sources, AttributionOptions::default()).into_iter();
                 let operators =
                     assigned.filter(|it| host.kind[it.event.index()] == HostKind::Operator);
                 let mut right = 0;
@@ -137,7 +138,7 @@ fn the_loader_joins_what_is_of_one_run() {
     let trace = fixture("simulated_cuda", "2.15.0", "transformer.json.gz");
     let load = |snapshot: &Path| {
         let options =
-            loader::Options::new(repository().join("fixtures/workloads"), Some(Vec::new()));
+            loader::LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()));
         let watch = loader::Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
         loader::load(&[trace.clone(), snapshot.to_owned()], &options, &watch).unwrap()
     };

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use attribution::{EventLine, Options, event_lines, join_callers, join_lines};
+use attribution::{AttributionOptions, EventLine, event_lines, join_callers, join_lines};
 use ledger::{Evidence, Ns};
 use profile::{HostEventId, HostKind, Profile};
-use recorded::Sources;
+use recorded::RecordedSources;
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 
@@ -83,8 +83,8 @@ pub(crate) fn measure(
         join_lines(&mut profile, &callers);
     }
     let sources = loader::find_sources(&profile, root, sites);
-    let exact = event_lines(&profile, &sources, Options::default());
-    let hidden = Options { ignore_exact, ..Options::default() };
+    let exact = event_lines(&profile, &sources, AttributionOptions::default());
+    let hidden = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
     let inferred: HashMap<HostEventId, EventLine> =
         event_lines(&profile, &sources, hidden).into_iter().map(|it| (it.event, it)).collect();
     let mut accuracy = Accuracy::default();
@@ -114,7 +114,7 @@ pub(crate) fn measure(
 fn operators(
     profile: &Profile,
     truth: &Path,
-    sources: &Sources,
+    sources: &RecordedSources,
     inferred: &HashMap<HostEventId, EventLine>,
     accuracy: &mut Accuracy,
 ) {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod imports;
+mod type_names;
 mod words;
 
 use std::collections::BTreeSet;

@@ -34,13 +34,13 @@ mod timeline_pass;
 pub use callers::join_callers;
 pub use event_stacks::EventLine;
 pub use line_log::join_lines;
-pub use options::Options;
+pub use options::AttributionOptions;
 pub use same_run::join_snapshot;
 
 use device_memory::TraceMemory;
 use ledger::Ledger;
 use profile::Profile;
-use recorded::{IdleGaps, KernelClasses, Launches, Sources, Steps};
+use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
 use run_summary::RunSummary;
 
 use charge::{
@@ -53,7 +53,11 @@ use timeline_pass::timeline_pass;
 /// The line that made each Python call and ran each outermost operator, where anything is known: what inference is
 /// measured by. The outermost events of a thread, and operators without a Python frame, are left out.
 #[must_use]
-pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Vec<EventLine> {
+pub fn event_lines(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+) -> Vec<EventLine> {
     let names = Names::new(profile, sources, options);
     let gaps = IdleGaps::new(profile, &Launches::new(profile));
     let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[]);
@@ -64,7 +68,12 @@ pub fn event_lines(profile: &Profile, sources: &Sources, options: Options) -> Ve
 ///
 /// The books of the result balance: Σ own over lines + unattributed = total, for every metric.
 #[must_use]
-pub fn attribute(profile: &Profile, sources: &Sources, options: Options, rank: u32) -> Ledger {
+pub fn attribute(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+) -> Ledger {
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
     let launches = &Launches::new(profile);

@@ -121,7 +121,7 @@ impl<'a> Codes<'a> {
 }
 
 /// A call of a logged function, as the trace shows it. Times count from the Unix epoch.
-struct Call {
+struct LoggedCall {
     event: HostEventId,
     code: u32,
     start: Ns,
@@ -134,7 +134,7 @@ struct Call {
     is_logged: bool,
 }
 
-impl Call {
+impl LoggedCall {
     /// The line that a call of this name is on when it begins: that of its definition says nothing.
     fn first_line(&self, profile: &Profile, codes: &Codes<'_>) -> u32 {
         let name = profile.strings.get(profile.host.name[self.event.index()]);
@@ -150,9 +150,9 @@ fn since_epoch(profile: &Profile, at: Ns) -> Ns {
 }
 
 /// The calls of logged functions on one thread, whose events are in order.
-fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Vec<Call> {
+fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Vec<LoggedCall> {
     let host = &profile.host;
-    let mut calls: Vec<Call> = Vec::new();
+    let mut calls: Vec<LoggedCall> = Vec::new();
     let mut open: Vec<(HostEventId, Option<usize>)> = Vec::new();
     for &id in events {
         let start = host.start[id.index()];
@@ -170,7 +170,7 @@ fn calls(profile: &Profile, codes: &mut Codes<'_>, events: &[HostEventId]) -> Ve
         }
         let code = if is_python { codes.of_event(profile, host.name[id.index()]) } else { None };
         let call = code.map(|code| {
-            calls.push(Call {
+            calls.push(LoggedCall {
                 event: id,
                 code,
                 start: since_epoch(profile, start),
@@ -193,7 +193,7 @@ fn join_thread(
     until: Ns,
     cut: Ns,
     thread: &ThreadLines,
-    calls: &mut Vec<Call>,
+    calls: &mut Vec<LoggedCall>,
 ) -> Option<()> {
     let differences = differences(profile, codes, cut, thread, calls)?;
     assign(codes, until, thread, &differences, calls)?;
@@ -230,7 +230,12 @@ fn known_caller(profile: &Profile, event: HostEventId) -> Option<u32> {
 
 /// The line that `call` was on when it made the call, or ran the operator, `child`. No line begins while that runs, so
 /// that its middle shows best what came before it.
-fn line_at(profile: &Profile, call: &Call, first_line: u32, child: HostEventId) -> Option<u32> {
+fn line_at(
+    profile: &Profile,
+    call: &LoggedCall,
+    first_line: u32,
+    child: HostEventId,
+) -> Option<u32> {
     let host = &profile.host;
     let middle = host.start[child.index()] + host.duration[child.index()] / 2;
     let middle = since_epoch(profile, middle);
@@ -247,7 +252,7 @@ fn differences(
     codes: &Codes<'_>,
     cut: Ns,
     thread: &ThreadLines,
-    calls: &mut [Call],
+    calls: &mut [LoggedCall],
 ) -> Option<Vec<(Ns, Ns)>> {
     let pairs = pair(codes, thread, calls);
     let host = &profile.host;
@@ -301,7 +306,7 @@ fn differences(
 }
 
 /// Whether a call begins a function, and is not one that was running or is resumed.
-fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &Call) -> bool {
+fn is_begun(profile: &Profile, codes: &Codes<'_>, call: &LoggedCall) -> bool {
     let name = profile.strings.get(profile.host.name[call.event.index()]);
     let first_line = codes.log.codes[call.code as usize].first_line;
     Frame::parse(name).is_some_and(|frame| [first_line, NO_LINE].contains(&frame.line))
@@ -317,7 +322,7 @@ fn between(low: Ns, high: Ns) -> Ns {
 }
 
 /// Entries of the log with the calls of the trace that they are, by position.
-fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[Call]) -> Vec<(usize, usize)> {
+fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[LoggedCall]) -> Vec<(usize, usize)> {
     let mut by_code: FxHashMap<u32, (Vec<usize>, Vec<usize>)> = FxHashMap::default();
     for row in (0..thread.line.len()).filter(|&row| thread.line[row] == 0) {
         by_code.entry(codes.same[thread.code[row] as usize]).or_default().0.push(row);
@@ -371,7 +376,7 @@ fn assign(
     until: Ns,
     thread: &ThreadLines,
     differences: &[(Ns, Ns)],
-    calls: &mut [Call],
+    calls: &mut [LoggedCall],
 ) -> Option<()> {
     let first = calls.first()?.start;
     let last = calls.iter().map(|call| call.end).max()?;
@@ -430,7 +435,7 @@ fn assign(
 }
 
 /// Writes the lines into the trace.
-fn store(profile: &mut Profile, calls: &[Call]) {
+fn store(profile: &mut Profile, calls: &[LoggedCall]) {
     let n_operators = profile.host.operators.external_id.len();
     profile.host.operators.line.resize(n_operators, StrId::NONE);
     for call in calls {

@@ -1,12 +1,12 @@
 //! What the names of Python events, exact callers and call stacks say.
 
 use ledger::Evidence;
-use line_stacks::{File, FileId, LineId, Lines, Node, Stacks};
+use line_stacks::{FileId, LineId, Lines, Node, StackFile, Stacks};
 use profile::{Profile, StrId};
 use rustc_hash::FxHashMap;
 
-use crate::options::Options;
-use recorded::{Frame, Sources, is_waiting_call, parse_caller, provenance};
+use crate::options::AttributionOptions;
+use recorded::{Frame, RecordedSources, is_waiting_call, parse_caller, provenance};
 
 /// What a Python event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum CallStacks {
 /// Parsed names, each distinct text once.
 pub(crate) struct Names<'a> {
     profile: &'a Profile,
-    sources: &'a Sources,
+    sources: &'a RecordedSources,
     use_callers: bool,
     pub(crate) call_stacks: CallStacks,
     /// Whether the recording says anything about Python.
@@ -53,7 +53,11 @@ pub(crate) struct CallStack {
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(profile: &'a Profile, sources: &'a Sources, options: Options) -> Self {
+    pub(crate) fn new(
+        profile: &'a Profile,
+        sources: &'a RecordedSources,
+        options: AttributionOptions,
+    ) -> Self {
         let n_strings = profile.strings.len();
         let has_python = !profile.host.python.id.is_empty();
         let call_stacks = if has_python || options.ignore_exact {
@@ -201,7 +205,7 @@ impl<'a> Names<'a> {
         let source = self.sources.get(recorded);
         let key = source.map_or(recorded, |source| source.key.as_str()).to_owned();
         let is_user_code = source.is_some_and(|source| source.is_user_code);
-        let id = lines.file(File { key, recorded: recorded.to_owned(), is_user_code });
+        let id = lines.file(StackFile { key, recorded: recorded.to_owned(), is_user_code });
         self.files.insert(recorded.to_owned(), id);
         id
     }

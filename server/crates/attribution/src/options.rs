@@ -2,7 +2,7 @@
 
 /// Which parts of a recording are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct AttributionOptions {
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack), which is how inference is
     /// measured against truth.
     pub ignore_exact: bool,

@@ -14,7 +14,7 @@ use profile::{
 use recorded::{Frame, function_of, in_order, is_compiled_range, is_path_of, is_python};
 use rustc_hash::FxHashMap;
 
-use pair::{Event, Refused, pair};
+use pair::{AllocatorEvent, Refused, pair};
 
 /// Share of what both show, in percent, on which they may differ; else they are of different programs.
 const MAX_DIFFERENT_PERCENT: usize = 2;
@@ -58,7 +58,7 @@ fn pair_device(
     warnings: &mut Warnings,
 ) {
     let here = snapshot.devices.iter().filter(|it| it.device == device.ordinal);
-    let recorded: Vec<(Event, StackId)> = here
+    let recorded: Vec<(AllocatorEvent, StackId)> = here
         .flat_map(|it| &it.events)
         .filter_map(|event| {
             let is_alloc = match event.action {
@@ -66,7 +66,7 @@ fn pair_device(
                 SnapshotAction::FreeRequested => false,
                 _ => return None,
             };
-            Some((Event::new(event.at, event.address, event.size, is_alloc), event.stack))
+            Some((AllocatorEvent::new(event.at, event.address, event.size, is_alloc), event.stack))
         })
         .collect();
     if recorded.is_empty() {
@@ -78,12 +78,12 @@ fn pair_device(
         .filter(|&row| memory.device[row as usize] == device && memory.address[row as usize] != 0)
         .collect();
     rows.sort_by_key(|&row| memory.at[row as usize]);
-    let traced: Vec<Event> = rows
+    let traced: Vec<AllocatorEvent> = rows
         .iter()
         .map(|&row| {
             let (at, bytes) = (memory.at[row as usize], memory.bytes[row as usize]);
             let at = profile.meta.base.saturating_add(at).max(Ns::ZERO);
-            Event::new(
+            AllocatorEvent::new(
                 at,
                 memory.address[row as usize],
                 Bytes(bytes.0.saturating_abs()),
@@ -91,7 +91,7 @@ fn pair_device(
             )
         })
         .collect();
-    let (events, stacks): (Vec<Event>, Vec<StackId>) = recorded.into_iter().unzip();
+    let (events, stacks): (Vec<AllocatorEvent>, Vec<StackId>) = recorded.into_iter().unzip();
     let found = match pair(&traced, &events, |one, other| stacks[one] == stacks[other]) {
         Ok(found) => found,
         Err(why) => {

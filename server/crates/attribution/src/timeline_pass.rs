@@ -14,7 +14,7 @@ use crate::host_charges::HostCharges;
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
 use recorded::{
-    IdleGap, IdleGaps, Sources, Steps, idle_threads, in_order, is_asynchronous_copy,
+    IdleGap, IdleGaps, RecordedSources, Steps, idle_threads, in_order, is_asynchronous_copy,
     is_blocking_call, order_key,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct TimelinePass<'a> {
 pub(crate) fn timeline_pass<'a>(
     profile: &'a Profile,
     mut names: Names<'a>,
-    sources: &Sources,
+    sources: &RecordedSources,
     steps: &Steps,
     gaps: &IdleGaps,
     memory_events: &[u32],
@@ -63,7 +63,7 @@ pub(crate) fn timeline_pass<'a>(
         idle_threads: vec![Ns::ZERO; n_threads],
         ..HostCharges::default()
     };
-    let threads = (0..n_threads).map(|_| Thread::default()).collect();
+    let threads = (0..n_threads).map(|_| ThreadState::default()).collect();
     let waiters = Waiters { open: Vec::new(), call_stack: vec![None; n_threads] };
     let is_autograd = autograd_threads(profile);
     let main_thread = main_thread(profile).filter(|_| steps.0.is_empty());
@@ -134,7 +134,7 @@ fn main_thread(profile: &Profile) -> Option<usize> {
 
 /// An event on the stack of a thread. It may have ended while a later one goes on: events overlap.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenEvent {
     end: Ns,
     line_stack: Node,
     id: HostEventId,
@@ -151,13 +151,13 @@ struct Open {
 
 /// Where the walk is on one thread.
 #[derive(Debug, Default)]
-struct Thread {
+struct ThreadState {
     clock: Ns,
     /// The charged line since `charged_since`: that time, up to `charged_until`, is charged when the line changes.
     line: LineId,
     charged_since: Ns,
     charged_until: Ns,
-    stack: Vec<Open>,
+    stack: Vec<OpenEvent>,
     /// The step in which the time since `charged_since` begins, and that in which `clock` is.
     step_cursor: usize,
     clock_cursor: usize,
@@ -190,7 +190,7 @@ struct Pass<'a, 'b> {
     charges: HostCharges,
     /// The syncs in order.
     syncs: Vec<HostEventId>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadState>,
     waiters: Waiters,
     is_autograd: Vec<bool>,
     /// Where there are no steps, the thread whose time counts as elapsed.
@@ -215,7 +215,7 @@ impl<'a> Pass<'a, '_> {
                 adopted
             }
         };
-        let mut open = Open {
+        let mut open = OpenEvent {
             end: host.end(id),
             line_stack: parent_stack,
             id,
@@ -254,7 +254,7 @@ impl<'a> Pass<'a, '_> {
         self.threads[thread].stack.push(open);
     }
 
-    fn open_python(&mut self, open: &mut Open, parent_stack: Node, thread: usize, start: Ns) {
+    fn open_python(&mut self, open: &mut OpenEvent, parent_stack: Node, thread: usize, start: Ns) {
         let host = &self.profile.host;
         let row = host.detail_row(open.id);
         let name = host.name[open.id.index()];
@@ -301,7 +301,7 @@ impl<'a> Pass<'a, '_> {
         }
     }
 
-    fn open_operator(&mut self, open: &mut Open, thread: usize, start: Ns) {
+    fn open_operator(&mut self, open: &mut OpenEvent, thread: usize, start: Ns) {
         let host = &self.profile.host;
         let row = host.detail_row(open.id);
         if self.events.names.call_stacks != CallStacks::Unused {
@@ -345,7 +345,7 @@ impl<'a> Pass<'a, '_> {
         }
     }
 
-    fn open_runtime(&mut self, open: &mut Open, thread: usize, start: Ns) {
+    fn open_runtime(&mut self, open: &mut OpenEvent, thread: usize, start: Ns) {
         let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
         let row = self.profile.host.detail_row(open.id);
         let correlation = self.profile.host.runtime.correlation[row];
@@ -435,9 +435,9 @@ impl<'a> Pass<'a, '_> {
         charge.flush(state);
     }
 
-    fn charge(&mut self, thread: usize) -> (&mut Thread, Charge<'_>) {
+    fn charge(&mut self, thread: usize) -> (&mut ThreadState, OpenCharge<'_>) {
         let Self { events, charges, steps, gaps, threads, main_thread, .. } = self;
-        let charge = Charge {
+        let charge = OpenCharge {
             is_idle: charges.idle_count[thread] != 0,
             stacks: &events.stacks,
             charges,
@@ -451,7 +451,7 @@ impl<'a> Pass<'a, '_> {
 }
 
 /// Charges the time of one thread.
-struct Charge<'a> {
+struct OpenCharge<'a> {
     stacks: &'a Stacks,
     charges: &'a mut HostCharges,
     steps: &'a Steps,
@@ -463,9 +463,9 @@ struct Charge<'a> {
     is_main: bool,
 }
 
-impl Charge<'_> {
+impl OpenCharge<'_> {
     /// Charges the time `start..end`, all of it with the line stack `node`.
-    fn add(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node, is_waiting: bool) {
+    fn add(&mut self, state: &mut ThreadState, start: Ns, end: Ns, node: Node, is_waiting: bool) {
         if self.is_idle {
             self.charges.idle_threads[self.thread] += end - start;
             return;
@@ -505,7 +505,7 @@ impl Charge<'_> {
     }
 
     /// Charges the time that the thread has spent on its charged line.
-    fn flush(&mut self, state: &mut Thread) {
+    fn flush(&mut self, state: &mut ThreadState) {
         let Self { charges, steps, thread, .. } = self;
         let (charged, start, end) = (state.line, state.charged_since, state.charged_until);
         state.charged_since = end;
@@ -519,7 +519,7 @@ impl Charge<'_> {
     }
 
     /// Charges what of `start..end` devices were idle.
-    fn add_gaps(&mut self, state: &mut Thread, start: Ns, end: Ns, node: Node) {
+    fn add_gaps(&mut self, state: &mut ThreadState, start: Ns, end: Ns, node: Node) {
         let Self { charges, stacks, steps, gaps, .. } = self;
         let charged = stacks.charged_line(node).get();
         state.gap_cursors.resize(gaps.len(), 0);
@@ -574,24 +574,24 @@ impl Waiters {
 
 /// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow
 /// the frames that were open when it began.
-fn innermost_base(stack: &[Open], at: Ns) -> Option<Open> {
+fn innermost_base(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
     stack.iter().rev().find(|it| it.kind != HostKind::Annotation && it.end > at).copied()
 }
 
 /// The event whose line stack is that of the instant `at`: the innermost that hands on its own or, where there is none,
 /// the innermost annotation that began without one.
-fn innermost_at(stack: &[Open], at: Ns) -> Option<Open> {
+fn innermost_at(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
     let bare = || stack.iter().rev().find(|it| it.is_bare && it.end > at).copied();
     innermost_base(stack, at).or_else(bare)
 }
 
 /// The innermost Python event that is open at `at`.
-fn innermost_python(stack: &[Open], at: Ns) -> Option<Open> {
+fn innermost_python(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
     stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
 }
 
 /// The operator, and its end, that is outermost of those open at `at` above the innermost Python event.
-fn outermost_operator(stack: &[Open], at: Ns) -> Option<(HostEventId, Ns)> {
+fn outermost_operator(stack: &[OpenEvent], at: Ns) -> Option<(HostEventId, Ns)> {
     let open = stack.iter().rev().filter(|it| it.end > at);
     let above_python = open.take_while(|it| it.kind != HostKind::Python);
     let outermost = above_python.filter(|it| it.kind == HostKind::Operator).last();

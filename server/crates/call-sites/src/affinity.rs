@@ -8,31 +8,33 @@ use pysource::flow::{
 use rustc_hash::FxHashSet;
 
 use crate::costs::Costs;
-use crate::facts::{Certainty, Expression, Held, is_class_name};
-use crate::keys::{FunctionKey, Key, Owner};
+use crate::facts::{Certainty, Expression, HeldValue, is_class_name};
+use crate::keys::{ChildKey, FunctionKey, Owner};
 
 /// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
 /// generator expressions that are arguments of some call of the same function.
 pub(crate) fn emission(
     site: &Expression<'_>,
-    key: &Key,
+    key: &ChildKey,
     file: &str,
     arguments: &[usize],
     costs: &Costs,
 ) -> Option<u32> {
     match key {
-        Key::Function(function) if function.name.starts_with('<') => {
+        ChildKey::Function(function) if function.name.starts_with('<') => {
             let index = function.source.as_ref().filter(|_| function.file == file);
             comprehension(site, &function.name, index.map(|it| it.function), arguments, costs)
         }
-        Key::Function(function) if function.is_generator => generator(site, &function.name, costs),
-        Key::Function(function) => called(site, function, costs),
-        Key::Module { class } => module(site, class, costs),
-        Key::Builtin { name, owner, runs } => {
+        ChildKey::Function(function) if function.is_generator => {
+            generator(site, &function.name, costs)
+        }
+        ChildKey::Function(function) => called(site, function, costs),
+        ChildKey::Module { class } => module(site, class, costs),
+        ChildKey::Builtin { name, owner, runs } => {
             let runs = runs.as_ref().filter(|(of, _)| of == file).map(|&(_, function)| function);
             builtin(site, name, *owner, runs, costs)
         }
-        Key::Operator { name } => operator(site, name, costs),
+        ChildKey::Operator { name } => operator(site, name, costs),
     }
 }
 
@@ -80,10 +82,10 @@ pub(crate) struct Called<'k> {
 }
 
 impl<'k> Called<'k> {
-    pub(crate) fn new(children: impl Iterator<Item = &'k Key>) -> Self {
+    pub(crate) fn new(children: impl Iterator<Item = &'k ChildKey>) -> Self {
         let mut called = Self::default();
         for key in children {
-            let Key::Function(function) = key else { continue };
+            let ChildKey::Function(function) = key else { continue };
             if function.is_generator {
                 called.generators.insert(&function.name);
             }
@@ -126,9 +128,9 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
         SiteKind::Enter | SiteKind::Exit => costs.skip_context,
         SiteKind::Unary(_) | SiteKind::Subscript { .. } => costs.skip_subscript,
         SiteKind::Attribute { access: Access::Load, .. } => match site.attribute {
-            Held::Registered => costs.skip_registered,
-            Held::RegisteredOrPlain => costs.skip_maybe_registered,
-            Held::Method { is_decorated: true } => costs.skip_decorated_method,
+            HeldValue::Registered => costs.skip_registered,
+            HeldValue::RegisteredOrPlain => costs.skip_maybe_registered,
+            HeldValue::Method { is_decorated: true } => costs.skip_decorated_method,
             _ => 0,
         },
         _ => 0,
@@ -147,22 +149,27 @@ pub(crate) fn branch_cost(site: &Expression<'_>, costs: &Costs) -> u32 {
 }
 
 /// The cost of one more event, right after one (`before`) from the same site.
-pub(crate) fn repeat_cost(site: &Expression<'_>, before: &Key, key: &Key, costs: &Costs) -> u32 {
+pub(crate) fn repeat_cost(
+    site: &Expression<'_>,
+    before: &ChildKey,
+    key: &ChildKey,
+    costs: &Costs,
+) -> u32 {
     match (site.kind, key) {
-        (SiteKind::Subscript { access: Access::Store, .. }, Key::Operator { .. })
+        (SiteKind::Subscript { access: Access::Store, .. }, ChildKey::Operator { .. })
             if is_write(before) =>
         {
             costs.repeat_written
         }
         // C code calls functions of its package, one after the other.
-        (SiteKind::Call { callee, .. }, Key::Function(it))
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if is_of_import(callee, &it.file) && before != key =>
         {
             costs.repeat_of_package
         }
-        (_, Key::Function(FunctionKey { is_generator: true, .. })) => 0,
+        (_, ChildKey::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
-        (SiteKind::Subscript { access: Access::Load, index }, Key::Operator { .. }) => {
+        (SiteKind::Subscript { access: Access::Load, index }, ChildKey::Operator { .. }) => {
             if n_operators(*index) > 1 {
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
@@ -173,22 +180,22 @@ pub(crate) fn repeat_cost(site: &Expression<'_>, before: &Key, key: &Key, costs:
         }
         (
             SiteKind::Subscript { .. } | SiteKind::Iterate(_) | SiteKind::Unpack { .. },
-            Key::Operator { .. },
+            ChildKey::Operator { .. },
         ) => 0,
-        (SiteKind::Call { callee, .. }, Key::Operator { name })
+        (SiteKind::Call { callee, .. }, ChildKey::Operator { name })
             if converts(callee.name().unwrap_or(""), name) =>
         {
             costs.repeat_indexing
         }
-        (_, Key::Function(it)) if it.name == "<genexpr>" => 0,
-        (SiteKind::Spread { .. }, Key::Function(_)) => 0,
+        (_, ChildKey::Function(it)) if it.name == "<genexpr>" => 0,
+        (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
         // A class is called: `__new__`, then `__init__`.
-        (SiteKind::Call { .. }, Key::Function(it))
+        (SiteKind::Call { .. }, ChildKey::Function(it))
             if matches!(it.name.as_str(), "__init__" | "__post_init__") =>
         {
             0
         }
-        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), Key::Function(_)) => {
+        (SiteKind::Unpack { .. } | SiteKind::Iterate(_), ChildKey::Function(_)) => {
             costs.repeat_iteration
         }
         (
@@ -256,16 +263,16 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                         {
                             costs.getattr_found
                         }
-                        Held::Registered | Held::RegisteredOrPlain => 0,
-                        Held::Unknown => costs.getattr_unknown,
-                        Held::Plain | Held::Method { .. } => costs.getattr_found,
+                        HeldValue::Registered | HeldValue::RegisteredOrPlain => 0,
+                        HeldValue::Unknown => costs.getattr_unknown,
+                        HeldValue::Plain | HeldValue::Method { .. } => costs.getattr_found,
                         // `_VF.einsum` is found by `torch/_VF.py`.
-                        Held::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
-                        Held::NotOfSelf if is_tensor_attribute(attribute) => {
+                        HeldValue::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
+                        HeldValue::NotOfSelf if is_tensor_attribute(attribute) => {
                             costs.getattr_of_tensor
                         }
-                        Held::NotOfSelf if *is_called => costs.getattr_called,
-                        Held::NotOfSelf => costs.getattr_other,
+                        HeldValue::NotOfSelf if *is_called => costs.getattr_called,
+                        HeldValue::NotOfSelf => costs.getattr_other,
                     })
                 }
                 ("__setattr__" | "__set__", Access::Store) => Some(costs.special_method),
@@ -755,13 +762,13 @@ const WRITES: [&str; 6] =
     ["copy", "fill", "index_put", "_index_put_impl", "masked_fill", "index_fill"];
 
 /// Whether an operator takes a part of a tensor.
-fn is_read(key: &Key) -> bool {
-    matches!(key, Key::Operator { name } if matches!(name.as_str(), "index" | "select" | "slice"))
+fn is_read(key: &ChildKey) -> bool {
+    matches!(key, ChildKey::Operator { name } if matches!(name.as_str(), "index" | "select" | "slice"))
 }
 
 /// Whether an operator writes to a part of a tensor.
-fn is_write(key: &Key) -> bool {
-    matches!(key, Key::Operator { name } if WRITES.contains(&name.as_str()))
+fn is_write(key: &ChildKey) -> bool {
+    matches!(key, ChildKey::Operator { name } if WRITES.contains(&name.as_str()))
 }
 
 fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<u32> {
@@ -945,7 +952,7 @@ mod tests {
     use crate::testing::{code, function, operator};
 
     /// The lowest cost of `key` on each line of a function `f`; lines that cannot leave it are absent.
-    fn by_line(text: &str, key: &Key) -> Vec<(u32, u32)> {
+    fn by_line(text: &str, key: &ChildKey) -> Vec<(u32, u32)> {
         let code = code(text, "f");
         let classes = Classes::default();
         let mut lines = std::collections::BTreeMap::new();
@@ -958,7 +965,7 @@ mod tests {
         lines.into_iter().collect()
     }
 
-    fn line_of(text: &str, key: &Key) -> Option<u32> {
+    fn line_of(text: &str, key: &ChildKey) -> Option<u32> {
         by_line(text, key).into_iter().min_by_key(|&(_, cost)| cost).map(|(line, _)| line)
     }
 
@@ -984,13 +991,13 @@ mod tests {
     #[test]
     fn a_function_is_called_by_its_name() {
         let text = "def f(x):\n    a = other(x)\n    return scale(a)\n";
-        assert_eq!(line_of(text, &Key::Function(function("scale", None))), Some(3));
+        assert_eq!(line_of(text, &ChildKey::Function(function("scale", None))), Some(3));
     }
 
     #[test]
     fn an_initializer_is_that_of_the_class_that_is_called() {
         let text = "class A(Base):\n    def f(self):\n        super().__init__()\n        return Thing()\n";
-        let of = |class| line_of(text, &Key::Function(function("__init__", Some(class))));
+        let of = |class| line_of(text, &ChildKey::Function(function("__init__", Some(class))));
         assert_eq!(of("Thing"), Some(4));
         assert_eq!(of("Base"), Some(3));
     }
@@ -998,9 +1005,9 @@ mod tests {
     #[test]
     fn a_mapping_gives_its_keys_and_values() {
         let text = "def f(m, **kwargs):\n    a = g(**m)\n    return g(**kwargs)\n";
-        let keys = by_line(text, &Key::Function(function("keys", None)));
+        let keys = by_line(text, &ChildKey::Function(function("keys", None)));
         assert_eq!(keys.iter().min_by_key(|it| it.1), Some(&(2, 0)));
-        let elements = by_line(text, &Key::Function(function("__getitem__", None)));
+        let elements = by_line(text, &ChildKey::Function(function("__getitem__", None)));
         assert_eq!(
             elements.iter().min_by_key(|it| it.1),
             Some(&(2, Costs::default().spread_element))

@@ -4,13 +4,13 @@ use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
 use rustc_hash::FxHashMap;
 
 use crate::affinity::{self, Called};
-use crate::answer::{Aligned, Answer, NO_SITE};
-use crate::code::{Child, Code, Python, Sequence};
+use crate::answer::{AlignedFrame, Answer, NO_SITE};
+use crate::code::{Child, FunctionCode, Python, Sequence};
 use crate::costs::Costs;
 use crate::definitions::Start;
 use crate::facts::{Classes, Expression, expressions};
-use crate::generators::{self, Progress};
-use crate::keys::{Key, KeyId, Keys};
+use crate::generators::{self, GeneratorProgress};
+use crate::keys::{ChildKey, KeyId, Keys};
 use crate::learn::Learned;
 
 const UNREACHABLE: u32 = u32::MAX / 4;
@@ -18,7 +18,7 @@ const UNREACHABLE: u32 = u32::MAX / 4;
 /// What does not change between rounds: what the text says of the sites of a function, and the costs before anything was
 /// learned.
 pub(crate) struct Prior<'a> {
-    code: &'a Code,
+    code: &'a FunctionCode,
     python: Python,
     expressions: Vec<Expression<'a>>,
     /// The cost of skipping each site; [`IMPASSABLE`] for those that this Python does not have.
@@ -31,7 +31,7 @@ pub(crate) struct Prior<'a> {
 
 impl<'a> Prior<'a> {
     pub(crate) fn new(
-        code: &'a Code,
+        code: &'a FunctionCode,
         classes: &'a Classes,
         keys: &Keys,
         python: Python,
@@ -76,7 +76,7 @@ impl<'a> Prior<'a> {
 /// Aligns the sequences of one function.
 pub(crate) struct Aligner<'a> {
     prior: &'a Prior<'a>,
-    code: &'a Code,
+    code: &'a FunctionCode,
     keys: &'a Keys,
     learned: &'a Learned,
     costs: &'a Costs,
@@ -91,18 +91,18 @@ pub(crate) struct Aligner<'a> {
 }
 
 /// An event and the one before it.
-struct Events<'a> {
-    before: &'a Key,
-    key: &'a Key,
+struct ChildEvents<'a> {
+    before: &'a ChildKey,
+    key: &'a ChildKey,
     /// Of a generator.
-    progress: Option<Progress>,
+    progress: Option<GeneratorProgress>,
     /// Whether a generator begins right after another one went on.
     restarts: bool,
 }
 
 /// A way to explain a child: a site, or none while the path stays where it was.
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct AlignmentState {
     /// The site that the path is at.
     at: u32,
     /// Whether the child came from there.
@@ -142,7 +142,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// Finds the best path, to learn from.
-    pub(crate) fn align(&mut self, sequence: &Sequence) -> Aligned {
+    pub(crate) fn align(&mut self, sequence: &Sequence) -> AlignedFrame {
         let (columns, path) = self.best_path(sequence);
         let is_clear: Vec<bool> = columns
             .iter()
@@ -151,7 +151,7 @@ impl<'a> Aligner<'a> {
             .collect();
         let (visited, edges) = self.steps(sequence, &path, &is_clear);
         let sites = path.iter().map(site_of).collect();
-        Aligned { sites, is_clear, visited, edges }
+        AlignedFrame { sites, is_clear, visited, edges }
     }
 
     /// Finds the lines that can be assigned.
@@ -170,9 +170,12 @@ impl<'a> Aligner<'a> {
     }
 
     /// The states that explain each child, and the best of them.
-    fn best_path(&mut self, sequence: &Sequence) -> (Vec<Vec<State>>, Vec<State>) {
+    fn best_path(
+        &mut self,
+        sequence: &Sequence,
+    ) -> (Vec<Vec<AlignmentState>>, Vec<AlignmentState>) {
         let n = sequence.children.len();
-        let mut columns: Vec<Vec<State>> = Vec::with_capacity(n);
+        let mut columns: Vec<Vec<AlignmentState>> = Vec::with_capacity(n);
         for (row, &child) in sequence.children.iter().enumerate() {
             let column = match row.checked_sub(1) {
                 None => self.first_column(sequence.start, child),
@@ -200,7 +203,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// The lines that explain a child about as well as the best one; none if leaving it unexplained is as good.
-    fn tied(&self, column: &[State]) -> Vec<u32> {
+    fn tied(&self, column: &[AlignmentState]) -> Vec<u32> {
         let best = column.iter().map(total).min().unwrap_or(UNREACHABLE);
         let mut lines = Vec::new();
         for state in
@@ -220,7 +223,7 @@ impl<'a> Aligner<'a> {
     fn steps(
         &mut self,
         sequence: &Sequence,
-        path: &[State],
+        path: &[AlignmentState],
         is_clear: &[bool],
     ) -> (Vec<u32>, Vec<(u32, u32)>) {
         let (mut visited, mut edges) = (Vec::new(), Vec::new());
@@ -261,9 +264,10 @@ impl<'a> Aligner<'a> {
     }
 
     /// The line of `site`, if every path through another line costs clearly more.
-    fn sure_line(&self, column: &[State], site: u32) -> u32 {
+    fn sure_line(&self, column: &[AlignmentState], site: u32) -> u32 {
         let Some(line) = self.line(site) else { return 0 };
-        let is_here = |state: &&State| state.is_explained && self.line(state.at) == Some(line);
+        let is_here =
+            |state: &&AlignmentState| state.is_explained && self.line(state.at) == Some(line);
         let here = column.iter().filter(is_here).map(total).min().unwrap_or(UNREACHABLE);
         let other =
             column.iter().filter(|state| !is_here(state)).map(total).min().unwrap_or(UNREACHABLE);
@@ -286,7 +290,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    fn first_column(&mut self, start: Start, child: Child) -> Vec<State> {
+    fn first_column(&mut self, start: Start, child: Child) -> Vec<AlignmentState> {
         let begins = self.begins(start);
         let open_line = match start {
             Start::Entry => 0,
@@ -305,7 +309,7 @@ impl<'a> Aligner<'a> {
             };
             if distance < UNREACHABLE {
                 let forward = distance + emission;
-                column.push(State {
+                column.push(AlignmentState {
                     at: site,
                     is_explained: true,
                     forward,
@@ -315,7 +319,7 @@ impl<'a> Aligner<'a> {
             }
         }
         let at = begins.first().copied().unwrap_or(NO_SITE);
-        column.push(State {
+        column.push(AlignmentState {
             at,
             is_explained: false,
             forward: self.costs.unexplained,
@@ -326,7 +330,12 @@ impl<'a> Aligner<'a> {
     }
 
     /// `key_before` is the child before.
-    fn next_column(&mut self, before: &[State], key_before: KeyId, child: Child) -> Vec<State> {
+    fn next_column(
+        &mut self,
+        before: &[AlignmentState],
+        key_before: KeyId,
+        child: Child,
+    ) -> Vec<AlignmentState> {
         let candidates = self.candidates(child);
         let events = self.events(key_before, child.key);
         self.find_loop_paths(&candidates, events.progress);
@@ -340,8 +349,8 @@ impl<'a> Aligner<'a> {
             }
         }
         let reached = candidates.into_iter().zip(best).filter(|(_, best)| best.0 < UNREACHABLE);
-        let mut column: Vec<State> = reached
-            .map(|((site, emission), (way, back))| State {
+        let mut column: Vec<AlignmentState> = reached
+            .map(|((site, emission), (way, back))| AlignmentState {
                 at: site,
                 is_explained: true,
                 forward: way + emission,
@@ -357,7 +366,7 @@ impl<'a> Aligner<'a> {
         }
         let mut stays: Vec<_> = stays.into_iter().collect();
         stays.sort_unstable();
-        column.extend(stays.into_iter().map(|(at, (forward, back))| State {
+        column.extend(stays.into_iter().map(|(at, (forward, back))| AlignmentState {
             at,
             is_explained: false,
             forward: forward.saturating_add(self.costs.unexplained),
@@ -370,12 +379,12 @@ impl<'a> Aligner<'a> {
         column
     }
 
-    fn events(&self, before: KeyId, key: KeyId) -> Events<'a> {
+    fn events(&self, before: KeyId, key: KeyId) -> ChildEvents<'a> {
         let (before, key) = (self.keys.get(before), self.keys.get(key));
-        let progress = Progress::of(key);
-        let ended_before = Progress::of(before) == Some(Progress::GoesOn);
-        let restarts = progress == Some(Progress::Begins) && ended_before;
-        Events { before, key, progress, restarts }
+        let progress = GeneratorProgress::of(key);
+        let ended_before = GeneratorProgress::of(before) == Some(GeneratorProgress::GoesOn);
+        let restarts = progress == Some(GeneratorProgress::Begins) && ended_before;
+        ChildEvents { before, key, progress, restarts }
     }
 
     /// Cost of the skipped sites on the path from `from` to `site`, which leaves the event; `paths` are those from `from`.
@@ -384,7 +393,7 @@ impl<'a> Aligner<'a> {
         paths: Option<&ShortestPaths>,
         from: u32,
         site: u32,
-        events: &Events<'_>,
+        events: &ChildEvents<'_>,
     ) -> u32 {
         if from == NO_SITE {
             return 0;
@@ -410,11 +419,11 @@ impl<'a> Aligner<'a> {
         direct: u32,
         from: u32,
         site: u32,
-        progress: Progress,
+        progress: GeneratorProgress,
     ) -> u32 {
         let start = self.prior.loop_starts[site as usize];
         if start == NO_SITE {
-            let is_begun_elsewhere = progress == Progress::GoesOn
+            let is_begun_elsewhere = progress == GeneratorProgress::GoesOn
                 && from != site
                 && generators::takes_all(self.prior.expressions[site as usize].kind);
             let more = if is_begun_elsewhere { self.costs.generator_not_begun } else { 0 };
@@ -430,16 +439,16 @@ impl<'a> Aligner<'a> {
         };
         let entered = to_start.saturating_add(self.distance(start, site)).min(UNREACHABLE);
         match progress {
-            Progress::Begins => entered,
-            Progress::GoesOn if entered <= direct => {
+            GeneratorProgress::Begins => entered,
+            GeneratorProgress::GoesOn if entered <= direct => {
                 direct.saturating_add(self.costs.generator_not_begun).min(UNREACHABLE)
             }
-            Progress::GoesOn => direct,
+            GeneratorProgress::GoesOn => direct,
         }
     }
 
     /// Finds the paths from where the loops begin in which `candidates` take elements from a generator.
-    fn find_loop_paths(&mut self, candidates: &[(u32, u32)], progress: Option<Progress>) {
+    fn find_loop_paths(&mut self, candidates: &[(u32, u32)], progress: Option<GeneratorProgress>) {
         if progress.is_none() {
             return;
         }
@@ -451,7 +460,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<State>]) {
+    fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<AlignmentState>]) {
         let Some(last) = columns.last_mut() else { return };
         let exit = self.code.flow.exit;
         // Frames that were open when recording began are mostly open when it ends.
@@ -472,11 +481,12 @@ impl<'a> Aligner<'a> {
             let child = sequence.children[at];
             let emissions = self.candidates(child);
             let events = self.events(sequence.children[at - 1].key, child.key);
-            let emission = |state: &State| {
+            let emission = |state: &AlignmentState| {
                 let row = emissions.binary_search_by_key(&state.at, |&(site, _)| site);
                 row.map_or(UNREACHABLE, |row| emissions[row].1)
             };
-            let after: Vec<(State, u32)> = after.iter().map(|it| (*it, emission(it))).collect();
+            let after: Vec<(AlignmentState, u32)> =
+                after.iter().map(|it| (*it, emission(it))).collect();
             for state in before.iter_mut() {
                 let paths = self.paths_from(state.at);
                 for &(next, emission) in &after {
@@ -565,17 +575,17 @@ impl<'a> Aligner<'a> {
 }
 
 /// The site that a state says a child came from.
-fn site_of(state: &State) -> u32 {
+fn site_of(state: &AlignmentState) -> u32 {
     if state.is_explained { state.at } else { NO_SITE }
 }
 
 /// Cost of the best path through a state.
-fn total(state: &State) -> u32 {
+fn total(state: &AlignmentState) -> u32 {
     state.forward.saturating_add(state.rest)
 }
 
 /// Whether the column's other states cost at least `margin` more than that of the best path.
-fn is_clear(column: &[State], best: &State, margin: u32) -> bool {
+fn is_clear(column: &[AlignmentState], best: &AlignmentState, margin: u32) -> bool {
     let others = column.iter().filter(|it| !(it.is_explained && it.at == best.at));
     let other = others.map(total).min().unwrap_or(UNREACHABLE);
     best.is_explained && other >= total(best).saturating_add(margin)

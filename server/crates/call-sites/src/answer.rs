@@ -23,7 +23,7 @@ impl PlaceId {
 
 /// A line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct RecordedLine<'a> {
     /// The path as recorded.
     pub file: &'a str,
     /// 1-based.
@@ -68,14 +68,14 @@ impl Assignment {
 
 /// The distinct places.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct RecordedLines {
     files: Vec<String>,
     file_index: FxHashMap<String, u32>,
     rows: Vec<(u32, u32)>,
     index: FxHashMap<(u32, u32), PlaceId>,
 }
 
-impl Places {
+impl RecordedLines {
     /// The place of a line; `file` is the path as recorded.
     pub(crate) fn place(&mut self, file: &str, line: u32) -> PlaceId {
         let file = match self.file_index.get(file) {
@@ -99,7 +99,7 @@ impl Places {
 #[derive(Debug, Default)]
 pub struct CallSites {
     pub(crate) assigned: Vec<Assignment>,
-    pub(crate) places: Places,
+    pub(crate) places: RecordedLines,
     /// See [`Self::tied`].
     pub(crate) tied: FxHashMap<PlaceId, BTreeMap<Vec<u32>, u64>>,
 }
@@ -114,9 +114,9 @@ impl CallSites {
     }
 
     /// All places, in the order of their rows.
-    pub fn places(&self) -> impl Iterator<Item = Place<'_>> {
+    pub fn places(&self) -> impl Iterator<Item = RecordedLine<'_>> {
         let rows = self.places.rows.iter();
-        rows.map(|&(file, line)| Place { file: &self.places.files[file as usize], line })
+        rows.map(|&(file, line)| RecordedLine { file: &self.places.files[file as usize], line })
     }
 
     /// By the place of a function's definition: how many events several of its lines explain equally well, by those
@@ -135,7 +135,7 @@ pub(crate) struct Answer {
 }
 
 /// Where the children of a sequence came from.
-pub(crate) struct Aligned {
+pub(crate) struct AlignedFrame {
     /// The site of each child on the best path, or [`NO_SITE`].
     pub(crate) sites: Vec<u32>,
     /// Whether no other site explains a child nearly as well.

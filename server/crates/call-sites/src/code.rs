@@ -5,14 +5,14 @@ use std::sync::Arc;
 use profile::Profile;
 use pysource::Module;
 use pysource::flow::Flow;
-use recorded::Sources;
+use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
 use crate::definitions::Start;
 use crate::keys::KeyId;
 
 /// A function whose frames were recorded and whose source is at hand.
-pub(crate) struct Code {
+pub(crate) struct FunctionCode {
     /// The file as recorded.
     pub(crate) recorded: String,
     pub(crate) flow: Flow,
@@ -48,7 +48,7 @@ impl Sequence {
     }
 }
 
-impl Code {
+impl FunctionCode {
     pub(crate) fn add(&mut self, start: Start, children: &[Child], frame: u32) {
         let index = self.index.entry(start).or_default();
         let row = index.get(children).copied().unwrap_or_else(|| {
@@ -72,7 +72,7 @@ pub(crate) struct Python {
 }
 
 impl Python {
-    pub(crate) fn of(profile: &Profile, sources: &Sources) -> Self {
+    pub(crate) fn of(profile: &Profile, sources: &RecordedSources) -> Self {
         let texts = || profile.strings.iter().map(|(_, text)| text);
         let minor_in = |text: &str| -> Option<u8> {
             let (_, rest) = text.split_once("/python3.")?;

@@ -2,7 +2,7 @@
 
 use profile::{Profile, StrId};
 use pysource::{Function, FunctionKind, Module};
-use recorded::{Frame, Source, Sources};
+use recorded::{Frame, RecordedSource, RecordedSources};
 use rustc_hash::FxHashMap;
 
 /// Where `Module.__call__` is defined: its frame is recorded as `nn.Module: …`, without file and line.
@@ -14,7 +14,7 @@ const MODULE_CALL: (&str, [&str; 2]) =
 pub(crate) struct Definition<'a> {
     /// The file as recorded.
     pub(crate) file: &'a str,
-    pub(crate) source: &'a Source,
+    pub(crate) source: &'a RecordedSource,
     pub(crate) module: &'a Module,
     /// Index into [`Module::functions`].
     pub(crate) function: usize,
@@ -48,12 +48,12 @@ impl<'a> Definition<'a> {
 /// The functions of frames by the names of these, each looked up once.
 pub(crate) struct Definitions<'a> {
     profile: &'a Profile,
-    sources: &'a Sources,
+    sources: &'a RecordedSources,
     known: FxHashMap<StrId, Option<Definition<'a>>>,
 }
 
 impl<'a> Definitions<'a> {
-    pub(crate) fn new(profile: &'a Profile, sources: &'a Sources) -> Self {
+    pub(crate) fn new(profile: &'a Profile, sources: &'a RecordedSources) -> Self {
         Self { profile, sources, known: FxHashMap::default() }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-fn find<'a>(name: &'a str, sources: &'a Sources) -> Option<Definition<'a>> {
+fn find<'a>(name: &'a str, sources: &'a RecordedSources) -> Option<Definition<'a>> {
     let text = |file| {
         let source = sources.get(file)?;
         source.text.as_ref()?;

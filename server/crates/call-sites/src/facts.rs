@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use pysource::flow::{Binding, Callee, Flow, Iterable, Mentions, SiteKind};
-use pysource::{Function, FunctionKind, Module, Value};
-use recorded::Sources;
+use pysource::{AssignedValue, Function, FunctionKind, Module};
+use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
-use crate::code::Code;
+use crate::code::FunctionCode;
 
 /// Classes beyond this number of a lineage are not looked at.
 const MAX_LINEAGE: usize = 16;
@@ -18,13 +18,13 @@ pub(crate) struct Expression<'a> {
     /// The names that stand in it.
     pub(crate) mentions: Mentions<'a>,
     /// What a call can mean; of an iteration, what can have made what is iterated.
-    pub(crate) target: Target<'a>,
+    pub(crate) target: CallTarget<'a>,
     /// Whether it is an operator on numbers, strings and the like.
     pub(crate) is_plain: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// What an attribute of `self` can hold.
-    pub(crate) attribute: Held,
+    pub(crate) attribute: HeldValue,
     /// Whether what is iterated calls a function for each element: `map`, `filter`.
     pub(crate) is_lazy: bool,
     /// Whether a lambda is given to what makes the elements.
@@ -37,7 +37,7 @@ pub(crate) struct Expression<'a> {
 
 /// What a call can mean.
 #[derive(Debug, Default)]
-pub(crate) struct Target<'a> {
+pub(crate) struct CallTarget<'a> {
     /// The names of functions that it may call, the written one first.
     pub(crate) names: Vec<&'a str>,
     /// The names whose calls may have made what it calls: classes, mostly.
@@ -74,7 +74,7 @@ pub(crate) enum Certainty {
 
 /// What an attribute of `self` can hold, as far as the text shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum HeldValue {
     /// It is not one of `self`.
     #[default]
     NotOfSelf,
@@ -91,17 +91,17 @@ pub(crate) enum Held {
 }
 
 /// The sites of a function with what the text shows.
-pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expression<'a>> {
+pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> Vec<Expression<'a>> {
     let class = Lineage::of(code, classes);
     let flow = &code.flow;
     let sites = flow.sites.iter().enumerate();
     sites
         .map(|(at, site)| {
             let (mut target, mut attribute, mut shared) =
-                (Target::default(), Held::NotOfSelf, None);
+                (CallTarget::default(), HeldValue::NotOfSelf, None);
             match &site.kind {
                 SiteKind::Call { callee, .. } => {
-                    target = Target::of(callee, &class);
+                    target = CallTarget::of(callee, &class);
                     shared = callee.name().map(|_| callee.path.join("."));
                 }
                 SiteKind::Attribute { name, is_of_self: true, .. } => {
@@ -112,7 +112,7 @@ pub(crate) fn expressions<'a>(code: &'a Code, classes: &'a Classes) -> Vec<Expre
                 }
                 _ => {}
             }
-            let values: Vec<&Value> = match &site.iterable {
+            let values: Vec<&AssignedValue> = match &site.iterable {
                 Iterable::Name(Binding::Variable { values, .. }) => values.iter().collect(),
                 Iterable::OfSelf(name) => class.values_of(name).collect(),
                 _ => Vec::new(),
@@ -151,7 +151,7 @@ fn taken(flow: &Flow, at: usize) -> Option<usize> {
     })
 }
 
-impl<'a> Target<'a> {
+impl<'a> CallTarget<'a> {
     fn of(callee: &'a Callee, class: &Lineage<'a>) -> Self {
         let mut target = Self::default();
         target.names.extend(callee.name());
@@ -182,12 +182,12 @@ impl<'a> Target<'a> {
                 target.certainty = Certainty::Method;
                 let name = callee.path[1].as_str();
                 match class.held(name) {
-                    Held::Method { is_decorated } => {
+                    HeldValue::Method { is_decorated } => {
                         target.certainty = Certainty::Defined;
                         target.is_decorated = is_decorated;
                     }
-                    Held::NotOfSelf | Held::Unknown => {}
-                    Held::Plain | Held::Registered | Held::RegisteredOrPlain => {
+                    HeldValue::NotOfSelf | HeldValue::Unknown => {}
+                    HeldValue::Plain | HeldValue::Registered | HeldValue::RegisteredOrPlain => {
                         target.certainty = Certainty::Attribute;
                     }
                 }
@@ -206,15 +206,15 @@ impl<'a> Target<'a> {
         target
     }
 
-    fn add_values(&mut self, values: &'a [Value]) {
+    fn add_values(&mut self, values: &'a [AssignedValue]) {
         values.iter().for_each(|value| self.add_value(value));
     }
 
-    fn add_value(&mut self, value: &'a Value) {
+    fn add_value(&mut self, value: &'a AssignedValue) {
         match value {
-            Value::Named(name) => self.names.push(name),
-            Value::Made(name) => self.makers.push(name),
-            Value::Plain | Value::Unknown => {}
+            AssignedValue::Named(name) => self.names.push(name),
+            AssignedValue::Made(name) => self.makers.push(name),
+            AssignedValue::Plain | AssignedValue::Unknown => {}
         }
     }
 
@@ -242,10 +242,10 @@ fn is_builtin_call(iterable: &Iterable) -> bool {
     }
 }
 
-fn is_builtin_made(value: &Value) -> bool {
+fn is_builtin_made(value: &AssignedValue) -> bool {
     match value {
-        Value::Plain => true,
-        Value::Made(maker) => [
+        AssignedValue::Plain => true,
+        AssignedValue::Made(maker) => [
             "list",
             "tuple",
             "dict",
@@ -257,7 +257,7 @@ fn is_builtin_made(value: &Value) -> bool {
             "deque",
         ]
         .contains(&maker.as_str()),
-        Value::Named(_) | Value::Unknown => false,
+        AssignedValue::Named(_) | AssignedValue::Unknown => false,
     }
 }
 
@@ -271,7 +271,7 @@ pub(crate) fn is_class_name(name: &str) -> bool {
 pub(crate) struct Classes(FxHashMap<String, Vec<(Arc<Module>, usize)>>);
 
 impl Classes {
-    pub(crate) fn new(sources: &Sources) -> Self {
+    pub(crate) fn new(sources: &RecordedSources) -> Self {
         let mut classes = Self::default();
         for module in sources.modules() {
             for (row, class) in module.classes().iter().enumerate() {
@@ -286,11 +286,11 @@ impl Classes {
 /// The class that a method belongs to, with its bases, nearest first.
 struct Lineage<'a> {
     module: &'a Module,
-    line: Vec<(&'a Module, &'a pysource::Class)>,
+    line: Vec<(&'a Module, &'a pysource::ClassFacts)>,
 }
 
 impl<'a> Lineage<'a> {
-    fn of(code: &'a Code, classes: &'a Classes) -> Self {
+    fn of(code: &'a FunctionCode, classes: &'a Classes) -> Self {
         let module: &Module = &code.module;
         let functions = module.functions();
         let mut at = Some(code.flow.function);
@@ -305,14 +305,15 @@ impl<'a> Lineage<'a> {
         lineage
     }
 
-    fn add(&mut self, module: &'a Module, class: &'a pysource::Class, classes: &'a Classes) {
+    fn add(&mut self, module: &'a Module, class: &'a pysource::ClassFacts, classes: &'a Classes) {
         let is_known = self.line.iter().any(|&(_, known)| std::ptr::eq(known, class));
         if is_known || self.line.len() >= MAX_LINEAGE {
             return;
         }
         self.line.push((module, class));
         for base in &class.bases {
-            let is_base = |it: &&pysource::Class| module.functions()[it.function].name == *base;
+            let is_base =
+                |it: &&pysource::ClassFacts| module.functions()[it.function].name == *base;
             if let Some(base) = module.classes().iter().find(is_base) {
                 self.add(module, base, classes);
             } else if let Some([(module, row)]) = classes.0.get(base).map(Vec::as_slice) {
@@ -332,29 +333,29 @@ impl<'a> Lineage<'a> {
         bases.map(|base| base.rsplit('.').next().unwrap_or(base)).collect()
     }
 
-    fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a Value> {
+    fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a AssignedValue> {
         self.line.iter().flat_map(move |(_, class)| class.values_of(attribute))
     }
 
     /// What the attribute `name` of `self` can hold.
-    fn held(&self, name: &str) -> Held {
-        let is_method = |class: &pysource::Class, it: &&Function| {
+    fn held(&self, name: &str) -> HeldValue {
+        let is_method = |class: &pysource::ClassFacts, it: &&Function| {
             it.parent == Some(class.function) && it.name == name && it.kind != FunctionKind::Class
         };
         for (module, class) in &self.line {
             let method = module.functions().iter().find(|it| is_method(class, it));
             if let Some(method) = method {
-                return Held::Method { is_decorated: method.first_line != method.def_line };
+                return HeldValue::Method { is_decorated: method.first_line != method.def_line };
             }
         }
-        let is_made = |value: &Value| matches!(value, Value::Made(maker) if is_registered(maker));
+        let is_made = |value: &AssignedValue| matches!(value, AssignedValue::Made(maker) if is_registered(maker));
         let is_registered = self.is_module() && self.values_of(name).any(is_made);
-        let is_plain = self.values_of(name).any(|value| *value == Value::Plain);
+        let is_plain = self.values_of(name).any(|value| *value == AssignedValue::Plain);
         match (is_registered, is_plain) {
-            (true, true) => Held::RegisteredOrPlain,
-            (true, false) => Held::Registered,
-            (false, true) => Held::Plain,
-            (false, false) => Held::Unknown,
+            (true, true) => HeldValue::RegisteredOrPlain,
+            (true, false) => HeldValue::Registered,
+            (false, true) => HeldValue::Plain,
+            (false, false) => HeldValue::Unknown,
         }
     }
 

@@ -7,23 +7,23 @@
 use pysource::flow::{Flow, Iteration, SiteKind};
 
 use crate::answer::NO_SITE;
-use crate::keys::Key;
+use crate::keys::ChildKey;
 
 /// What an event is to the generator that it is a frame of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum GeneratorProgress {
     /// Its first frame.
     Begins,
     /// A later one.
     GoesOn,
 }
 
-impl Progress {
+impl GeneratorProgress {
     /// `None` for what is no generator.
-    pub(crate) fn of(key: &Key) -> Option<Self> {
+    pub(crate) fn of(key: &ChildKey) -> Option<Self> {
         match key {
-            Key::Function(it) if it.is_generator && it.is_resumed => Some(Self::GoesOn),
-            Key::Function(it) if it.is_generator => Some(Self::Begins),
+            ChildKey::Function(it) if it.is_generator && it.is_resumed => Some(Self::GoesOn),
+            ChildKey::Function(it) if it.is_generator => Some(Self::Begins),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ pub(crate) struct KeyId(pub(crate) u32);
 
 /// What a child is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub(crate) enum ChildKey {
     /// A Python function.
     Function(FunctionKey),
     /// A call of a module: the class of `nn.Module: Class_3`.
@@ -123,8 +123,8 @@ const MAX_CALLS: usize = 32;
 /// The distinct kinds of children of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    rows: Vec<Key>,
-    index: FxHashMap<Key, KeyId>,
+    rows: Vec<ChildKey>,
+    index: FxHashMap<ChildKey, KeyId>,
     /// By name alone: of operators, and of calls for which this is enough.
     operators: FxHashMap<StrId, KeyId>,
     calls: FxHashMap<StrId, KeyId>,
@@ -133,7 +133,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn get(&self, id: KeyId) -> &Key {
+    pub(crate) fn get(&self, id: KeyId) -> &ChildKey {
         &self.rows[id.0 as usize]
     }
 
@@ -144,7 +144,7 @@ impl Keys {
             return false;
         }
         match (self.get(before), self.get(next)) {
-            (Key::Function(it), Key::Function(next)) => {
+            (ChildKey::Function(it), ChildKey::Function(next)) => {
                 it.source.is_none()
                     && (&it.name, &it.file) == (&next.name, &next.file)
                     && it.line < next.line
@@ -158,7 +158,7 @@ impl Keys {
     pub(crate) fn mark_generators(&mut self, resumed: &FxHashSet<KeyId>) {
         let mut first_lines: FxHashMap<(String, String), u32> = FxHashMap::default();
         for id in resumed {
-            if let Key::Function(it) = &mut self.rows[id.0 as usize]
+            if let ChildKey::Function(it) = &mut self.rows[id.0 as usize]
                 && it.source.is_none()
                 && !it.name.starts_with('<')
             {
@@ -169,7 +169,7 @@ impl Keys {
             }
         }
         for id in resumed {
-            if let Key::Function(it) = &mut self.rows[id.0 as usize]
+            if let ChildKey::Function(it) = &mut self.rows[id.0 as usize]
                 && let Some(&first) = first_lines.get(&(it.file.clone(), it.name.clone()))
             {
                 it.is_resumed = it.is_generator && it.line > first;
@@ -224,7 +224,7 @@ impl Keys {
         self.add(operator(name))
     }
 
-    fn add(&mut self, key: Key) -> KeyId {
+    fn add(&mut self, key: ChildKey) -> KeyId {
         let rows = &mut self.rows;
         *self.index.entry(key).or_insert_with_key(|key| {
             rows.push(key.clone());
@@ -249,8 +249,8 @@ pub(crate) fn is_operator_of(call: &str, operator: &str) -> bool {
     call.starts_with('<') && out_of_place(builtin_name(call)) == operator_name(operator)
 }
 
-fn operator(text: &str) -> Key {
-    Key::Operator { name: operator_name(text).to_owned() }
+fn operator(text: &str) -> ChildKey {
+    ChildKey::Operator { name: operator_name(text).to_owned() }
 }
 
 fn operator_name(text: &str) -> &str {
@@ -267,7 +267,7 @@ fn python(
     definitions: &mut Definitions<'_>,
     name: StrId,
     within: &[StrId],
-) -> Key {
+) -> ChildKey {
     let text = profile.strings.get(name);
     if let Some(frame) = Frame::parse(text) {
         let definition = definitions.of(name);
@@ -281,7 +281,7 @@ fn python(
             function.kind == FunctionKind::AsyncDef
                 || (function.is_generator && function.kind != FunctionKind::GenExpr)
         });
-        return Key::Function(FunctionKey {
+        return ChildKey::Function(FunctionKey {
             name: frame.function.to_owned(),
             file: frame.file.to_owned(),
             // Generators are recorded with the line where they go on; the definition identifies them.
@@ -293,14 +293,14 @@ fn python(
         });
     }
     if let Some(module) = text.strip_prefix("nn.Module: ") {
-        return Key::Module { class: module_class(module).to_owned() };
+        return ChildKey::Module { class: module_class(module).to_owned() };
     }
     let runs = within.iter().find_map(|&it| {
         let definition = definitions.of(it)?;
         let is_anonymous = definition.function().name.starts_with('<');
         is_anonymous.then(|| (definition.file.to_owned(), definition.function))
     });
-    Key::Builtin { name: builtin_name(text).to_owned(), owner: owner(text), runs }
+    ChildKey::Builtin { name: builtin_name(text).to_owned(), owner: owner(text), runs }
 }
 
 fn function_source(definition: Definition<'_>) -> FunctionSource {
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn an_operator_is_known_without_namespace_and_place() {
         let name = |text| match operator(text) {
-            Key::Operator { name } => name,
+            ChildKey::Operator { name } => name,
             other => format!("{other:?}"),
         };
         let names = ["aten::add_", "aten::__and__", "prims::sum", "mm"].map(name);

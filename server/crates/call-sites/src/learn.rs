@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::answer::{Aligned, NO_SITE};
+use crate::answer::{AlignedFrame, NO_SITE};
 use crate::code::Sequence;
 use crate::keys::KeyId;
 
@@ -59,7 +59,7 @@ impl Learned {
     pub(crate) fn add<'s>(
         &mut self,
         code: usize,
-        aligned: &Aligned,
+        aligned: &AlignedFrame,
         sequence: &Sequence,
         shared: impl Fn(u32) -> Option<&'s str>,
     ) {
@@ -198,7 +198,7 @@ mod tests {
         let sequence = Sequence { start: Start::Entry, children, frames: vec![0; weight] };
         let visited = sites.clone();
         let mut learned = Learned::default();
-        let aligned = Aligned { sites, is_clear, visited, edges };
+        let aligned = AlignedFrame { sites, is_clear, visited, edges };
         learned.add(0, &aligned, &sequence, |site| (site == 1).then_some("a.b"));
         learned
     }

@@ -76,14 +76,14 @@ mod tests;
 
 use profile::{HostEventId, Profile};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
-use recorded::Sources;
+use recorded::RecordedSources;
 
 use align::{Aligner, Prior};
 use answer::Assignment;
 use learn::Learned;
-use structure::{Callers, Structure};
+use structure::{CallersOfFrames, Structure};
 
-pub use answer::{CallSites, Place, PlaceId};
+pub use answer::{CallSites, PlaceId, RecordedLine};
 pub use costs::Costs;
 
 /// Rounds of aligning and learning. Later rounds change nothing in the recordings at hand.
@@ -96,12 +96,12 @@ const ROUNDS: usize = 3;
 #[must_use]
 pub fn infer(
     profile: &Profile,
-    sources: &Sources,
+    sources: &RecordedSources,
     order: &[HostEventId],
     uses_exact: bool,
     costs: &Costs,
 ) -> CallSites {
-    let mut callers = Callers::new(profile, uses_exact);
+    let mut callers = CallersOfFrames::new(profile, uses_exact);
     let structure = Structure::new(profile, sources, order, &mut callers);
     if structure.codes.is_empty() {
         return CallSites::default();

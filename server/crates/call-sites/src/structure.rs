@@ -3,11 +3,11 @@
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
 use pysource::flow::flows;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use recorded::{Frame, Sources, is_compiled_range, parse_caller};
+use recorded::{Frame, RecordedSources, is_compiled_range, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::answer::{Answer, Assignment, CallSites};
-use crate::code::{Child, Code, Python, Sequence};
+use crate::code::{Child, FunctionCode, Python, Sequence};
 use crate::compiled;
 use crate::definitions::{Definition, Definitions, Start};
 use crate::keys::{self, Keys};
@@ -18,7 +18,7 @@ const MAX_WRAPPERS: u32 = 3;
 
 /// All frames of a recording by function, and what their children are.
 pub(crate) struct Structure {
-    pub(crate) codes: Vec<Code>,
+    pub(crate) codes: Vec<FunctionCode>,
     pub(crate) keys: Keys,
     pub(crate) python: Python,
     children: Children,
@@ -29,9 +29,9 @@ pub(crate) struct Structure {
 impl Structure {
     pub(crate) fn new(
         profile: &Profile,
-        sources: &Sources,
+        sources: &RecordedSources,
         order: &[HostEventId],
-        callers: &mut Callers<'_>,
+        callers: &mut CallersOfFrames<'_>,
     ) -> Self {
         let children = Children::new(profile, order);
         let mut definitions = Definitions::new(profile, sources);
@@ -105,7 +105,7 @@ impl Structure {
     /// Assigns the lines of `sequence` to the children of each frame that had it.
     pub(crate) fn assign(
         &self,
-        code: &Code,
+        code: &FunctionCode,
         sequence: &Sequence,
         answer: &Answer,
         sites: &mut CallSites,
@@ -139,7 +139,7 @@ impl Structure {
     pub(crate) fn assign_others(
         &self,
         profile: &Profile,
-        callers: &mut Callers<'_>,
+        callers: &mut CallersOfFrames<'_>,
         sites: &mut CallSites,
     ) {
         let host = &profile.host;
@@ -159,13 +159,13 @@ impl Structure {
 }
 
 /// The exact callers of a recording, each text parsed once.
-pub(crate) struct Callers<'a> {
+pub(crate) struct CallersOfFrames<'a> {
     profile: &'a Profile,
     is_used: bool,
     known: FxHashMap<StrId, Option<(&'a str, u32)>>,
 }
 
-impl<'a> Callers<'a> {
+impl<'a> CallersOfFrames<'a> {
     /// `is_used` is false where exact callers must be left out.
     pub(crate) fn new(profile: &'a Profile, is_used: bool) -> Self {
         Self { profile, is_used, known: FxHashMap::default() }
@@ -184,7 +184,7 @@ fn codes<'a>(
     profile: &'a Profile,
     definitions: &mut Definitions<'a>,
     children: &Children,
-) -> (Vec<Code>, FxHashMap<StrId, (usize, Start)>) {
+) -> (Vec<FunctionCode>, FxHashMap<StrId, (usize, Start)>) {
     let mut of_name: FxHashMap<StrId, (usize, Start)> = FxHashMap::default();
     let mut of_function: FxHashMap<(&str, usize), usize> = FxHashMap::default();
     let mut of_file: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
@@ -203,7 +203,7 @@ fn codes<'a>(
             });
         of_name.insert(name, (code, definition.start));
     }
-    let mut found: Vec<Option<Code>> = wanted.iter().map(|_| None).collect();
+    let mut found: Vec<Option<FunctionCode>> = wanted.iter().map(|_| None).collect();
     let of_file: Vec<(&str, Vec<usize>)> = of_file.into_iter().collect();
     let flows: Vec<_> = of_file
         .par_iter()
@@ -216,7 +216,7 @@ fn codes<'a>(
     for ((file, rows), flows) in of_file.into_iter().zip(flows) {
         let Some(module) = wanted[rows[0]].source.module.clone() else { continue };
         for (&row, flow) in rows.iter().zip(flows) {
-            found[row] = Some(Code {
+            found[row] = Some(FunctionCode {
                 recorded: file.to_owned(),
                 flow,
                 module: module.clone(),

@@ -6,19 +6,19 @@ use pysource::Module;
 use pysource::flow::flows;
 use rustc_hash::FxHashMap;
 
-use crate::code::{Child, Code, Python, Sequence};
+use crate::code::{Child, FunctionCode, Python, Sequence};
 use crate::definitions::Start;
-use crate::keys::{FunctionKey, FunctionSource, Key, KeyId};
+use crate::keys::{ChildKey, FunctionKey, FunctionSource, KeyId};
 
 /// CPython 3.11.
 pub(crate) const PYTHON: Python = Python { minor: 11, has_comprehension_frames: Some(true) };
 
 /// The function `name` of a text, without frames.
-pub(crate) fn code(text: &str, name: &str) -> Code {
+pub(crate) fn code(text: &str, name: &str) -> FunctionCode {
     let module = Module::parse(text);
     let function = module.functions().iter().position(|it| it.name == name).unwrap_or(0);
     let flow = flows(text, &[function]).remove(0);
-    Code {
+    FunctionCode {
         recorded: "m.py".to_owned(),
         flow,
         module: Arc::new(module),
@@ -47,8 +47,8 @@ pub(crate) fn function(name: &str, class: Option<&str>) -> FunctionKey {
 }
 
 /// An operator.
-pub(crate) fn operator(name: &str) -> Key {
-    Key::Operator { name: name.to_owned() }
+pub(crate) fn operator(name: &str) -> ChildKey {
+    ChildKey::Operator { name: name.to_owned() }
 }
 
 /// Children of one frame that was recorded once, from its beginning.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ledger::Evidence;
 use profile::{HostEventId, Profile};
 use pysource::Module;
-use recorded::{Source, Sources, in_order};
+use recorded::{RecordedSource, RecordedSources, in_order};
 use trace_reader::TraceReader;
 
 use super::*;
@@ -74,12 +74,12 @@ fn read(trace: &str) -> Profile {
 fn inferred(text: &str, frames: &[Frame<'_>]) -> Vec<String> {
     let module = Module::parse(text);
     let profile = read(&trace(&module, frames));
-    let mut sources = Sources::default();
-    let source = Source {
+    let mut sources = RecordedSources::default();
+    let source = RecordedSource {
         key: "m.py".to_owned(),
         module: Some(Arc::new(module)),
         text: Some(text.into()),
-        ..Source::default()
+        ..RecordedSource::default()
     };
     sources.insert("m.py", source);
     let order = in_order(&profile);

@@ -3,15 +3,15 @@
 use ledger::{Bytes, DeviceMemory, Sample};
 
 /// Bytes in use and reserved.
-pub(crate) type Level = (Bytes, Bytes);
+pub(crate) type MemoryLevel = (Bytes, Bytes);
 
 /// Parts of equal length of `n_events` events, which happen `at` times that rise (or at their numbers), and after which
 /// the memory is at `level`; `start` is the level before them. What is in use when a part begins counts for it too.
 pub(crate) fn samples(
     n_events: usize,
     at: impl Fn(usize) -> i64,
-    start: Level,
-    level: impl Fn(usize) -> Level,
+    start: MemoryLevel,
+    level: impl Fn(usize) -> MemoryLevel,
 ) -> Vec<Sample> {
     let Some(last) = n_events.checked_sub(1) else {
         return vec![Sample { at: 0, active: start.0, reserved: start.1 }];

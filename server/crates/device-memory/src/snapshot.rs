@@ -12,12 +12,12 @@ mod steps;
 use ledger::{
     Allocation, Bytes, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason,
 };
-use line_stacks::{File, Lines, Node, Stacks, post_file};
+use line_stacks::{Lines, Node, StackFile, Stacks, post_file};
 use profile::{DeviceType, MemoryDevice, Snapshot};
 
 use crate::device_name::device_name;
-use recorded::{Sources, is_python};
-use replay::{Limit, Replay};
+use recorded::{RecordedSources, is_python};
+use replay::{AllocationLimit, SnapshotReplay};
 use report::{Frames, report};
 
 /// Devices that are looked at: no machine has more, and each costs a look at all segments.
@@ -27,7 +27,7 @@ const MAX_DEVICES: usize = 256;
 ///
 /// Where a device has no history (torch 2.0), the blocks that are in use stand for it.
 #[must_use]
-pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> Ledger {
+pub fn attribute_snapshot(snapshot: &Snapshot, sources: &RecordedSources, rank: u32) -> Ledger {
     let mut stacks = Stacks::new(Lines::default());
     let nodes: Vec<Node> = (0..snapshot.stacks.len())
         .map(|stack| line_stack(snapshot, sources, stack, &mut stacks))
@@ -39,14 +39,14 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &Sources, rank: u32) -> 
     ordinals.sort_unstable();
     ordinals.dedup();
     ordinals.truncate(MAX_DEVICES);
-    let mut limit = Limit::new();
+    let mut limit = AllocationLimit::new();
 
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     for file in &frames.stacks.lines.files {
         post_file(&mut ledger, sources, file);
     }
     for ordinal in ordinals {
-        let replay = Replay::new(snapshot, ordinal, &mut limit);
+        let replay = SnapshotReplay::new(snapshot, ordinal, &mut limit);
         // A machine has more devices than most programs use.
         if replay.allocations.is_empty() && replay.events.is_empty() {
             continue;
@@ -84,12 +84,17 @@ fn post_line(mine: &mut LineBooks, device: &str, books: &LineMemory) {
     mine.allocations.insert(device.to_owned(), allocation);
 }
 
-fn line_stack(snapshot: &Snapshot, sources: &Sources, stack: usize, stacks: &mut Stacks) -> Node {
+fn line_stack(
+    snapshot: &Snapshot,
+    sources: &RecordedSources,
+    stack: usize,
+    stacks: &mut Stacks,
+) -> Node {
     let mut node = Node::EMPTY;
     for frame in snapshot.stacks[stack].iter().rev().filter(|frame| is_python(snapshot, frame)) {
         let recorded = snapshot.strings.get(frame.file);
         let source = sources.get(recorded);
-        let file = stacks.lines.file(File {
+        let file = stacks.lines.file(StackFile {
             key: source.map_or(recorded, |source| source.key.as_str()).to_owned(),
             recorded: recorded.to_owned(),
             is_user_code: source.is_some_and(|source| source.is_user_code),

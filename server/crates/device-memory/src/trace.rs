@@ -9,7 +9,7 @@ use recorded::Steps;
 use rustc_hash::FxHashMap;
 
 use crate::device_name::device_name;
-use crate::samples::Level;
+use crate::samples::MemoryLevel;
 
 /// Bytes by own line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) struct Curve {
     /// Whether any event has an address.
     pub(crate) has_addresses: bool,
     /// Times and levels after each event, in order.
-    pub(crate) points: Vec<(Ns, Level)>,
+    pub(crate) points: Vec<(Ns, MemoryLevel)>,
 }
 
 /// The memory events of a trace that are charged.
@@ -85,7 +85,7 @@ impl TraceMemory {
         lines: impl IntoIterator<Item = LineId>,
     ) -> MemoryCharges {
         let memory = &profile.memory;
-        let mut replays: BTreeMap<MemoryDevice, Replay> = BTreeMap::new();
+        let mut replays: BTreeMap<MemoryDevice, TraceReplay> = BTreeMap::new();
         for (&row, line) in self.rows.iter().zip(lines) {
             let row = row as usize;
             let replay = replays.entry(memory.device[row]).or_default();
@@ -114,7 +114,7 @@ impl TraceMemory {
 
 /// What the events of one device say. Where a trace has no totals (torch 1.9), memory that is released without having
 /// been allocated was in use before.
-fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &Replay) -> Curve {
+fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &TraceReplay) -> Curve {
     let memory = &profile.memory;
     let rows =
         || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
@@ -142,7 +142,7 @@ fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &Repla
 
 /// What happened to one memory, event by event.
 #[derive(Debug, Default)]
-pub(crate) struct Replay {
+pub(crate) struct TraceReplay {
     /// Number of the next event.
     clock: u64,
     used: Bytes,
@@ -168,7 +168,7 @@ struct Traced {
     is_tracked: bool,
 }
 
-impl Replay {
+impl TraceReplay {
     /// `bytes` are allocated at `address` (0: unknown) by `line`.
     pub(crate) fn alloc(&mut self, address: u64, bytes: Bytes, line: LineId) {
         let is_tracked = address != 0;
@@ -209,7 +209,7 @@ impl Replay {
 
 impl MemoryCharges {
     /// Adds the allocations of one memory.
-    pub(crate) fn add(&mut self, device: &str, replay: &Replay) {
+    pub(crate) fn add(&mut self, device: &str, replay: &TraceReplay) {
         let peak_at = replay.peak_at.unwrap_or(0);
         for it in &replay.allocations {
             self.total += it.bytes;
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn what_is_alive_at_the_peak_is_distinguished_from_the_rest() {
-        let mut replay = Replay::default();
+        let mut replay = TraceReplay::default();
         let (a, b) = (LineId(0), LineId(1));
         replay.alloc(0x10, Bytes(100), a);
         replay.alloc(0x20, Bytes(50), b);
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn without_addresses_nothing_is_said_about_what_is_alive() {
-        let mut replay = Replay::default();
+        let mut replay = TraceReplay::default();
         replay.alloc(0, Bytes(100), LineId(0));
         replay.free(0, Bytes(100));
         let mut charges = MemoryCharges::default();

@@ -12,13 +12,13 @@ use insights::Finding;
 use metrics::numbers::duration;
 
 use crate::diagnostics::{Diagnostic, diagnostic_of};
-use crate::place::Source;
+use crate::place::PlacedSource;
 
 /// What can be done about the findings of statements on `lines`, and about findings elsewhere by changing a call there:
 /// fixes first. Two that change the same are reported as one, of the costlier finding.
 #[must_use]
 pub fn actions(
-    source: &Source<'_>,
+    source: &PlacedSource<'_>,
     findings: &[Finding],
     lines: &RangeInclusive<u32>,
 ) -> Vec<Action> {

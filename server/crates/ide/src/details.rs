@@ -7,8 +7,8 @@ use metrics::{Period, Quantity, Unit};
 
 use crate::hover::{self, HoverText};
 use crate::kernel_name::shorten;
-use crate::place::Source;
-use crate::scale::Scale;
+use crate::place::PlacedSource;
+use crate::scale::ViewScale;
 use crate::view::View;
 
 /// The numbers of a line that are reported, in this order.
@@ -46,7 +46,7 @@ pub struct Details {
     /// How it is known.
     pub evidence: Evidence,
     /// What is not zero.
-    pub numbers: Vec<Number>,
+    pub numbers: Vec<LineFigure>,
     /// What was launched, the costliest first.
     pub kernels: Vec<KernelRow>,
     /// Outermost operators, the costliest first.
@@ -67,7 +67,7 @@ pub struct Details {
 
 /// A number of a line.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Number {
+pub struct LineFigure {
     /// Stable name: `cpu_own`, as in machine-readable output.
     pub name: &'static str,
     /// What to call it.
@@ -186,8 +186,13 @@ pub struct StepRow {
 
 /// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
 #[must_use]
-pub fn details(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> Option<Details> {
-    let scale = Scale::new(source.ledger, view);
+pub fn details(
+    source: &PlacedSource<'_>,
+    view: &View,
+    found: &[Finding],
+    line: u32,
+) -> Option<Details> {
+    let scale = ViewScale::new(source.ledger, view);
     let placed = source.at(line)?;
     let books = &*placed.books;
     Some(Details {
@@ -206,11 +211,11 @@ pub fn details(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -
     })
 }
 
-fn numbers(scale: &Scale<'_>, books: &LineBooks) -> Vec<Number> {
+fn numbers(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<LineFigure> {
     let number = |quantity: Quantity| {
         let value = scale.value(quantity, books).filter(|&value| value != 0.0)?;
         let unit = quantity.unit();
-        Some(Number {
+        Some(LineFigure {
             name: quantity.id(),
             label: quantity.label(),
             value,
@@ -222,7 +227,7 @@ fn numbers(scale: &Scale<'_>, books: &LineBooks) -> Vec<Number> {
     NUMBERS.into_iter().filter_map(number).collect()
 }
 
-fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
+fn kernels(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<KernelRow> {
     let rows = books.kernel_table.iter().map(|(key, kernel)| {
         let (calls, total) = (scale.mean(kernel.calls as f64), scale.mean(kernel.total.as_f64()));
         let mean = kernel.total.as_f64() / kernel.calls.max(1) as f64;
@@ -244,7 +249,7 @@ fn kernels(scale: &Scale<'_>, books: &LineBooks) -> Vec<KernelRow> {
     sorted(rows, |row| row.total)
 }
 
-fn operators(scale: &Scale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
+fn operators(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
     let rows = books.operators.iter().map(|(name, operator)| {
         let [calls, cpu, cuda] =
             [operator.calls as f64, operator.cpu.as_f64(), operator.cuda.as_f64()]
@@ -259,7 +264,7 @@ fn operators(scale: &Scale<'_>, books: &LineBooks) -> Vec<OperatorRow> {
 }
 
 fn lines(
-    scale: &Scale<'_>,
+    scale: &ViewScale<'_>,
     lines: &std::collections::BTreeMap<LineKey, ledger::Ns>,
 ) -> Vec<LineRow> {
     let rows = lines.iter().map(|(place, &time)| {
@@ -277,7 +282,7 @@ fn lines(
     sorted(rows, |row| row.value)
 }
 
-fn callees(scale: &Scale<'_>, books: &LineBooks) -> Vec<CallRow> {
+fn callees(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<CallRow> {
     let rows = books.callees.iter().map(|(name, call)| {
         let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
         CallRow {
@@ -291,7 +296,7 @@ fn callees(scale: &Scale<'_>, books: &LineBooks) -> Vec<CallRow> {
     sorted(rows, |row| row.value)
 }
 
-fn allocations(scale: &Scale<'_>, books: &LineBooks) -> Vec<AllocationRow> {
+fn allocations(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<AllocationRow> {
     let rows = books.allocations.iter().map(|(memory, it)| {
         let (allocs, alloc) = (scale.mean(it.allocs as f64), scale.mean(it.alloc.as_f64()));
         let mut text = format!("{} in {}", bytes(alloc), count(allocs));
@@ -305,7 +310,7 @@ fn allocations(scale: &Scale<'_>, books: &LineBooks) -> Vec<AllocationRow> {
     sorted(rows, |row| row.alloc)
 }
 
-fn steps(scale: &Scale<'_>, books: &LineBooks) -> Vec<StepRow> {
+fn steps(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<StepRow> {
     let quantity = scale.primary();
     let row = |&step: &u32| {
         let value = scale.with_period(Period::Step(step)).value(quantity, books)?;
@@ -329,7 +334,7 @@ fn sorted<T>(rows: impl Iterator<Item = T>, size: impl Fn(&T) -> f64) -> Vec<T> 
 mod tests {
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
-    use crate::view::Metric;
+    use crate::view::ViewMetric;
 
     /// All but the sections, one row for each thing.
     fn shown(view: &View, line: u32) -> String {
@@ -396,7 +401,8 @@ mod tests {
 
     #[test]
     fn a_line_that_waits() {
-        let wait = View { metric: Some(Metric::Wait), period: Period::Step(2), ..View::default() };
+        let wait =
+            View { metric: Some(ViewMetric::Wait), period: Period::Step(2), ..View::default() };
         check_text(
             &shown(&wait, 6),
             "
@@ -416,7 +422,7 @@ mod tests {
     #[test]
     fn bytes() {
         let fixture = Fixture::new("f()\n", "step 1 1ms\n1 alloc=24MiB peak=8MiB\n");
-        let view = View { metric: Some(Metric::Memory), ..View::default() };
+        let view = View { metric: Some(ViewMetric::Memory), ..View::default() };
         let details = details(&fixture.source(), &view, &[], 1).unwrap();
         let numbers: Vec<_> =
             details.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();

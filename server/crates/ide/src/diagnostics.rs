@@ -4,7 +4,7 @@ use insights::{Detail, Finding, Severity};
 use ledger::{LineKey, Ns};
 use metrics::numbers::duration;
 
-use crate::place::{Placed, Source, base_name};
+use crate::place::{Placed, PlacedSource, base_name};
 use crate::rules;
 use crate::rules::per;
 
@@ -47,7 +47,7 @@ pub struct RelatedLine {
 /// The findings that are about the file, in line order. Lines that were changed or deleted since have none, nor have
 /// statements with a comment `# perfline: ignore`.
 #[must_use]
-pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic> {
+pub fn diagnostics(source: &PlacedSource<'_>, findings: &[Finding]) -> Vec<Diagnostic> {
     let placed = source.placed_as_recorded();
     let mut diagnostics: Vec<Diagnostic> = findings
         .iter()
@@ -58,9 +58,9 @@ pub fn diagnostics(source: &Source<'_>, findings: &[Finding]) -> Vec<Diagnostic>
     diagnostics
 }
 
-/// A finding that is about the file, where it is to be reported; with [`Source::placed_as_recorded`].
+/// A finding that is about the file, where it is to be reported; with [`PlacedSource::placed_as_recorded`].
 pub(crate) fn diagnostic_of(
-    source: &Source<'_>,
+    source: &PlacedSource<'_>,
     placed: &[Placed<'_>],
     finding: &Finding,
 ) -> Option<Diagnostic> {
@@ -70,11 +70,11 @@ pub(crate) fn diagnostic_of(
 }
 
 /// Whether a comment on the statement on `line` says that a finding is not to be reported.
-pub(crate) fn is_suppressed(source: &Source<'_>, finding: &Finding, line: u32) -> bool {
+pub(crate) fn is_suppressed(source: &PlacedSource<'_>, finding: &Finding, line: u32) -> bool {
     source.module.directives(line).any(|it| insights::is_suppressed(&it.text, finding.rule))
 }
 
-fn diagnostic(source: &Source<'_>, finding: &Finding, line: u32) -> Option<Diagnostic> {
+fn diagnostic(source: &PlacedSource<'_>, finding: &Finding, line: u32) -> Option<Diagnostic> {
     let statement = source.module.statement_lines(line);
     let (first, last) =
         (source.index.line_range(*statement.start())?, source.index.line_range(*statement.end())?);
@@ -107,7 +107,7 @@ pub fn finding_message(finding: &Finding) -> String {
 }
 
 /// What the finding says, as one line of text.
-pub(crate) fn message(source: &Source<'_>, finding: &Finding) -> String {
+pub(crate) fn message(source: &PlacedSource<'_>, finding: &Finding) -> String {
     message_with(finding, |line| {
         if line.file != source.key {
             return Some(format!("{}:{}", base_name(&line.file), line.line));
@@ -128,7 +128,7 @@ fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) ->
 }
 
 /// Where a line is now; `None` where it is gone. Lines of other files are as recorded.
-pub(crate) fn current_line(source: &Source<'_>, line: &LineKey) -> Option<u32> {
+pub(crate) fn current_line(source: &PlacedSource<'_>, line: &LineKey) -> Option<u32> {
     if line.file != source.key {
         return Some(line.line);
     }
@@ -141,7 +141,7 @@ mod tests {
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS};
 
     fn shown(fixture: &Fixture) -> Vec<String> {
-        let mut findings = insights::find(&fixture.ledger, &insights::Options::default());
+        let mut findings = insights::find(&fixture.ledger, &insights::RuleOptions::default());
         findings.retain(|it| it.rule == "sync");
         let all = diagnostics(&fixture.source(), &findings);
         let shown = all.iter().map(|it| {

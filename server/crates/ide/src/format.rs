@@ -4,51 +4,51 @@ use ledger::LineBooks;
 use metrics::Quantity;
 use metrics::numbers;
 
-use crate::scale::Scale;
-use crate::shown::Shown;
+use crate::scale::ViewScale;
+use crate::shown::ShownQuantity;
 use crate::view::UnknownName;
 
 /// How the text of a hint is made.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Format {
+pub enum HintFormat {
     /// What is notable in the metric of the view, the largest first.
     #[default]
     Auto,
     /// Text with placeholders ([`placeholders`]) in braces. What stands in square brackets is left out where one of
     /// its placeholders has nothing to say: `{cuda} gpu[ +{backward} bwd][ · {wait} wait ×{waits}]`.
-    Template(Template),
+    Template(HintTemplate),
 }
 
 /// A template, read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template(Vec<Part>);
+pub struct HintTemplate(Vec<HintPart>);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Part {
+enum HintPart {
     Text(String),
     /// The share of what the view shows.
     Share,
-    Value(Shown),
-    Optional(Vec<Part>),
+    Value(ShownQuantity),
+    Optional(Vec<HintPart>),
 }
 
 /// The placeholder for the share of what the view shows.
 const SHARE: &str = "share";
 
 /// The placeholders for quantities.
-const QUANTITIES: [(&str, Shown); 12] = [
-    ("cpu", Shown::CPU),
-    ("cuda", Shown::CUDA),
-    ("backward", Shown::Backward),
-    ("wait", Shown::Always(Quantity::Wait)),
-    ("waits", Shown::Always(Quantity::Waits)),
-    ("waiting", Shown::Always(Quantity::Waiting)),
-    ("idle", Shown::Always(Quantity::Idle)),
-    ("comm", Shown::Always(Quantity::Comm)),
-    ("alloc", Shown::Always(Quantity::Alloc)),
-    ("peak", Shown::Always(Quantity::Peak)),
-    ("kernels", Shown::Always(Quantity::Kernels)),
-    ("calls", Shown::Always(Quantity::Calls)),
+const QUANTITIES: [(&str, ShownQuantity); 12] = [
+    ("cpu", ShownQuantity::CPU),
+    ("cuda", ShownQuantity::CUDA),
+    ("backward", ShownQuantity::Backward),
+    ("wait", ShownQuantity::Always(Quantity::Wait)),
+    ("waits", ShownQuantity::Always(Quantity::Waits)),
+    ("waiting", ShownQuantity::Always(Quantity::Waiting)),
+    ("idle", ShownQuantity::Always(Quantity::Idle)),
+    ("comm", ShownQuantity::Always(Quantity::Comm)),
+    ("alloc", ShownQuantity::Always(Quantity::Alloc)),
+    ("peak", ShownQuantity::Always(Quantity::Peak)),
+    ("kernels", ShownQuantity::Always(Quantity::Kernels)),
+    ("calls", ShownQuantity::Always(Quantity::Calls)),
 ];
 
 /// What a template may name.
@@ -57,17 +57,17 @@ pub fn placeholders() -> impl Iterator<Item = &'static str> {
 }
 
 /// The part of a placeholder.
-fn placeholder(name: &str) -> Result<Part, UnknownName> {
+fn placeholder(name: &str) -> Result<HintPart, UnknownName> {
     if name == SHARE {
-        return Ok(Part::Share);
+        return Ok(HintPart::Share);
     }
     let known = QUANTITIES.into_iter().find(|(it, _)| *it == name);
     known
-        .map(|(_, shown)| Part::Value(shown))
+        .map(|(_, shown)| HintPart::Value(shown))
         .ok_or_else(|| UnknownName::new("placeholder", name, placeholders()))
 }
 
-impl Format {
+impl HintFormat {
     /// Reads `auto` or a template.
     ///
     /// # Errors
@@ -81,18 +81,18 @@ impl Format {
         if !rest.is_empty() {
             return Err("\"]\" without a \"[\" before it".to_owned());
         }
-        Ok(Self::Template(Template(parts)))
+        Ok(Self::Template(HintTemplate(parts)))
     }
 }
 
 /// Reads up to the end of the text or, inside brackets, to `]`; returns what follows.
-fn parts(text: &str, is_optional: bool) -> Result<(Vec<Part>, &str), String> {
+fn parts(text: &str, is_optional: bool) -> Result<(Vec<HintPart>, &str), String> {
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
         let end = rest.find(['{', '[', ']']).unwrap_or(rest.len());
         if end > 0 {
-            parts.push(Part::Text(rest[..end].to_owned()));
+            parts.push(HintPart::Text(rest[..end].to_owned()));
         }
         rest = &rest[end..];
         if let Some(inside) = rest.strip_prefix('{') {
@@ -105,29 +105,31 @@ fn parts(text: &str, is_optional: bool) -> Result<(Vec<Part>, &str), String> {
             }
             let (optional, after) = self::parts(inside, true)?;
             rest = after.strip_prefix(']').ok_or("\"[\" without a \"]\" after it")?;
-            parts.push(Part::Optional(optional));
+            parts.push(HintPart::Optional(optional));
         } else {
             return Ok((parts, rest));
         }
     }
 }
 
-impl Template {
+impl HintTemplate {
     /// The text for a line; `None` if no placeholder has anything to say.
-    pub(crate) fn fill(&self, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
+    pub(crate) fn fill(&self, scale: &ViewScale<'_>, books: &LineBooks) -> Option<String> {
         let mut text = String::new();
         let mut any = false;
         for part in &self.0 {
             match part {
-                Part::Text(it) => text += it,
-                Part::Share | Part::Value(_) => {
+                HintPart::Text(it) => text += it,
+                HintPart::Share | HintPart::Value(_) => {
                     let value = value(part, scale, books);
                     any |= value.is_some();
                     text += value.as_deref().unwrap_or("0");
                 }
-                Part::Optional(parts) => {
+                HintPart::Optional(parts) => {
                     if let Some(it) = fill_whole(parts, scale, books) {
-                        any |= parts.iter().any(|it| matches!(it, Part::Share | Part::Value(_)));
+                        any |= parts
+                            .iter()
+                            .any(|it| matches!(it, HintPart::Share | HintPart::Value(_)));
                         text += &it;
                     }
                 }
@@ -138,24 +140,24 @@ impl Template {
 }
 
 /// The text of all parts, if all of them have one.
-fn fill_whole(parts: &[Part], scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
+fn fill_whole(parts: &[HintPart], scale: &ViewScale<'_>, books: &LineBooks) -> Option<String> {
     parts.iter().map(|part| value(part, scale, books)).collect()
 }
 
 /// The text of a part; `None` where there is nothing, or nothing known.
-fn value(part: &Part, scale: &Scale<'_>, books: &LineBooks) -> Option<String> {
+fn value(part: &HintPart, scale: &ViewScale<'_>, books: &LineBooks) -> Option<String> {
     let number = |quantity| scale.value(quantity, books).filter(|&value| 0.0 < value);
     match part {
-        Part::Text(text) => Some(text.clone()),
-        Part::Share => {
+        HintPart::Text(text) => Some(text.clone()),
+        HintPart::Share => {
             let share = scale.share(scale.primary(), number(scale.primary())?);
             Some(numbers::percent(share))
         }
-        Part::Value(shown) => {
+        HintPart::Value(shown) => {
             let quantity = scale.quantity(*shown);
             Some(quantity.text(number(quantity)?))
         }
-        Part::Optional(parts) => fill_whole(parts, scale, books),
+        HintPart::Optional(parts) => fill_whole(parts, scale, books),
     }
 }
 
@@ -172,11 +174,11 @@ mod tests {
         );
         let fill = |template: &str, line: u32| {
             let view = View::default();
-            let scale = Scale::new(&ledger, &view);
+            let scale = ViewScale::new(&ledger, &view);
             let (_, books) =
                 crate::place::lines_of(&ledger, "train.py").find(|(key, _)| key.line == line)?;
-            match Format::parse(template) {
-                Ok(Format::Template(template)) => template.fill(&scale, books),
+            match HintFormat::parse(template) {
+                Ok(HintFormat::Template(template)) => template.fill(&scale, books),
                 it => panic!("{it:?}"),
             }
         };
@@ -210,8 +212,8 @@ mod tests {
             ("[a [b]]", "\"[\" inside of \"[…]\""),
         ];
         for (template, message) in rows {
-            assert_eq!(Format::parse(template), Err(message.to_owned()));
+            assert_eq!(HintFormat::parse(template), Err(message.to_owned()));
         }
-        assert_eq!(Format::parse("auto"), Ok(Format::Auto));
+        assert_eq!(HintFormat::parse("auto"), Ok(HintFormat::Auto));
     }
 }

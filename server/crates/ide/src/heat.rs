@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use ledger::Evidence;
 
 use crate::lenses::Totals;
-use crate::place::{Placed, Source};
-use crate::scale::Scale;
-use crate::view::{Metric, UnknownName, View};
+use crate::place::{Placed, PlacedSource};
+use crate::scale::ViewScale;
+use crate::view::{UnknownName, View, ViewMetric};
 
 /// The share that is cold: 0.2 %. From there to the whole, each doubling is as much hotter as the one before, because
 /// that is how readers compare costs.
@@ -87,8 +87,13 @@ pub struct HeatLine {
 /// Of lines that are charged with their own, the whole of a scope is their sum. What lines are charged with in total
 /// overlaps: the whole is then that of the function, else of the line with most.
 #[must_use]
-pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope: Scope) -> Heat {
-    let scale = Scale::new(source.ledger, view);
+pub fn heat(
+    source: &PlacedSource<'_>,
+    view: &View,
+    lines: &RangeInclusive<u32>,
+    scope: Scope,
+) -> Heat {
+    let scale = ViewScale::new(source.ledger, view);
     let placed = source.placed();
     let function = source.module.enclosing(*lines.start()).filter(|_| scope == Scope::Function);
     let is_in = |it: &Placed<'_>| match function {
@@ -104,7 +109,7 @@ pub fn heat(source: &Source<'_>, view: &View, lines: &RangeInclusive<u32>, scope
         (_, Some(function)) if overlaps => {
             let lines = function.first_line..=function.last_line;
             let totals = Totals::of(&scale, source, &placed, &lines, &function.name);
-            if scale.metric == Metric::Cpu { totals.elapsed } else { totals.cuda }
+            if scale.metric == ViewMetric::Cpu { totals.elapsed } else { totals.cuda }
         }
         _ if overlaps => of_scope.fold(0.0, f64::max),
         _ => of_scope.sum(),
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn totals_overlap() {
-        let view = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..View::default() };
+        let view = View { metric: Some(ViewMetric::Cpu), charge: Charge::Total, ..View::default() };
         assert_eq!(
             shown(&view, 10..=10, Scope::Function),
             ["10 8 ms 26.7 % 0.79", "11 12 ms 40.0 % 0.85", "12 10 ms 33.3 % 0.82", "of 30.00 ms"]

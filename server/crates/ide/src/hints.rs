@@ -6,11 +6,11 @@ use ledger::{Evidence, LineBooks};
 use metrics::Quantity;
 use metrics::numbers::{count, duration};
 
-use crate::format::Format;
+use crate::format::HintFormat;
 use crate::hover::{self, HoverText};
-use crate::place::{Placed, Source, among};
-use crate::scale::Scale;
-use crate::view::{Metric, View};
+use crate::place::{Placed, PlacedSource, among};
+use crate::scale::ViewScale;
+use crate::view::{View, ViewMetric};
 
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
 const MAX_LENGTH: usize = 43;
@@ -28,8 +28,8 @@ pub struct Hint {
 
 /// The hints of `lines`, in line order, one for each line at most.
 #[must_use]
-pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Vec<Hint> {
-    let scale = Scale::new(source.ledger, view);
+pub fn hints(source: &PlacedSource<'_>, view: &View, lines: RangeInclusive<u32>) -> Vec<Hint> {
+    let scale = ViewScale::new(source.ledger, view);
     let placed = source.placed();
     let hints = among(&placed, &lines).iter().filter_map(|placed| {
         let label = label(&scale, &view.format, placed)?;
@@ -41,8 +41,8 @@ pub fn hints(source: &Source<'_>, view: &View, lines: RangeInclusive<u32>) -> Ve
 
 /// More about the hints of some lines, `None` for lines without numbers.
 #[must_use]
-pub fn tooltips(source: &Source<'_>, view: &View, lines: &[u32]) -> Vec<Option<HoverText>> {
-    let scale = Scale::new(source.ledger, view);
+pub fn tooltips(source: &PlacedSource<'_>, view: &View, lines: &[u32]) -> Vec<Option<HoverText>> {
+    let scale = ViewScale::new(source.ledger, view);
     let placed = source.placed();
     let tooltip = |line: &u32| {
         let row = placed.binary_search_by_key(line, |it| it.line).ok()?;
@@ -51,7 +51,7 @@ pub fn tooltips(source: &Source<'_>, view: &View, lines: &[u32]) -> Vec<Option<H
     lines.iter().map(tooltip).collect()
 }
 
-fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<String> {
+fn label(scale: &ViewScale<'_>, format: &HintFormat, placed: &Placed<'_>) -> Option<String> {
     let books = &*placed.books;
     let mark = match (placed.is_stale, books.evidence) {
         (true, _) => "≈",
@@ -62,8 +62,8 @@ fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<Stri
     let whose = if placed.is_function { "in this function: " } else { "" };
     let room = MAX_LENGTH - mark.chars().count() - whose.chars().count();
     let text = match format {
-        Format::Auto => auto(scale, books, room)?,
-        Format::Template(template) => {
+        HintFormat::Auto => auto(scale, books, room)?,
+        HintFormat::Template(template) => {
             scale.notable(scale.primary(), books)?;
             cut(&template.fill(scale, books)?, room)
         }
@@ -72,10 +72,10 @@ fn label(scale: &Scale<'_>, format: &Format, placed: &Placed<'_>) -> Option<Stri
 }
 
 /// What is notable, the largest first, as far as there is room.
-fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
+fn auto(scale: &ViewScale<'_>, books: &LineBooks, room: usize) -> Option<String> {
     let mut pieces: Vec<Piece> = match scale.metric {
         // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.
-        Metric::Cuda => [
+        ViewMetric::Cuda => [
             time(scale, books, scale.primary(), Quantity::CudaBackward, "gpu"),
             wait(scale, books),
             plain(scale, books, Quantity::Idle, "gpu idle"),
@@ -84,7 +84,7 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
         .into_iter()
         .flatten()
         .collect(),
-        Metric::Cpu => [
+        ViewMetric::Cpu => [
             time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"),
             plain(scale, books, Quantity::Waiting, "waiting"),
             wait(scale, books),
@@ -92,17 +92,17 @@ fn auto(scale: &Scale<'_>, books: &LineBooks, room: usize) -> Option<String> {
         .into_iter()
         .flatten()
         .collect(),
-        Metric::Backward => plain(scale, books, scale.primary(), "bwd").into_iter().collect(),
-        Metric::Wait => [wait(scale, books), plain(scale, books, Quantity::Waiting, "waiting")]
+        ViewMetric::Backward => plain(scale, books, scale.primary(), "bwd").into_iter().collect(),
+        ViewMetric::Wait => [wait(scale, books), plain(scale, books, Quantity::Waiting, "waiting")]
             .into_iter()
             .flatten()
             .collect(),
-        Metric::Idle => plain(scale, books, Quantity::Idle, "gpu idle").into_iter().collect(),
-        Metric::Communication => {
+        ViewMetric::Idle => plain(scale, books, Quantity::Idle, "gpu idle").into_iter().collect(),
+        ViewMetric::Communication => {
             let exposed = plain(scale, books, Quantity::CommExposed, "of it exposed");
             plain(scale, books, Quantity::Comm, "comm").into_iter().chain(exposed).collect()
         }
-        Metric::Memory => {
+        ViewMetric::Memory => {
             let name = if scale.primary() == Quantity::Peak { "at peak" } else { "alloc" };
             plain(scale, books, scale.primary(), name).into_iter().collect()
         }
@@ -130,7 +130,7 @@ struct Piece {
 
 /// `6.3 ms gpu +11 ms bwd`; either part may be missing.
 fn time(
-    scale: &Scale<'_>,
+    scale: &ViewScale<'_>,
     books: &LineBooks,
     forward: Quantity,
     backward: Quantity,
@@ -148,13 +148,18 @@ fn time(
 }
 
 /// `4.8 ms wait ×10`.
-fn wait(scale: &Scale<'_>, books: &LineBooks) -> Option<Piece> {
+fn wait(scale: &ViewScale<'_>, books: &LineBooks) -> Option<Piece> {
     let size = scale.notable(Quantity::Wait, books)?;
     let times = scale.value(Quantity::Waits, books).map(|it| format!(" ×{}", count(it)));
     Some(Piece { size, text: format!("{} wait{}", duration(size), times.unwrap_or_default()) })
 }
 
-fn plain(scale: &Scale<'_>, books: &LineBooks, quantity: Quantity, name: &str) -> Option<Piece> {
+fn plain(
+    scale: &ViewScale<'_>,
+    books: &LineBooks,
+    quantity: Quantity,
+    name: &str,
+) -> Option<Piece> {
     let size = scale.notable(quantity, books)?;
     Some(Piece { size, text: format!("{} {name}", quantity.text(size)) })
 }
@@ -191,7 +196,7 @@ mod tests {
         text
     }
 
-    fn view(metric: Metric) -> View {
+    fn view(metric: ViewMetric) -> View {
         View { metric: Some(metric), ..View::default() }
     }
 
@@ -225,7 +230,7 @@ mod tests {
             hints.into_iter().map(|hint| format!("{} {}", hint.line, hint.label)).collect()
         };
         assert_eq!(
-            hints_of(&view(Metric::Cpu)),
+            hints_of(&view(ViewMetric::Cpu)),
             [
                 "4 2 ms cpu +3 ms bwd",
                 "5 5 ms cpu · 4.8 ms wait ×10",
@@ -235,15 +240,15 @@ mod tests {
             ]
             .map(|it| it.replace("0.5 ms", "500 µs"))
         );
-        assert_eq!(hints_of(&view(Metric::Backward)), ["4 11 ms bwd"]);
-        assert_eq!(hints_of(&view(Metric::Wait)), ["5 4.8 ms wait ×10"]);
-        assert_eq!(hints_of(&view(Metric::Idle)), ["12 9.9 ms gpu idle"]);
-        assert_eq!(hints_of(&view(Metric::Memory)), ["4 24 MiB alloc", "6 ~8 MiB alloc"]);
-        let total = View { charge: Charge::Total, ..view(Metric::Cpu) };
+        assert_eq!(hints_of(&view(ViewMetric::Backward)), ["4 11 ms bwd"]);
+        assert_eq!(hints_of(&view(ViewMetric::Wait)), ["5 4.8 ms wait ×10"]);
+        assert_eq!(hints_of(&view(ViewMetric::Idle)), ["12 9.9 ms gpu idle"]);
+        assert_eq!(hints_of(&view(ViewMetric::Memory)), ["4 24 MiB alloc", "6 ~8 MiB alloc"]);
+        let total = View { charge: Charge::Total, ..view(ViewMetric::Cpu) };
         assert_eq!(hints_of(&total)[3], "10 8 ms cpu");
         assert_eq!(hints_of(&total)[1], "5 5 ms cpu", "what is waited is a part of it");
-        let waits = View { charge: Charge::Total, ..view(Metric::Wait) };
-        assert_eq!(hints_of(&waits), hints_of(&view(Metric::Wait)), "waits have no total");
+        let waits = View { charge: Charge::Total, ..view(ViewMetric::Wait) };
+        assert_eq!(hints_of(&waits), hints_of(&view(ViewMetric::Wait)), "waits have no total");
         let step = View { period: Period::Step(2), ..View::default() };
         assert_eq!(hints_of(&step)[1], "4 6.3 ms gpu", "backward time is not kept by step");
         let run = View { period: Period::Run, ..View::default() };
@@ -251,11 +256,12 @@ mod tests {
         let high = View { threshold: 0.2, ..View::default() };
         assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
         let ranks = Fixture::new("all_reduce(x)\n", "step 1 10ms\n1 comm=1ms exposed=0.4ms\n");
-        let comm = hints(&ranks.source(), &view(Metric::Communication), 1..=u32::MAX);
+        let comm = hints(&ranks.source(), &view(ViewMetric::Communication), 1..=u32::MAX);
         assert_eq!(comm[0].label, "1 ms comm · 400 µs of it exposed");
-        let format = Format::parse("{share}[ +{backward}]").unwrap();
+        let format = HintFormat::parse("{share}[ +{backward}]").unwrap();
         assert_eq!(hints_of(&View { format, ..View::default() })[1], "4 15.4 % +11 ms");
-        let format = Format::parse("{cuda} of device time in kernels launched from here").unwrap();
+        let format =
+            HintFormat::parse("{cuda} of device time in kernels launched from here").unwrap();
         let long = hints_of(&View { format, ..View::default() });
         assert_eq!(long[1], "4 6.3 ms of device time in kernels launched …");
     }
@@ -321,8 +327,8 @@ mod tests {
             let hints = hints(&fixture.source(), &view, 1..=u32::MAX);
             hints.into_iter().map(|hint| hint.label).collect::<Vec<_>>()
         };
-        assert_eq!(of(Metric::Cpu), ["5 ms waiting", "3 ms cpu · 2 ms wait ×1 · 1 ms waiting"]);
-        assert_eq!(of(Metric::Wait), ["5 ms waiting", "2 ms wait ×1 · 1 ms waiting"]);
+        assert_eq!(of(ViewMetric::Cpu), ["5 ms waiting", "3 ms cpu · 2 ms wait ×1 · 1 ms waiting"]);
+        assert_eq!(of(ViewMetric::Wait), ["5 ms waiting", "2 ms wait ×1 · 1 ms waiting"]);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
 
 use crate::heat;
-use crate::place::{Placed, Source, lines_of};
-use crate::scale::Scale;
+use crate::place::{Placed, PlacedSource, lines_of};
+use crate::scale::ViewScale;
 use crate::view::View;
 
 /// A line that costs much.
@@ -40,7 +40,7 @@ pub fn hot_lines(
     own_only: bool,
     wanted: impl Fn(&str, u32) -> bool,
 ) -> Vec<HotLine> {
-    let scale = Scale::new(ledger, view);
+    let scale = ViewScale::new(ledger, view);
     let quantity = scale.primary();
     let own_only = own_only && ledger.files.values().any(|it| it.is_user_code);
     // Most lines are of libraries.
@@ -93,7 +93,7 @@ pub struct HotSum {
 /// lines that call each other hold the same time, so the largest stands for all.
 #[must_use]
 pub fn hot_sums(ledger: &Ledger, view: &View, lines: &[HotLine]) -> Vec<HotSum> {
-    let scale = Scale::new(ledger, view);
+    let scale = ViewScale::new(ledger, view);
     let mut sums: BTreeMap<(&str, Option<&str>), (usize, f64)> = BTreeMap::new();
     for line in lines {
         for function in [None, Some(line.function.as_str())] {
@@ -127,7 +127,7 @@ pub struct CurrentLine {
     pub is_stale: bool,
 }
 
-impl Source<'_> {
+impl PlacedSource<'_> {
     /// All lines that something was recorded of, as far as they are still there, in line order.
     #[must_use]
     pub fn lines(&self) -> Vec<CurrentLine> {
@@ -144,7 +144,7 @@ impl Source<'_> {
 mod tests {
     use super::*;
     use crate::testing::{TRAIN_BOOKS, ledger};
-    use crate::view::{Charge, Metric};
+    use crate::view::{Charge, ViewMetric};
 
     #[test]
     fn the_costliest_come_first() {
@@ -155,9 +155,9 @@ mod tests {
         };
         let view = View::default();
         assert_eq!(hot(&view, 3), ["11 11 ms 0.268", "4 6.3 ms 0.154", "6 1.5 ms 0.037"]);
-        let wait = View { metric: Some(Metric::Wait), ..view.clone() };
+        let wait = View { metric: Some(ViewMetric::Wait), ..view.clone() };
         assert_eq!(hot(&wait, 9), ["5 4.8 ms 0.117"]);
-        let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..view };
+        let total = View { metric: Some(ViewMetric::Cpu), charge: Charge::Total, ..view };
         assert_eq!(hot(&total, 2), ["11 12 ms 0.293", "10 8 ms 0.195"]);
     }
 
@@ -173,12 +173,13 @@ mod tests {
             };
             sums.iter().map(text).collect()
         };
-        let wait = View { metric: Some(Metric::Wait), ..View::default() };
+        let wait = View { metric: Some(ViewMetric::Wait), ..View::default() };
         assert_eq!(sums(&wait), ["- 1 4.8 ms 0.117", "SlowModel.forward 1 4.8 ms 0.117"]);
-        let kernels = View { metric: Some(Metric::Backward), ..View::default() };
+        let kernels = View { metric: Some(ViewMetric::Backward), ..View::default() };
         let total = View { charge: Charge::Total, ..kernels.clone() };
         assert_eq!(sums(&total), sums(&kernels), "backward time has no total");
-        let total = View { metric: Some(Metric::Cpu), charge: Charge::Total, ..View::default() };
+        let total =
+            View { metric: Some(ViewMetric::Cpu), charge: Charge::Total, ..View::default() };
         assert!(sums(&total).contains(&"- 6 12 ms 0.293".to_owned()), "{:?}", sums(&total));
     }
 

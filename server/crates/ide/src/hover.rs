@@ -11,9 +11,9 @@ use crate::diagnostics;
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
 use crate::memory::device_memory;
-use crate::place::{Placed, Source, base_name, is_def, lines_of};
-use crate::scale::Scale;
-use crate::sections::{Section, Text, as_markdown, as_plain_text, paragraph, table};
+use crate::place::{Placed, PlacedSource, base_name, is_def, lines_of};
+use crate::scale::ViewScale;
+use crate::sections::{LineSection, RichText, as_markdown, as_plain_text, paragraph, table};
 use crate::status::attributed;
 use crate::view::View;
 
@@ -38,7 +38,7 @@ pub struct Hover {
 
 /// Sections, to be shown as Markdown or as plain text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HoverText(pub Vec<Section>);
+pub struct HoverText(pub Vec<LineSection>);
 
 impl HoverText {
     /// As Markdown.
@@ -56,8 +56,13 @@ impl HoverText {
 
 /// What is known about `line`, with those of the findings that are on it; `None` where nothing was charged to it.
 #[must_use]
-pub fn hover(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> Option<Hover> {
-    let scale = Scale::new(source.ledger, view);
+pub fn hover(
+    source: &PlacedSource<'_>,
+    view: &View,
+    found: &[Finding],
+    line: u32,
+) -> Option<Hover> {
+    let scale = ViewScale::new(source.ledger, view);
     let sections = match source.at(line) {
         Some(placed) => of_line(source, &scale, found, &placed),
         None => of_function(source, &scale, line)?,
@@ -74,7 +79,11 @@ pub fn hover(source: &Source<'_>, view: &View, found: &[Finding], line: u32) -> 
 }
 
 /// The most important part, for the tooltip of a hint.
-pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> HoverText {
+pub(crate) fn summary(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    placed: &Placed<'_>,
+) -> HoverText {
     let sections = [Some(title(source, placed)), metrics(scale, placed)];
     let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
     HoverText(sections.collect())
@@ -82,11 +91,11 @@ pub(crate) fn summary(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_
 
 /// All that is known of a line.
 pub(crate) fn of_line(
-    source: &Source<'_>,
-    scale: &Scale<'_>,
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
     found: &[Finding],
     placed: &Placed<'_>,
-) -> Vec<Section> {
+) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
     sections.extend(metrics(scale, placed));
     sections.extend(steps(scale, placed));
@@ -103,20 +112,20 @@ pub(crate) fn of_line(
     sections
 }
 
-fn title(source: &Source<'_>, placed: &Placed<'_>) -> Section {
+fn title(source: &PlacedSource<'_>, placed: &Placed<'_>) -> LineSection {
     title_of(source, placed.line, &placed.books.function)
 }
 
-fn title_of(source: &Source<'_>, line: u32, function: &str) -> Section {
-    let title = Text::default().and_strong(format!("{}:{line}", base_name(source.key)));
-    Section::Title(match function {
+fn title_of(source: &PlacedSource<'_>, line: u32, function: &str) -> LineSection {
+    let title = RichText::default().and_strong(format!("{}:{line}", base_name(source.key)));
+    LineSection::Title(match function {
         "" => title,
         name => title.and(" · ").and_code(name),
     })
 }
 
 /// A table of what the line costs: by itself, as the innermost line of your code, with all below it.
-fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
+fn metrics(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let books = &*placed.books;
     let value = |quantity: Quantity| scale.value(quantity, books);
     let cell = |quantity: Option<Quantity>| match quantity.map(|it| (it, value(it))) {
@@ -155,14 +164,14 @@ fn metrics(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
                 row[2] += &format!(" ×{}", count(times));
             }
             row.push(share.unwrap_or_default());
-            row.into_iter().map(Text::words).collect()
+            row.into_iter().map(RichText::words).collect()
         })
         .collect();
     table(&[&scale.period_name(), "self", "own", "total", "share"], rows)
 }
 
 /// How much the metric differs from step to step.
-fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
+fn steps(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let quantity = scale.primary();
     if scale.period() == Period::Run || scale.ledger().steps.len() < 2 {
         return None;
@@ -175,7 +184,7 @@ fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     if most == 0.0 {
         return None;
     }
-    paragraph(Text::words(format!(
+    paragraph(RichText::words(format!(
         "{} from step to step: {} to {} in {} steps",
         scale.metric.name(),
         quantity.text(least),
@@ -184,7 +193,11 @@ fn steps(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
     )))
 }
 
-fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
+fn waits(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    placed: &Placed<'_>,
+) -> Option<LineSection> {
     let mut waits: Vec<_> = placed.books.waits.iter().collect();
     if waits.is_empty() {
         return None;
@@ -193,7 +206,8 @@ fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Option<
     let waits = waits.iter().take(3).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let mut text = Text::words("Waits for the kernels of ").and_text(Text::joined(waits, ", "));
+    let mut text =
+        RichText::words("Waits for the kernels of ").and_text(RichText::joined(waits, ", "));
     if placed.books.idle_after_sync > Ns::ZERO {
         let idle = scale.mean(placed.books.idle_after_sync.as_f64());
         text = text.and(format!("; afterwards the GPU idles {}", duration(idle)));
@@ -202,7 +216,7 @@ fn waits(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Option<
 }
 
 /// What is wrong with the line, and what to do about it.
-fn findings(source: &Source<'_>, found: &[Finding], placed: &Placed<'_>) -> Vec<Section> {
+fn findings(source: &PlacedSource<'_>, found: &[Finding], placed: &Placed<'_>) -> Vec<LineSection> {
     let of_line = found.iter().filter(|finding| {
         finding.place.file == source.key
             && finding.place.line == placed.recorded
@@ -210,13 +224,13 @@ fn findings(source: &Source<'_>, found: &[Finding], placed: &Placed<'_>) -> Vec<
             && !diagnostics::is_suppressed(source, finding, placed.line)
     });
     let section = |finding: &Finding| {
-        let message = Text::default().and_strong(diagnostics::message(source, finding));
-        Section::Text(message.and(" ").and_verbatim(finding.remedy))
+        let message = RichText::default().and_strong(diagnostics::message(source, finding));
+        LineSection::Text(message.and(" ").and_verbatim(finding.remedy))
     };
     of_line.map(section).collect()
 }
 
-fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
+fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
     let mut kernels: Vec<(&KernelKey, &Kernel)> = placed.books.kernel_table.iter().collect();
     kernels.sort_by_key(|&(key, kernel)| (std::cmp::Reverse(kernel.total), key));
     let row = |&(key, kernel): &(&KernelKey, &Kernel)| {
@@ -235,7 +249,7 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
         ];
-        row_of(Text::code(&shorten(&key.name)), numbers)
+        row_of(RichText::code(&shorten(&key.name)), numbers)
     };
     let rows = kernels.iter().take(MAX_ROWS).map(row).collect();
     let head =
@@ -245,8 +259,8 @@ fn kernels(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
     table(&head, rows).into_iter().chain(others).collect()
 }
 
-fn row_of(first: Text, others: impl IntoIterator<Item = String>) -> Vec<Text> {
-    [first].into_iter().chain(others.into_iter().map(Text::words)).collect()
+fn row_of(first: RichText, others: impl IntoIterator<Item = String>) -> Vec<RichText> {
+    [first].into_iter().chain(others.into_iter().map(RichText::words)).collect()
 }
 
 /// The occupancy (of 1) of a kernel, weighted by duration; 0 where the recording does not say.
@@ -255,7 +269,7 @@ pub(crate) fn occupancy(kernel: &Kernel) -> f64 {
     kernel.occupancy_time as f64 / kernel.total.max(Ns(1)).as_f64() / 1000.0
 }
 
-fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
+fn operators(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
     let mut operators: Vec<_> = placed.books.operators.iter().collect();
     operators.sort_by_key(|&(name, operator)| {
         (std::cmp::Reverse(operator.cuda.max(operator.cpu)), name)
@@ -267,7 +281,7 @@ fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
             duration(scale.mean(operator.cpu.as_f64())),
             if 0.0 < device { duration(device) } else { String::new() },
         ];
-        row_of(Text::code(name), numbers)
+        row_of(RichText::code(name), numbers)
     });
     let others = operators.iter().skip(MAX_ROWS);
     let others = rest(others.map(|(_, operator)| scale.mean(operator.cpu.as_f64())));
@@ -276,13 +290,18 @@ fn operators(scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
 }
 
 /// What a table leaves out.
-fn rest(times: impl Iterator<Item = f64>) -> Option<Section> {
+fn rest(times: impl Iterator<Item = f64>) -> Option<LineSection> {
     let (n, sum) = times.fold((0, 0.0), |(n, sum), time| (n + 1, sum + time));
-    (0 < n).then(|| Section::Text(Text::words(format!("and {n} more with {}", duration(sum)))))
+    (0 < n)
+        .then(|| LineSection::Text(RichText::words(format!("and {n} more with {}", duration(sum)))))
 }
 
 /// Where the function was called from, and what the line calls.
-fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Section> {
+fn calls(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    placed: &Placed<'_>,
+) -> Vec<LineSection> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
     callers.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
     let mut callees: Vec<_> = placed.books.callees.iter().collect();
@@ -293,11 +312,11 @@ fn calls(source: &Source<'_>, scale: &Scale<'_>, placed: &Placed<'_>) -> Vec<Sec
     let callees = callees.iter().take(MAX_ROWS).map(|(name, call)| {
         let times = count(scale.mean(call.calls as f64));
         let time = duration(scale.mean(call.cpu.as_f64()));
-        Text::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
+        RichText::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
     });
-    let list = |what: &str, items: Vec<Text>| {
-        let text = Text::words(format!("{what} "));
-        (!items.is_empty()).then(|| Section::Text(text.and_text(Text::joined(items, ", "))))
+    let list = |what: &str, items: Vec<RichText>| {
+        let text = RichText::words(format!("{what} "));
+        (!items.is_empty()).then(|| LineSection::Text(text.and_text(RichText::joined(items, ", "))))
     };
     let lists = [list("Called from", callers.collect()), list("Calls", callees.collect())];
     lists.into_iter().flatten().collect()
@@ -318,7 +337,7 @@ pub(crate) fn callee_name(name: &str) -> String {
     name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
 }
 
-fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
+fn memory(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let rows = placed.books.allocations.iter().map(|(device, it)| {
         let size = |value: f64| if value == 0.0 { String::new() } else { bytes(value) };
         let numbers = [
@@ -327,31 +346,31 @@ fn memory(scale: &Scale<'_>, placed: &Placed<'_>) -> Option<Section> {
             size(it.peak.as_f64()),
             size(it.live.as_f64()),
         ];
-        row_of(Text::code(device), numbers)
+        row_of(RichText::code(device), numbers)
     });
     table(&["memory", "allocations", "allocated", "at the peak", "at the end"], rows.collect())
 }
 
 /// How the line is known.
-fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> Section {
+fn evidence(source: &PlacedSource<'_>, placed: &Placed<'_>) -> LineSection {
     let name = &placed.books.function;
     let known = match placed.books.evidence {
-        _ if source.map.is_none() => Text::words(
+        _ if source.map.is_none() => RichText::words(
             "The text that ran is not at hand, or was changed since: this is what all lines of ",
         )
         .and_code(name)
         .and(" cost together."),
-        Evidence::Exact => Text::words("The recording names this line."),
+        Evidence::Exact => RichText::words("The recording names this line."),
         Evidence::Inferred => {
-            Text::words("Inferred: the line follows from the source and the order of events.")
+            RichText::words("Inferred: the line follows from the source and the order of events.")
         }
-        Evidence::Function => Text::words(
+        Evidence::Function => RichText::words(
             "Only the function is known, not the line: this is what happens somewhere in ",
         )
         .and_code(name)
         .and(", in addition to what its lines show."),
     };
-    Section::Text(match (placed.is_stale, source.map.is_some()) {
+    LineSection::Text(match (placed.is_stale, source.map.is_some()) {
         (true, true) => known.and(" It was changed since: the numbers are those of before."),
         _ => known,
     })
@@ -359,7 +378,7 @@ fn evidence(source: &Source<'_>, placed: &Placed<'_>) -> Section {
 
 /// The calls and operators that can as well have come from another line: of the whole function on its definition, on
 /// another line those that it may have made.
-fn readings(source: &Source<'_>, placed: &Placed<'_>) -> Option<Section> {
+fn readings(source: &PlacedSource<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let map = source.map?;
     let is_definition = placed.books.evidence == Evidence::Function;
     let mut ambiguous: Vec<(&Vec<u32>, u64)> = Vec::new();
@@ -393,11 +412,11 @@ fn readings(source: &Source<'_>, placed: &Placed<'_>) -> Option<Section> {
             false => format!("{calls}: here or on line {others}{last}, not counted here."),
         })
     });
-    paragraph(Text::lines(shown.map(Text::words)))
+    paragraph(RichText::lines(shown.map(RichText::words)))
 }
 
 /// How much of the recording stands on lines.
-fn coverage(scale: &Scale<'_>) -> Option<Section> {
+fn coverage(scale: &ViewScale<'_>) -> Option<LineSection> {
     let share = |book: Book, name: &str| {
         let share = attributed(scale.ledger(), book)?;
         Some(format!("{} of {name}", percent(share)))
@@ -408,12 +427,16 @@ fn coverage(scale: &Scale<'_>) -> Option<Section> {
         share(Book::Alloc, "allocated bytes"),
     ];
     let shares: Vec<String> = shares.into_iter().flatten().collect();
-    let text = || Text::words(format!("On lines: {}.", shares.join(", ")));
-    (!shares.is_empty()).then(|| Section::Text(text()))
+    let text = || RichText::words(format!("On lines: {}.", shares.join(", ")));
+    (!shares.is_empty()).then(|| LineSection::Text(text()))
 }
 
 /// What a function costs, for its `def` line where that has no numbers of its own.
-fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Vec<Section>> {
+fn of_function(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    line: u32,
+) -> Option<Vec<LineSection>> {
     let functions = source.module.functions();
     let function = functions.iter().find(|it| is_def(it) && it.def_line == line)?;
     let mean = match scale.period() {
@@ -429,7 +452,7 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Vec<
             format!("{at_least}{}", quantity.text(value)),
             percent(mean.share(quantity, value)),
         ];
-        (0.0 < value).then(|| cells.map(Text::words).into())
+        (0.0 < value).then(|| cells.map(RichText::words).into())
     };
     let rows = [
         row("thread time", Quantity::Elapsed, totals.elapsed, at_least),
@@ -438,18 +461,18 @@ fn of_function(source: &Source<'_>, scale: &Scale<'_>, line: u32) -> Option<Vec<
         row("wait for the GPU", Quantity::Wait, totals.wait, ""),
         row("memory", mean.primary(), totals.memory, ""),
     ];
-    let rows: Vec<Vec<Text>> = rows.into_iter().flatten().collect();
+    let rows: Vec<Vec<RichText>> = rows.into_iter().flatten().collect();
     let table = table(&[&mean.period_name(), "the whole function", "share"], rows)?;
     let title = title_of(source, line, &function.qualified_name);
     Some([title, table].into_iter().chain(coverage(scale)).collect())
 }
 
 /// A line as readers find it: `line 17` in this file, `model.py:17` in another.
-fn line_name(source: &Source<'_>, line: &LineKey) -> Text {
+fn line_name(source: &PlacedSource<'_>, line: &LineKey) -> RichText {
     if line.file != source.key {
-        return Text::code(&format!("{}:{}", base_name(&line.file), line.line));
+        return RichText::code(&format!("{}:{}", base_name(&line.file), line.line));
     }
-    Text::words(match source.map.map(|map| map.current(line.line)) {
+    RichText::words(match source.map.map(|map| map.current(line.line)) {
         Some(Some(carried)) => format!("line {}", carried.line),
         Some(None) => "a line that is gone".to_owned(),
         None => format!("line {} as recorded", line.line),

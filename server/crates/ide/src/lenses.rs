@@ -9,9 +9,9 @@ use metrics::{Period, Quantity};
 use pysource::LoopKind;
 
 use crate::diagnostics::current_line;
-use crate::place::{Placed, Source, among, is_def, last_name};
-use crate::scale::Scale;
-use crate::view::{Metric, View};
+use crate::place::{Placed, PlacedSource, among, is_def, last_name};
+use crate::scale::ViewScale;
+use crate::view::{View, ViewMetric};
 
 /// A line of text above a function or loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,12 +26,12 @@ pub struct Lens {
 
 /// The lenses of a file in line order: on functions and loops that are above the threshold.
 #[must_use]
-pub fn lenses(source: &Source<'_>, view: &View) -> Vec<Lens> {
+pub fn lenses(source: &PlacedSource<'_>, view: &View) -> Vec<Lens> {
     // Totals are not kept by step.
     let is_of_one_step = matches!(view.period, Period::Step(_));
     let mean =
         View { period: if is_of_one_step { Period::Mean } else { view.period }, ..view.clone() };
-    let scale = Scale::new(source.ledger, &mean);
+    let scale = ViewScale::new(source.ledger, &mean);
     let of = if is_of_one_step { "of the mean step" } else { scale.whole_name() };
     let placed = source.placed();
     let mut lenses = Vec::new();
@@ -66,14 +66,14 @@ pub fn lenses(source: &Source<'_>, view: &View) -> Vec<Lens> {
 }
 
 /// The loops that ran, by the line where they are now.
-fn loops_by_line<'a>(source: &Source<'a>) -> BTreeMap<u32, &'a LoopBooks> {
+fn loops_by_line<'a>(source: &PlacedSource<'a>) -> BTreeMap<u32, &'a LoopBooks> {
     let first = LineKey { file: source.key.to_owned(), line: 0 };
     let here = source.ledger.loops.range(first..).take_while(|(at, _)| at.file == source.key);
     here.filter_map(|(at, books)| Some((current_line(source, at)?, books))).collect()
 }
 
 /// How often a loop ran in the mean step (or the recording), how long a pass took, and the kernels of one.
-fn passes(scale: &Scale<'_>, books: &LoopBooks) -> Option<String> {
+fn passes(scale: &ViewScale<'_>, books: &LoopBooks) -> Option<String> {
     let of_one = |sum: f64| sum / books.iterations as f64;
     let passes = scale.mean(books.iterations as f64);
     // Once is no loop, and half a pass in a step is a loop around the steps.
@@ -109,8 +109,8 @@ impl Totals {
     /// At any instant a function that does not call itself stands in a stack with one of its lines, so the totals of
     /// its lines add up.
     pub(crate) fn of(
-        scale: &Scale<'_>,
-        source: &Source<'_>,
+        scale: &ViewScale<'_>,
+        source: &PlacedSource<'_>,
         placed: &[Placed<'_>],
         lines: &RangeInclusive<u32>,
         name: &str,
@@ -139,7 +139,7 @@ impl Totals {
             }
             totals.wait += value(Quantity::Wait);
             totals.kernels += value(Quantity::Kernels);
-            if scale.metric == Metric::Memory {
+            if scale.metric == ViewMetric::Memory {
                 totals.memory += value(scale.primary());
             }
             totals.is_stale |= placed.is_stale;
@@ -157,9 +157,9 @@ impl Totals {
     }
 
     /// The costs; `None` where they are below the threshold.
-    fn text(&self, scale: &Scale<'_>, threshold: f64, of: &str) -> Option<String> {
+    fn text(&self, scale: &ViewScale<'_>, threshold: f64, of: &str) -> Option<String> {
         let at_least = if self.is_recursive { "≥ " } else { "" };
-        if scale.metric == Metric::Memory {
+        if scale.metric == ViewMetric::Memory {
             let share = scale.share(scale.primary(), self.memory);
             let text = format!("{} {of} · {}", percent(share), bytes(self.memory));
             return (0.0 < self.memory && threshold <= share).then_some(text);
@@ -221,7 +221,7 @@ mod tests {
         assert!(of_step[0].contains("18.3 % of the mean step"), "{of_step:?}");
         let high = View { threshold: 0.2, ..View::default() };
         assert_eq!(titles(&fixture, &high).len(), 1, "below the threshold nothing is shown");
-        let memory = View { metric: Some(Metric::Memory), ..View::default() };
+        let memory = View { metric: Some(ViewMetric::Memory), ..View::default() };
         assert_eq!(
             titles(&fixture, &memory),
             [

@@ -8,7 +8,7 @@
 //! *The tests that say so*: beside each feature, with hints drawn into the source text; `tests/tests/tidy/` holds
 //! the dependency list.
 //!
-//! Places are 1-based lines and byte offsets of the text in [`Source::text`].
+//! Places are 1-based lines and byte offsets of the text in [`PlacedSource::text`].
 
 mod actions;
 mod details;
@@ -37,23 +37,23 @@ mod testing;
 
 pub use actions::{Action, Edit, actions};
 pub use details::{
-    AllocationRow, CallRow, Details, KernelRow, LineRow, NUMBERS, Number, OperatorRow, StepRow,
+    AllocationRow, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS, OperatorRow, StepRow,
     details,
 };
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};
-pub use format::{Format, placeholders};
+pub use format::{HintFormat, placeholders};
 pub use heat::{Heat, HeatLine, Scope, heat};
 pub use hints::{Hint, hints, tooltips};
 pub use hot::{CurrentLine, HotLine, HotSum, hot_lines, hot_sums};
 pub use hover::{Hover, HoverText, hover};
 pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
-pub use place::{LazyModule, Source, fits, read_later};
+pub use place::{LazyModule, PlacedSource, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
-pub use sections::{Section, Text};
+pub use sections::{LineSection, RichText};
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
-pub use view::{Charge, Metric, UnknownName, View};
+pub use view::{Charge, UnknownName, View, ViewMetric};
 
 pub use metrics::{Period, Unit};
 

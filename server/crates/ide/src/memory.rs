@@ -3,8 +3,8 @@
 use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey, LineMemory, Phase};
 use metrics::numbers::{bytes, duration, percent};
 
-use crate::place::{Placed, Source, base_name};
-use crate::sections::{Section, Text};
+use crate::place::{Placed, PlacedSource, base_name};
+use crate::sections::{LineSection, RichText};
 
 /// A device in words, with its rank where that is not the first.
 pub(crate) fn device_name(device: DeviceKey) -> String {
@@ -15,17 +15,17 @@ pub(crate) fn device_name(device: DeviceKey) -> String {
 const MAX_FRAMES: usize = 8;
 
 /// The section of a hover about the memory of devices: share of the peak, what the bytes are for, and the stack.
-pub(crate) fn device_memory(source: &Source<'_>, placed: &Placed<'_>) -> Vec<Section> {
+pub(crate) fn device_memory(source: &PlacedSource<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
     let line = LineKey { file: source.key.to_owned(), line: placed.recorded };
     let devices = source.ledger.memory.iter();
     let sections = devices.filter_map(|(&key, memory)| {
         let it = memory.lines.get(&line)?;
         Some([of_device(key, memory, it), stack(it)])
     });
-    sections.flatten().flatten().map(Section::Text).collect()
+    sections.flatten().flatten().map(LineSection::Text).collect()
 }
 
-fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> Option<Text> {
+fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> Option<RichText> {
     let size = |size: Bytes| bytes(size.as_f64());
     let mut parts = Vec::new();
     if it.peak > Bytes::ZERO {
@@ -51,7 +51,7 @@ fn of_device(key: DeviceKey, memory: &DeviceMemory, it: &LineMemory) -> Option<T
         parts.push(format!("{} lost to rounding", size(it.rounding)));
     }
     (!parts.is_empty()).then(|| {
-        let device = Text::words("Memory of ").and_code(&device_name(key));
+        let device = RichText::words("Memory of ").and_code(&device_name(key));
         device.and(format!(": {}.", parts.join(" · ")))
     })
 }
@@ -65,16 +65,16 @@ fn in_words(phase: Phase) -> &'static str {
 }
 
 /// The stack with the most bytes, from the line outwards.
-fn stack(it: &LineMemory) -> Option<Text> {
+fn stack(it: &LineMemory) -> Option<RichText> {
     if it.stack.len() < 2 {
         return None;
     }
     let frames = it.stack.iter().rev().take(MAX_FRAMES).map(|frame| {
         let place = format!("{}:{}", base_name(&frame.line.file), frame.line.line);
-        Text::default().and_verbatim(place).and(" ").and_code(&frame.function)
+        RichText::default().and_verbatim(place).and(" ").and_code(&frame.function)
     });
     let more = if MAX_FRAMES < it.stack.len() { " ← …" } else { "" };
-    Some(Text::words("Most bytes by: ").and_text(Text::joined(frames, " ← ")).and(more))
+    Some(RichText::words("Most bytes by: ").and_text(RichText::joined(frames, " ← ")).and(more))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub fn read_later(text: Arc<str>) -> LazyModule {
 
 /// A file as it is now, and what was recorded of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct PlacedSource<'a> {
     /// The books.
     pub ledger: &'a Ledger,
     /// Which file this is: its key in [`Ledger::files`].
@@ -43,7 +43,7 @@ pub(crate) struct Placed<'a> {
     /// 1-based line in the text that ran.
     pub(crate) recorded: u32,
     /// What was charged.
-    pub(crate) books: Books<'a>,
+    pub(crate) books: PlacedBooks<'a>,
     /// Whether the line was changed since.
     pub(crate) is_stale: bool,
     /// Whether the books are those of a function of which no line, or no line any more, is known.
@@ -53,14 +53,14 @@ pub(crate) struct Placed<'a> {
 /// The books of a placed line. Not a `Cow`, which has room for all of them in place: thousands of lines are placed for
 /// each request, and moved about.
 #[derive(Debug, Clone)]
-pub(crate) enum Books<'a> {
+pub(crate) enum PlacedBooks<'a> {
     /// Of one line of the ledger.
     Line(&'a LineBooks),
     /// The sum of several.
     Sum(Box<LineBooks>),
 }
 
-impl Deref for Books<'_> {
+impl Deref for PlacedBooks<'_> {
     type Target = LineBooks;
 
     fn deref(&self) -> &LineBooks {
@@ -103,7 +103,7 @@ pub fn fits(ledger: &Ledger, file: &str, module: &Module) -> bool {
         })
 }
 
-impl<'a> Source<'a> {
+impl<'a> PlacedSource<'a> {
     /// The recorded lines that are still there, in line order, one for each line.
     pub(crate) fn placed(&self) -> Vec<Placed<'a>> {
         let mut lines = match self.map {
@@ -137,7 +137,7 @@ impl<'a> Source<'a> {
             lines.push(Placed {
                 line,
                 recorded: key.line,
-                books: Books::Line(books),
+                books: PlacedBooks::Line(books),
                 is_stale: carried.is_edited,
                 is_function,
             });
@@ -173,7 +173,7 @@ impl<'a> Source<'a> {
             Some(Placed {
                 line,
                 recorded: line,
-                books: Books::Sum(Box::new(books)),
+                books: PlacedBooks::Sum(Box::new(books)),
                 is_stale: true,
                 is_function: true,
             })

@@ -6,7 +6,7 @@ use metrics::numbers::{count, duration};
 use metrics::{Period, Scale};
 use pysource::{PossibleSync, SyncKind};
 
-use crate::place::{LazyModule, Placed, Source};
+use crate::place::{LazyModule, Placed, PlacedSource};
 use crate::{Diagnostic, Severity};
 
 /// Id of the rule.
@@ -32,7 +32,10 @@ pub fn possible_syncs(text: &str, module: &LazyModule, severities: &Severities) 
 
 /// The same with a recording without a device: only of what ran in it, with what it took there.
 #[must_use]
-pub fn possible_syncs_recorded(source: &Source<'_>, severities: &Severities) -> Vec<Diagnostic> {
+pub fn possible_syncs_recorded(
+    source: &PlacedSource<'_>,
+    severities: &Severities,
+) -> Vec<Diagnostic> {
     if !source.ledger.devices.is_empty() || source.ledger.totals.cuda != Ns::ZERO {
         return Vec::new();
     }

@@ -5,19 +5,19 @@ use std::ops::Deref;
 use ledger::{Ledger, LineBooks};
 use metrics::{Period, Quantity};
 
-use crate::shown::Shown;
-use crate::view::{Charge, Metric, View};
+use crate::shown::ShownQuantity;
+use crate::view::{Charge, View, ViewMetric};
 
 /// The scale of a view, with what the view chose to show. It is used as the [`metrics::Scale`] that it holds.
 #[derive(Debug, Clone)]
-pub(crate) struct Scale<'a> {
+pub(crate) struct ViewScale<'a> {
     scale: metrics::Scale<'a>,
-    pub(crate) metric: Metric,
+    pub(crate) metric: ViewMetric,
     pub(crate) charge: Charge,
     threshold: f64,
 }
 
-impl<'a> Deref for Scale<'a> {
+impl<'a> Deref for ViewScale<'a> {
     type Target = metrics::Scale<'a>;
 
     fn deref(&self) -> &Self::Target {
@@ -25,7 +25,7 @@ impl<'a> Deref for Scale<'a> {
     }
 }
 
-impl<'a> Scale<'a> {
+impl<'a> ViewScale<'a> {
     pub(crate) fn new(ledger: &'a Ledger, view: &View) -> Self {
         Self {
             scale: metrics::Scale::new(ledger, view.period),
@@ -46,20 +46,20 @@ impl<'a> Scale<'a> {
     }
 
     /// What `shown` is of a line in this view.
-    pub(crate) fn quantity(&self, shown: Shown) -> Quantity {
+    pub(crate) fn quantity(&self, shown: ShownQuantity) -> Quantity {
         match (shown, self.charge) {
-            (Shown::Always(quantity), _) => quantity,
-            (Shown::Charged { own, .. }, Charge::Own) => own,
-            (Shown::Charged { total, .. }, Charge::Total) => total,
-            (Shown::Backward, _) => self.backward(),
-            (Shown::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
-            (Shown::Memory, _) => Quantity::Alloc,
+            (ShownQuantity::Always(quantity), _) => quantity,
+            (ShownQuantity::Charged { own, .. }, Charge::Own) => own,
+            (ShownQuantity::Charged { total, .. }, Charge::Total) => total,
+            (ShownQuantity::Backward, _) => self.backward(),
+            (ShownQuantity::Memory, _) if self.peak() != 0.0 => Quantity::Peak,
+            (ShownQuantity::Memory, _) => Quantity::Alloc,
         }
     }
 
     /// Whether the numbers of lines that call each other hold the same time: only what is charged by the view has totals.
     pub(crate) fn overlaps(&self) -> bool {
-        self.charge == Charge::Total && matches!(self.metric.shown(), Shown::Charged { .. })
+        self.charge == Charge::Total && matches!(self.metric.shown(), ShownQuantity::Charged { .. })
     }
 
     /// The number of a line where it is notable.

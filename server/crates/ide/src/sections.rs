@@ -4,26 +4,26 @@ use crate::markdown;
 
 /// A part of what is known about a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Section {
+pub enum LineSection {
     /// What it is about.
-    Title(Text),
+    Title(RichText),
     /// A paragraph.
-    Text(Text),
+    Text(RichText),
     /// A table. The first column is text, the others are numbers.
     Table {
         /// Names of the columns.
         head: Vec<String>,
         /// Cells, as many in each row as there are columns.
-        rows: Vec<Vec<Text>>,
+        rows: Vec<Vec<RichText>>,
     },
 }
 
 /// Text whose parts differ in where they come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text(Vec<Span>);
+pub struct RichText(Vec<TextSpan>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Span {
+enum TextSpan {
     /// Our words: they have nothing that Markdown takes for its own.
     Words(String),
     /// Text of others, or with marks in it, as it is.
@@ -36,7 +36,7 @@ enum Span {
     Break,
 }
 
-impl Text {
+impl RichText {
     /// Our words, in which Markdown sees nothing special.
     pub(crate) fn words(words: impl Into<String>) -> Self {
         Self::default().and(words)
@@ -49,25 +49,25 @@ impl Text {
 
     /// Adds our words.
     pub(crate) fn and(mut self, words: impl Into<String>) -> Self {
-        self.0.push(Span::Words(words.into()));
+        self.0.push(TextSpan::Words(words.into()));
         self
     }
 
     /// Adds text that is shown as it is, whatever is in it.
     pub(crate) fn and_verbatim(mut self, text: impl Into<String>) -> Self {
-        self.0.push(Span::Verbatim(text.into()));
+        self.0.push(TextSpan::Verbatim(text.into()));
         self
     }
 
     /// The same, set off.
     pub(crate) fn and_strong(mut self, text: impl Into<String>) -> Self {
-        self.0.push(Span::Strong(text.into()));
+        self.0.push(TextSpan::Strong(text.into()));
         self
     }
 
     /// Adds a name in code.
     pub(crate) fn and_code(mut self, name: &str) -> Self {
-        self.0.push(Span::Code(name.to_owned()));
+        self.0.push(TextSpan::Code(name.to_owned()));
         self
     }
 
@@ -79,15 +79,15 @@ impl Text {
 
     /// `texts` with `between` between them.
     pub(crate) fn joined(texts: impl IntoIterator<Item = Self>, between: &str) -> Self {
-        Self::with_between(texts, &Span::Words(between.to_owned()))
+        Self::with_between(texts, &TextSpan::Words(between.to_owned()))
     }
 
     /// `texts`, each on a line of its own.
     pub(crate) fn lines(texts: impl IntoIterator<Item = Self>) -> Self {
-        Self::with_between(texts, &Span::Break)
+        Self::with_between(texts, &TextSpan::Break)
     }
 
-    fn with_between(texts: impl IntoIterator<Item = Self>, between: &Span) -> Self {
+    fn with_between(texts: impl IntoIterator<Item = Self>, between: &TextSpan) -> Self {
         let mut joined = Self::default();
         for (place, text) in texts.into_iter().enumerate() {
             joined.0.extend((0 < place).then(|| between.clone()));
@@ -101,12 +101,12 @@ impl Text {
     }
 
     fn markdown(&self) -> String {
-        let span = |span: &Span| match span {
-            Span::Words(text) => text.clone(),
-            Span::Verbatim(text) => markdown::escape(text),
-            Span::Strong(text) => format!("**{}**", markdown::escape(text)),
-            Span::Code(text) => markdown::code(text),
-            Span::Break => "  \n".to_owned(),
+        let span = |span: &TextSpan| match span {
+            TextSpan::Words(text) => text.clone(),
+            TextSpan::Verbatim(text) => markdown::escape(text),
+            TextSpan::Strong(text) => format!("**{}**", markdown::escape(text)),
+            TextSpan::Code(text) => markdown::code(text),
+            TextSpan::Break => "  \n".to_owned(),
         };
         self.0.iter().map(span).collect()
     }
@@ -114,24 +114,24 @@ impl Text {
     /// The text without marks. Names are shown without control characters.
     #[must_use]
     pub fn plain(&self) -> String {
-        let span = |span: &Span| match span {
-            Span::Words(text) => text.clone(),
-            Span::Verbatim(text) | Span::Strong(text) | Span::Code(text) => {
+        let span = |span: &TextSpan| match span {
+            TextSpan::Words(text) => text.clone(),
+            TextSpan::Verbatim(text) | TextSpan::Strong(text) | TextSpan::Code(text) => {
                 text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
             }
-            Span::Break => "\n".to_owned(),
+            TextSpan::Break => "\n".to_owned(),
         };
         self.0.iter().map(span).collect()
     }
 }
 
 /// All that has something to say, as Markdown.
-pub(crate) fn as_markdown(sections: &[Section]) -> String {
+pub(crate) fn as_markdown(sections: &[LineSection]) -> String {
     let texts = sections.iter().map(|section| match section {
-        Section::Title(text) | Section::Text(text) => text.markdown(),
-        Section::Table { head, rows } => {
+        LineSection::Title(text) | LineSection::Text(text) => text.markdown(),
+        LineSection::Table { head, rows } => {
             let head: Vec<&str> = head.iter().map(String::as_str).collect();
-            let row = |row: &Vec<Text>| row.iter().map(Text::markdown).collect();
+            let row = |row: &Vec<RichText>| row.iter().map(RichText::markdown).collect();
             markdown::table(&head, &rows.iter().map(row).collect::<Vec<_>>()).trim_end().to_owned()
         }
     });
@@ -139,11 +139,11 @@ pub(crate) fn as_markdown(sections: &[Section]) -> String {
 }
 
 /// The same as plain text: columns of tables line up.
-pub(crate) fn as_plain_text(sections: &[Section]) -> String {
+pub(crate) fn as_plain_text(sections: &[LineSection]) -> String {
     let texts = sections.iter().map(|section| match section {
-        Section::Title(text) | Section::Text(text) => text.plain(),
-        Section::Table { head, rows } => {
-            let row = |row: &Vec<Text>| row.iter().map(Text::plain).collect();
+        LineSection::Title(text) | LineSection::Text(text) => text.plain(),
+        LineSection::Table { head, rows } => {
+            let row = |row: &Vec<RichText>| row.iter().map(RichText::plain).collect();
             let rows: Vec<Vec<String>> =
                 [head.clone()].into_iter().chain(rows.iter().map(row)).collect();
             aligned(&rows)
@@ -172,14 +172,14 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// A table, or nothing without rows.
-pub(crate) fn table(head: &[&str], rows: Vec<Vec<Text>>) -> Option<Section> {
+pub(crate) fn table(head: &[&str], rows: Vec<Vec<RichText>>) -> Option<LineSection> {
     let head = head.iter().map(|&it| it.to_owned()).collect();
-    (!rows.is_empty()).then_some(Section::Table { head, rows })
+    (!rows.is_empty()).then_some(LineSection::Table { head, rows })
 }
 
 /// A paragraph, or nothing without text.
-pub(crate) fn paragraph(text: Text) -> Option<Section> {
-    (!text.is_empty()).then_some(Section::Text(text))
+pub(crate) fn paragraph(text: RichText) -> Option<LineSection> {
+    (!text.is_empty()).then_some(LineSection::Text(text))
 }
 
 #[cfg(test)]
@@ -188,16 +188,18 @@ mod tests {
 
     #[test]
     fn two_renderers() {
-        let row = |name: &str, number: &str| vec![Text::code(name), Text::words(number)];
+        let row = |name: &str, number: &str| vec![RichText::code(name), RichText::words(number)];
         let sections = [
-            Section::Title(Text::default().and_strong("__init__.py:3").and(" · ").and_code("f")),
-            Section::Table {
+            LineSection::Title(
+                RichText::default().and_strong("__init__.py:3").and(" · ").and_code("f"),
+            ),
+            LineSection::Table {
                 head: vec!["call".to_owned(), "µs".to_owned()],
                 rows: vec![row("a|b", "1000"), row("c", "7")],
             },
-            Section::Text(Text::lines([
-                Text::words("One."),
-                Text::default().and_verbatim("<2>\n"),
+            LineSection::Text(RichText::lines([
+                RichText::words("One."),
+                RichText::default().and_verbatim("<2>\n"),
             ])),
         ];
         assert_eq!(

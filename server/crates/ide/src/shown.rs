@@ -4,7 +4,7 @@ use metrics::Quantity;
 
 /// What a metric or a placeholder shows of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Shown {
+pub(crate) enum ShownQuantity {
     /// The same in every view.
     Always(Quantity),
     /// By the charge of the view.
@@ -20,7 +20,7 @@ pub(crate) enum Shown {
     Memory,
 }
 
-impl Shown {
+impl ShownQuantity {
     /// Thread time.
     pub(crate) const CPU: Self =
         Self::Charged { own: Quantity::CpuBusy, total: Quantity::CpuTotal };

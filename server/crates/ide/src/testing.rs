@@ -7,7 +7,7 @@ use ledger::{
 };
 use pysource::{LineIndex, LineMap};
 
-use crate::{LazyModule, Source, read_later};
+use crate::{LazyModule, PlacedSource, read_later};
 
 /// The file that all tests are about.
 pub(crate) const FILE: &str = "train.py";
@@ -62,8 +62,8 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn source(&self) -> Source<'_> {
-        Source {
+    pub(crate) fn source(&self) -> PlacedSource<'_> {
+        PlacedSource {
             ledger: &self.ledger,
             key: FILE,
             text: &self.text,

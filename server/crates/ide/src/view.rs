@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-use insights::{Finding, Options, Severities, Thresholds};
+use insights::{Finding, RuleOptions, Severities, Thresholds};
 use ledger::{Ledger, Ns};
 use metrics::{Period, Quantity};
 
-use crate::Format;
-use crate::shown::Shown;
+use crate::HintFormat;
+use crate::shown::ShownQuantity;
 
 /// What is shown, and of what it is a share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
     /// The metric; `None` takes CUDA time where the recording has device time, else CPU time, else memory.
-    pub metric: Option<Metric>,
+    pub metric: Option<ViewMetric>,
     /// Own or total.
     pub charge: Charge,
     /// A step or the whole recording.
@@ -21,7 +21,7 @@ pub struct View {
     /// Least share (of 1) of the step that is shown.
     pub threshold: f64,
     /// What a hint says.
-    pub format: Format,
+    pub format: HintFormat,
     /// What the reader thinks of the rules.
     pub severities: Severities,
     /// What the reader set of the thresholds of the rules.
@@ -36,7 +36,7 @@ impl Default for View {
             charge: Charge::Own,
             period: Period::Mean,
             threshold: 0.005,
-            format: Format::default(),
+            format: HintFormat::default(),
             severities: Severities::default(),
             thresholds: Thresholds::default(),
         }
@@ -46,11 +46,11 @@ impl Default for View {
 impl View {
     /// The metric that is shown: the chosen one, else the one that fits the recording.
     #[must_use]
-    pub fn effective_metric(&self, ledger: &Ledger) -> Metric {
+    pub fn effective_metric(&self, ledger: &Ledger) -> ViewMetric {
         let fitting = || match (ledger.totals.cpu, ledger.totals.cuda) {
-            (Ns::ZERO, Ns::ZERO) => Metric::Memory,
-            (_, Ns::ZERO) => Metric::Cpu,
-            _ => Metric::Cuda,
+            (Ns::ZERO, Ns::ZERO) => ViewMetric::Memory,
+            (_, Ns::ZERO) => ViewMetric::Cpu,
+            _ => ViewMetric::Cuda,
         };
         self.metric.unwrap_or_else(fitting)
     }
@@ -63,8 +63,8 @@ impl View {
 
     /// When rules fire.
     #[must_use]
-    pub fn rules(&self) -> Options {
-        Options {
+    pub fn rules(&self) -> RuleOptions {
+        RuleOptions {
             threshold: self.threshold,
             severities: self.severities.clone(),
             thresholds: self.thresholds.clone(),
@@ -76,11 +76,11 @@ macro_rules! metrics {
     ($($(#[doc = $doc:literal])* $metric:ident: $name:literal, $shown:expr, $description:literal;)*) => {
         /// A metric of a line, as people choose it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Metric {
+        pub enum ViewMetric {
             $($(#[doc = $doc])* $metric,)*
         }
 
-        impl Metric {
+        impl ViewMetric {
             /// All of them.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$metric),*];
 
@@ -101,7 +101,7 @@ macro_rules! metrics {
             }
 
             /// The quantities that it shows.
-            pub(crate) fn shown(self) -> Shown {
+            pub(crate) fn shown(self) -> ShownQuantity {
                 match self {
                     $(Self::$metric => $shown,)*
                 }
@@ -113,29 +113,29 @@ macro_rules! metrics {
 // Metric: name, what is shown, description.
 metrics! {
     /// Thread time; own, it is that without calls that wait.
-    Cpu: "cpu", Shown::CPU,
+    Cpu: "cpu", ShownQuantity::CPU,
         "Thread time.";
     /// Device time.
-    Cuda: "cuda", Shown::CUDA,
+    Cuda: "cuda", ShownQuantity::CUDA,
         "Device time of what the line launched.";
     /// Time of the backward nodes that the line created: device time where the recording has any, else host time.
-    Backward: "backward", Shown::Backward,
+    Backward: "backward", ShownQuantity::Backward,
         "Time of the backward pass that the line caused.";
     /// Thread time in waits for a device and in calls that wait for something else.
-    Wait: "wait", Shown::Always(Quantity::AllWaits),
+    Wait: "wait", ShownQuantity::Always(Quantity::AllWaits),
         "Time in which threads waited, for the device or for something else.";
     /// Device idle time while the launching thread was here.
-    Idle: "idle", Shown::Always(Quantity::Idle),
+    Idle: "idle", ShownQuantity::Always(Quantity::Idle),
         "Time in which the device had nothing to do because of the line.";
     /// Device time of collectives.
-    Communication: "comm", Shown::Always(Quantity::Comm),
+    Communication: "comm", ShownQuantity::Always(Quantity::Comm),
         "Device time of collectives.";
     /// Bytes alive at the peak where the recording says, else allocated bytes.
-    Memory: "memory", Shown::Memory,
+    Memory: "memory", ShownQuantity::Memory,
         "Bytes alive at the peak, or allocated where the peak is not known.";
 }
 
-impl Metric {
+impl ViewMetric {
     /// The metric of a name; `auto` is the one that fits the recording.
     ///
     /// # Errors
@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn names_are_known_again() {
-        for metric in Metric::ALL {
-            assert_eq!(Metric::parse(metric.name()), Ok(Some(metric)));
+        for metric in ViewMetric::ALL {
+            assert_eq!(ViewMetric::parse(metric.name()), Ok(Some(metric)));
         }
-        assert_eq!(Metric::parse("auto"), Ok(None));
+        assert_eq!(ViewMetric::parse("auto"), Ok(None));
         for charge in Charge::ALL {
             assert_eq!(Charge::parse(charge.name()), Ok(charge));
         }
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_reported_with_those_that_are_known() {
-        let error = Metric::parse("gpu").map_err(|error| error.to_string());
+        let error = ViewMetric::parse("gpu").map_err(|error| error.to_string());
         let expected = "unknown metric `gpu`, expected one of: auto, cpu, cuda, backward, wait, idle, comm, memory";
         assert_eq!(error, Err(expected.to_owned()));
         let error = Charge::parse("").map_err(|error| error.to_string());

@@ -5,16 +5,17 @@ use metrics::{Period, Scale};
 
 use crate::catalogue::rules;
 use crate::explained::is_explained;
-use crate::rule::Limits;
-use crate::{Finding, Options};
+use crate::rule::RuleLimits;
+use crate::{Finding, RuleOptions};
 
 /// What all rules that are not turned off find in a ledger, the costliest first; those that cost no time by their share.
 #[must_use]
-pub fn find(ledger: &Ledger, options: &Options) -> Vec<Finding> {
+pub fn find(ledger: &Ledger, options: &RuleOptions) -> Vec<Finding> {
     let scale = Scale::new(ledger, Period::Mean);
     let rules = rules().filter(|rule| !options.severities.is_off(rule.id));
-    let mut findings: Vec<Finding> =
-        rules.flat_map(|rule| (rule.find)(ledger, &scale, &Limits::new(rule, options))).collect();
+    let mut findings: Vec<Finding> = rules
+        .flat_map(|rule| (rule.find)(ledger, &scale, &RuleLimits::new(rule, options)))
+        .collect();
     let explained: Vec<bool> =
         findings.iter().map(|it| is_explained(it, &findings, ledger)).collect();
     let mut explained = explained.into_iter();

@@ -6,7 +6,7 @@ use crate::Severities;
 
 /// When something is worth reporting.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct RuleOptions {
     /// Least share of the step (of 1), or of the recording where it has no steps.
     pub threshold: f64,
     /// What the reader thinks of the rules.
@@ -15,7 +15,7 @@ pub struct Options {
     pub thresholds: Thresholds,
 }
 
-impl Default for Options {
+impl Default for RuleOptions {
     /// 0.5 % of the step.
     fn default() -> Self {
         Self {

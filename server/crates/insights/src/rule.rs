@@ -3,7 +3,7 @@
 use ledger::Ledger;
 use metrics::Scale;
 
-use crate::{Finding, Options, Severity};
+use crate::{Finding, RuleOptions, Severity};
 
 /// A rule, with everything that its page says. One static value each; `docs/rules/` and `perfline explain` are made of it.
 ///
@@ -41,7 +41,7 @@ pub struct Rule {
 }
 
 /// Looks at the books and says what it finds, in any order.
-pub(crate) type Find = fn(&Ledger, &Scale<'_>, &Limits<'_>) -> Vec<Finding>;
+pub(crate) type Find = fn(&Ledger, &Scale<'_>, &RuleLimits<'_>) -> Vec<Finding>;
 
 /// What a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ pub struct Threshold {
     /// Its name in settings.
     pub name: &'static str,
     /// What `default` and a setting are given in.
-    pub unit: Unit,
+    pub unit: ThresholdUnit,
     /// What it is unless set, in `unit`.
     pub default: f64,
     /// What it decides: part of a sentence.
@@ -94,7 +94,7 @@ pub struct Threshold {
 
 /// What a threshold is given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ThresholdUnit {
     /// 5 is 5 %.
     Percent,
     /// A number of things, or a factor.
@@ -105,7 +105,7 @@ pub enum Unit {
     MiB,
 }
 
-impl Unit {
+impl ThresholdUnit {
     /// What stands behind a number.
     #[must_use]
     pub fn symbol(self) -> &'static str {
@@ -131,20 +131,20 @@ impl Unit {
 /// Share from which a finding is a warning, for the rules that list it.
 pub(crate) const WARNING: Threshold = Threshold {
     name: "warning",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 5.0,
     meaning: "share of the step from which it is a warning",
 };
 
 /// What decides for one rule.
 #[derive(Debug)]
-pub(crate) struct Limits<'a> {
+pub(crate) struct RuleLimits<'a> {
     rule: &'static Rule,
-    options: &'a Options,
+    options: &'a RuleOptions,
 }
 
-impl<'a> Limits<'a> {
-    pub(crate) fn new(rule: &'static Rule, options: &'a Options) -> Self {
+impl<'a> RuleLimits<'a> {
+    pub(crate) fn new(rule: &'static Rule, options: &'a RuleOptions) -> Self {
         Self { rule, options }
     }
 
@@ -190,13 +190,13 @@ mod tests {
 
     #[test]
     fn the_reader_goes_before_the_default() {
-        let mut options = Options::default();
+        let mut options = RuleOptions::default();
         let rule = crate::rule("sync").unwrap();
-        let share = |options: &Options| Limits::new(rule, options).get(&WARNING);
+        let share = |options: &RuleOptions| RuleLimits::new(rule, options).get(&WARNING);
         assert_eq!(share(&options), 0.05);
         options.thresholds.set("sync", "warning", 50.0).unwrap();
         assert_eq!(share(&options), 0.5);
-        assert_eq!(Limits::new(rule, &options).severity(&WARNING, 0.4), Severity::Information);
+        assert_eq!(RuleLimits::new(rule, &options).severity(&WARNING, 0.4), Severity::Information);
     }
 
     #[test]

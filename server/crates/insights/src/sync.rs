@@ -4,7 +4,7 @@ use ledger::{Ledger, LineBooks, LineKey, Ns};
 use metrics::Scale;
 
 use crate::costly::{Costly, in_steps};
-use crate::rule::{Area, Limits, Rule, WARNING};
+use crate::rule::{Area, Rule, RuleLimits, WARNING};
 use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
 const MAX_RELATED: usize = 3;
 
 /// Lines of your code that wait longer than the threshold.
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let mut waits: Vec<(&LineKey, Ns)> =
             books.waits.iter().map(|(line, &time)| (line, time)).collect();
@@ -96,7 +96,7 @@ mod tests {
     use ledger::{Operator, PerStep};
 
     use super::*;
-    use crate::{Options, find};
+    use crate::{RuleOptions, find};
 
     fn key(line: u32) -> LineKey {
         LineKey { file: "train.py".to_owned(), line }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_line_that_waits_in_the_steps_is_found() {
-        let findings = find(&ledger(), &Options::default());
+        let findings = find(&ledger(), &RuleOptions::default());
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         assert_eq!((finding.rule, &finding.place, finding.count), ("sync", &key(3), 12));
         assert_eq!((finding.cost, finding.cost_per_step), (Ns(1_080_000), Some(Ns(40_000))));
@@ -138,11 +138,12 @@ mod tests {
 
     #[test]
     fn thresholds() {
-        let rules = |threshold| find(&ledger(), &Options { threshold, ..Options::default() }).len();
+        let rules =
+            |threshold| find(&ledger(), &RuleOptions { threshold, ..RuleOptions::default() }).len();
         assert_eq!((rules(0.04), rules(0.041)), (1, 0));
         let mut slow = ledger();
         slow.steps.extend([(1, Ns(500_000)), (2, Ns(500_000))]);
-        assert_eq!(find(&slow, &Options::default())[0].severity, Severity::Warning);
+        assert_eq!(find(&slow, &RuleOptions::default())[0].severity, Severity::Warning);
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
         ledger.steps.clear();
         let thread = ledger::ThreadKey { rank: 0, thread: "1".to_owned() };
         ledger.threads.insert(thread, Ns(10_800_000));
-        let findings = find(&ledger, &Options::default());
+        let findings = find(&ledger, &RuleOptions::default());
         assert_eq!((findings[0].cost_per_step, findings[0].share), (None, 0.1));
     }
 

@@ -33,7 +33,7 @@ pub use memory::{
 };
 pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
-    KernelClass, Launches, Overlap, Overview, Precision, TensorCores,
+    KernelClass, LaunchSummary, Overlap, Overview, Precision, TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
 pub use unit::Unit;

@@ -8,7 +8,7 @@ mod device;
 mod merge;
 
 pub use arithmetic::{Arithmetic, Bound, DevicePeak, Precision};
-pub use device::{Copies, DeviceOverview, IdleClasses, KernelClass, Launches, TensorCores};
+pub use device::{Copies, DeviceOverview, IdleClasses, KernelClass, LaunchSummary, TensorCores};
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Lines and files as the ledger names them.
 
 use ledger::{Evidence, Ledger, LineKey, SourceFile};
-use recorded::Sources;
+use recorded::RecordedSources;
 
-use crate::tree::{File, LineId, Lines, Stacks};
+use crate::tree::{LineId, Lines, StackFile, Stacks};
 
 /// The key of a line in the ledger.
 #[must_use]
@@ -13,7 +13,7 @@ pub fn line_key(lines: &Lines, line: LineId) -> LineKey {
 }
 
 /// Lists a file in the ledger.
-pub fn post_file(ledger: &mut Ledger, sources: &Sources, file: &File) {
+pub fn post_file(ledger: &mut Ledger, sources: &RecordedSources, file: &StackFile) {
     let source = sources.get(&file.recorded);
     let entry = SourceFile {
         recorded: file.recorded.clone(),
@@ -44,7 +44,7 @@ pub fn evidence_by_line(stacks: &Stacks, is_charged: &[bool]) -> Vec<Evidence> {
 
 /// The function that `line` is in: qualified where the source was found, else as recorded.
 #[must_use]
-pub fn function(lines: &Lines, sources: &Sources, line: LineId) -> String {
+pub fn function(lines: &Lines, sources: &RecordedSources, line: LineId) -> String {
     let file = &lines.files[lines.file_of(line).0 as usize];
     let module = sources.get(&file.recorded).and_then(|source| source.module.as_deref());
     let qualified = module

@@ -14,4 +14,4 @@ mod tree;
 
 pub use dense::{amount, grow_to};
 pub use ledger_lines::{evidence_by_line, function, line_key, post_file};
-pub use tree::{File, FileId, LineId, Lines, Node, Stacks};
+pub use tree::{FileId, LineId, Lines, Node, StackFile, Stacks};

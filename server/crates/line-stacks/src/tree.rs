@@ -58,7 +58,7 @@ impl Node {
 
 /// What is kept of a file.
 #[derive(Debug, Clone)]
-pub struct File {
+pub struct StackFile {
     /// Key in the ledger.
     pub key: String,
     /// Path as recorded; of several that lead to one key, the first.
@@ -71,7 +71,7 @@ pub struct File {
 #[derive(Debug, Default)]
 pub struct Lines {
     /// The files, by [`FileId`].
-    pub files: Vec<File>,
+    pub files: Vec<StackFile>,
     file_of_key: FxHashMap<String, FileId>,
     rows: Vec<(FileId, u32)>,
     /// Name of the function that was on the line when it was first seen there.
@@ -82,7 +82,7 @@ pub struct Lines {
 
 impl Lines {
     /// The handle of a file, by its key in the ledger. A file is user code if any path that leads to it is.
-    pub fn file(&mut self, file: File) -> FileId {
+    pub fn file(&mut self, file: StackFile) -> FileId {
         if let Some(&id) = self.file_of_key.get(&file.key) {
             self.files[id.0 as usize].is_user_code |= file.is_user_code;
             return id;

@@ -29,10 +29,10 @@ struct Block<T> {
 }
 
 /// What a worker hands over: a block, or the message of the panic that ended it.
-type Made<T> = Result<Block<T>, String>;
+type MadeBlock<T> = Result<Block<T>, String>;
 
 /// Where the blocks come from.
-struct Source<R> {
+struct BlockSource<R> {
     unpacked: Unpacked<R>,
     n_taken: usize,
     n_used: usize,
@@ -43,8 +43,8 @@ struct Source<R> {
 }
 
 /// The source, and where workers wait until blocks may be taken from it.
-struct Shared<R> {
-    source: Mutex<Source<R>>,
+struct SharedSource<R> {
+    source: Mutex<BlockSource<R>>,
     has_space: Condvar,
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
     prepare: impl Fn() -> W + Sync,
     consume: impl FnMut(&[u8], T) -> Result<(), Error>,
 ) -> Result<End, Error> {
-    let shared = Shared {
-        source: Mutex::new(Source {
+    let shared = SharedSource {
+        source: Mutex::new(BlockSource {
             unpacked: input.unpacked(done),
             n_taken: 0,
             n_used: 0,
@@ -98,13 +98,13 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
         drop(sender);
         shared.use_in_order(&receiver, &input.path, consume)
     })?;
-    let Source { unpacked, spent, .. } =
+    let BlockSource { unpacked, spent, .. } =
         shared.source.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(End { damage: unpacked.into_damage(), spent })
 }
 
 /// Ends the taking of blocks when it goes away.
-struct EndOnDrop<'a, R: Read>(&'a Shared<R>);
+struct EndOnDrop<'a, R: Read>(&'a SharedSource<R>);
 
 impl<R: Read> Drop for EndOnDrop<'_, R> {
     fn drop(&mut self) {
@@ -112,8 +112,8 @@ impl<R: Read> Drop for EndOnDrop<'_, R> {
     }
 }
 
-impl<R: Read> Shared<R> {
-    fn lock(&self) -> MutexGuard<'_, Source<R>> {
+impl<R: Read> SharedSource<R> {
+    fn lock(&self) -> MutexGuard<'_, BlockSource<R>> {
         self.source.lock().unwrap_or_else(|poisoned| {
             // What panicked while it read a block cannot read another.
             let mut source = poisoned.into_inner();
@@ -132,7 +132,7 @@ impl<R: Read> Shared<R> {
         &self,
         max_ahead: usize,
         mut work: impl FnMut(&[u8]) -> T,
-        sender: &Sender<Made<T>>,
+        sender: &Sender<MadeBlock<T>>,
     ) {
         while let Some((index, bytes)) = self.take_block(max_ahead) {
             let made = work(&bytes);
@@ -163,7 +163,7 @@ impl<R: Read> Shared<R> {
 
     fn use_in_order<T>(
         &self,
-        receiver: &Receiver<Made<T>>,
+        receiver: &Receiver<MadeBlock<T>>,
         path: &Path,
         mut consume: impl FnMut(&[u8], T) -> Result<(), Error>,
     ) -> Result<(), Error> {

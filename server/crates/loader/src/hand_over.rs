@@ -7,12 +7,12 @@ use profile::Snapshot;
 /// Where the one puts it and the other waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct HandOver {
-    given: Mutex<Given>,
+    given: Mutex<HandedOver>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-enum Given {
+enum HandedOver {
     #[default]
     NotYet,
     /// `None` where it cannot be read, or no trace takes it.
@@ -24,7 +24,7 @@ impl HandOver {
     pub(crate) fn wait(&self) -> Option<Arc<Snapshot>> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Given::Done(snapshot) = &*given {
+            if let HandedOver::Done(snapshot) = &*given {
                 return snapshot.clone();
             }
             given = self.changed.wait(given).unwrap_or_else(PoisonError::into_inner);
@@ -43,8 +43,8 @@ pub(crate) struct Giver<'a>(&'a HandOver);
 impl Giver<'_> {
     pub(crate) fn give(&self, snapshot: Option<Arc<Snapshot>>) {
         let mut given = self.0.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*given, Given::NotYet) {
-            *given = Given::Done(snapshot);
+        if matches!(*given, HandedOver::NotYet) {
+            *given = HandedOver::Done(snapshot);
             self.0.changed.notify_all();
         }
     }

@@ -34,12 +34,12 @@ mod watch;
 mod workers;
 mod zstd;
 
-pub use discover::Recording;
+pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
-pub use options::Options;
+pub use options::LoadOptions;
 pub use python_environment::library_roots;
-pub use run::{Input, Kind, Rank, Run};
+pub use run::{Input, InputKind, Rank, Run};
 pub use source_folders::{SourceFolders, source_folders};
 pub use timing::{Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern};
@@ -48,18 +48,18 @@ pub use watch::{Progress, Stage, Watch};
 use std::path::{Path, PathBuf};
 
 use profile::Profile;
-use recorded::{Sources, recorded_files};
+use recorded::{RecordedSources, recorded_files};
 
 /// The recordings below `directory`, newest first.
 #[must_use]
-pub fn discover(directory: &Path) -> Vec<Recording> {
+pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
 }
 
 /// Finds the sources of a trace: your code under `root`, libraries under `sites`.
 #[must_use]
-pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> Sources {
-    let options = Options::new(root, Some(sites.to_vec()));
+pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> RecordedSources {
+    let options = LoadOptions::new(root, Some(sites.to_vec()));
     sources::Finder::new(&options).find(&recorded_files(profile))
 }
 
@@ -69,7 +69,7 @@ pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> Source
 /// # Errors
 /// If no input can be read at all, or loading was cancelled. An input that is damaged is read up to and around the
 /// damage and says so in its warnings.
-pub fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+pub fn load(inputs: &[PathBuf], options: &LoadOptions, watch: &Watch<'_>) -> Result<Run, Error> {
     load_timed(inputs, options, watch).map(|(run, _)| run)
 }
 
@@ -79,7 +79,7 @@ pub fn load(inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<
 /// As [`load`].
 pub fn load_timed(
     inputs: &[PathBuf],
-    options: &Options,
+    options: &LoadOptions,
     watch: &Watch<'_>,
 ) -> Result<(Run, Timing), Error> {
     load::load(inputs, options, watch)

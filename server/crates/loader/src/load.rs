@@ -20,11 +20,11 @@ use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::Opened;
 use crate::panics::caught;
-use crate::plan::{InputFile, Plan, SideCar, Text};
+use crate::plan::{InputFile, Plan, SideCar, SideCarText};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::workers::{self, n_cores};
-use crate::{Error, Input, Kind, Options, Progress, Rank, Run, Stage, Watch, shown};
+use crate::{Error, Input, InputKind, LoadOptions, Progress, Rank, Run, Stage, Watch, shown};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MAX_CORES: usize = 8;
@@ -32,7 +32,7 @@ const MAX_CORES: usize = 8;
 /// Reads `inputs`, charges their events to lines and merges their books.
 pub(crate) fn load(
     inputs: &[PathBuf],
-    options: &Options,
+    options: &LoadOptions,
     watch: &Watch<'_>,
 ) -> Result<(Run, Timing), Error> {
     let begin = Instant::now();
@@ -74,12 +74,12 @@ pub(crate) fn load(
 }
 
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.
-fn give_one_rank(results: &mut [Loaded]) {
-    let is = |loaded: &Loaded, kind| loaded.inputs.iter().any(|input| input.kind == kind);
-    let Some(rank) = results.iter().find(|it| is(it, Kind::Kineto)).map(|it| it.rank) else {
+fn give_one_rank(results: &mut [LoadedInput]) {
+    let is = |loaded: &LoadedInput, kind| loaded.inputs.iter().any(|input| input.kind == kind);
+    let Some(rank) = results.iter().find(|it| is(it, InputKind::Kineto)).map(|it| it.rank) else {
         return;
     };
-    for loaded in results.iter_mut().filter(|it| is(it, Kind::Snapshot)) {
+    for loaded in results.iter_mut().filter(|it| is(it, InputKind::Snapshot)) {
         loaded.rank = rank;
         loaded.inputs.iter_mut().for_each(|input| input.rank = rank);
         let memory = std::mem::take(&mut loaded.ledger.memory);
@@ -89,14 +89,14 @@ fn give_one_rank(results: &mut [Loaded]) {
 }
 
 /// InputFile loaded input with its books.
-struct Loaded {
+struct LoadedInput {
     inputs: Vec<Input>,
     ledger: Ledger,
     rank: u32,
     times: Option<Times>,
 }
 
-impl Loaded {
+impl LoadedInput {
     /// Whether the input, which stands before its side-car, was read without loss.
     fn is_complete(&self) -> bool {
         self.inputs.first().is_some_and(|it| it.complete)
@@ -104,7 +104,7 @@ impl Loaded {
 }
 
 struct LoadContext<'a> {
-    options: &'a Options,
+    options: &'a LoadOptions,
     watch: &'a Watch<'a>,
     finder: Finder,
     done: AtomicU64,
@@ -115,13 +115,13 @@ struct LoadContext<'a> {
 
 impl LoadContext<'_> {
     /// Reads an input. Where that is damaged, and others hold the same recording, the best of them counts.
-    fn load(&self, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
+    fn load(&self, one: &InputFile, plan: &Plan) -> Result<LoadedInput, Error> {
         let mut best = self.load_input(&one.input, one, plan);
         let mut left_out = one.same_file.clone();
         let mut damaged = Vec::new();
         let mut kept = &one.input;
         for copy in &one.copies {
-            if best.as_ref().is_ok_and(Loaded::is_complete) {
+            if best.as_ref().is_ok_and(LoadedInput::is_complete) {
                 left_out.push(copy.path.clone());
                 continue;
             }
@@ -151,15 +151,25 @@ impl LoadContext<'_> {
         Ok(loaded)
     }
 
-    fn load_input(&self, input: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_input(
+        &self,
+        input: &Opened,
+        one: &InputFile,
+        plan: &Plan,
+    ) -> Result<LoadedInput, Error> {
         caught(&input.path, || match one.kind {
-            Kind::Snapshot => self.load_snapshot(input, one, plan),
-            Kind::Timeline => self.load_timeline(input, one),
-            Kind::Kineto | Kind::Callers => self.load_trace(input, one, plan),
+            InputKind::Snapshot => self.load_snapshot(input, one, plan),
+            InputKind::Timeline => self.load_timeline(input, one),
+            InputKind::Kineto | InputKind::Callers => self.load_trace(input, one, plan),
         })
     }
 
-    fn load_trace(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_trace(
+        &self,
+        file: &Opened,
+        one: &InputFile,
+        plan: &Plan,
+    ) -> Result<LoadedInput, Error> {
         let begin = Instant::now();
         let mut reader = TraceReader::new();
         let End { damage, spent } = self.each_chunk_of(file, &mut reader)?;
@@ -191,7 +201,7 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let sources = self.finder.find(&recorded_files(&trace.profile));
         let finding = begin.elapsed();
-        let options = attribution::Options {
+        let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
             ignore_device_memory: snapshot.is_some(),
         };
@@ -217,14 +227,14 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         inputs.insert(0, input);
-        Ok(Loaded { inputs, ledger, rank, times: Some(times) })
+        Ok(LoadedInput { inputs, ledger, rank, times: Some(times) })
     }
 
     /// Reads a side-car into its trace. InputFile that cannot be used costs a warning, not the trace.
     fn join(&self, side_car: &SideCar, profile: &mut Profile, rank: u32) -> Input {
         let mut input = Input {
             path: side_car.path().to_owned(),
-            kind: Kind::Callers,
+            kind: InputKind::Callers,
             rank,
             events: 0,
             bytes: 0,
@@ -234,7 +244,7 @@ impl LoadContext<'_> {
         let mut warnings = Warnings::default();
         match side_car.read() {
             Err(error) => warnings.add(WarningKind::Other, None, format!("not used: {error}")),
-            Ok(Text { bytes, damage }) => {
+            Ok(SideCarText { bytes, damage }) => {
                 input.bytes = bytes.len() as u64;
                 add_damage(&mut warnings, damage.clone());
                 match read_callers(bytes) {
@@ -255,7 +265,12 @@ impl LoadContext<'_> {
         input
     }
 
-    fn load_snapshot(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Result<Loaded, Error> {
+    fn load_snapshot(
+        &self,
+        file: &Opened,
+        one: &InputFile,
+        plan: &Plan,
+    ) -> Result<LoadedInput, Error> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
         let begin = Instant::now();
@@ -284,7 +299,7 @@ impl LoadContext<'_> {
         let attributing = begin.elapsed();
         let input = Input {
             path: file.path.clone(),
-            kind: Kind::Snapshot,
+            kind: InputKind::Snapshot,
             rank,
             events: snapshot.devices.iter().map(|device| device.events.len() as u64).sum(),
             bytes,
@@ -301,10 +316,10 @@ impl LoadContext<'_> {
             finding,
             attributing,
         };
-        Ok(Loaded { inputs: vec![input], ledger, rank, times: Some(times) })
+        Ok(LoadedInput { inputs: vec![input], ledger, rank, times: Some(times) })
     }
 
-    fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<Loaded, Error> {
+    fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
         let mut bytes = Vec::new();
         let damage = self.each_block(file, |block| bytes.extend_from_slice(block))?.damage;
         let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
@@ -316,7 +331,7 @@ impl LoadContext<'_> {
         let rank = one.rank_or_place();
         let input = Input {
             path: file.path.clone(),
-            kind: Kind::Timeline,
+            kind: InputKind::Timeline,
             rank,
             events: timeline.at.len() as u64,
             bytes: bytes.len() as u64,
@@ -324,7 +339,7 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         let ledger = attribute_timeline(&timeline, rank);
-        Ok(Loaded { inputs: vec![input], ledger, rank, times: None })
+        Ok(LoadedInput { inputs: vec![input], ledger, rank, times: None })
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
@@ -390,13 +405,13 @@ fn add_damage(warnings: &mut Warnings, damage: Vec<Damage>) {
 }
 
 /// What is better has more: whether it is there, whether it is complete, events.
-fn priority(loaded: &Result<Loaded, Error>) -> Option<(bool, u64)> {
+fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
     let loaded = loaded.as_ref().ok()?;
     Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }
 
 /// Adds the books of each rank, and of all ranks.
-fn merge(results: Vec<Loaded>, failed: &[Error]) -> Run {
+fn merge(results: Vec<LoadedInput>, failed: &[Error]) -> Run {
     let mut inputs = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
     for loaded in results {

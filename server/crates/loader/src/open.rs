@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::damage::Damage;
 use crate::unpack::Unpacked;
-use crate::{Error, Kind, STANDARD_INPUT, names};
+use crate::{Error, InputKind, STANDARD_INPUT, names};
 
 /// Compressed bytes that are asked for at once.
 const BUFFER: usize = 256 << 10;
@@ -29,7 +29,7 @@ pub(crate) struct Opened {
     /// Bytes on disk; 0 where it is not known, as of a pipe.
     pub(crate) size: u64,
     /// What the first bytes say it is.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<InputKind>,
     /// Whether there is nothing in it.
     pub(crate) is_empty: bool,
     /// What is wrong with its first bytes.
@@ -143,7 +143,10 @@ impl Opened {
 
     /// The decompressed bytes. Bytes of the file are added to `done` when they are read.
     pub(crate) fn unpacked<'a>(&'a self, done: &'a AtomicU64) -> Unpacked<impl Read + Send + 'a> {
-        Unpacked::new(Counted { inner: Cursor::new(&*self.head).chain(&self.rest), done }, BUFFER)
+        Unpacked::new(
+            CountingReader { inner: Cursor::new(&*self.head).chain(&self.rest), done },
+            BUFFER,
+        )
     }
 
     /// Whether a side-car may lie beside it.
@@ -165,7 +168,7 @@ impl Opened {
         if (self.kind, self.prefix_digest) != (other.kind, other.prefix_digest) {
             return Ok(false);
         }
-        if self.kind == Some(Kind::Kineto) && self.has_times {
+        if self.kind == Some(InputKind::Kineto) && self.has_times {
             return Ok(true);
         }
         if self.size != other.size && names::stem(&self.path) != names::stem(&other.path) {
@@ -203,15 +206,15 @@ impl Opened {
     }
 }
 
-fn kind(prefix: &[u8]) -> Option<Kind> {
+fn kind(prefix: &[u8]) -> Option<InputKind> {
     if snapshot_reader::looks_like_snapshot(prefix) {
-        Some(Kind::Snapshot)
+        Some(InputKind::Snapshot)
     } else if trace_reader::callers::looks_like_callers(prefix) {
-        Some(Kind::Callers)
+        Some(InputKind::Callers)
     } else if trace_reader::looks_like_trace(prefix) {
-        Some(Kind::Kineto)
+        Some(InputKind::Kineto)
     } else if snapshot_reader::looks_like_timeline(prefix) {
-        Some(Kind::Timeline)
+        Some(InputKind::Timeline)
     } else {
         None
     }
@@ -273,12 +276,12 @@ impl Read for Tee<'_> {
 }
 
 /// Counts the bytes that go through.
-struct Counted<'a, R> {
+struct CountingReader<'a, R> {
     inner: R,
     done: &'a AtomicU64,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
         self.done.fetch_add(n as u64, Ordering::Relaxed);

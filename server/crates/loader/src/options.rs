@@ -6,7 +6,7 @@ use crate::MinePattern;
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LoadOptions {
     /// Folder of your code.
     pub root: PathBuf,
     /// Library roots (`site-packages` folders); `None` finds those of the active Python environment.
@@ -17,7 +17,7 @@ pub struct Options {
     pub ignore_exact: bool,
 }
 
-impl Options {
+impl LoadOptions {
     /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {

@@ -9,7 +9,7 @@ use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
-use crate::{Error, Kind, blocks, names, walk};
+use crate::{Error, InputKind, blocks, names, walk};
 
 /// What to read.
 pub(crate) struct Plan {
@@ -36,7 +36,7 @@ pub(crate) struct InputFile {
     pub(crate) copies: Vec<Opened>,
     /// Place among the inputs.
     pub(crate) order: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: InputKind,
     pub(crate) rank_by_name: Option<u32>,
     /// Place among the traces, for files that name no rank.
     pub(crate) place: u32,
@@ -75,7 +75,7 @@ impl Plan {
     fn add(&mut self, mut input: Opened, cancelled: &AtomicBool) -> Result<Option<usize>, Error> {
         let kind = match input.kind {
             None => return Err(unknown(&input)),
-            Some(Kind::Callers) => {
+            Some(InputKind::Callers) => {
                 self.callers.push(Arc::new(SideCar::new(input.path.clone(), Some(input))));
                 return Ok(None);
             }
@@ -108,18 +108,18 @@ impl Plan {
             let message = "holds the exact callers of a trace; name the trace itself";
             self.failed.push(unreadable(&callers.path, message, 0));
         }
-        let n_traces = self.jobs.iter().filter(|one| one.kind == Kind::Kineto).count();
+        let n_traces = self.jobs.iter().filter(|one| one.kind == InputKind::Kineto).count();
         for one in &mut self.jobs {
             one.is_only_trace = n_traces <= 1;
         }
         self.has_traces = n_traces > 0;
-        let snapshots = || self.jobs.iter().filter(|one| one.kind == Kind::Snapshot);
+        let snapshots = || self.jobs.iter().filter(|one| one.kind == InputKind::Snapshot);
         self.is_only_pair = n_traces == 1
             && snapshots().count() == 1
             && snapshots().all(|one| one.rank_by_name.is_none());
         self.snapshots =
             snapshots().map(|one| (one.rank_or_place(), HandOver::default())).collect();
-        self.jobs.sort_by_key(|one| one.kind != Kind::Snapshot);
+        self.jobs.sort_by_key(|one| one.kind != InputKind::Snapshot);
     }
 
     /// The snapshot of the same rank as a trace of `rank`; device memory is taken from it.
@@ -164,11 +164,11 @@ pub(crate) struct SideCar {
     path: PathBuf,
     /// `None` of one that the user did not name: it is opened when it is read.
     opened: Option<Opened>,
-    text: OnceLock<Result<Text, Error>>,
+    text: OnceLock<Result<SideCarText, Error>>,
 }
 
 /// What a side-car holds.
-pub(crate) struct Text {
+pub(crate) struct SideCarText {
     pub(crate) bytes: Vec<u8>,
     pub(crate) damage: Vec<Damage>,
 }
@@ -186,7 +186,7 @@ impl SideCar {
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub(crate) fn read(&self) -> Result<&Text, &Error> {
+    pub(crate) fn read(&self) -> Result<&SideCarText, &Error> {
         let read = || {
             let found;
             let input = match &self.opened {
@@ -205,7 +205,7 @@ impl SideCar {
                 Ok(())
             };
             let damage = blocks::each_block(input, &done, 1, prepare, keep)?.damage;
-            Ok(Text { bytes, damage })
+            Ok(SideCarText { bytes, damage })
         };
         self.text.get_or_init(|| caught(&self.path, read)).as_ref()
     }

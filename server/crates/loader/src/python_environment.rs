@@ -3,12 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Options;
+use crate::LoadOptions;
 
 /// The library roots that a recording is loaded against: those that were named, else those of the active Python
 /// environment.
 #[must_use]
-pub fn library_roots(options: &Options) -> Vec<PathBuf> {
+pub fn library_roots(options: &LoadOptions) -> Vec<PathBuf> {
     options.sites.clone().unwrap_or_else(|| {
         let root = options.root.canonicalize();
         sites(root.as_deref().unwrap_or(&options.root))

@@ -7,7 +7,7 @@ use profile::Warning;
 
 /// What an input turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InputKind {
     /// A Kineto Chrome trace.
     Kineto,
     /// A CUDA memory snapshot.
@@ -18,7 +18,7 @@ pub enum Kind {
     Callers,
 }
 
-impl Kind {
+impl InputKind {
     /// Stable name in machine-readable output.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -37,7 +37,7 @@ pub struct Input {
     /// Where it is.
     pub path: PathBuf,
     /// What it is.
-    pub kind: Kind,
+    pub kind: InputKind,
     /// Its rank; from `distributedInfo`, else from the file name, else by its place among the inputs.
     pub rank: u32,
     /// Events read.

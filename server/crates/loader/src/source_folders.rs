@@ -7,7 +7,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::Options;
+use crate::LoadOptions;
 use crate::python_environment::{libraries, library_roots};
 
 /// What a source file is called at its end.
@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// The folders that the sources of a recording are read from. Touches the disk.
 #[must_use]
-pub fn source_folders(options: &Options) -> SourceFolders {
+pub fn source_folders(options: &LoadOptions) -> SourceFolders {
     let libraries = libraries(&library_roots(options));
     SourceFolders::new(std::iter::once(&options.root).chain(&libraries))
 }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
 use pysource::{Function, FunctionKind, Module};
-use recorded::{RecordedFile, Source, Sources};
+use recorded::{RecordedFile, RecordedSource, RecordedSources};
 
 use crate::python_environment::library_roots;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
 use crate::user_code::{
     MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
 };
-use crate::{Options, python_environment, walk};
+use crate::{LoadOptions, python_environment, walk};
 
 /// Components that the end of a recorded path and that of a file must have in common for the file to be believed by its
 /// path; where only the name of the file agrees, most of its functions must be there too.
@@ -40,7 +40,7 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &LoadOptions) -> Self {
         let root = options.root.canonicalize().unwrap_or_else(|_| options.root.clone());
         let libraries = python_environment::libraries(&library_roots(options));
         let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
@@ -50,22 +50,22 @@ impl Finder {
     }
 
     /// What is known about each of `files`.
-    pub(crate) fn find(&self, files: &[RecordedFile]) -> Sources {
-        let mut found: Vec<(&RecordedFile, Source)> = Vec::with_capacity(files.len());
+    pub(crate) fn find(&self, files: &[RecordedFile]) -> RecordedSources {
+        let mut found: Vec<(&RecordedFile, RecordedSource)> = Vec::with_capacity(files.len());
         let mut rest = Vec::new();
         for file in files {
             if let Some(source) = self.own(file) {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
                 let source = self.library(file).unwrap_or_else(|| missing(file));
-                found.push((file, Source { is_user_code: true, ..source }));
+                found.push((file, RecordedSource { is_user_code: true, ..source }));
             } else {
                 rest.push(file);
             }
         }
         let has_own = found.iter().any(|(_, source)| source.fit != SourceFit::Missing);
         for file in rest {
-            let source = self.library(file).unwrap_or_else(|| Source {
+            let source = self.library(file).unwrap_or_else(|| RecordedSource {
                 // When nothing of the recording is here, whatever is no library's is yours.
                 is_user_code: !has_own && !looks_like_library(&file.path),
                 ..missing(file)
@@ -74,7 +74,7 @@ impl Finder {
         }
         // Where nothing is yours, as in a recording of a server, the packages that it runs take its place.
         let has_own = found.iter().any(|(_, source)| source.is_user_code);
-        let mut sources = Sources::default();
+        let mut sources = RecordedSources::default();
         for (file, mut source) in found {
             source.is_user_code |= !has_own && !is_plumbing(&file.path);
             sources.insert(&file.path, source);
@@ -83,7 +83,7 @@ impl Finder {
     }
 
     /// The file of yours that `file` is, if there is one whose functions it has.
-    fn own(&self, file: &RecordedFile) -> Option<Source> {
+    fn own(&self, file: &RecordedFile) -> Option<RecordedSource> {
         let mut best: Option<(Match, PathBuf, PythonFile)> = None;
         let (candidates, is_certain) = self.candidates(&RecordedPath::new(&file.path)?);
         for relative in candidates {
@@ -103,7 +103,7 @@ impl Finder {
         // Recorded lines mean nothing in a text that was edited since.
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
-        Some(Source { key, path, is_user_code: true, fit, module, text })
+        Some(RecordedSource { key, path, is_user_code: true, fit, module, text })
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
@@ -167,7 +167,7 @@ impl Finder {
     }
 
     /// The library file that `file` is.
-    fn library(&self, file: &RecordedFile) -> Option<Source> {
+    fn library(&self, file: &RecordedFile) -> Option<RecordedSource> {
         let recorded = RecordedPath::new(&file.path)?;
         let text = recorded.text();
         let inside = after_library_folder(&text).map(Path::new);
@@ -183,7 +183,7 @@ impl Finder {
         let fit = found.map_or(SourceFit::Edited, |it| it.fit());
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
-        Some(Source {
+        Some(RecordedSource {
             key: file.path.clone(),
             path: Some(path),
             is_user_code: false,
@@ -220,8 +220,8 @@ fn may_be_renamed(module: &Module, line: u32) -> bool {
 }
 
 /// A file that was not found.
-fn missing(file: &RecordedFile) -> Source {
-    Source { key: file.path.clone(), fit: SourceFit::Missing, ..Source::default() }
+fn missing(file: &RecordedFile) -> RecordedSource {
+    RecordedSource { key: file.path.clone(), fit: SourceFit::Missing, ..RecordedSource::default() }
 }
 
 /// How well a file agrees with what was recorded; a better one is greater.
@@ -270,7 +270,7 @@ mod tests {
 
     /// Where a finder for `root` and `sites` finds the file of a recorded path, and whether as yours.
     fn found(root: &Path, sites: &[PathBuf], recorded: &str) -> Option<(PathBuf, bool)> {
-        let options = Options::new(root, Some(sites.to_vec()));
+        let options = LoadOptions::new(root, Some(sites.to_vec()));
         let file =
             RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
         let sources = Finder::new(&options).find(std::slice::from_ref(&file));
@@ -342,7 +342,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let whose = |mine: &[&str], paths: &[&str]| -> Vec<String> {
             let mine = mine.iter().map(|it| it.parse().unwrap()).collect();
-            let options = Options { mine, ..Options::new(folder.path(), Some(Vec::new())) };
+            let options = LoadOptions { mine, ..LoadOptions::new(folder.path(), Some(Vec::new())) };
             let functions = vec![("work".to_owned(), 1)];
             let file = |path: &&str| RecordedFile {
                 path: (*path).to_owned(),
@@ -366,7 +366,7 @@ mod tests {
         let path = folder.path().join("core/scheduler.py");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "def step():\n    pass\n\n\ndef schedule():\n    pass\n").unwrap();
-        let options = Options::new(folder.path(), Some(Vec::new()));
+        let options = LoadOptions::new(folder.path(), Some(Vec::new()));
         let is_found = |recorded: &str, functions: &[&str]| {
             let functions = functions.iter().map(|name| ((*name).to_owned(), 1)).collect();
             let file = RecordedFile { path: recorded.to_owned(), functions };

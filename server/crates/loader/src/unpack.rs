@@ -18,16 +18,16 @@ pub(crate) struct Unpacked<R> {
 
 /// The decompressed bytes of a file as they are.
 struct Decompressed<R> {
-    format: Format<Started<R>>,
+    format: Compression<Started<R>>,
     damage: Vec<Damage>,
 }
 
 impl<R: Read> Read for Decompressed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.format {
-            Format::Plain(file) => file.read(buffer),
-            Format::Gzip(gzip) => gzip.read(buffer),
-            Format::Zstd(zstd) => zstd.read(buffer, &mut self.damage),
+            Compression::Plain(file) => file.read(buffer),
+            Compression::Gzip(gzip) => gzip.read(buffer),
+            Compression::Zstd(zstd) => zstd.read(buffer, &mut self.damage),
         }
     }
 }
@@ -35,7 +35,7 @@ impl<R: Read> Read for Decompressed<R> {
 /// A file of which the first bytes were read to determine its format.
 type Started<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
-enum Format<R> {
+enum Compression<R> {
     Plain(R),
     Gzip(Box<MultiGzDecoder<Compressed<R>>>),
     Zstd(Box<Zstd<R>>),
@@ -52,9 +52,9 @@ impl<R: Read> Unpacked<R> {
         let file = Cursor::new(magic).chain(file);
         let compressed = |file| Compressed::new(file, buffer);
         let format = match (is_gzip, is_zstd) {
-            (true, _) => Format::Gzip(Box::new(MultiGzDecoder::new(compressed(file)))),
-            (_, true) => Format::Zstd(Box::new(Zstd::new(compressed(file)))),
-            _ => Format::Plain(file),
+            (true, _) => Compression::Gzip(Box::new(MultiGzDecoder::new(compressed(file)))),
+            (_, true) => Compression::Zstd(Box::new(Zstd::new(compressed(file)))),
+            _ => Compression::Plain(file),
         };
         let damage = error.iter().map(Damage::reading).collect();
         Self { text: FromUtf16::new(Decompressed { format, damage }), offset: 0 }
@@ -78,7 +78,7 @@ impl<R: Read> Unpacked<R> {
     }
 }
 
-impl<R: Read> Format<R> {
+impl<R: Read> Compression<R> {
     /// Why decompressing ended with `error`.
     fn damage(&self, error: &io::Error) -> Damage {
         let (name, source, at) = match self {

@@ -14,10 +14,10 @@ pub(crate) struct FromUtf16<R> {
     /// The first two bytes, and how many of them are known.
     head: [u8; 2],
     n_head: usize,
-    state: State,
+    state: Utf16State,
 }
 
-enum State {
+enum Utf16State {
     /// The first two bytes are not known yet.
     Start,
     /// It is not UTF-16. So many bytes of the head were given.
@@ -30,7 +30,7 @@ enum State {
 impl<R: Read> FromUtf16<R> {
     /// Nothing is read yet.
     pub(crate) fn new(inner: R) -> Self {
-        Self { inner, head: [0; 2], n_head: 0, state: State::Start }
+        Self { inner, head: [0; 2], n_head: 0, state: Utf16State::Start }
     }
 
     /// What the text comes from.
@@ -44,7 +44,7 @@ impl<R: Read> FromUtf16<R> {
     }
 
     /// Determines which it is.
-    fn start(&mut self) -> io::Result<State> {
+    fn start(&mut self) -> io::Result<Utf16State> {
         while self.n_head < self.head.len() {
             match self.inner.read(&mut self.head[self.n_head..])? {
                 0 => break,
@@ -52,26 +52,26 @@ impl<R: Read> FromUtf16<R> {
             }
         }
         Ok(match self.head[..self.n_head] {
-            [0xff, 0xfe] => State::Utf16(Decoder::new(u16::from_le_bytes)),
-            [0xfe, 0xff] => State::Utf16(Decoder::new(u16::from_be_bytes)),
-            _ => State::Other { n_given: 0 },
+            [0xff, 0xfe] => Utf16State::Utf16(Decoder::new(u16::from_le_bytes)),
+            [0xfe, 0xff] => Utf16State::Utf16(Decoder::new(u16::from_be_bytes)),
+            _ => Utf16State::Other { n_given: 0 },
         })
     }
 }
 
 impl<R: Read> Read for FromUtf16<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let State::Start = self.state {
+        if let Utf16State::Start = self.state {
             self.state = self.start()?;
         }
         match &mut self.state {
-            State::Utf16(decoder) => decoder.read(&mut self.inner, buffer),
-            State::Other { n_given } if *n_given < self.n_head => {
+            Utf16State::Utf16(decoder) => decoder.read(&mut self.inner, buffer),
+            Utf16State::Other { n_given } if *n_given < self.n_head => {
                 let n = (&self.head[*n_given..self.n_head]).read(buffer)?;
                 *n_given += n;
                 Ok(n)
             }
-            State::Start | State::Other { .. } => self.inner.read(buffer),
+            Utf16State::Start | Utf16State::Other { .. } => self.inner.read(buffer),
         }
     }
 }

@@ -32,7 +32,7 @@ fn is_skippable(magic: &[u8]) -> bool {
 pub(crate) struct Zstd<R> {
     source: Compressed<R>,
     decoder: FrameDecoder,
-    frame: Option<Frame>,
+    frame: Option<ZstdFrame>,
     /// Where the block, or what stands between blocks, begins that is at hand.
     part: u64,
     /// Decompressed bytes that were handed out.
@@ -40,7 +40,7 @@ pub(crate) struct Zstd<R> {
 }
 
 /// The frame at hand.
-struct Frame {
+struct ZstdFrame {
     /// Where it begins in the compressed bytes, and in the decompressed ones.
     start: [u64; 2],
     /// Decompressed bytes that its header promises.
@@ -108,7 +108,7 @@ impl<R: Read> Zstd<R> {
     }
 
     /// Begins the next frame; `None` if it holds nothing for us.
-    fn begin(&mut self) -> io::Result<Option<Frame>> {
+    fn begin(&mut self) -> io::Result<Option<ZstdFrame>> {
         self.part = self.source.used();
         let start = [self.part, self.handed_out];
         let mut magic = [0; 4];
@@ -122,7 +122,7 @@ impl<R: Read> Zstd<R> {
         if magic != MAGIC {
             return Err(io::Error::other("here a frame should begin"));
         }
-        let header = Header::read(&mut self.source)?;
+        let header = ZstdFrameHeader::read(&mut self.source)?;
         if header.window > MAX_WINDOW {
             return Err(io::Error::other(format!(
                 "it needs {} MiB of memory; compress it again without --long or --ultra",
@@ -132,11 +132,11 @@ impl<R: Read> Zstd<R> {
         // One that was used before refuses windows that a new one takes.
         self.decoder = FrameDecoder::new();
         self.decoder.reset(header.bytes()).map_err(io::Error::other)?;
-        Ok(Some(Frame { start, content: header.content, broken: None }))
+        Ok(Some(ZstdFrame { start, content: header.content, broken: None }))
     }
 }
 
-impl Frame {
+impl ZstdFrame {
     /// What contradicts the frame, which was decompressed and handed out as a whole and ends at `end`.
     fn mismatch(&self, decoder: &FrameDecoder, end: [u64; 2]) -> Option<Damage> {
         let ([start, first], [end, last]) = (self.start, end);
@@ -156,7 +156,7 @@ impl Frame {
 }
 
 /// What the header of a frame says.
-struct Header {
+struct ZstdFrameHeader {
     /// The header with its magic number, as the decoder reads it.
     bytes: [u8; 18],
     len: usize,
@@ -166,7 +166,7 @@ struct Header {
     content: Option<u64>,
 }
 
-impl Header {
+impl ZstdFrameHeader {
     /// Reads what follows the magic number.
     fn read(source: &mut impl Read) -> io::Result<Self> {
         let mut bytes = [0; 18];

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use loader::{Error, Input, Kind, Options, Run, Stage, Watch, discover, load};
+use loader::{Error, Input, InputKind, LoadOptions, Run, Stage, Watch, discover, load};
 use profile::WarningKind;
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ fn fixture(path: &str) -> PathBuf {
 
 fn try_load(inputs: &[PathBuf]) -> Result<Run, Error> {
     let root = PathBuf::from("no such folder");
-    let options = Options::new(root, Some(Vec::new()));
+    let options = LoadOptions::new(root, Some(Vec::new()));
     load(inputs, &options, &Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) })
 }
 
@@ -363,7 +363,7 @@ fn no_two_recordings_of_the_fixtures_are_taken_for_one() {
     for inputs in [ranks, cycles] {
         let run = try_load(&inputs).unwrap();
         assert!(left_out(&run).is_empty(), "{:?}", left_out(&run));
-        assert_eq!(run.inputs.iter().filter(|it| it.kind == Kind::Kineto).count(), 2);
+        assert_eq!(run.inputs.iter().filter(|it| it.kind == InputKind::Kineto).count(), 2);
     }
 }
 
@@ -426,7 +426,7 @@ fn what_was_looked_at_is_what_is_read() {
             fs::rename(&other, &path).unwrap();
         }
     };
-    let options = Options::new(PathBuf::from("none"), Some(Vec::new()));
+    let options = LoadOptions::new(PathBuf::from("none"), Some(Vec::new()));
     let watch = Watch { progress: &exchange, cancelled: &AtomicBool::new(false) };
     let run = load(std::slice::from_ref(&path), &options, &watch).unwrap();
     assert!(!other.exists());
@@ -446,7 +446,7 @@ fn a_panic_takes_one_input_and_says_what_happened() {
             "something is broken"
         );
     };
-    let options = Options::new(PathBuf::from("none"), Some(Vec::new()));
+    let options = LoadOptions::new(PathBuf::from("none"), Some(Vec::new()));
     let watch = Watch { progress: &panics, cancelled: &AtomicBool::new(false) };
     let run = load(&[bad.clone(), good], &options, &watch).unwrap();
     let [failure] = &run.failures[..] else { panic!("{:?}", run.failures) };

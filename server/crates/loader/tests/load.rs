@@ -8,17 +8,17 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use ledger::{Balance, Evidence, LineKey, SourceFit};
-use loader::{Error, Kind, Options, Run, Stage, Watch, discover, load};
+use loader::{Error, InputKind, LoadOptions, Run, Stage, Watch, discover, load};
 
 fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures").join(path)
 }
 
-fn options(root: &Path) -> Options {
-    Options::new(root.to_owned(), Some(Vec::new()))
+fn options(root: &Path) -> LoadOptions {
+    LoadOptions::new(root.to_owned(), Some(Vec::new()))
 }
 
-fn try_load(inputs: &[PathBuf], options: &Options) -> Result<Run, Error> {
+fn try_load(inputs: &[PathBuf], options: &LoadOptions) -> Result<Run, Error> {
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     load(inputs, options, &watch)
 }
@@ -44,8 +44,8 @@ fn line<'a>(run: &'a Run, file: &str, line: u32) -> &'a ledger::LineBooks {
 fn a_side_car_beside_the_trace_is_used() {
     let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
     let run = load_at(&[trace], &workloads());
-    let kinds: Vec<Kind> = run.inputs.iter().map(|input| input.kind).collect();
-    assert_eq!(kinds, [Kind::Kineto, Kind::Callers]);
+    let kinds: Vec<InputKind> = run.inputs.iter().map(|input| input.kind).collect();
+    assert_eq!(kinds, [InputKind::Kineto, InputKind::Callers]);
     assert!(
         run.inputs.iter().all(|input| input.complete && input.warnings.is_empty()),
         "{:?}",
@@ -61,7 +61,7 @@ fn a_side_car_beside_the_trace_is_used() {
 fn without_exact_evidence_lines_are_inferred_from_the_source() {
     let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
     let load_without_evidence = |root: &Path| {
-        let options = Options { ignore_exact: true, ..options(root) };
+        let options = LoadOptions { ignore_exact: true, ..options(root) };
         try_load(std::slice::from_ref(&trace), &options).expect("loads")
     };
     let run = load_without_evidence(&workloads());
@@ -262,13 +262,13 @@ fn recordings_and_side_cars_are_found_by_links_that_stay_in_the_folder() {
         discover(&at("opened")).into_iter().flat_map(|it| it.inputs).collect();
     found.sort();
     assert_eq!(found, [at("opened/inside.json.gz"), at("opened/runs/slow_model.json.gz")]);
-    let kinds = |name: &str| -> Vec<Kind> {
+    let kinds = |name: &str| -> Vec<InputKind> {
         load_at(&[at(name)], &workloads()).inputs.iter().map(|input| input.kind).collect()
     };
-    assert_eq!(kinds("opened/inside.json.gz"), [Kind::Kineto, Kind::Callers]);
+    assert_eq!(kinds("opened/inside.json.gz"), [InputKind::Kineto, InputKind::Callers]);
     // A trace that is named is read wherever it lies; a side-car that is found is not.
     fs::remove_file(at("opened/inside.callers.json.gz")).expect("removed");
     link("../outside/slow_model.callers.json.gz", "opened/inside.callers.json.gz");
-    assert_eq!(kinds("opened/inside.json.gz"), [Kind::Kineto]);
-    assert_eq!(kinds("opened/outside.json.gz"), [Kind::Kineto]);
+    assert_eq!(kinds("opened/inside.json.gz"), [InputKind::Kineto]);
+    assert_eq!(kinds("opened/outside.json.gz"), [InputKind::Kineto]);
 }

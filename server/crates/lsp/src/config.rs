@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::loader::{Error, Options, Recording, Run, Watch};
+use ::loader::{DiscoveredRun, Error, LoadOptions, Run, Watch};
 
 /// How a server works, for those who run it elsewhere than on stdin and stdout.
 #[derive(Clone)]
@@ -42,13 +42,18 @@ impl Default for Config {
 /// Where recordings come from.
 pub trait Recordings: Send + Sync {
     /// The recordings below a folder, newest first.
-    fn discover(&self, folder: &Path) -> Vec<Recording>;
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun>;
 
     /// Reads the files of one run.
     ///
     /// # Errors
     /// As [`::loader::load`].
-    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error>;
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error>;
 }
 
 /// Recordings on disk.
@@ -56,11 +61,16 @@ pub trait Recordings: Send + Sync {
 pub struct Disk;
 
 impl Recordings for Disk {
-    fn discover(&self, folder: &Path) -> Vec<Recording> {
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
         ::loader::discover(folder)
     }
 
-    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error> {
         ::loader::load(inputs, options, watch)
     }
 }

@@ -18,12 +18,12 @@ pub(crate) struct Document {
     pub(crate) module: LazyModule,
     /// The path on disk, in its one spelling; the same for all versions.
     path: Arc<OnceLock<Option<String>>>,
-    carried: Mutex<Option<Carried>>,
+    carried: Mutex<Option<CarriedLines>>,
 }
 
 /// Where the lines of a recording are in the document.
 #[derive(Clone)]
-struct Carried {
+struct CarriedLines {
     /// Which load the map belongs to.
     generation: u64,
     /// `None` where the text that ran is not known.
@@ -95,7 +95,7 @@ impl Document {
         }
         // Not under the lock: a diff may take a while, and the next change waits for the lock.
         let map = recorded().map(|recorded| Arc::new(LineMap::between(&recorded, &self.text)));
-        let carried = Carried { generation, map: map.clone() };
+        let carried = CarriedLines { generation, map: map.clone() };
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = Some(carried);
         map
     }

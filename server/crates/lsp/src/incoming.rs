@@ -73,7 +73,7 @@ where
 
 /// What stands before a message.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Header {
+struct MessageHeader {
     /// The value of the last `Content-Length`.
     content_length: Option<String>,
     /// The character set, where it is not UTF-8.
@@ -82,7 +82,7 @@ struct Header {
     noise: Option<String>,
 }
 
-impl Header {
+impl MessageHeader {
     /// The length of the body in bytes, or why it is not known.
     fn length(&self) -> Result<usize, String> {
         let Some(text) = &self.content_length else {
@@ -136,12 +136,12 @@ fn foreign_charset(content_type: &str) -> Option<String> {
 }
 
 /// Reads to the empty line that ends a header; `None` at the end of the input. Empty lines before it mean nothing.
-async fn read_header(input: &mut (impl AsyncBufRead + Unpin)) -> Option<Header> {
+async fn read_header(input: &mut (impl AsyncBufRead + Unpin)) -> Option<MessageHeader> {
     let mut header = None;
     loop {
         let line = read_line(input).await?;
         if !line.is_empty() {
-            header.get_or_insert_with(Header::default).add(&line);
+            header.get_or_insert_with(MessageHeader::default).add(&line);
         } else if header.is_some() {
             return header;
         }

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 
 pub use config::{Config, Disk, Recordings};
 pub use ending::Ending;
-pub use settings::{Choice, Kind, SETTINGS, Setting};
+pub use settings::{SETTINGS, Setting, SettingChoice, SettingKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Serves one client over `input` and `output`, until it leaves. Needs a tokio runtime with time and blocking threads.

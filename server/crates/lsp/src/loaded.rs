@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ide::{Finding, LazyModule, Source, View};
+use ide::{Finding, LazyModule, PlacedSource, View};
 use ledger::{Ledger, SourceFit};
-use loader::{Options, Run, SourceFolders};
+use loader::{LoadOptions, Run, SourceFolders};
 use pysource::{LineIndex, LineMap, Module};
 
 use crate::document::Document;
@@ -54,7 +54,7 @@ fn side_cars(trace: &Path) -> Vec<PathBuf> {
 }
 
 /// A recording that was loaded.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedRecording {
     /// Which load it was.
     pub(crate) generation: u64,
     pub(crate) signature: Signature,
@@ -72,11 +72,11 @@ pub(crate) struct Loaded {
     /// Files that are not open, as they were read last.
     closed: Mutex<HashMap<String, Arc<Closed>>>,
     /// What was found last: it does not change with the text, so not with every keystroke either.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<FindingsOfRank>>,
 }
 
 /// What there is to find in the books of a rank.
-struct Found {
+struct FindingsOfRank {
     rank: Option<u32>,
     view: View,
     findings: Arc<[Finding]>,
@@ -92,14 +92,14 @@ struct Closed {
     map: Option<LineMap>,
 }
 
-impl Loaded {
+impl LoadedRecording {
     /// Reads the sources of your code. Texts that `before` has of the same recording are kept: they are nearer to what
     /// ran than what is on disk now.
     pub(crate) fn new(
         generation: u64,
         signature: Signature,
         run: Run,
-        options: &Options,
+        options: &LoadOptions,
         before: Option<&Self>,
     ) -> Self {
         let (sites, sources) = (loader::library_roots(options), loader::source_folders(options));
@@ -145,7 +145,7 @@ impl Loaded {
         }
         // Not under the lock: the rules look at every line.
         let findings: Arc<[Finding]> = view.findings(self.ledger(rank)).into();
-        let found = Found { rank, view: view.clone(), findings: Arc::clone(&findings) };
+        let found = FindingsOfRank { rank, view: view.clone(), findings: Arc::clone(&findings) };
         *known() = Some(found);
         findings
     }
@@ -221,12 +221,12 @@ impl Loaded {
         rank: Option<u32>,
         document: &Document,
         folders: &[PathBuf],
-        work: impl FnOnce(&Source<'_>) -> T,
+        work: impl FnOnce(&PlacedSource<'_>) -> T,
     ) -> Option<T> {
         let key = self.key_of(document, folders)?;
         let map =
             document.map(self.generation, || self.text_that_ran(key, Some((document, folders))));
-        Some(work(&Source {
+        Some(work(&PlacedSource {
             ledger: self.ledger(rank),
             key,
             text: &document.text,
@@ -241,10 +241,10 @@ impl Loaded {
         &self,
         rank: Option<u32>,
         key: &str,
-        work: impl FnOnce(&Source<'_>) -> T,
+        work: impl FnOnce(&PlacedSource<'_>) -> T,
     ) -> Option<T> {
         let file = self.closed(key)?;
-        Some(work(&Source {
+        Some(work(&PlacedSource {
             ledger: self.ledger(rank),
             key,
             text: &file.text,

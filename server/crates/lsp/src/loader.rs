@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loader::{Error, Options, Watch};
+use loader::{Error, LoadOptions, Watch};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
-use crate::loaded::{Loaded, Signature};
+use crate::loaded::{LoadedRecording, Signature};
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{Failed, Loading, Mode, Session, State};
+use crate::session::{Failed, Loading, Mode, Session, SessionState};
 use crate::settings::Settings;
 use crate::{Config, Recordings};
 
@@ -21,7 +21,7 @@ const SEARCH_SHARE: u32 = 20;
 
 /// A recording to load.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct LoadTarget {
     pub(crate) inputs: Vec<PathBuf>,
     /// Folder of the code that it is about.
     root: PathBuf,
@@ -32,7 +32,7 @@ pub(crate) struct Target {
 
 /// Why nothing was loaded.
 #[derive(Debug, Clone)]
-pub(crate) enum Failure {
+pub(crate) enum LoadFailure {
     /// It was stopped, or something newer came.
     Cancelled,
     /// One line: what is wrong, and where.
@@ -88,7 +88,7 @@ fn poll(session: &Session) -> Option<Duration> {
 }
 
 /// Whether a recording is still looked for, and differs from what is shown, being loaded, or known to be broken.
-fn is_news(state: &State, target: &Target) -> bool {
+fn is_news(state: &SessionState, target: &LoadTarget) -> bool {
     let signature = &target.signature;
     state.mode == target.mode
         && state.loaded.as_ref().is_none_or(|it| it.signature != *signature)
@@ -97,7 +97,7 @@ fn is_news(state: &State, target: &Target) -> bool {
 }
 
 /// The recording that a mode shows, if there is one.
-pub(crate) async fn find(session: &Session, mode: Mode) -> Option<Target> {
+pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
     let (folders, settings) = {
         let state = session.state();
         (Arc::clone(&state.folders), Arc::clone(&state.settings))
@@ -110,7 +110,7 @@ pub(crate) async fn find(session: &Session, mode: Mode) -> Option<Target> {
             Mode::Named(paths) => named(&*recordings, paths, &folders)?,
         };
         let signature = Signature::of(&inputs);
-        Some(Target { inputs, root, mode, signature })
+        Some(LoadTarget { inputs, root, mode, signature })
     };
     tokio::task::spawn_blocking(search).await.ok().flatten()
 }
@@ -167,8 +167,8 @@ fn root_of(input: &Path, folders: &[PathBuf]) -> PathBuf {
 /// Begins to load what the user asked for, in place of what is shown and what is being loaded.
 pub(crate) fn start(
     session: &Arc<Session>,
-    target: Target,
-) -> (JoinHandle<Result<Arc<Loaded>, Failure>>, Arc<AtomicBool>) {
+    target: LoadTarget,
+) -> (JoinHandle<Result<Arc<LoadedRecording>, LoadFailure>>, Arc<AtomicBool>) {
     let (generation, cancelled) = {
         let mut state = session.state();
         state.mode = target.mode.clone();
@@ -181,9 +181,9 @@ pub(crate) fn start(
 /// Begins to load what was found, if it is `wanted` still: a command may have come since it was looked for.
 fn start_if(
     session: &Arc<Session>,
-    target: Target,
+    target: LoadTarget,
     reason: &'static str,
-    wanted: impl FnOnce(&State, &Target) -> bool,
+    wanted: impl FnOnce(&SessionState, &LoadTarget) -> bool,
 ) {
     let (generation, cancelled) = {
         let mut state = session.state();
@@ -204,7 +204,7 @@ pub(crate) async fn reload(session: &Arc<Session>, reason: &'static str) {
 }
 
 /// Makes a load the one that is under way.
-fn begin(state: &mut State, target: &Target) -> (u64, Arc<AtomicBool>) {
+fn begin(state: &mut SessionState, target: &LoadTarget) -> (u64, Arc<AtomicBool>) {
     let cancelled = Arc::new(AtomicBool::new(false));
     state.generation += 1;
     let loading = Loading {
@@ -220,11 +220,11 @@ fn begin(state: &mut State, target: &Target) -> (u64, Arc<AtomicBool>) {
 
 async fn load(
     session: Arc<Session>,
-    target: Target,
+    target: LoadTarget,
     reason: &'static str,
     generation: u64,
     cancelled: Arc<AtomicBool>,
-) -> Result<Arc<Loaded>, Failure> {
+) -> Result<Arc<LoadedRecording>, LoadFailure> {
     let began = Instant::now();
     session.notify_status();
     let names =
@@ -255,14 +255,14 @@ async fn load(
             session.refresh();
             report_losses(&session, loaded).await;
         }
-        Err(Failure::Cancelled) => {
+        Err(LoadFailure::Cancelled) => {
             session
                 .client
                 .log_message(MessageType::INFO, format!("load {generation}: stopped"))
                 .await;
             reporter.end("stopped".to_owned());
         }
-        Err(Failure::Unusable(message)) => {
+        Err(LoadFailure::Unusable(message)) => {
             reporter.end("failed".to_owned());
             session
                 .client
@@ -277,11 +277,11 @@ async fn load(
 /// Reads the recording on a blocking thread.
 async fn read(
     session: &Session,
-    target: Target,
+    target: LoadTarget,
     generation: u64,
     cancelled: &Arc<AtomicBool>,
     reporter: &Reporter,
-) -> Result<Loaded, Failure> {
+) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
     let (sites, mine, before) = {
         let state = session.state();
@@ -289,32 +289,32 @@ async fn read(
     };
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
-        let Target { inputs, root, signature, .. } = target;
-        let options = Options { mine, ..Options::new(root, sites) };
+        let LoadTarget { inputs, root, signature, .. } = target;
+        let options = LoadOptions { mine, ..LoadOptions::new(root, sites) };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
-            Error::Cancelled => Failure::Cancelled,
-            error => Failure::Unusable(error.to_string()),
+            Error::Cancelled => LoadFailure::Cancelled,
+            error => LoadFailure::Unusable(error.to_string()),
         })?;
-        Ok(Loaded::new(generation, signature, run, &options, before.as_deref()))
+        Ok(LoadedRecording::new(generation, signature, run, &options, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| {
         let message = "internal error while loading, a fault of Perfline: please report it";
-        Err(Failure::Unusable(format!("{message} ({error})")))
+        Err(LoadFailure::Unusable(format!("{message} ({error})")))
     })
 }
 
 /// Makes a loaded recording the one that is shown, unless another load began meanwhile.
 fn keep(
     session: &Session,
-    result: Result<Loaded, Failure>,
+    result: Result<LoadedRecording, LoadFailure>,
     generation: u64,
     signature: Signature,
-) -> Result<Arc<Loaded>, Failure> {
+) -> Result<Arc<LoadedRecording>, LoadFailure> {
     let mut state = session.state();
     if state.generation != generation {
-        return Err(Failure::Cancelled);
+        return Err(LoadFailure::Cancelled);
     }
     state.loading = None;
     match result {
@@ -326,8 +326,8 @@ fn keep(
         }
         Err(failure) => {
             let message = match &failure {
-                Failure::Cancelled => None,
-                Failure::Unusable(message) => Some(message.as_str().into()),
+                LoadFailure::Cancelled => None,
+                LoadFailure::Unusable(message) => Some(message.as_str().into()),
             };
             state.failed = Some(Failed { signature, message });
             Err(failure)
@@ -336,7 +336,7 @@ fn keep(
 }
 
 /// Says what could not be read of a recording that was loaded all the same.
-async fn report_losses(session: &Session, loaded: &Loaded) {
+async fn report_losses(session: &Session, loaded: &LoadedRecording) {
     let run = &loaded.run;
     for input in &run.inputs {
         for warning in &input.warnings {

@@ -20,13 +20,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Notifies the client of the progress of a load. Where the client shows no progress, it goes nowhere.
 pub(crate) struct Reporter {
-    sender: UnboundedSender<Event>,
+    sender: UnboundedSender<ProgressEvent>,
 }
 
 /// For the thread that loads.
-pub(crate) struct Sender(UnboundedSender<Event>);
+pub(crate) struct Sender(UnboundedSender<ProgressEvent>);
 
-enum Event {
+enum ProgressEvent {
     Report(Progress),
     End(String),
 }
@@ -34,7 +34,7 @@ enum Event {
 impl Sender {
     /// There may be no listener, which does not matter.
     pub(crate) fn send(&self, progress: &Progress) {
-        let _ = self.0.send(Event::Report(progress.clone()));
+        let _ = self.0.send(ProgressEvent::Report(progress.clone()));
     }
 }
 
@@ -60,7 +60,7 @@ impl Reporter {
     }
 
     pub(crate) fn end(&self, message: String) {
-        let _ = self.sender.send(Event::End(message));
+        let _ = self.sender.send(ProgressEvent::End(message));
     }
 }
 
@@ -69,7 +69,7 @@ async fn report(
     generation: u64,
     names: String,
     cancelled: Arc<AtomicBool>,
-    mut events: UnboundedReceiver<Event>,
+    mut events: UnboundedReceiver<ProgressEvent>,
 ) {
     let token = ProgressToken::String(format!("perfline/load/{generation}"));
     let create = WorkDoneProgressCreateParams { token: token.clone() };
@@ -88,7 +88,7 @@ async fn show(
     session: &Session,
     token: &ProgressToken,
     names: String,
-    events: &mut UnboundedReceiver<Event>,
+    events: &mut UnboundedReceiver<ProgressEvent>,
 ) {
     let send = |value| {
         let params =
@@ -106,7 +106,7 @@ async fn show(
     let mut message = None;
     while let Some(event) = events.recv().await {
         match event {
-            Event::Report(progress) => {
+            ProgressEvent::Report(progress) => {
                 most = most.max(percentage(&progress));
                 if PAUSE <= last.elapsed() {
                     last = Instant::now();
@@ -118,7 +118,7 @@ async fn show(
                     .await;
                 }
             }
-            Event::End(text) => {
+            ProgressEvent::End(text) => {
                 message = Some(text);
                 break;
             }

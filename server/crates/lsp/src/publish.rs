@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ide::{Finding, Source};
+use ide::{Finding, PlacedSource};
 use tower_lsp::lsp_types::{Diagnostic, Url};
 
 use crate::api::execute_command::status;
 use crate::document::Document;
 use crate::ext::StatusChanged;
-use crate::loaded::Loaded;
-use crate::session::{Session, Snapshot};
+use crate::loaded::LoadedRecording;
+use crate::session::{Session, SessionSnapshot};
 use crate::to_proto;
 
 /// Publishes after every change, many changes at once, until the session stops.
@@ -84,7 +84,7 @@ async fn send(session: &Session, sent: &mut Published, now: Published) {
 }
 
 /// The diagnostics of all files that have some: of open documents as they are, of others as they are on disk.
-fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
+fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
     let mut published = Published::new();
     if !snapshot.settings.diagnostics {
         return published;
@@ -115,7 +115,7 @@ fn all(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
 }
 
 /// Without a recording: what the texts of open documents show.
-fn unmeasured(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
+fn unmeasured(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
     let of = |document: &Arc<Document>| {
         let severities = &snapshot.view.severities;
         let found = ide::possible_syncs(&document.text, &document.module, severities).into_iter();
@@ -129,14 +129,14 @@ fn unmeasured(snapshot: &Snapshot, documents: &[Arc<Document>]) -> Published {
 }
 
 fn of_file(
-    snapshot: &Snapshot,
-    loaded: &Loaded,
+    snapshot: &SessionSnapshot,
+    loaded: &LoadedRecording,
     key: &str,
     document: Option<&&Arc<Document>>,
     findings: &[Finding],
     uri_of: &dyn Fn(&str) -> Option<Url>,
 ) -> Option<Vec<Diagnostic>> {
-    let work = |source: &Source<'_>| {
+    let work = |source: &PlacedSource<'_>| {
         let possible = ide::possible_syncs_recorded(source, &snapshot.view.severities);
         let found = ide::diagnostics(source, findings).into_iter().chain(possible);
         let (encoding, related) = (snapshot.encoding(), snapshot.abilities.related_information);

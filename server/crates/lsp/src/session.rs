@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dashmap::DashMap;
-use ide::{Charge, Finding, Metric, Period, View};
+use ide::{Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
 use pysource::Encoding;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ use tower_lsp::lsp_types::{ClientCapabilities, ProgressToken, Url};
 use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
-use crate::loaded::{Loaded, Signature};
+use crate::loaded::{LoadedRecording, Signature};
 use crate::settings::Settings;
 
 pub(crate) struct Session {
@@ -28,7 +28,7 @@ pub(crate) struct Session {
     abilities: OnceLock<Abilities>,
     /// The id of the process that started the server, if the client named it.
     pub(crate) parent: OnceLock<u32>,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     /// The open documents, as the client spells them. What is taken out is an `Arc`, never a guard.
     documents: DashMap<Url, Arc<Document>>,
     /// Loads whose progress the client sees, and may stop.
@@ -47,14 +47,14 @@ pub(crate) struct Session {
 
 /// What is changed by notifications, commands and loads. Locked for moments only.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct SessionState {
     pub(crate) folders: Arc<[PathBuf]>,
     pub(crate) settings: Arc<Settings>,
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
-    pub(crate) choice: Choice,
+    pub(crate) choice: ViewChoice,
     pub(crate) mode: Mode,
-    pub(crate) loaded: Option<Arc<Loaded>>,
+    pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What is being loaded.
     pub(crate) loading: Option<Loading>,
     /// What cannot be loaded, or was stopped: not tried again until it changes.
@@ -92,20 +92,20 @@ pub(crate) enum Mode {
 
 /// What the user chose by commands; it goes before the settings.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Choice {
-    pub(crate) metric: Option<Option<Metric>>,
+pub(crate) struct ViewChoice {
+    pub(crate) metric: Option<Option<ViewMetric>>,
     pub(crate) charge: Option<Charge>,
     pub(crate) period: Option<Period>,
     pub(crate) rank: Option<u32>,
 }
 
 /// What a request works on: a moment of the session.
-pub(crate) struct Snapshot {
+pub(crate) struct SessionSnapshot {
     pub(crate) folders: Arc<[PathBuf]>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) view: View,
     pub(crate) rank: Option<u32>,
-    pub(crate) loaded: Option<Arc<Loaded>>,
+    pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// Files that are being loaded.
     pub(crate) loading: Option<Arc<[PathBuf]>>,
     /// Why the last load came to nothing.
@@ -113,7 +113,7 @@ pub(crate) struct Snapshot {
     pub(crate) abilities: Abilities,
 }
 
-impl Snapshot {
+impl SessionSnapshot {
     /// The books that are shown.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.loaded.as_ref().map(|loaded| loaded.ledger(self.rank))
@@ -128,7 +128,7 @@ impl Snapshot {
     pub(crate) fn with_document<T>(
         &self,
         document: &Document,
-        work: impl FnOnce(&ide::Source<'_>) -> T,
+        work: impl FnOnce(&ide::PlacedSource<'_>) -> T,
     ) -> Option<T> {
         self.loaded.as_ref()?.with_document(self.rank, document, &self.folders, work)
     }
@@ -167,7 +167,7 @@ impl Session {
     }
 
     /// The state, for a moment: not across an `.await`, and nothing that takes long meanwhile.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -189,7 +189,7 @@ impl Session {
         self.publish.notify_one();
     }
 
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> SessionSnapshot {
         let state = self.state();
         let view = &state.settings.view;
         let view = View {
@@ -198,7 +198,7 @@ impl Session {
             period: state.choice.period.unwrap_or(view.period),
             ..view.clone()
         };
-        Snapshot {
+        SessionSnapshot {
             folders: Arc::clone(&state.folders),
             settings: Arc::clone(&state.settings),
             view,
@@ -218,7 +218,7 @@ impl Session {
     ) -> impl Future<Output = Result<T>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: FnOnce(&Snapshot, &CancellationToken) -> T + Send + 'static,
+        F: FnOnce(&SessionSnapshot, &CancellationToken) -> T + Send + 'static,
     {
         let snapshot = self.snapshot();
         let token = CancellationToken::new();

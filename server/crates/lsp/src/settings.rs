@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ide::{Charge, Format, Metric, Period, Severities, Severity, Thresholds, View};
+use ide::{Charge, HintFormat, Period, Severities, Severity, Thresholds, View, ViewMetric};
 use loader::{InvalidPattern, MinePattern};
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub struct Setting {
     /// Name below `perfline`.
     pub name: &'static str,
     /// What may be there.
-    pub kind: Kind,
+    pub kind: SettingKind,
     /// What counts where nothing is set, or null, or what cannot be used.
     pub default: fn() -> Value,
     /// What it does: whole sentences of Markdown, for users of any editor.
@@ -23,13 +23,13 @@ pub struct Setting {
 
 /// What a setting may be.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum SettingKind {
     /// True or false.
     Boolean,
     /// A number from 0 to 100.
     Percent,
     /// One of several names.
-    Choice(fn() -> Vec<Choice>),
+    Choice(fn() -> Vec<SettingChoice>),
     /// `auto`, or text with placeholders ([`ide::placeholders`]) in braces.
     Template,
     /// A list of texts, each of which is this.
@@ -44,7 +44,7 @@ pub enum Kind {
 
 /// A value of a setting that is one of several.
 #[derive(Debug, Clone, Copy)]
-pub struct Choice {
+pub struct SettingChoice {
     /// What is written in the setting.
     pub name: &'static str,
     /// What it means: a whole sentence.
@@ -69,58 +69,59 @@ macro_rules! settings {
 
 // Name, what it may be, default, description.
 settings! {
-    INCLUDE: "recordings.include", Kind::List("globs"), ["**"],
+    INCLUDE: "recordings.include", SettingKind::List("globs"), ["**"],
         "Globs of what may be a recording, by path below the workspace folder: `*`, `?`, `**`, `{a,b}`, `[a-z]`, `[!a-z]`. \
          An empty list turns automatic loading off.";
-    EXCLUDE: "recordings.exclude", Kind::List("globs"), [],
+    EXCLUDE: "recordings.exclude", SettingKind::List("globs"), [],
         "Globs of what is never taken for a recording.";
-    SITES: "python.sitePackages", Kind::Folders, null,
+    SITES: "python.sitePackages", SettingKind::Folders, null,
         "Folders of library code (`site-packages`). `null` finds those of the active Python environment.";
-    MINE: "code.mine", Kind::List("packages and globs"), [],
+    MINE: "code.mine", SettingKind::List("packages and globs"), [],
         "Library code that counts as yours: names of packages (`vllm`) or patterns of recorded paths \
          (`vllm/model_executor/**`).";
-    METRIC: "view.metric", Kind::Choice(metrics), "auto",
+    METRIC: "view.metric", SettingKind::Choice(metrics), "auto",
         "What hints, heat and lists show. Choosing a metric by a command changes it until the session ends.";
-    CHARGE: "view.charge", Kind::Choice(charges), "own",
+    CHARGE: "view.charge", SettingKind::Choice(charges), "own",
         "Which line is charged (CPU and CUDA time).";
-    PER: "view.per", Kind::Choice(periods), "step",
+    PER: "view.per", SettingKind::Choice(periods), "step",
         "Means per step, or sums over the recording. A recording without steps is shown as a whole.";
-    THRESHOLD: "view.threshold", Kind::Percent, 0.5,
+    THRESHOLD: "view.threshold", SettingKind::Percent, 0.5,
         "Share of the step, in percent, below which a line shows nothing.";
-    HINTS: "hints.enabled", Kind::Boolean, true,
+    HINTS: "hints.enabled", SettingKind::Boolean, true,
         "Shows a hint at the end of each line that costs something.";
-    FORMAT: "hints.format", Kind::Template, "auto",
+    FORMAT: "hints.format", SettingKind::Template, "auto",
         "What a hint says: `auto`, or text with placeholders in braces. What stands in square brackets is left out where \
          it has nothing to say: `{share}: {cuda} gpu[ +{backward} bwd][ · {wait} wait ×{waits}]`.";
-    LENSES: "lenses.enabled", Kind::Boolean, true,
+    LENSES: "lenses.enabled", SettingKind::Boolean, true,
         "Shows above functions and loops what they cost.";
-    DIAGNOSTICS: "diagnostics.enabled", Kind::Boolean, true,
+    DIAGNOSTICS: "diagnostics.enabled", SettingKind::Boolean, true,
         "Lists what rules find among the problems of a file, such as lines that make the CPU wait for the device.";
-    SEVERITY: "diagnostics.severity", Kind::Severities, {},
+    SEVERITY: "diagnostics.severity", SettingKind::Severities, {},
         "How much the findings of a rule matter: `{\"sync\": \"hint\"}`; `off`, `hint`, `information`, `warning` or `error`. \
          A rule that is not named decides by itself. A comment `# perfline: ignore[sync]` silences one on its line.";
-    RULES: "rules", Kind::Thresholds, {},
+    RULES: "rules", SettingKind::Thresholds, {},
         "When rules fire, by rule and threshold: `{\"sync\": {\"warning\": 10}}`. `perfline explain RULE` lists the \
          thresholds of a rule.";
 }
 
-fn metrics() -> Vec<Choice> {
-    let auto = Choice {
+fn metrics() -> Vec<SettingChoice> {
+    let auto = SettingChoice {
         name: "auto",
         description: "Device time where the recording has it, else CPU time, else memory.",
     };
-    let metrics = Metric::ALL.map(|it| Choice { name: it.name(), description: it.description() });
+    let metrics =
+        ViewMetric::ALL.map(|it| SettingChoice { name: it.name(), description: it.description() });
     [auto].into_iter().chain(metrics).collect()
 }
 
-fn charges() -> Vec<Choice> {
-    Charge::ALL.map(|it| Choice { name: it.name(), description: it.description() }).into()
+fn charges() -> Vec<SettingChoice> {
+    Charge::ALL.map(|it| SettingChoice { name: it.name(), description: it.description() }).into()
 }
 
-fn periods() -> Vec<Choice> {
+fn periods() -> Vec<SettingChoice> {
     vec![
-        Choice { name: "step", description: "Means per step." },
-        Choice { name: "run", description: "Sums over the recording." },
+        SettingChoice { name: "step", description: "Means per step." },
+        SettingChoice { name: "run", description: "Sums over the recording." },
     ]
 }
 
@@ -141,18 +142,18 @@ impl Settings {
     /// Reads the section; what is absent or null is as by default. What cannot be used is as by default too, with one
     /// line for each that says what may be there.
     pub(crate) fn read(section: &Value) -> (Self, Vec<String>) {
-        let mut reader = Reader { section, faults: Vec::new() };
+        let mut reader = SettingsReader { section, faults: Vec::new() };
         let settings = Self {
             include: reader.get(&INCLUDE, globs),
             exclude: reader.get(&EXCLUDE, globs),
             sites: reader.get(&SITES, folders),
             mine: reader.get(&MINE, mine),
             view: View {
-                metric: reader.get(&METRIC, |value| parsed(value, Metric::parse)),
+                metric: reader.get(&METRIC, |value| parsed(value, ViewMetric::parse)),
                 charge: reader.get(&CHARGE, |value| parsed(value, Charge::parse)),
                 period: reader.get(&PER, period),
                 threshold: reader.get(&THRESHOLD, percent),
-                format: reader.get(&FORMAT, |value| parsed(value, Format::parse)),
+                format: reader.get(&FORMAT, |value| parsed(value, HintFormat::parse)),
                 severities: reader.get(&SEVERITY, severities),
                 thresholds: reader.get(&RULES, thresholds),
             },
@@ -177,12 +178,12 @@ impl Default for Settings {
     }
 }
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     section: &'a Value,
     faults: Vec<String>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     fn get<T: Default>(
         &mut self,
         setting: &Setting,
@@ -368,10 +369,10 @@ mod tests {
         let view = &settings.view;
         assert_eq!(
             (view.metric, view.charge, view.period),
-            (Some(Metric::Cpu), Charge::Total, Period::Run)
+            (Some(ViewMetric::Cpu), Charge::Total, Period::Run)
         );
         assert_eq!(view.threshold, 0.02);
-        assert_ne!(view.format, Format::Auto);
+        assert_ne!(view.format, HintFormat::Auto);
         let mut severities = Severities::default();
         severities.set("sync", Some(Severity::Error));
         assert_eq!(view.severities, severities);

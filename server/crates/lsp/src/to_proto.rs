@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 
 use crate::document::Document;
 use crate::ext;
-use crate::session::Snapshot;
+use crate::session::SessionSnapshot;
 
 /// The position of a byte offset.
 pub(crate) fn position(index: &LineIndex, offset: usize, encoding: Encoding) -> Position {
@@ -93,7 +93,7 @@ pub(crate) fn hover(
 pub(crate) fn code_action(
     document: &Document,
     action: Action,
-    snapshot: &Snapshot,
+    snapshot: &SessionSnapshot,
     uri_of: impl Fn(&str) -> Option<Url>,
 ) -> CodeActionOrCommand {
     let (index, encoding) = (&document.index, snapshot.encoding());

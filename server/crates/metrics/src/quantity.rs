@@ -6,7 +6,7 @@ use crate::numbers;
 
 /// What is known of a quantity about steps.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Steps {
+pub(crate) enum StepsOfQuantity {
     /// The ledger keeps it by step.
     Each(fn(&PerStep) -> Ns),
     /// The ledger keeps what lies in steps, all of them together.
@@ -19,7 +19,7 @@ pub(crate) enum Steps {
 
 /// A row of the table.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct QuantityRow {
     /// Stable name in machine-readable output.
     id: &'static str,
     unit: Unit,
@@ -29,7 +29,7 @@ pub(crate) struct Row {
     heading: &'static str,
     /// The sum over the recording, as a plain number of `unit`.
     pub(crate) sum: fn(&LineBooks) -> i64,
-    pub(crate) steps: Steps,
+    pub(crate) steps: StepsOfQuantity,
 }
 
 /// Counts are unsigned in the ledger.
@@ -53,10 +53,10 @@ macro_rules! quantities {
             /// All of them, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            pub(crate) fn row(self) -> &'static Row {
+            pub(crate) fn row(self) -> &'static QuantityRow {
                 match self {
                     $(Self::$name => {
-                        const ROW: &Row = &Row {
+                        const ROW: &QuantityRow = &QuantityRow {
                             id: $id,
                             unit: Unit::$unit,
                             label: $label,
@@ -76,79 +76,79 @@ macro_rules! quantities {
 quantities! {
     /// Thread time while the line is the innermost line of your code.
     CpuOwn: "cpu_own", Ns, "thread time, own", "cpu own",
-        |it| it.cpu_own.0, Steps::Each(|it| it.cpu);
+        |it| it.cpu_own.0, StepsOfQuantity::Each(|it| it.cpu);
     /// Of [`Self::CpuOwn`], what is not [`Self::Waiting`].
     CpuBusy: "cpu_busy", Ns, "thread time, own, without waiting", "cpu own",
-        |it| (it.cpu_own - it.waiting).0, Steps::Each(|it| it.cpu - it.waiting);
+        |it| (it.cpu_own - it.waiting).0, StepsOfQuantity::Each(|it| it.cpu - it.waiting);
     /// Thread time while the line is anywhere on the stack.
     CpuTotal: "cpu_total", Ns, "thread time, total", "cpu total",
-        |it| it.cpu_total.0, Steps::Together(|it| it.cpu_in_steps);
+        |it| it.cpu_total.0, StepsOfQuantity::Together(|it| it.cpu_in_steps);
     /// Thread time while the line is the innermost Python line.
     CpuSelf: "cpu_self", Ns, "thread time, self", "cpu self",
-        |it| it.cpu_self.0, Steps::Unknown;
+        |it| it.cpu_self.0, StepsOfQuantity::Unknown;
     /// Thread time on the threads that run the steps: what shares of functions and loops are computed from.
     Elapsed: "elapsed", Ns, "elapsed time", "elapsed",
-        |it| it.elapsed.0, Steps::Together(|it| it.elapsed);
+        |it| it.elapsed.0, StepsOfQuantity::Together(|it| it.elapsed);
     /// Of [`Self::CpuOwn`], time in calls that wait for something else than a device.
     Waiting: "waiting", Ns, "waiting", "waiting",
-        |it| it.waiting.0, Steps::Each(|it| it.waiting);
+        |it| it.waiting.0, StepsOfQuantity::Each(|it| it.waiting);
     /// Device time, by the rule of [`Self::CpuOwn`].
     CudaOwn: "cuda_own", Ns, "CUDA, own", "cuda own",
-        |it| it.cuda_own.0, Steps::Each(|it| it.cuda);
+        |it| it.cuda_own.0, StepsOfQuantity::Each(|it| it.cuda);
     /// Device time, by the rule of [`Self::CpuTotal`].
     CudaTotal: "cuda_total", Ns, "CUDA, total", "cuda total",
-        |it| it.cuda_total.0, Steps::Unknown;
+        |it| it.cuda_total.0, StepsOfQuantity::Unknown;
     /// Device time, by the rule of [`Self::CpuSelf`].
     CudaSelf: "cuda_self", Ns, "CUDA, self", "cuda self",
-        |it| it.cuda_self.0, Steps::Unknown;
+        |it| it.cuda_self.0, StepsOfQuantity::Unknown;
     /// Host time of the backward nodes that the line created.
     CpuBackward: "cpu_backward", Ns, "CPU, backward of this line", "backward",
-        |it| it.cpu_backward.0, Steps::Unknown;
+        |it| it.cpu_backward.0, StepsOfQuantity::Unknown;
     /// Device time of the backward nodes that the line created.
     CudaBackward: "cuda_backward", Ns, "CUDA, backward of this line", "backward",
-        |it| it.cuda_backward.0, Steps::Unknown;
+        |it| it.cuda_backward.0, StepsOfQuantity::Unknown;
     /// Thread time in waits for a device.
     Wait: "sync", Ns, "wait for the GPU", "gpu wait",
-        |it| it.sync.0, Steps::Each(|it| it.sync);
+        |it| it.sync.0, StepsOfQuantity::Each(|it| it.sync);
     /// [`Self::Wait`] and [`Self::Waiting`] together.
     AllWaits: "all_waits", Ns, "all waits", "waits",
-        |it| (it.sync + it.waiting).0, Steps::Each(|it| it.sync + it.waiting);
+        |it| (it.sync + it.waiting).0, StepsOfQuantity::Each(|it| it.sync + it.waiting);
     /// Number of waits for a device.
     Waits: "syncs", Count, "waits", "gpu waits",
-        |it| signed(it.syncs), Steps::Unknown;
+        |it| signed(it.syncs), StepsOfQuantity::Unknown;
     /// Device idle time that followed the waits of the line.
     IdleAfterWait: "idle_after_sync", Ns, "GPU idle after waits", "idle after",
-        |it| it.idle_after_sync.0, Steps::Unknown;
+        |it| it.idle_after_sync.0, StepsOfQuantity::Unknown;
     /// Device idle time while the launching thread was on the line.
     Idle: "gpu_idle", Ns, "GPU idle", "gpu idle",
-        |it| it.gpu_idle.0, Steps::Each(|it| it.gpu_idle);
+        |it| it.gpu_idle.0, StepsOfQuantity::Each(|it| it.gpu_idle);
     /// Device time of collectives.
     Comm: "comm", Ns, "communication", "comm",
-        |it| it.comm.0, Steps::Unknown;
+        |it| it.comm.0, StepsOfQuantity::Unknown;
     /// Of [`Self::Comm`], the time during which nothing was computed.
     CommExposed: "comm_exposed", Ns, "communication, exposed", "exposed comm",
-        |it| it.comm_exposed.0, Steps::Unknown;
+        |it| it.comm_exposed.0, StepsOfQuantity::Unknown;
     /// Kernels launched.
     Kernels: "kernels", Count, "kernels", "kernels",
-        |it| signed(it.kernels), Steps::Unknown;
+        |it| signed(it.kernels), StepsOfQuantity::Unknown;
     /// Python and built-in calls made from the line.
     Calls: "calls", Count, "calls", "calls",
-        |it| signed(it.calls), Steps::Unknown;
+        |it| signed(it.calls), StepsOfQuantity::Unknown;
     /// Outermost operators.
     Ops: "ops", Count, "operators", "ops",
-        |it| signed(it.ops), Steps::Unknown;
+        |it| signed(it.ops), StepsOfQuantity::Unknown;
     /// Bytes allocated.
     Alloc: "alloc", Bytes, "allocated", "alloc",
-        |it| it.alloc.0, Steps::Unknown;
+        |it| it.alloc.0, StepsOfQuantity::Unknown;
     /// Of [`Self::Alloc`], bytes released before the end.
     Freed: "freed", Bytes, "freed", "freed",
-        |it| it.freed.0, Steps::Unknown;
+        |it| it.freed.0, StepsOfQuantity::Unknown;
     /// Of [`Self::Alloc`], bytes alive at the peak of their device.
     Peak: "peak", Bytes, "alive at the peak", "peak",
-        |it| it.peak.0, Steps::State;
+        |it| it.peak.0, StepsOfQuantity::State;
     /// Of [`Self::Alloc`], bytes alive at the end.
     Live: "live", Bytes, "alive at the end", "live",
-        |it| it.live.0, Steps::State;
+        |it| it.live.0, StepsOfQuantity::State;
 }
 
 impl Quantity {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ledger::{Ledger, LineBooks, Metric, Ns, Unit};
 
-use crate::quantity::{Quantity, Steps};
+use crate::quantity::{Quantity, StepsOfQuantity};
 
 /// What part of the recording is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -129,18 +129,20 @@ impl<'a> Scale<'a> {
         let row = quantity.row();
         let sum = (row.sum)(books) as f64;
         match (self.period, row.steps) {
-            (Period::Run, _) | (_, Steps::State) => Some(sum),
-            (Period::Mean, Steps::Each(part)) => {
+            (Period::Run, _) | (_, StepsOfQuantity::State) => Some(sum),
+            (Period::Mean, StepsOfQuantity::Each(part)) => {
                 let sum: Ns = books.steps.values().map(part).sum();
                 Some(self.mean(sum.as_f64()))
             }
-            (Period::Mean, Steps::Together(part)) => Some(self.mean(part(books).as_f64())),
-            (Period::Mean, Steps::Unknown) => Some(self.mean(sum)),
-            (Period::Step(step), Steps::Each(part)) => {
+            (Period::Mean, StepsOfQuantity::Together(part)) => {
+                Some(self.mean(part(books).as_f64()))
+            }
+            (Period::Mean, StepsOfQuantity::Unknown) => Some(self.mean(sum)),
+            (Period::Step(step), StepsOfQuantity::Each(part)) => {
                 let ranks = f64::from(self.ledger.ranks.max(1));
                 Some(books.steps.get(&step).map_or(0.0, |it| part(it).as_f64() / ranks))
             }
-            (Period::Step(_), Steps::Together(_) | Steps::Unknown) => None,
+            (Period::Step(_), StepsOfQuantity::Together(_) | StepsOfQuantity::Unknown) => None,
         }
     }
 

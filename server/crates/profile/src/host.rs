@@ -215,7 +215,7 @@ pub struct RuntimeCalls {
 /// One end of a flow from the forward operator that created an autograd node to the node's backward operator (`fwdbwd`): it
 /// touches the event on `thread` that encloses, or starts at, `at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flow {
+pub struct FlowPoint {
     /// `true` for the end of the flow (`ph` is `f`), `false` for its beginning (`s`).
     pub is_finish: bool,
     /// Both ends carry the same id.

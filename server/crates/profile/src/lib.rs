@@ -26,7 +26,7 @@ mod warning;
 pub use callers::{Callers, ThreadCallers};
 pub use device::{DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes};
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
-pub use host::{Flow, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread};
+pub use host::{FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread};
 pub use interner::Interner;
 pub use line_log::{LineLog, LoggedCode, ThreadLines};
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
@@ -55,7 +55,7 @@ pub struct Profile {
     /// `[memory]` instants.
     pub memory: MemoryEvents,
     /// Flows between events: forward to backward.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowPoint>,
 }
 
 /// Leaves the rows of a column that are kept. A column that is not filled stays empty.

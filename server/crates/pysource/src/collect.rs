@@ -11,8 +11,8 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use crate::directives::directives;
 use crate::repair::repair;
 use crate::stack_guard::{Depth, Descend, with_tree};
-use crate::values::{Value, each_value};
-use crate::{Class, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
+use crate::values::{AssignedValue, each_value};
+use crate::{ClassFacts, Function, FunctionKind, LineIndex, Loop, LoopKind, Module};
 
 /// Names of functions nested so deep that theirs would be longer begin anew, so that all together stay linear in the text.
 const MAX_NAME: usize = 1024;
@@ -109,7 +109,7 @@ struct Collector<'a> {
     lines: &'a LineIndex,
     functions: Vec<Function>,
     loops: Vec<Loop>,
-    classes: Vec<Class>,
+    classes: Vec<ClassFacts>,
     /// The parameters of the innermost `def` that hold numbers, strings and the like.
     plain_parameters: Vec<String>,
     /// The function whose code is being walked.
@@ -265,7 +265,11 @@ impl Collector<'_> {
                 Expr::Attribute(it) => Some(it.attr.to_string()),
                 _ => None,
             });
-            let class = Class { function: self.scope, bases: bases.collect(), ..Class::default() };
+            let class = ClassFacts {
+                function: self.scope,
+                bases: bases.collect(),
+                ..ClassFacts::default()
+            };
             self.classes.push(class);
         }
         let inner = std::mem::replace(&mut self.scope, outer);
@@ -289,15 +293,14 @@ impl Collector<'_> {
             _ => return,
         };
         if annotation.is_some_and(is_plain_type) {
-            return self.add_attribute(name, Value::Plain);
+            return self.add_attribute(name, AssignedValue::Plain);
         }
         if let Some(value) = value {
             let mut values = Vec::new();
             each_value(value, &mut |value| values.push(value));
             for value in values {
-                let is_plain =
-                    matches!(&value, Value::Named(it) if self.plain_parameters.contains(it));
-                self.add_attribute(name, if is_plain { Value::Plain } else { value });
+                let is_plain = matches!(&value, AssignedValue::Named(it) if self.plain_parameters.contains(it));
+                self.add_attribute(name, if is_plain { AssignedValue::Plain } else { value });
             }
         }
     }
@@ -309,12 +312,12 @@ impl Collector<'_> {
         let Expr::Attribute(method) = &*call.func else { return };
         let Some(Expr::StringLiteral(name)) = call.arguments.args.first() else { return };
         if METHODS.contains(&method.attr.as_str()) && is_self(&method.value) {
-            self.add_attribute(name.value.to_str(), Value::Made(method.attr.to_string()));
+            self.add_attribute(name.value.to_str(), AssignedValue::Made(method.attr.to_string()));
         }
     }
 
     /// Adds to the class whose body or method is being walked.
-    fn add_attribute(&mut self, name: &str, value: Value) {
+    fn add_attribute(&mut self, name: &str, value: AssignedValue) {
         let mut scope = Some(self.scope);
         while let Some(at) = scope {
             if self.functions[at].kind == FunctionKind::Class {

@@ -118,7 +118,7 @@ impl Change {
 }
 
 /// A text with its tree, and where the finding is.
-struct Place<'t, 'a> {
+struct EditContext<'t, 'a> {
     text: &'t str,
     lines: &'t LineIndex,
     tokens: &'t Tokens,
@@ -127,7 +127,7 @@ struct Place<'t, 'a> {
     recorded: Recorded,
 }
 
-impl<'a> Place<'_, 'a> {
+impl<'a> EditContext<'_, 'a> {
     /// The calls of methods named so that begin or end in the statement, in source order.
     fn methods(&self, names: &[&str]) -> Vec<&'a ExprCall> {
         let is_here = |it: &&&ExprCall| {
@@ -173,7 +173,7 @@ impl Module {
         }
         let found = with_tree(text, |parsed| {
             let names = FileNames::of(parsed.syntax(), &lines, *statement.start());
-            let place = Place {
+            let place = EditContext {
                 text,
                 lines: &lines,
                 tokens: parsed.tokens(),

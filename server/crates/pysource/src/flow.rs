@@ -49,7 +49,7 @@ use std::sync::Arc;
 use crate::LineIndex;
 use crate::repair::repair;
 pub use crate::semantic::Binding;
-use crate::semantic::{Bindings, Code, Scopes};
+use crate::semantic::{Bindings, ScopeCode, Scopes};
 use crate::stack_guard::with_tree;
 
 mod builder;
@@ -58,8 +58,8 @@ mod lines;
 mod mentions;
 mod statements;
 
-use builder::Builder;
-use lines::Lines;
+use builder::FlowBuilder;
+use lines::LinesByVersion;
 pub use mentions::Mentions;
 
 /// The cost of a way that there is not, in [`ShortestPaths`].
@@ -90,7 +90,7 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
             .flatten();
         // Comprehensions may be inlined, each with variables of its own.
         let inlined = (0..scopes.codes.len())
-            .filter(|&it| matches!(scopes.codes[it], Code::Comprehension(_)));
+            .filter(|&it| matches!(scopes.codes[it], ScopeCode::Comprehension(_)));
         let mut names: HashMap<_, _> = inlined.map(|it| (it, Bindings::new(&scopes, it))).collect();
         let build = |&function: &usize| {
             let mut scope = Some(function);
@@ -98,7 +98,7 @@ fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<V
                 names.entry(at).or_insert_with(|| Bindings::new(&scopes, at));
                 scope = scopes.parents.get(at).copied().flatten();
             }
-            Builder::build(&scopes, &lines, &names, function)
+            FlowBuilder::build(&scopes, &lines, &names, function)
         };
         let flows = match repaired {
             Some(repaired) => Err(repaired),
@@ -305,7 +305,7 @@ pub struct Site {
     pub is_plain: bool,
     /// Of an [`SiteKind::Iterate`] or [`SiteKind::Unpack`]: what the elements are taken from.
     pub iterable: Iterable,
-    lines: Lines,
+    lines: LinesByVersion,
     /// The names in the expression, as rows of those of the flow.
     mentions: Range<u32>,
 }

@@ -19,7 +19,7 @@ use crate::LineIndex;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMap {
     /// In line order, none empty, neighbours joined where they can be.
-    runs: Vec<Run>,
+    runs: Vec<LineRun>,
     /// Lines of the current text.
     n_lines: u32,
     /// The recorded lines, to know again what was changed and changed back.
@@ -42,7 +42,7 @@ impl LineMap {
         let recorded: Vec<u64> = lines(recorded).into_iter().map(hash).collect();
         let n_lines = recorded.len() as u32;
         let mut runs = Vec::new();
-        push(&mut runs, Run { old: 1, new: 1, len: n_lines, is_edited: false });
+        push(&mut runs, LineRun { old: 1, new: 1, len: n_lines, is_edited: false });
         Self { runs, n_lines, recorded }
     }
 
@@ -87,14 +87,14 @@ impl LineMap {
             end == tail.start && (start == head.start || replacement.ends_with(['\n', '\r']));
         let hunks = trimmed_diff(&old, &new, is_before_last);
         let n_lines = self.n_lines - old.len() as u32 + new.len() as u32;
-        let after = Run {
+        let after = LineRun {
             old: last + 1,
             new: first + new.len() as u32,
             len: index.n_lines() - last,
             is_edited: false,
         };
         let mut change = Vec::new();
-        push(&mut change, Run { old: 1, new: 1, len: first - 1, is_edited: false });
+        push(&mut change, LineRun { old: 1, new: 1, len: first - 1, is_edited: false });
         step(&old, &new, &hunks, first).into_iter().for_each(|run| push(&mut change, run));
         push(&mut change, after);
         self.runs = compose(&self.runs, &change);
@@ -137,7 +137,7 @@ impl LineMap {
     /// that `line` gives.
     fn restore<'a>(&mut self, changed: Range<u32>, line: impl Fn(u32) -> &'a str) {
         let n_recorded = self.recorded.len() as u32;
-        let end = Run { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
+        let end = LineRun { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
         let before = std::mem::take(&mut self.runs);
         let (mut at_old, mut at_new) = (1, 1);
         let mut edited = Vec::new();
@@ -161,16 +161,18 @@ impl LineMap {
 
 /// `edited` and the lines that are the same in `old` and `new`, which begin at the lines `first`. What the edits say
 /// holds where it does not cross what is the same.
-fn with_found(edited: Vec<Run>, old: &[u64], new: &[u64], first: (u32, u32)) -> Vec<Run> {
+fn with_found(edited: Vec<LineRun>, old: &[u64], new: &[u64], first: (u32, u32)) -> Vec<LineRun> {
     let hunks = diff(old, new);
     let found = unchanged(&hunks, old.len() as u32).filter(|run| run.len > 0);
-    let mut runs: Vec<Run> =
-        found.map(|run| Run { old: first.0 + run.old, new: first.1 + run.new, ..run }).collect();
+    let mut runs: Vec<LineRun> = found
+        .map(|run| LineRun { old: first.0 + run.old, new: first.1 + run.new, ..run })
+        .collect();
     if runs.is_empty() {
         return edited;
     }
     let lines = edited.iter().flat_map(|run| (0..run.len).map(|row| run.line(row)));
-    let lines: Vec<Run> = lines.filter(|it| !runs.iter().any(|found| found.crosses(it))).collect();
+    let lines: Vec<LineRun> =
+        lines.filter(|it| !runs.iter().any(|found| found.crosses(it))).collect();
     runs.extend(lines);
     runs.sort_unstable_by_key(|run| run.new);
     runs
@@ -178,14 +180,14 @@ fn with_found(edited: Vec<Run>, old: &[u64], new: &[u64], first: (u32, u32)) -> 
 
 /// Lines `old..old + len` of one text that are the lines `new..new + len` of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Run {
+struct LineRun {
     old: u32,
     new: u32,
     len: u32,
     is_edited: bool,
 }
 
-impl Run {
+impl LineRun {
     fn new_end(&self) -> u32 {
         self.new + self.len
     }
@@ -204,7 +206,7 @@ impl Run {
 }
 
 /// Adds a run at the end, joined with the last one where the two are neighbours on both sides.
-fn push(runs: &mut Vec<Run>, run: Run) {
+fn push(runs: &mut Vec<LineRun>, run: LineRun) {
     if run.len == 0 {
         return;
     }
@@ -221,7 +223,7 @@ fn push(runs: &mut Vec<Run>, run: Run) {
 }
 
 /// From the first text to the third, by way of the second.
-fn compose(first: &[Run], second: &[Run]) -> Vec<Run> {
+fn compose(first: &[LineRun], second: &[LineRun]) -> Vec<LineRun> {
     let mut runs = Vec::with_capacity(first.len() + 2);
     let mut rest = second.iter().peekable();
     for one in first {
@@ -231,7 +233,12 @@ fn compose(first: &[Run], second: &[Run]) -> Vec<Run> {
                 let (old, new) = (one.old + (start - one.new), two.new + (start - two.old));
                 push(
                     &mut runs,
-                    Run { old, new, len: end - start, is_edited: one.is_edited || two.is_edited },
+                    LineRun {
+                        old,
+                        new,
+                        len: end - start,
+                        is_edited: one.is_edited || two.is_edited,
+                    },
                 );
             }
             if two.old + two.len > one.new_end() {
@@ -244,24 +251,24 @@ fn compose(first: &[Run], second: &[Run]) -> Vec<Run> {
 }
 
 /// The runs from the lines `old` to the lines `new`, both of which begin at line `first`.
-fn step(old: &[&str], new: &[&str], hunks: &[Hunk], first: u32) -> Vec<Run> {
+fn step(old: &[&str], new: &[&str], hunks: &[Hunk], first: u32) -> Vec<LineRun> {
     let edited = hunks.iter().flat_map(|hunk| pairs(old, new, hunk));
-    let edited = edited.map(|(old, new)| Run { old, new, len: 1, is_edited: true });
-    let mut parts: Vec<Run> = unchanged(hunks, old.len() as u32).chain(edited).collect();
+    let edited = edited.map(|(old, new)| LineRun { old, new, len: 1, is_edited: true });
+    let mut parts: Vec<LineRun> = unchanged(hunks, old.len() as u32).chain(edited).collect();
     parts.sort_unstable_by_key(|run| (run.new, run.len));
     let mut runs = Vec::new();
-    parts
-        .into_iter()
-        .for_each(|run| push(&mut runs, Run { old: first + run.old, new: first + run.new, ..run }));
+    parts.into_iter().for_each(|run| {
+        push(&mut runs, LineRun { old: first + run.old, new: first + run.new, ..run })
+    });
     runs
 }
 
 /// What lies between the hunks; 0-based, some of it empty.
-fn unchanged(hunks: &[Hunk], n_old: u32) -> impl Iterator<Item = Run> {
+fn unchanged(hunks: &[Hunk], n_old: u32) -> impl Iterator<Item = LineRun> {
     let starts =
         std::iter::once((0, 0)).chain(hunks.iter().map(|hunk| (hunk.before.end, hunk.after.end)));
     let ends = hunks.iter().map(|hunk| hunk.before.start).chain([n_old]);
-    starts.zip(ends).map(|((old, new), end)| Run { old, new, len: end - old, is_edited: false })
+    starts.zip(ends).map(|((old, new), end)| LineRun { old, new, len: end - old, is_edited: false })
 }
 
 /// What differs between two sequences of lines.

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::{Directive, LineIndex, Value, collect};
+use crate::{AssignedValue, Directive, LineIndex, collect};
 
 /// What a Python file says. Plain tables: nothing of the text or its syntax tree is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Module {
     /// In source order.
     pub(crate) loops: Vec<Loop>,
     /// In source order.
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<ClassFacts>,
     /// First and last line of each logical line that has more than one, in source order.
     pub(crate) long_statements: Vec<(u32, u32)>,
     /// In source order.
@@ -48,19 +48,19 @@ pub struct Function {
 
 /// What the text says about the objects of a class.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Class {
+pub struct ClassFacts {
     /// The class, as an index into [`Module::functions`].
     pub function: usize,
     /// The last names of its bases.
     pub bases: Vec<String>,
     /// What its attributes are assigned: in its body, by `self.name = …` in its methods, by `nn.Module`'s
-    /// `register_buffer` and the like ([`Value::Made`] by that method). Sorted by name.
-    pub attributes: Vec<(String, Value)>,
+    /// `register_buffer` and the like ([`AssignedValue::Made`] by that method). Sorted by name.
+    pub attributes: Vec<(String, AssignedValue)>,
 }
 
-impl Class {
+impl ClassFacts {
     /// What an attribute is assigned; nothing if it is none of this class.
-    pub fn values_of(&self, attribute: &str) -> impl Iterator<Item = &Value> {
+    pub fn values_of(&self, attribute: &str) -> impl Iterator<Item = &AssignedValue> {
         let from = self.attributes.partition_point(|(name, _)| name.as_str() < attribute);
         let rows = self.attributes[from..].iter();
         rows.take_while(move |(name, _)| name == attribute).map(|(_, value)| value)
@@ -194,7 +194,7 @@ impl Module {
 
     /// All classes in source order.
     #[must_use]
-    pub fn classes(&self) -> &[Class] {
+    pub fn classes(&self) -> &[ClassFacts] {
         &self.classes
     }
 

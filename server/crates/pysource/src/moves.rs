@@ -27,7 +27,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::semantic::{FileNames, Found, Kind};
+use crate::semantic::{FileNames, FoundStatement, OccurrenceKind};
 use crate::stack_guard::{guarded, with_tree};
 use crate::{LineIndex, Module};
 
@@ -128,7 +128,7 @@ impl Module {
         text: &str,
         lines: &LineIndex,
         names: &FileNames<'_>,
-        found: Found<'_>,
+        found: FoundStatement<'_>,
     ) -> Option<Move> {
         let assign = found.suite[found.row].as_assign_stmt()?;
         let (name, read, other) = read(assign)?;
@@ -165,7 +165,7 @@ impl Module {
 }
 
 /// Whether a statement is one of a function, whose names nothing sees from outside of its text.
-pub(crate) fn is_private(names: &FileNames<'_>, found: Found<'_>) -> bool {
+pub(crate) fn is_private(names: &FileNames<'_>, found: FoundStatement<'_>) -> bool {
     let function = names.scopes.codes[found.scope];
     let is_watched = |watcher: &&str| {
         names.of_name(watcher).iter().any(|it| function.range().contains_range(it.range))
@@ -177,7 +177,7 @@ pub(crate) fn is_private(names: &FileNames<'_>, found: Found<'_>) -> bool {
 fn into_if<'a>(
     text: &str,
     names: &FileNames<'_>,
-    found: Found<'a>,
+    found: FoundStatement<'a>,
     (name, other): (&ExprName, &ExprName),
 ) -> Option<(&'a Stmt, Destination)> {
     let (after, target) = target(names, found, name)?;
@@ -212,7 +212,7 @@ fn read(assign: &StmtAssign) -> Option<(&ExprName, &'static str, &ExprName)> {
 /// The `if` after a statement that has all uses of `name` in its body, and its row.
 fn target<'a>(
     names: &FileNames<'_>,
-    found: Found<'a>,
+    found: FoundStatement<'a>,
     name: &ExprName,
 ) -> Option<(usize, &'a StmtIf)> {
     let function = names.scopes.codes[found.scope].range();
@@ -226,7 +226,7 @@ fn target<'a>(
     let target = found.suite[row].as_if_stmt().filter(|_| found.row < row)?;
     let body = TextRange::new(target.body.first()?.start(), target.body.last()?.end());
     let is_fine = uses.all(|it| {
-        it.kind == Kind::Load && it.scope == found.scope && body.contains_range(it.range)
+        it.kind == OccurrenceKind::Load && it.scope == found.scope && body.contains_range(it.range)
     });
     is_fine.then_some((row, target))
 }
@@ -235,7 +235,7 @@ fn target<'a>(
 /// bound in between.
 fn keeps_its_object(
     names: &FileNames<'_>,
-    found: Found<'_>,
+    found: FoundStatement<'_>,
     other: &ExprName,
     read: TextRange,
     target: &StmtIf,
@@ -245,8 +245,8 @@ fn keeps_its_object(
     names.of_name(other.id.as_str()).iter().filter(|it| function.contains_range(it.range)).all(
         |it| {
             it.scope == found.scope
-                && it.kind != Kind::Outer
-                && (it.kind == Kind::Load || !between.contains_range(it.range))
+                && it.kind != OccurrenceKind::Outer
+                && (it.kind == OccurrenceKind::Load || !between.contains_range(it.range))
         },
     )
 }
@@ -255,7 +255,7 @@ fn keeps_its_object(
 /// by a statement before the read, and not handed on since.
 fn keeps_its_value(
     names: &FileNames<'_>,
-    found: Found<'_>,
+    found: FoundStatement<'_>,
     other: &ExprName,
     after: usize,
     target: &StmtIf,

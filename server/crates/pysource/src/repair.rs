@@ -51,7 +51,7 @@ pub(crate) fn repair(text: &str, tokens: &Tokens, lines: &LineIndex) -> Option<S
 }
 
 /// A statement with a bracket that was never closed.
-struct Damage {
+struct UnclosedStatement {
     /// The line of the bracket.
     first: u32,
     /// The last line before the next statement and its decorators.
@@ -60,7 +60,7 @@ struct Damage {
     next: u32,
 }
 
-fn damages(text: &str, tokens: &Tokens, lines: &LineIndex) -> Vec<Damage> {
+fn damages(text: &str, tokens: &Tokens, lines: &LineIndex) -> Vec<UnclosedStatement> {
     let line = |token: &Token| lines.line(token.start().to_usize());
     let begins_line = |token: &Token| {
         let range = lines.line_range(line(token)).unwrap_or_default();
@@ -86,7 +86,7 @@ fn damages(text: &str, tokens: &Tokens, lines: &LineIndex) -> Vec<Damage> {
                 };
                 let before = (first..next).rev().take_while(is_decorator).last().unwrap_or(next);
                 if first < before {
-                    damages.push(Damage { first, last: before - 1, next });
+                    damages.push(UnclosedStatement { first, last: before - 1, next });
                 }
                 open.clear();
             }

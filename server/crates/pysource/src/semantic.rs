@@ -14,5 +14,5 @@ mod scopes;
 pub use bindings::Binding;
 pub(crate) use bindings::{Bindings, resolve};
 pub(crate) use imports::{Imports, imported};
-pub(crate) use occurrences::{FileNames, Found, Kind, Occurrence};
-pub(crate) use scopes::{Code, Loops, Scopes};
+pub(crate) use occurrences::{FileNames, FoundStatement, Occurrence, OccurrenceKind};
+pub(crate) use scopes::{Loops, ScopeCode, Scopes};

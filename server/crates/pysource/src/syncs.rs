@@ -139,7 +139,7 @@ impl Module {
         }
         let lines = LineIndex::new(text);
         let found = with_tree(text, |parsed| {
-            let mut reader = Reader {
+            let mut reader = SyncReader {
                 lines: &lines,
                 imports: Imports::default(),
                 tensors: vec![HashSet::new()],
@@ -157,7 +157,7 @@ impl Module {
     }
 }
 
-struct Reader<'a> {
+struct SyncReader<'a> {
     lines: &'a LineIndex,
     /// What names were imported as.
     imports: Imports<'a>,
@@ -169,13 +169,13 @@ struct Reader<'a> {
     found: Vec<PossibleSync>,
 }
 
-impl Descend for Reader<'_> {
+impl Descend for SyncReader<'_> {
     fn depth(&mut self) -> &mut Depth {
         &mut self.depth
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SyncReader<'a> {
     fn add(&mut self, place: &impl Ranged, kind: SyncKind, what: &'static str) {
         if self.loops == 0 {
             return;
@@ -334,7 +334,7 @@ fn is_call_of(expr: &Expr, name: &str) -> bool {
     func.is_some_and(|func| func.attr.as_str() == name)
 }
 
-impl<'a> SourceOrderVisitor<'a> for Reader<'a> {
+impl<'a> SourceOrderVisitor<'a> for SyncReader<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         self.descend(|this| match stmt {
             Stmt::FunctionDef(def) => this.function(def),

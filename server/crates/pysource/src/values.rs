@@ -6,7 +6,7 @@ use crate::stack_guard::guarded;
 
 /// What a name or attribute is assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Value {
+pub enum AssignedValue {
     /// The value of a name or attribute, by its last name: also `getattr(x, "name")`.
     Named(String),
     /// The result of calling this name: an object of a class, maybe.
@@ -17,7 +17,7 @@ pub enum Value {
     Unknown,
 }
 
-impl Value {
+impl AssignedValue {
     /// Whether it is a number, a string or the like.
     pub(crate) fn is_plain(&self) -> bool {
         const MAKERS: [&str; 8] = ["len", "int", "float", "str", "bool", "round", "range", "time"];
@@ -30,7 +30,7 @@ impl Value {
 }
 
 /// What an expression may evaluate to: the ways of a conditional expression, the operands of `and` and `or`.
-pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
+pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(AssignedValue)) {
     guarded(|| match expr {
         Expr::If(it) => {
             each_value(&it.body, each);
@@ -42,19 +42,21 @@ pub(crate) fn each_value(expr: &Expr, each: &mut impl FnMut(Value)) {
     });
 }
 
-pub(crate) fn value_of(expr: &Expr) -> Value {
+pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
     match expr {
-        Expr::Name(it) => Value::Named(it.id.to_string()),
-        Expr::Attribute(it) => Value::Named(it.attr.to_string()),
+        Expr::Name(it) => AssignedValue::Named(it.id.to_string()),
+        Expr::Attribute(it) => AssignedValue::Named(it.attr.to_string()),
         Expr::Call(it) => match &*it.func {
             // `getattr(x, "name", …)` is `x.name`.
             Expr::Name(func) if func.id == "getattr" => match it.arguments.args.get(1) {
-                Some(Expr::StringLiteral(name)) => Value::Named(name.value.to_str().to_owned()),
-                _ => Value::Unknown,
+                Some(Expr::StringLiteral(name)) => {
+                    AssignedValue::Named(name.value.to_str().to_owned())
+                }
+                _ => AssignedValue::Unknown,
             },
-            Expr::Name(func) => Value::Made(func.id.to_string()),
-            Expr::Attribute(func) => Value::Made(func.attr.to_string()),
-            _ => Value::Unknown,
+            Expr::Name(func) => AssignedValue::Made(func.id.to_string()),
+            Expr::Attribute(func) => AssignedValue::Made(func.attr.to_string()),
+            _ => AssignedValue::Unknown,
         },
         _ if expr.is_literal_expr()
             || matches!(
@@ -70,8 +72,8 @@ pub(crate) fn value_of(expr: &Expr) -> Value {
                     | Expr::SetComp(_)
             ) =>
         {
-            Value::Plain
+            AssignedValue::Plain
         }
-        _ => Value::Unknown,
+        _ => AssignedValue::Unknown,
     }
 }

@@ -10,7 +10,7 @@ use pysource::flow::{
     Access, Binding, EdgeKind, Flow, IMPASSABLE, Index, Iterable, Iteration, Site, SiteKind,
     UNREACHABLE, flows,
 };
-use pysource::{Module, Value};
+use pysource::{AssignedValue, Module};
 
 /// What the recorder calls what happens at a site; `None` for what it does not see.
 fn label(kind: &SiteKind) -> Option<String> {
@@ -575,8 +575,11 @@ def helper(): ...
 fn iterables_are_bound() {
     let text = "def f(xs):\n    ys = make(xs)\n    for y in ys:\n        a, b = y\n";
     let flow = flows(text, &[1]).remove(0);
-    let made = Binding::Variable { values: vec![Value::Made("make".to_owned())], is_global: false };
-    let variable = Binding::Variable { values: vec![Value::Unknown], is_global: false };
+    let made = Binding::Variable {
+        values: vec![AssignedValue::Made("make".to_owned())],
+        is_global: false,
+    };
+    let variable = Binding::Variable { values: vec![AssignedValue::Unknown], is_global: false };
     let found: Vec<_> = flow.sites.iter().map(|site| &site.iterable).collect();
     let (made, variable) = (Iterable::Name(made), Iterable::Name(variable));
     assert_eq!(found, [&Iterable::Other, &made, &made, &variable]);

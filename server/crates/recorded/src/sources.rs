@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// One source file of a recording.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct RecordedSource {
     /// Key in the ledger: the path relative to the root where it was found there, else the path as recorded.
     pub key: String,
     /// Where it is on this machine, if it was found.
@@ -26,23 +26,23 @@ pub struct Source {
 
 /// The source files of a recording by their recorded paths. A file that is not listed counts as a library's, unfound.
 #[derive(Debug, Clone, Default)]
-pub struct Sources {
-    files: FxHashMap<String, Source>,
+pub struct RecordedSources {
+    files: FxHashMap<String, RecordedSource>,
 }
 
-impl Sources {
+impl RecordedSources {
     /// Lists a file.
-    pub fn insert(&mut self, recorded: &str, source: Source) {
+    pub fn insert(&mut self, recorded: &str, source: RecordedSource) {
         self.files.insert(recorded.to_owned(), source);
     }
 
     /// Lists a file of your code of which only the recorded path is known.
     pub fn insert_own(&mut self, recorded: &str) {
-        let source = Source {
+        let source = RecordedSource {
             key: recorded.to_owned(),
             is_user_code: true,
             fit: SourceFit::Missing,
-            ..Source::default()
+            ..RecordedSource::default()
         };
         self.insert(recorded, source);
     }
@@ -59,7 +59,7 @@ impl Sources {
 
     /// What is known about a recorded path.
     #[must_use]
-    pub fn get(&self, recorded: &str) -> Option<&Source> {
+    pub fn get(&self, recorded: &str) -> Option<&RecordedSource> {
         self.files.get(recorded)
     }
 

@@ -101,7 +101,8 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
     if !is_candidate.contains(&true) {
         return vec![0; profile.threads.len()];
     }
-    let mut walks: Vec<Walk> = profile.threads.iter().map(|_| Walk::default()).collect();
+    let mut walks: Vec<WaitingWalk> =
+        profile.threads.iter().map(|_| WaitingWalk::default()).collect();
     for id in host.ids() {
         let walk = &mut walks[host.thread[id.index()].index()];
         walk.first_end = walk.first_end.min(host.end(id));
@@ -113,7 +114,7 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
             walks[thread].open(host.start[id.index()], host.end(id), name);
         }
     }
-    let idle = |(is_candidate, mut walk): (bool, Walk)| {
+    let idle = |(is_candidate, mut walk): (bool, WaitingWalk)| {
         walk.advance(Ns::MAX);
         let is_idle = is_candidate
             && Ns::ZERO < walk.traced
@@ -124,7 +125,7 @@ pub fn idle_threads(profile: &Profile, order: &[HostEventId]) -> Vec<u64> {
 }
 
 /// The walk over the Python events of one thread.
-struct Walk {
+struct WaitingWalk {
     /// Open events, outermost first: their end, and how long they must be innermost at a time for the thread to wait.
     stack: Vec<(Ns, Ns)>,
     clock: Ns,
@@ -136,7 +137,7 @@ struct Walk {
     threads: u64,
 }
 
-impl Default for Walk {
+impl Default for WaitingWalk {
     fn default() -> Self {
         Self {
             stack: Vec::new(),
@@ -149,7 +150,7 @@ impl Default for Walk {
     }
 }
 
-impl Walk {
+impl WaitingWalk {
     fn open(&mut self, start: Ns, end: Ns, name: &str) {
         self.advance(start);
         let may_wait = |frame: Frame<'_>| {

@@ -7,6 +7,6 @@ mod regions;
 mod tests;
 mod text;
 
-pub use build::{Options, build};
-pub use model::{Amount, Annotated, Cost, File, Line, Row};
+pub use build::{AnnotateOptions, build};
+pub use model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 pub use text::write as write_text;

@@ -22,23 +22,24 @@ const MAX_AWAITED: usize = 3;
 
 /// What a report is to contain.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ReportOptions {
     /// How many lines a table has at most, and how many findings the text lists.
     pub top: usize,
     /// When rules fire.
-    pub rules: insights::Options,
+    pub rules: insights::RuleOptions,
     /// What the recording must not exceed.
     pub limits: Vec<(Limit, f64)>,
 }
 
 /// Computes the report of a recording.
 #[must_use]
-pub fn build<'a>(recording: &Recording<'a>, options: &Options) -> Report<'a> {
+pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'a> {
     let run = recording.run;
     let ledger = &run.merged;
     let scale = Scale::new(&run.merged, Period::Mean);
     let suppression = Suppression::new(recording);
-    let lines = Lines { recording, scale: &scale, suppression: &suppression, top: options.top };
+    let lines =
+        LineTables { recording, scale: &scale, suppression: &suppression, top: options.top };
     let mut sections = vec![totals(ledger, &scale), steps(run)];
     let [breakdown, overlap, usage, idle, launches, copies, arithmetic] =
         run_summary::sections(run);
@@ -153,7 +154,7 @@ fn devices(ledger: &Ledger) -> Section {
 }
 
 /// What the tables of lines are made from.
-struct Lines<'a> {
+struct LineTables<'a> {
     recording: &'a Recording<'a>,
     scale: &'a Scale<'a>,
     suppression: &'a Suppression<'a>,
@@ -161,7 +162,7 @@ struct Lines<'a> {
     top: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineTables<'a> {
     /// The lines with most of a quantity, library lines among them where nothing of yours was on the stack.
     fn hottest(&self, id: &'static str, title: &'static str, quantity: Quantity) -> Section {
         let name = match quantity {
@@ -330,15 +331,15 @@ fn reasons(ledger: &Ledger) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Sources;
+    use crate::recording::SourceTexts;
     use crate::terminal::{Colours, Terminal};
-    use crate::testing::{TRAIN, Table as Texts, expect, recording, sources, training};
+    use crate::testing::{TRAIN, TextsInMemory as Texts, expect, recording, sources, training};
     use crate::text;
 
-    fn report(run: &Run, sources: &dyn Sources) -> String {
-        let rules = insights::Options::default();
+    fn report(run: &Run, sources: &dyn SourceTexts) -> String {
+        let rules = insights::RuleOptions::default();
         let recording = recording(run, sources);
-        let report = build(&recording, &Options { top: 3, rules, limits: Vec::new() });
+        let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
         text::write(&mut out, &report, "--top", &terminal).unwrap();

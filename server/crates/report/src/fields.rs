@@ -8,13 +8,13 @@ use ledger::Bytes;
 use crate::terminal::{clean, is_hidden};
 
 /// A field of the output.
-pub(crate) enum Value {
+pub(crate) enum FieldValue {
     Text(String),
     /// JSON text. Numbers are decimal digits from integers, never through a float.
     Json(String),
 }
 
-impl Value {
+impl FieldValue {
     pub(crate) fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -80,7 +80,7 @@ fn cell(text: &str) -> String {
 }
 
 /// An object on one line, with its fields in their order.
-pub(crate) fn object<Name: Display>(fields: &[(Name, Value)]) -> String {
+pub(crate) fn object<Name: Display>(fields: &[(Name, FieldValue)]) -> String {
     let fields: Vec<_> =
         fields.iter().map(|(name, value)| format!("\"{name}\": {}", value.json())).collect();
     format!("{{{}}}", fields.join(", "))
@@ -117,7 +117,7 @@ mod tests {
             ("模型 \"é\"\n", r#""模型 \"é\"\n""#),
         ];
         for (text, expected) in rows {
-            let json = Value::text(text).json();
+            let json = FieldValue::text(text).json();
             assert_eq!(json, expected);
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         }
@@ -141,12 +141,15 @@ mod tests {
             ("a\x1b[2J\u{9b}\u{202e}\nb", "a\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}b"),
         ];
         for (text, expected) in rows {
-            assert_eq!(Value::text(text).csv(), expected);
+            assert_eq!(FieldValue::text(text).csv(), expected);
         }
     }
 
     #[test]
     fn numbers_stay_as_they_are() {
-        assert_eq!((Value::number(-5).csv(), Value::number(-5).json()), ("-5".into(), "-5".into()));
+        assert_eq!(
+            (FieldValue::number(-5).csv(), FieldValue::number(-5).json()),
+            ("-5".into(), "-5".into())
+        );
     }
 }

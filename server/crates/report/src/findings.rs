@@ -1,19 +1,19 @@
 //! What the rules found.
 
-use crate::model::Finding;
+use crate::model::ReportedFinding;
 use crate::recording::Recording;
 use crate::suppression::Suppression;
 
 /// The findings of a kind that no comment suppresses, the costliest first.
 pub(crate) fn findings(
     recording: &Recording<'_>,
-    options: &insights::Options,
+    options: &insights::RuleOptions,
     suppression: &Suppression<'_>,
     is_wanted: impl Fn(&insights::Finding) -> bool,
-) -> Vec<Finding> {
+) -> Vec<ReportedFinding> {
     let found = insights::find(&recording.run.merged, options);
     let shown = found.iter().filter(|it| is_wanted(it) && !suppression.covers(&it.place, it.rule));
-    let described = shown.map(|it| Finding {
+    let described = shown.map(|it| ReportedFinding {
         rule: it.rule,
         severity: it.severity,
         place: recording.place(&it.place),

@@ -1,6 +1,6 @@
 //! The report as one page: plots, findings with what to do, and every table. It needs no script and no other file.
 //!
-//! Text is escaped by its type: what is spliced into the markup is `Shown`, which also replaces what reorders or hides
+//! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures and the style sheet go in as they are.
 
 mod bars;
@@ -11,7 +11,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 use insights::Severity;
 
-use crate::model::{Align, Chart, Finding, Report, Section, Subject};
+use crate::model::{Align, Chart, Report, ReportedFinding, Section, Subject};
 use crate::terminal::clean;
 
 pub use memory_plot::draw as memory_plot;
@@ -23,9 +23,9 @@ const MAX_FINDINGS: usize = 30;
 const STYLE: &str = include_str!("html/style.css");
 
 /// Text that may come from a recording.
-struct Shown<'a>(&'a str);
+struct ShownText<'a>(&'a str);
 
-impl Render for Shown<'_> {
+impl Render for ShownText<'_> {
     fn render_to(&self, buffer: &mut String) {
         clean(self.0).render_to(buffer);
     }
@@ -54,13 +54,13 @@ pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (Shown(&title)) }
+                title { (ShownText(&title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                h1 { (Shown(&title)) }
+                h1 { (ShownText(&title)) }
                 @for note in &report.summary.notes {
-                    p.about { (Shown(&note.marked())) }
+                    p.about { (ShownText(&note.marked())) }
                 }
                 (figures(report))
                 (findings(&report.findings))
@@ -90,15 +90,15 @@ fn figures(report: &Report<'_>) -> Markup {
         @if !report.figures.is_empty() {
             div.figures {
                 @for figure in &report.figures {
-                    div { b { (Shown(&figure.text)) } span { (figure.name) } }
+                    div { b { (ShownText(&figure.text)) } span { (figure.name) } }
                 }
             }
         }
     }
 }
 
-fn findings(findings: &[Finding]) -> Markup {
-    let class = |it: &Finding| match it.severity {
+fn findings(findings: &[ReportedFinding]) -> Markup {
+    let class = |it: &ReportedFinding| match it.severity {
         Severity::Warning => "warning",
         _ => "hint",
     };
@@ -109,9 +109,9 @@ fn findings(findings: &[Finding]) -> Markup {
             ol.findings {
                 @for it in findings.iter().take(MAX_FINDINGS) {
                     li class=(class(it)) {
-                        code { (Shown(&it.place.to_string())) } " " b { (it.rule) }
-                        (Shown(it.message.strip_prefix(it.rule).unwrap_or(&it.message)))
-                        p { (Shown(it.remedy)) }
+                        code { (ShownText(&it.place.to_string())) } " " b { (it.rule) }
+                        (ShownText(it.message.strip_prefix(it.rule).unwrap_or(&it.message)))
+                        p { (ShownText(it.remedy)) }
                     }
                 }
             }
@@ -138,13 +138,13 @@ fn table(section: &Section) -> Markup {
                 }
                 tbody {
                     @for row in &section.rows {
-                        tr { @for index in &used { td class=[class(index)] { (Shown(&row[*index].text)) } } }
+                        tr { @for index in &used { td class=[class(index)] { (ShownText(&row[*index].text)) } } }
                     }
                 }
             }
         }
         @for note in &section.notes {
-            p.about { (Shown(&note.marked())) }
+            p.about { (ShownText(&note.marked())) }
         }
     }
 }
@@ -152,16 +152,16 @@ fn table(section: &Section) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::page;
-    use crate::build::{Options, build};
+    use crate::build::{ReportOptions, build};
     use crate::testing::{recording, sources, training};
 
     #[test]
     fn the_page_needs_nothing_else_and_says_what_the_report_says() {
         let (run, sources) = (training(), sources());
-        let rules = insights::Options::default();
+        let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page =
-            page(&build(&recording, &Options { top: 3, rules, limits: Vec::new() })).unwrap();
+            page(&build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() })).unwrap();
         let rest = page.replace("http://www.w3.org/2000/svg", "");
         for foreign in ["http", "<script", "<link", "src=", "@import", "url("] {
             assert!(!rest.contains(foreign), "{foreign}");
@@ -192,10 +192,10 @@ mod tests {
         let line = run.merged.lines.values_mut().find(|it| it.function == "Model.forward");
         line.unwrap().function = "</td><script>\u{202e}\"&".to_owned();
         let sources = sources();
-        let rules = insights::Options::default();
+        let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page =
-            page(&build(&recording, &Options { top: 9, rules, limits: Vec::new() })).unwrap();
+            page(&build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() })).unwrap();
         assert!(page.contains("<td>&lt;/td&gt;&lt;script&gt;\u{fffd}&quot;&amp;</td>"), "{page}");
     }
 }

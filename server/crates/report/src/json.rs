@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use crate::fields::{escaped, write_list};
-use crate::model::{self, Cell, Column, Finding, Place, Report, Section, Summary, Unit};
+use crate::model::{self, Cell, Column, Place, Report, ReportedFinding, Section, Summary, Unit};
 
 /// The name and version of the contract.
 const SCHEMA: &str = "perfline.report/1";
@@ -58,7 +58,7 @@ fn note(note: &model::Note) -> Json {
     json!({"text": note.text, "level": note.level.name()})
 }
 
-fn finding(it: &Finding) -> Json {
+fn finding(it: &ReportedFinding) -> Json {
     json!({
         "rule": it.rule,
         "severity": it.severity.name(),
@@ -98,14 +98,14 @@ fn cell(cell: &Cell, column: &Column) -> Json {
     };
     let place = |it: &Place| json!({"file": it.file, "line": it.line});
     match &cell.value {
-        model::Value::Nothing => Json::Null,
-        model::Value::Text => json!({"text": cell.text}),
-        model::Value::Integer(value, unit) => number(json!(value), *unit),
-        model::Value::Real(value, unit) => number(json!(value), *unit),
-        model::Value::Places(places) => {
+        model::CellValue::Nothing => Json::Null,
+        model::CellValue::Text => json!({"text": cell.text}),
+        model::CellValue::Integer(value, unit) => number(json!(value), *unit),
+        model::CellValue::Real(value, unit) => number(json!(value), *unit),
+        model::CellValue::Places(places) => {
             json!({"text": cell.text, "places": places.iter().map(place).collect::<Vec<_>>()})
         }
-        model::Value::Evidence(evidence) => {
+        model::CellValue::Evidence(evidence) => {
             json!({"text": cell.text, "evidence": evidence.name()})
         }
     }
@@ -119,8 +119,11 @@ mod tests {
     #[test]
     fn what_is_printed_is_what_editors_get() {
         let (run, sources) = (training(), sources());
-        let options =
-            crate::Options { top: 9, rules: insights::Options::default(), limits: Vec::new() };
+        let options = crate::ReportOptions {
+            top: 9,
+            rules: insights::RuleOptions::default(),
+            limits: Vec::new(),
+        };
         let built = crate::build(&recording(&run, &sources), &options);
         let mut out = Vec::new();
         write_report(&mut out, &built).unwrap();

@@ -5,7 +5,7 @@
 //! `perfline.report/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
 //! print the same values.
 //!
-//! *Never*: reads a file (source text comes through [`Sources`]); knows stdout, how options are parsed, or LSP (it names options in what it advises);
+//! *Never*: reads a file (source text comes through [`SourceTexts`]); knows stdout, how options are parsed, or LSP (it names options in what it advises);
 //! formats a number (that is `metrics::numbers`).
 //!
 //! *The tests that say so*: beside each module, from a ledger built by hand to the text that is printed;
@@ -35,12 +35,12 @@ mod suppression;
 mod testing;
 mod timing;
 
-pub use build::{Options, build};
+pub use build::{ReportOptions, build};
 pub use checks::{duplicates, faults};
 pub use limits::Limit;
 pub use model::{
-    Align, Bar, Cell, Chart, Column, Figure, Finding, Level, Note, Place, Report, Section, Subject,
-    Summary, Unit, Value,
+    Align, Bar, Cell, CellValue, Chart, Column, Figure, Level, Note, Place, Report,
+    ReportedFinding, Section, Subject, Summary, Unit,
 };
-pub use recording::{Recording, Sources};
+pub use recording::{Recording, SourceTexts};
 pub use timing::timing;

@@ -8,7 +8,7 @@ use loader::Input;
 use metrics::Unit;
 use metrics::numbers::microseconds;
 
-use crate::fields::{Value, object, write_list};
+use crate::fields::{FieldValue, object, write_list};
 use crate::recording::Recording;
 use crate::summary::warning;
 
@@ -22,11 +22,11 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
     writeln!(out, r#"{{"schema": "perfline.lines/1","#)?;
     write_list(out, "inputs", run.inputs.iter().map(|it| object(&input(it))))?;
     writeln!(out, ",")?;
-    let failures: Vec<_> = run.failures.iter().map(|it| Value::text(it).json()).collect();
+    let failures: Vec<_> = run.failures.iter().map(|it| FieldValue::text(it).json()).collect();
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
     writeln!(out, r#" "steps": {},"#, ledger.steps.len())?;
     let mut totals = amounts(&ledger.totals);
-    totals.push(("idle_threads".to_owned(), Value::number(ledger.idle_threads())));
+    totals.push(("idle_threads".to_owned(), FieldValue::number(ledger.idle_threads())));
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
@@ -49,40 +49,40 @@ pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<(
 }
 
 /// The columns of a line by name, in the order of the contract.
-fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, Value); 25] {
+fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, FieldValue); 25] {
     [
-        ("file", Value::text(&key.file)),
-        ("line", Value::number(key.line)),
-        ("function", Value::text(&it.function)),
-        ("evidence", Value::text(it.evidence.name())),
-        ("calls", Value::number(it.calls)),
-        ("ops", Value::number(it.ops)),
-        ("cpu_self_us", Value::number(microseconds(it.cpu_self))),
-        ("cpu_own_us", Value::number(microseconds(it.cpu_own))),
-        ("cpu_total_us", Value::number(microseconds(it.cpu_total))),
-        ("cpu_backward_us", Value::number(microseconds(it.cpu_backward))),
-        ("cuda_own_us", Value::number(microseconds(it.cuda_own))),
-        ("cuda_total_us", Value::number(microseconds(it.cuda_total))),
-        ("cuda_backward_us", Value::number(microseconds(it.cuda_backward))),
-        ("kernels", Value::number(it.kernels)),
-        ("sync_us", Value::number(microseconds(it.sync))),
-        ("syncs", Value::number(it.syncs)),
-        ("gpu_idle_us", Value::number(microseconds(it.gpu_idle))),
-        ("alloc_bytes", Value::bytes(it.alloc)),
-        ("freed_bytes", Value::bytes(it.freed)),
-        ("peak_bytes", Value::bytes(it.peak)),
-        ("comm_us", Value::number(microseconds(it.comm))),
-        ("comm_exposed_us", Value::number(microseconds(it.comm_exposed))),
-        ("flops", Value::number(it.flops())),
+        ("file", FieldValue::text(&key.file)),
+        ("line", FieldValue::number(key.line)),
+        ("function", FieldValue::text(&it.function)),
+        ("evidence", FieldValue::text(it.evidence.name())),
+        ("calls", FieldValue::number(it.calls)),
+        ("ops", FieldValue::number(it.ops)),
+        ("cpu_self_us", FieldValue::number(microseconds(it.cpu_self))),
+        ("cpu_own_us", FieldValue::number(microseconds(it.cpu_own))),
+        ("cpu_total_us", FieldValue::number(microseconds(it.cpu_total))),
+        ("cpu_backward_us", FieldValue::number(microseconds(it.cpu_backward))),
+        ("cuda_own_us", FieldValue::number(microseconds(it.cuda_own))),
+        ("cuda_total_us", FieldValue::number(microseconds(it.cuda_total))),
+        ("cuda_backward_us", FieldValue::number(microseconds(it.cuda_backward))),
+        ("kernels", FieldValue::number(it.kernels)),
+        ("sync_us", FieldValue::number(microseconds(it.sync))),
+        ("syncs", FieldValue::number(it.syncs)),
+        ("gpu_idle_us", FieldValue::number(microseconds(it.gpu_idle))),
+        ("alloc_bytes", FieldValue::bytes(it.alloc)),
+        ("freed_bytes", FieldValue::bytes(it.freed)),
+        ("peak_bytes", FieldValue::bytes(it.peak)),
+        ("comm_us", FieldValue::number(microseconds(it.comm))),
+        ("comm_exposed_us", FieldValue::number(microseconds(it.comm_exposed))),
+        ("flops", FieldValue::number(it.flops())),
         ("achieved_flops", achieved(it)),
-        ("waiting_us", Value::number(microseconds(it.waiting))),
+        ("waiting_us", FieldValue::number(microseconds(it.waiting))),
     ]
 }
 
 /// FLOP/s while the device (the host, without one) worked on it; 0 where no FLOPs are known.
-fn achieved(it: &LineBooks) -> Value {
+fn achieved(it: &LineBooks) -> FieldValue {
     let rate = Arithmetic::sum(&it.arithmetic).rate().unwrap_or(0.0);
-    Value::number(rate.round() as u64)
+    FieldValue::number(rate.round() as u64)
 }
 
 /// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
@@ -100,25 +100,25 @@ fn rows(recording: &Recording<'_>) -> Vec<(LineKey, LineBooks)> {
     rows
 }
 
-fn input(input: &Input) -> Vec<(&'static str, Value)> {
+fn input(input: &Input) -> Vec<(&'static str, FieldValue)> {
     let warnings =
-        input.warnings.iter().map(|it| Value::text(&warning(it)).json()).collect::<Vec<_>>();
+        input.warnings.iter().map(|it| FieldValue::text(&warning(it)).json()).collect::<Vec<_>>();
     vec![
-        ("path", Value::text(&input.path.display().to_string())),
-        ("kind", Value::text(input.kind.name())),
-        ("rank", Value::number(input.rank)),
-        ("events", Value::number(input.events)),
-        ("bytes", Value::number(input.bytes)),
-        ("complete", Value::Json(input.complete.to_string())),
-        ("warnings", Value::Json(format!("[{}]", warnings.join(", ")))),
+        ("path", FieldValue::text(&input.path.display().to_string())),
+        ("kind", FieldValue::text(input.kind.name())),
+        ("rank", FieldValue::number(input.rank)),
+        ("events", FieldValue::number(input.events)),
+        ("bytes", FieldValue::number(input.bytes)),
+        ("complete", FieldValue::Json(input.complete.to_string())),
+        ("warnings", FieldValue::Json(format!("[{}]", warnings.join(", ")))),
     ]
 }
 
-fn amounts(books: &Books) -> Vec<(String, Value)> {
+fn amounts(books: &Books) -> Vec<(String, FieldValue)> {
     Metric::ALL.map(|metric| (field(metric), amount(metric, books.get(metric)))).into()
 }
 
-fn unattributed(ledger: &Ledger) -> Vec<(String, Value)> {
+fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue)> {
     let mut fields = amounts(&ledger.unattributed.sum());
     let reasons: Vec<_> = ledger
         .unattributed
@@ -127,23 +127,23 @@ fn unattributed(ledger: &Ledger) -> Vec<(String, Value)> {
             let there = Metric::ALL.into_iter().filter(|&metric| books.get(metric) != 0);
             let amounts: Vec<_> =
                 there.map(|metric| (field(metric), amount(metric, books.get(metric)))).collect();
-            (reason.name(), Value::Json(object(&amounts)))
+            (reason.name(), FieldValue::Json(object(&amounts)))
         })
         .collect();
-    fields.push(("reasons".to_owned(), Value::Json(object(&reasons))));
+    fields.push(("reasons".to_owned(), FieldValue::Json(object(&reasons))));
     fields
 }
 
-fn books(ledger: &Ledger) -> Vec<(String, Value)> {
+fn books(ledger: &Ledger) -> Vec<(String, FieldValue)> {
     let balances = ledger.balances();
-    let mut fields = vec![("balanced".to_owned(), Value::Json(ledger.adds_up().to_string()))];
+    let mut fields = vec![("balanced".to_owned(), FieldValue::Json(ledger.adds_up().to_string()))];
     fields.extend(balances.map(|it| {
         let sides = [
             ("lines", amount(it.metric, it.lines)),
             ("unattributed", amount(it.metric, it.unattributed)),
             ("total", amount(it.metric, it.total)),
         ];
-        (field(it.metric), Value::Json(object(&sides)))
+        (field(it.metric), FieldValue::Json(object(&sides)))
     }));
     fields
 }
@@ -158,10 +158,10 @@ fn field(metric: Metric) -> String {
     format!("{}{unit}", metric.id())
 }
 
-fn amount(metric: Metric, amount: i64) -> Value {
+fn amount(metric: Metric, amount: i64) -> FieldValue {
     match metric.unit() {
-        Unit::Ns => Value::number(microseconds(Ns(amount))),
-        _ => Value::number(amount),
+        Unit::Ns => FieldValue::number(microseconds(Ns(amount))),
+        _ => FieldValue::number(amount),
     }
 }
 

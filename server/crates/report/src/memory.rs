@@ -11,5 +11,5 @@ mod text;
 
 pub use build::build;
 pub use json::write as write_json;
-pub use model::{Memory, Part};
+pub use model::{MemoryPart, MemoryReport};
 pub use text::write as write_text;

@@ -13,7 +13,7 @@ pub struct Report<'a> {
     /// The numbers to look at first.
     pub figures: Vec<Figure>,
     /// What the rules found and no comment suppresses, the costliest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReportedFinding>,
     /// How many findings the text lists.
     pub top: usize,
     /// What is drawn where the output can show pictures.
@@ -108,7 +108,7 @@ pub struct Figure {
 
 /// What a rule found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct ReportedFinding {
     /// Id of the rule, stable.
     pub rule: &'static str,
     /// How much it matters.
@@ -277,14 +277,14 @@ impl std::fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// The value, for programs.
-    pub value: Value,
+    pub value: CellValue,
     /// The value as it is shown.
     pub text: String,
 }
 
 /// The value of a cell.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Value {
+pub enum CellValue {
     /// Nothing to say.
     #[default]
     Nothing,
@@ -302,25 +302,25 @@ pub enum Value {
 
 impl Cell {
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { value: Value::Text, text: text.into() }
+        Self { value: CellValue::Text, text: text.into() }
     }
 
     /// A number that is written with all its digits: a rank, a number of events.
     pub(crate) fn integer(number: impl TryInto<i64> + ToString) -> Self {
         let text = number.to_string();
-        let value = Value::Integer(number.try_into().unwrap_or(i64::MAX), Unit::Count);
+        let value = CellValue::Integer(number.try_into().unwrap_or(i64::MAX), Unit::Count);
         Self { value, text }
     }
 
     /// An integer of the ledger, rounded as everywhere.
     fn whole(number: i64, unit: Unit) -> Self {
         let text = numbers::text(number as f64, unit);
-        Self { value: Value::Integer(number, unit), text }
+        Self { value: CellValue::Integer(number, unit), text }
     }
 
     /// A mean, a share or a rate.
     pub(crate) fn real(number: f64, unit: Unit) -> Self {
-        Self { value: Value::Real(number, unit), text: numbers::text(number, unit) }
+        Self { value: CellValue::Real(number, unit), text: numbers::text(number, unit) }
     }
 
     pub(crate) fn duration(ns: Ns) -> Self {
@@ -357,11 +357,11 @@ impl Cell {
 
     pub(crate) fn places(places: Vec<Place>) -> Self {
         let text = places.iter().map(Place::to_string).collect::<Vec<_>>().join(", ");
-        Self { value: Value::Places(places), text }
+        Self { value: CellValue::Places(places), text }
     }
 
     pub(crate) fn evidence(evidence: Evidence) -> Self {
-        Self { value: Value::Evidence(evidence), text: mark(evidence).to_owned() }
+        Self { value: CellValue::Evidence(evidence), text: mark(evidence).to_owned() }
     }
 
     /// An amount of the ledger, rounded as everywhere.
@@ -382,7 +382,7 @@ impl Cell {
     /// The cell, or an empty one where its number is 0.
     pub(crate) fn unless_zero(self) -> Self {
         match self.value {
-            Value::Integer(0, _) | Value::Real(0.0, _) => Self::default(),
+            CellValue::Integer(0, _) | CellValue::Real(0.0, _) => Self::default(),
             _ => self,
         }
     }

@@ -16,7 +16,7 @@ pub struct Recording<'a> {
     /// What the files of the ledgers are called in output, by their key (`loader::display_names`).
     pub names: BTreeMap<&'a str, String>,
     /// Where their text comes from.
-    pub sources: &'a dyn Sources,
+    pub sources: &'a dyn SourceTexts,
 }
 
 impl Recording<'_> {
@@ -31,12 +31,12 @@ impl Recording<'_> {
 }
 
 /// Where source text comes from.
-pub trait Sources {
+pub trait SourceTexts {
     /// The text of a file; `None` if it cannot be read.
     fn read(&self, path: &Path) -> Option<String>;
 }
 
-impl Sources for SourceFolders {
+impl SourceTexts for SourceFolders {
     fn read(&self, path: &Path) -> Option<String> {
         SourceFolders::read(self, path)
     }

@@ -15,20 +15,20 @@ use crate::recording::Recording;
 const MAX_STEPS: usize = 12;
 
 /// What parts are called, by their stable names. Other parts go by that name.
-type Names = [(&'static str, &'static str)];
+type RowNames = [(&'static str, &'static str)];
 
 /// The parts of [`Interval::breakdown`].
-const BREAKDOWN: &Names = &[("data_loader", "data loader"), ("cpu", "CPU ops")];
+const BREAKDOWN: &RowNames = &[("data_loader", "data loader"), ("cpu", "CPU ops")];
 
 /// The same as headings of narrow columns.
-const BREAKDOWN_COLUMNS: &Names =
+const BREAKDOWN_COLUMNS: &RowNames =
     &[("communication", "comm"), ("data_loader", "data loader"), ("cpu", "CPU ops")];
 
 /// The parts of [`Interval::overlap`].
-const OVERLAP: &Names = &[("other", "neither")];
+const OVERLAP: &RowNames = &[("other", "neither")];
 
 /// The parts of [`DeviceOverview::idle`].
-const IDLE: &Names = &[
+const IDLE: &RowNames = &[
     ("host_wait", "the host was late"),
     ("kernel_wait", "between kernels"),
     ("other", "something else"),
@@ -45,10 +45,10 @@ pub(crate) fn sections(run: &Run) -> [Section; 7] {
         .flat_map(|rank| rank.ledger.overviews.iter().map(|(&number, it)| (number, it)))
         .filter(|(_, it)| it.run.time != Ns::ZERO)
         .collect();
-    let devices: Vec<Device<'_>> = ranks
+    let devices: Vec<DeviceOfRank<'_>> = ranks
         .iter()
         .flat_map(|&(rank, it)| {
-            it.devices.iter().map(move |(&ordinal, usage)| Device { rank, ordinal, usage })
+            it.devices.iter().map(move |(&ordinal, usage)| DeviceOfRank { rank, ordinal, usage })
         })
         .collect();
     [
@@ -64,13 +64,13 @@ pub(crate) fn sections(run: &Run) -> [Section; 7] {
 
 /// A device of a rank.
 #[derive(Clone, Copy)]
-struct Device<'a> {
+struct DeviceOfRank<'a> {
     rank: u32,
     ordinal: i32,
     usage: &'a DeviceOverview,
 }
 
-impl Device<'_> {
+impl DeviceOfRank<'_> {
     /// The first cells of its rows.
     fn cells(&self) -> Vec<Cell> {
         vec![Cell::integer(self.rank), Cell::integer(self.ordinal)]
@@ -83,16 +83,16 @@ fn numbers<const N: usize>(unit: Unit, names: [&'static str; N]) -> [Column; N] 
 }
 
 /// What `part` is called.
-fn part_name(names: &Names, part: &'static str) -> &'static str {
+fn part_name(names: &RowNames, part: &'static str) -> &'static str {
     names.iter().find(|(it, _)| *it == part).map_or(part, |(_, name)| name)
 }
 
 /// The columns of shares for `parts`.
-fn shares<const N: usize>(names: &Names, parts: [(&'static str, Ns); N]) -> [Column; N] {
+fn shares<const N: usize>(names: &RowNames, parts: [(&'static str, Ns); N]) -> [Column; N] {
     parts.map(|(part, _)| Column::number(part_name(names, part), Unit::Share))
 }
 
-/// A section with the columns of `Device::cells` before others.
+/// A section with the columns of `DeviceOfRank::cells` before others.
 fn by_device(
     id: &'static str,
     title: &'static str,
@@ -154,7 +154,7 @@ fn overlap(ranks: &[(u32, &Overview)]) -> Section {
     section
 }
 
-fn usage(devices: &[Device<'_>]) -> Section {
+fn usage(devices: &[DeviceOfRank<'_>]) -> Section {
     let columns = numbers(
         Unit::Share,
         [
@@ -186,7 +186,7 @@ fn usage(devices: &[Device<'_>]) -> Section {
     section
 }
 
-fn idle(devices: &[Device<'_>]) -> Section {
+fn idle(devices: &[DeviceOfRank<'_>]) -> Section {
     let parts = shares(IDLE, IdleClasses::default().parts());
     let columns = numbers(Unit::Ns, ["idle"]).into_iter().chain(parts);
     let mut section = by_device("stream-idle", "Why streams were idle", columns);
@@ -203,7 +203,7 @@ fn idle(devices: &[Device<'_>]) -> Section {
     section
 }
 
-fn launches(devices: &[Device<'_>]) -> Section {
+fn launches(devices: &[DeviceOfRank<'_>]) -> Section {
     let (count, time) = (Unit::Count, Unit::Ns);
     let columns = [
         Column::number("launches", count),
@@ -231,7 +231,7 @@ fn launches(devices: &[Device<'_>]) -> Section {
     section
 }
 
-fn copies(devices: &[Device<'_>]) -> Section {
+fn copies(devices: &[DeviceOfRank<'_>]) -> Section {
     let columns = [
         Column::number("number", Unit::Count),
         Column::number("bytes", Unit::Bytes),
@@ -285,7 +285,7 @@ impl Rates<'_> {
     }
 }
 
-fn arithmetic(ranks: &[(u32, &Overview)], devices: &[Device<'_>]) -> Section {
+fn arithmetic(ranks: &[(u32, &Overview)], devices: &[DeviceOfRank<'_>]) -> Section {
     let first = [Column::mixed("precision"), Column::number("operators", Unit::Count)];
     let columns = first.into_iter().chain(RATES);
     let mut section = by_device("arithmetic", "Arithmetic", columns);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ledger::{Bytes, Ledger, Metric, Ns, Reason};
-use loader::{Input, Kind, Run};
+use loader::{Input, InputKind, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
 use profile::{Warning, WarningKind};
@@ -53,7 +53,7 @@ fn incomplete(input: &Input) -> String {
 
 /// The name, and what follows it.
 fn recording(run: &Run, scale: &Scale<'_>) -> [String; 2] {
-    let mut inputs = run.inputs.iter().filter(|it| it.kind != Kind::Callers);
+    let mut inputs = run.inputs.iter().filter(|it| it.kind != InputKind::Callers);
     let first = inputs.next().map(name).unwrap_or_default();
     let mut parts = Vec::new();
     match inputs.count() {

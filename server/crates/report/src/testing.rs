@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use ledger::{
     Arithmetic, Books, Breakdown, Bytes, Copies, DeviceBooks, DeviceKey, DeviceOverview,
-    DevicePeak, Evidence, IdleClasses, IdleThread, Interval, Launches, Ledger, LineBooks, LineKey,
-    Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit, ThreadKey,
+    DevicePeak, Evidence, IdleClasses, IdleThread, Interval, LaunchSummary, Ledger, LineBooks,
+    LineKey, Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit,
+    ThreadKey,
 };
-use loader::{Input, Kind, Rank, Run};
+use loader::{Input, InputKind, Rank, Run};
 use profile::{Warning, WarningKind};
 
-use crate::recording::{Recording, Sources};
+use crate::recording::{Recording, SourceTexts};
 
 /// The source of `train.py`.
 pub(crate) const TRAIN: &str = "\
@@ -43,21 +44,21 @@ def train(model, data):
 ";
 
 /// Sources as a table.
-pub(crate) struct Table(pub(crate) BTreeMap<PathBuf, String>);
+pub(crate) struct TextsInMemory(pub(crate) BTreeMap<PathBuf, String>);
 
-impl Sources for Table {
+impl SourceTexts for TextsInMemory {
     fn read(&self, path: &Path) -> Option<String> {
         self.0.get(path).cloned()
     }
 }
 
 /// The sources of [`training`].
-pub(crate) fn sources() -> Table {
-    Table(BTreeMap::from([(PathBuf::from("/home/me/train.py"), TRAIN.to_owned())]))
+pub(crate) fn sources() -> TextsInMemory {
+    TextsInMemory(BTreeMap::from([(PathBuf::from("/home/me/train.py"), TRAIN.to_owned())]))
 }
 
 /// A run with the names of its files relative to `/home/me`.
-pub(crate) fn recording<'a>(run: &'a Run, sources: &'a dyn Sources) -> Recording<'a> {
+pub(crate) fn recording<'a>(run: &'a Run, sources: &'a dyn SourceTexts) -> Recording<'a> {
     let names = loader::display_names(&run.merged, Path::new("/home/me"));
     Recording { run, names, sources }
 }
@@ -101,13 +102,13 @@ fn overview() -> Overview {
         busy: Ns(12_000_000),
         exposed_communication: Ns(400_000),
         idle: IdleClasses { host_wait: Ns(3_000_000), kernel_wait: Ns(1_000_000), other: Ns(0) },
-        launches: Launches {
+        launches: LaunchSummary {
             count: 84,
             delay: Ns(8_400_000),
             longest_delay: Ns(300_000),
             call: Ns(420_000),
             short: 7,
-            ..Launches::default()
+            ..LaunchSummary::default()
         },
         copies: BTreeMap::from([(
             "Memcpy HtoD (Pinned -> Device)".to_owned(),
@@ -300,7 +301,7 @@ pub(crate) fn training() -> Run {
     };
     let input = Input {
         path: PathBuf::from("trace.json.gz"),
-        kind: Kind::Kineto,
+        kind: InputKind::Kineto,
         rank: 0,
         events: 1234,
         bytes: 567_890,

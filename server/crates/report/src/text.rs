@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use insights::Severity;
 
-use crate::model::{Align, Column, Finding, Level, Note, Report, Section, Summary};
+use crate::model::{Align, Column, Level, Note, Report, ReportedFinding, Section, Summary};
 use crate::terminal::{
     ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, left, right, wrapped,
 };
@@ -56,7 +56,7 @@ pub(crate) fn summary(
 /// If `out` cannot be written.
 pub(crate) fn findings(
     out: &mut dyn Write,
-    findings: &[Finding],
+    findings: &[ReportedFinding],
     top: usize,
     terminal: &Terminal,
 ) -> io::Result<()> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use loader::Timing;
 use metrics::numbers;
 
-use crate::model::{Cell, Column, Section, Subject, Unit, Value};
+use crate::model::{Cell, CellValue, Column, Section, Subject, Unit};
 
 /// The section: stages of each input, with their share of the time that loading took.
 #[must_use]
@@ -34,11 +34,11 @@ pub fn timing(timing: &Timing) -> Section {
         let (bytes, events) = (per_second(it.bytes).trunc(), per_second(it.events));
         let rates = [
             Cell {
-                value: Value::Real(bytes, Unit::BytesPerSecond),
+                value: CellValue::Real(bytes, Unit::BytesPerSecond),
                 text: format!("{}/s", numbers::bytes(bytes)),
             },
             Cell {
-                value: Value::Real(events, Unit::EventsPerSecond),
+                value: CellValue::Real(events, Unit::EventsPerSecond),
                 text: format!("{}/s", numbers::count(events)),
             },
         ];

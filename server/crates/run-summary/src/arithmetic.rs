@@ -7,7 +7,7 @@ use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashMap;
 
-use crate::flops::{self, Cost};
+use crate::flops::{self, OperatorCost};
 
 /// An operator with a known cost that is not part of another one.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +24,9 @@ pub struct CountedOperator {
 
 /// An operator with its cost, and what is found of the device events that it launched.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct OperatorTally {
     operator: HostEventId,
-    cost: Cost,
+    cost: OperatorCost,
     /// Device time launched within.
     launched: Ns,
     /// Where the first of it ran.
@@ -34,7 +34,7 @@ struct Counted {
     has_tensor_cores: bool,
 }
 
-impl Counted {
+impl OperatorTally {
     /// What it did, in the precision that it ran in.
     fn finish(self, profile: &Profile) -> CountedOperator {
         let precision = match self.cost.precision {
@@ -45,7 +45,7 @@ impl Counted {
             Some(_) => self.launched,
             None => profile.host.duration[self.operator.index()],
         };
-        let Cost { flops, bytes, .. } = self.cost;
+        let OperatorCost { flops, bytes, .. } = self.cost;
         let arithmetic = Arithmetic { operators: 1, flops, time, bytes };
         CountedOperator { operator: self.operator, precision, arithmetic, device: self.device }
     }
@@ -62,9 +62,9 @@ pub(crate) fn counted(
     let (host, device) = (&profile.host, &profile.device);
     let is_counted: Vec<bool> =
         profile.strings.iter().map(|(_, name)| flops::is_counted(name)).collect();
-    let mut costs: FxHashMap<[StrId; 4], Option<Cost>> = FxHashMap::default();
+    let mut costs: FxHashMap<[StrId; 4], Option<OperatorCost>> = FxHashMap::default();
     let mut unknown = 0;
-    let mut by_thread: Vec<Vec<Counted>> = vec![Vec::new(); profile.threads.len()];
+    let mut by_thread: Vec<Vec<OperatorTally>> = vec![Vec::new(); profile.threads.len()];
     for &operator in order {
         let name = host.name[operator.index()];
         let is_operator = host.kind[operator.index()] == HostKind::Operator;
@@ -89,10 +89,15 @@ pub(crate) fn counted(
         });
         let cost = cost.unwrap_or_else(|| {
             unknown += 1;
-            Cost { flops: 0, bytes: Bytes::ZERO, precision: Precision::F32 }
+            OperatorCost { flops: 0, bytes: Bytes::ZERO, precision: Precision::F32 }
         });
-        let counted =
-            Counted { operator, cost, launched: Ns::ZERO, device: None, has_tensor_cores: false };
+        let counted = OperatorTally {
+            operator,
+            cost,
+            launched: Ns::ZERO,
+            device: None,
+            has_tensor_cores: false,
+        };
         of_thread.push(counted);
     }
     for event in device.ids() {
@@ -111,7 +116,12 @@ pub(crate) fn counted(
     (known.map(|it| it.finish(profile)).collect(), unknown)
 }
 
-fn add(counted: &mut Counted, profile: &Profile, classes: &KernelClasses, event: DeviceEventId) {
+fn add(
+    counted: &mut OperatorTally,
+    profile: &Profile,
+    classes: &KernelClasses,
+    event: DeviceEventId,
+) {
     counted.launched += profile.device.duration[event.index()];
     counted.device.get_or_insert(profile.device.device[event.index()]);
     counted.has_tensor_cores |= classes.tensor_cores(event) == TensorCores::Yes;

@@ -7,20 +7,20 @@ use profile::{DeviceKind, HostKind, Profile};
 use recorded::KernelClasses;
 
 use crate::intervals::Intervals;
-use crate::spans::Span;
+use crate::spans::StepSpan;
 
 /// What all spans together, and each step, went to.
 pub(crate) fn breakdown(
     profile: &Profile,
-    spans: &[Span],
+    spans: &[StepSpan],
     classes: &KernelClasses,
 ) -> (Interval, BTreeMap<u32, Interval>) {
     let activity = Activity::new(profile, classes);
-    let overlap = Shared::new(&activity);
+    let overlap = OverlapOfWork::new(&activity);
     let charged = activity.charge(spans);
     let mut run = Interval::default();
     let mut steps: BTreeMap<u32, Interval> = BTreeMap::new();
-    for &Span { number, start, end } in spans {
+    for &StepSpan { number, start, end } in spans {
         let within = |set: &Intervals| set.within(start, end);
         let interval = Interval {
             time: end - start,
@@ -87,7 +87,7 @@ impl Activity {
     }
 
     /// Leaves each instant of `spans` to the first class that has it.
-    fn charge(&self, spans: &[Span]) -> Charged {
+    fn charge(&self, spans: &[StepSpan]) -> Charged {
         let mut left = Intervals::new(spans.iter().map(|span| (span.start, span.end)).collect());
         let mut take = |class: &Intervals| {
             let taken = left.and(class);
@@ -121,14 +121,14 @@ impl Charged {
 }
 
 /// When there was compute alone, communication alone, both, or any of them.
-struct Shared {
+struct OverlapOfWork {
     compute: Intervals,
     communication: Intervals,
     both: Intervals,
     any: Intervals,
 }
 
-impl Shared {
+impl OverlapOfWork {
     fn new(activity: &Activity) -> Self {
         let has_kernels = activity.kernel.measure() > Ns::ZERO;
         let compute = if has_kernels { &activity.kernel } else { &activity.cpu };

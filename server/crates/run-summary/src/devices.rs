@@ -3,7 +3,7 @@
 use ledger::DevicePeak;
 
 /// A device, by a part of its name.
-struct Device {
+struct DeviceModel {
     /// Part of the name as CUDA or HIP shows it; the first row that fits counts.
     name: &'static str,
     /// Multiprocessors, or compute units.
@@ -18,7 +18,7 @@ struct Device {
 }
 
 #[rustfmt::skip]
-const DEVICES: &[Device] = &[
+const DEVICES: &[DeviceModel] = &[
     // name                      SMs  [ f64,  f32,  tf32,   f16,    f8]  GB/s  source
     row("GB200",                 152, [ 400,  800, 12500, 25000, 50000], 8000, "NVIDIA GB200 NVL72 data sheet"),
     row("B200",                  148, [ 370,  750, 11250, 22500, 45000], 8000, "NVIDIA Blackwell architecture brief, HGX B200"),
@@ -72,8 +72,8 @@ const fn row(
     rates: [u32; 5],
     bandwidth: u32,
     source: &'static str,
-) -> Device {
-    Device { name, multiprocessors, rates, bandwidth, source }
+) -> DeviceModel {
+    DeviceModel { name, multiprocessors, rates, bandwidth, source }
 }
 
 /// What the device `name` can do, and how many multiprocessors it has (0 where the table does not say), with where that

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What an operator does at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cost {
+pub(crate) struct OperatorCost {
     /// A multiply-add counts as two.
     pub(crate) flops: u64,
     /// Every tensor that it reads or writes, once.
@@ -18,9 +18,9 @@ pub(crate) struct Cost {
 
 /// The cost of the operator `name` with the JSON texts of `Input Dims`, `Input type` and `Concrete Inputs`; `None` if there is
 /// no formula for it, or the recording says too little.
-pub(crate) fn cost(name: &str, dims: &str, types: &str, concrete: &str) -> Option<Cost> {
+pub(crate) fn cost(name: &str, dims: &str, types: &str, concrete: &str) -> Option<OperatorCost> {
     let formula = FORMULAS.iter().find(|(it, _)| *it == name).map(|(_, formula)| *formula)?;
-    let arguments = Arguments {
+    let arguments = OperatorArguments {
         dims: serde_json::from_str(dims).ok()?,
         types: serde_json::from_str(types).ok()?,
         concrete: serde_json::from_str(concrete).unwrap_or_default(),
@@ -33,7 +33,7 @@ pub(crate) fn is_counted(name: &str) -> bool {
     FORMULAS.iter().any(|(it, _)| *it == name)
 }
 
-type Formula = fn(&Arguments) -> Option<Cost>;
+type Formula = fn(&OperatorArguments) -> Option<OperatorCost>;
 
 const FORMULAS: &[(&str, Formula)] = &[
     ("aten::mm", |it| it.product(0, 1, None)),
@@ -41,27 +41,33 @@ const FORMULAS: &[(&str, Formula)] = &[
     ("aten::addmm", |it| it.product(1, 2, Some(0))),
     ("aten::baddbmm", |it| it.product(1, 2, Some(0))),
     ("aten::_scaled_mm", |it| it.product(0, 1, None)),
-    ("aten::convolution", Arguments::convolution),
-    ("aten::_convolution", Arguments::convolution),
-    ("aten::convolution_backward", Arguments::convolution_backward),
-    ("aten::_scaled_dot_product_flash_attention", Arguments::attention),
-    ("aten::_scaled_dot_product_efficient_attention", Arguments::attention),
-    ("aten::_scaled_dot_product_cudnn_attention", Arguments::attention),
-    ("aten::_scaled_dot_product_flash_attention_for_cpu", Arguments::attention),
-    ("aten::_scaled_dot_product_flash_attention_backward", Arguments::attention_backward),
-    ("aten::_scaled_dot_product_efficient_attention_backward", Arguments::attention_backward),
-    ("aten::_scaled_dot_product_cudnn_attention_backward", Arguments::attention_backward),
-    ("aten::_scaled_dot_product_flash_attention_for_cpu_backward", Arguments::attention_backward),
+    ("aten::convolution", OperatorArguments::convolution),
+    ("aten::_convolution", OperatorArguments::convolution),
+    ("aten::convolution_backward", OperatorArguments::convolution_backward),
+    ("aten::_scaled_dot_product_flash_attention", OperatorArguments::attention),
+    ("aten::_scaled_dot_product_efficient_attention", OperatorArguments::attention),
+    ("aten::_scaled_dot_product_cudnn_attention", OperatorArguments::attention),
+    ("aten::_scaled_dot_product_flash_attention_for_cpu", OperatorArguments::attention),
+    ("aten::_scaled_dot_product_flash_attention_backward", OperatorArguments::attention_backward),
+    (
+        "aten::_scaled_dot_product_efficient_attention_backward",
+        OperatorArguments::attention_backward,
+    ),
+    ("aten::_scaled_dot_product_cudnn_attention_backward", OperatorArguments::attention_backward),
+    (
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+        OperatorArguments::attention_backward,
+    ),
 ];
 
 /// What the recording says about an operator's arguments.
-struct Arguments {
+struct OperatorArguments {
     dims: Vec<Value>,
     types: Vec<String>,
     concrete: Vec<Value>,
 }
 
-impl Arguments {
+impl OperatorArguments {
     /// The dimensions of the tensor at `index`.
     fn tensor(&self, index: usize) -> Option<Vec<u64>> {
         let dims = self.dims.get(index)?.as_array()?;
@@ -92,15 +98,20 @@ impl Arguments {
         }
     }
 
-    fn cost(&self, of: usize, flops: Option<u64>, elements: &[Option<u64>]) -> Option<Cost> {
+    fn cost(
+        &self,
+        of: usize,
+        flops: Option<u64>,
+        elements: &[Option<u64>],
+    ) -> Option<OperatorCost> {
         let (precision, size) = self.element(of)?;
         let elements = elements.iter().try_fold(0_u64, |sum, it| sum.checked_add((*it)?))?;
         let bytes = Bytes(i64::try_from(elements.checked_mul(size)?).ok()?);
-        Some(Cost { flops: flops?, bytes, precision })
+        Some(OperatorCost { flops: flops?, bytes, precision })
     }
 
     /// Products of matrices, or of as many as there are in a batch, added to something.
-    fn product(&self, left: usize, right: usize, added: Option<usize>) -> Option<Cost> {
+    fn product(&self, left: usize, right: usize, added: Option<usize>) -> Option<OperatorCost> {
         let (a, b) = (self.tensor(left)?, self.tensor(right)?);
         let (&[ref batch @ .., m, k], &[.., inner, n]) = (a.as_slice(), b.as_slice()) else {
             return None;
@@ -117,7 +128,7 @@ impl Arguments {
         self.cost(left, flops, &[product(&a), product(&b), product(&[batch, m, n]), added])
     }
 
-    fn convolution(&self) -> Option<Cost> {
+    fn convolution(&self) -> Option<OperatorCost> {
         let (input, weight) = (self.tensor(0)?, self.tensor(1)?);
         let (stride, padding) = (self.list(3)?, self.list(4)?);
         let (dilation, is_transposed) = (self.list(5)?, self.flag(6)?);
@@ -151,7 +162,7 @@ impl Arguments {
     }
 
     /// The gradient of the input costs as much as the convolution, and that of the weight too.
-    fn convolution_backward(&self) -> Option<Cost> {
+    fn convolution_backward(&self) -> Option<OperatorCost> {
         let (gradient, input, weight) = (self.tensor(0)?, self.tensor(1)?, self.tensor(2)?);
         if gradient.len() != weight.len() || input.len() != weight.len() || weight.len() <= 2 {
             return None;
@@ -171,14 +182,14 @@ impl Arguments {
     }
 
     /// Queries times keys, and the scores times values. That some are masked is not counted.
-    fn attention(&self) -> Option<Cost> {
+    fn attention(&self) -> Option<OperatorCost> {
         let it = Attention::new(self, 0)?;
         let flops = it.products(&[it.depth, it.value_depth]);
         self.cost(0, flops, &[it.queries(), it.keys(), it.values(), it.output()])
     }
 
     /// Scores again; gradients of the scores, the values, the queries and the keys.
-    fn attention_backward(&self) -> Option<Cost> {
+    fn attention_backward(&self) -> Option<OperatorCost> {
         let it = Attention::new(self, 1)?;
         let flops = it.products(&[it.depth, it.value_depth, it.value_depth, it.depth, it.depth]);
         let both_ways = [it.queries(), it.keys(), it.values(), it.output()];
@@ -198,7 +209,7 @@ struct Attention {
 }
 
 impl Attention {
-    fn new(arguments: &Arguments, first: usize) -> Option<Self> {
+    fn new(arguments: &OperatorArguments, first: usize) -> Option<Self> {
         let tensor = |index| -> Option<[u64; 4]> { arguments.tensor(index)?.try_into().ok() };
         let [batch, heads, length, depth] = tensor(first)?;
         let [_, key_heads, key_length, _] = tensor(first + 1)?;

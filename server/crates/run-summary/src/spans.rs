@@ -6,7 +6,7 @@ use recorded::{Launches, Steps};
 
 /// A step, from its begin on the host to the end of what it launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct StepSpan {
     /// `None` for the only span of a recording without steps.
     pub(crate) number: Option<u32>,
     pub(crate) start: Ns,
@@ -18,11 +18,11 @@ const WHOLE: (u64, u64) = (4, 5);
 
 /// The steps in order, without overlap. Steps at the end whose device events were not recorded are left out. Without
 /// steps, one span from the first to the last operator; without operators, of all host events.
-pub(crate) fn spans(profile: &Profile, steps: &Steps, launches: &Launches) -> Vec<Span> {
-    let mut spans: Vec<Span> = steps
+pub(crate) fn spans(profile: &Profile, steps: &Steps, launches: &Launches) -> Vec<StepSpan> {
+    let mut spans: Vec<StepSpan> = steps
         .0
         .iter()
-        .map(|step| Span { number: Some(step.number), start: step.start, end: step.end })
+        .map(|step| StepSpan { number: Some(step.number), start: step.start, end: step.end })
         .collect();
     if spans.is_empty() {
         let is_operator = |kind| kind == HostKind::Operator;
@@ -33,16 +33,16 @@ pub(crate) fn spans(profile: &Profile, steps: &Steps, launches: &Launches) -> Ve
 }
 
 /// From the first to the last event of the kinds wanted.
-fn extent(profile: &Profile, is_wanted: impl Fn(HostKind) -> bool) -> Option<Span> {
+fn extent(profile: &Profile, is_wanted: impl Fn(HostKind) -> bool) -> Option<StepSpan> {
     let host = &profile.host;
     let events = || host.ids().filter(|id| is_wanted(host.kind[id.index()]));
     let start = events().map(|id| host.start[id.index()]).min()?;
     let end = events().map(|id| host.end(id)).max()?;
-    Some(Span { number: None, start, end })
+    Some(StepSpan { number: None, start, end })
 }
 
 /// Moves ends to those of the device events launched within, and drops what was not recorded whole.
-fn extend(profile: &Profile, launches: &Launches, spans: &mut Vec<Span>) {
+fn extend(profile: &Profile, launches: &Launches, spans: &mut Vec<StepSpan>) {
     let (host, device) = (&profile.host, &profile.device);
     // First start, last end and number of the device events launched in each span.
     let mut launched = vec![(Ns::MAX, Ns::MIN, 0_u64); spans.len()];

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Bytes, DeviceOverview, KernelClass, Launches as LaunchStatistics, Ns, TensorCores};
+use ledger::{
+    Bytes, DeviceOverview, KernelClass, LaunchSummary as LaunchStatistics, Ns, TensorCores,
+};
 use profile::{DeviceEventId, DeviceKind, Profile};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashSet;
 
 use crate::intervals::Intervals;
-use crate::spans::Span;
+use crate::spans::StepSpan;
 use crate::{devices, eligible, streams};
 
 /// A launch that takes longer, from the return of its call to the start of the kernel, is reported (as HTA does).
@@ -23,7 +25,7 @@ const ONE_BLOCK: i64 = 1_000_000;
 /// The usage of each device by ordinal.
 pub(crate) fn devices(
     profile: &Profile,
-    spans: &[Span],
+    spans: &[StepSpan],
     launches: &Launches,
     classes: &KernelClasses,
 ) -> BTreeMap<i32, DeviceOverview> {
@@ -39,7 +41,7 @@ pub(crate) fn devices(
         events.sort_by_key(|event| device.start[event.index()]);
         let mut usage = DeviceOverview::default();
         describe(&mut usage, profile, ordinal);
-        let events = Events { profile, launches, classes, events: &events };
+        let events = UsageEvents { profile, launches, classes, events: &events };
         events.use_of_steps(&mut usage, steps);
         events.kernels(&mut usage, &with_tensor_cores);
         events.classes(&mut usage);
@@ -83,14 +85,14 @@ fn with_tensor_cores(
 }
 
 /// The events of one device, in order of start.
-struct Events<'a> {
+struct UsageEvents<'a> {
     profile: &'a Profile,
     launches: &'a Launches,
     classes: &'a KernelClasses,
     events: &'a [DeviceEventId],
 }
 
-impl Events<'_> {
+impl UsageEvents<'_> {
     fn start(&self, event: DeviceEventId) -> Ns {
         self.profile.device.start[event.index()]
     }

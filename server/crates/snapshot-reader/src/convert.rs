@@ -14,7 +14,7 @@ use profile::{
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::Error;
-use crate::values::{Chain, Handle, Value, Values};
+use crate::values::{Chain, Handle, PickleValue, PickleValues};
 
 /// The snapshot that `root` stands for.
 ///
@@ -24,14 +24,14 @@ use crate::values::{Chain, Handle, Value, Values};
 /// # Errors
 /// If `root` is no snapshot of any layout.
 pub(crate) fn convert(
-    values: &Values,
+    values: &PickleValues,
     root: Handle,
     bytes: usize,
     warnings: &mut Warnings,
 ) -> Result<Snapshot, Error> {
     let mut converter = Converter {
         values,
-        keys: values.texts().iter().map(|(_, text)| Key::of(text)).collect(),
+        keys: values.texts().iter().map(|(_, text)| DictKey::of(text)).collect(),
         names: vec![StrId::NONE; values.texts().len()],
         converted: vec![UNSEEN; values.len()],
         frames: Vec::new(),
@@ -57,7 +57,7 @@ pub(crate) fn convert(
 
 /// A dict key that some part of a snapshot has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum DictKey {
     Action,
     Addr,
     Address,
@@ -88,7 +88,7 @@ enum Key {
     Unknown,
 }
 
-impl Key {
+impl DictKey {
     fn of(text: &str) -> Self {
         match text {
             "action" => Self::Action,
@@ -125,7 +125,7 @@ impl Key {
 }
 
 /// Part of a snapshot, as warnings name it.
-type Place = &'static str;
+type SnapshotPart = &'static str;
 
 /// In [`Converter::converted`]: a value that was not converted yet.
 const UNSEEN: u32 = u32::MAX;
@@ -135,9 +135,9 @@ const UNUSABLE: u32 = u32::MAX - 1;
 const FRAME: u32 = 1 << 31;
 
 struct Converter<'a> {
-    values: &'a Values,
+    values: &'a PickleValues,
     /// What each distinct text means as a key.
-    keys: Vec<Key>,
+    keys: Vec<DictKey>,
     /// Handle in the snapshot of each distinct text; `NONE` until it is used.
     names: Vec<StrId>,
     /// For the row of a frame: [`FRAME`] and its place in `frames`. For the row of a list of frames: its stack.
@@ -152,7 +152,7 @@ struct Converter<'a> {
     /// Distinct stacks, by content.
     stack_index: HashTable<StackId>,
     /// Messages about keys, built once.
-    messages: FxHashMap<(Place, Handle), String>,
+    messages: FxHashMap<(SnapshotPart, Handle), String>,
     /// How many more items may be looked at.
     budget: usize,
     snapshot: Snapshot,
@@ -162,22 +162,22 @@ struct Converter<'a> {
 impl Converter<'_> {
     fn top(&mut self, root: Handle) -> Result<(), Error> {
         let (found, offset) = match self.values.get(root) {
-            Value::List(chain) => {
+            PickleValue::List(chain) => {
                 self.segments(root);
                 if chain.is_empty() || !self.snapshot.segments.is_empty() {
                     return Ok(());
                 }
                 ("a list without segments", chain.offset())
             }
-            Value::Dict(chain) if chain.is_empty() => ("an empty dict", chain.offset()),
-            Value::Dict(chain) => {
+            PickleValue::Dict(chain) if chain.is_empty() => ("an empty dict", chain.offset()),
+            PickleValue::Dict(chain) => {
                 if self.top_dict(chain) {
                     return Ok(());
                 }
                 ("a dict without segments and device_traces", chain.offset())
             }
-            Value::Tuple(chain) => ("a tuple", chain.offset()),
-            Value::Text(_) => ("a text", 0),
+            PickleValue::Tuple(chain) => ("a tuple", chain.offset()),
+            PickleValue::Text(_) => ("a text", 0),
             _ => ("a single value", 0),
         };
         Err(Error::NotSnapshot { found, offset })
@@ -185,23 +185,23 @@ impl Converter<'_> {
 
     /// Whether the dict is a snapshot's.
     fn top_dict(&mut self, chain: Chain) -> bool {
-        const PLACE: Place = "the snapshot";
+        const PLACE: SnapshotPart = "the snapshot";
         let mut is_snapshot = false;
         for (key, value) in self.values.pairs(chain) {
             if !self.spend(1) {
                 break;
             }
             match self.key(key) {
-                Key::Segments => {
+                DictKey::Segments => {
                     is_snapshot = true;
                     self.segments(value);
                 }
-                Key::DeviceTraces => {
+                DictKey::DeviceTraces => {
                     is_snapshot = true;
                     self.device_traces(value);
                 }
-                Key::ExternalAnnotations => self.annotations(value),
-                Key::Category | Key::Unused => {}
+                DictKey::ExternalAnnotations => self.annotations(value),
+                DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, chain),
             }
         }
@@ -221,7 +221,7 @@ impl Converter<'_> {
     }
 
     fn segment(&mut self, dict: Chain) {
-        const PLACE: Place = "a segment";
+        const PLACE: SnapshotPart = "a segment";
         let mut segment =
             SnapshotSegment { requested_size: Bytes(-1), ..SnapshotSegment::default() };
         let (mut address, mut total_size, mut blocks) = (None, None, None);
@@ -230,15 +230,15 @@ impl Converter<'_> {
                 return;
             }
             match self.key(key) {
-                Key::Device => segment.device = self.ordinal(value, PLACE, key, dict),
-                Key::Address => address = self.address(value, PLACE, key, dict),
-                Key::TotalSize => total_size = self.size(value, PLACE, key, dict),
-                Key::RequestedSize => {
+                DictKey::Device => segment.device = self.ordinal(value, PLACE, key, dict),
+                DictKey::Address => address = self.address(value, PLACE, key, dict),
+                DictKey::TotalSize => total_size = self.size(value, PLACE, key, dict),
+                DictKey::RequestedSize => {
                     segment.requested_size =
                         self.size(value, PLACE, key, dict).unwrap_or(Bytes(-1));
                 }
-                Key::Stream => segment.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
-                Key::SegmentType => {
+                DictKey::Stream => segment.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
+                DictKey::SegmentType => {
                     segment.is_large = match self.text(value) {
                         Some("large") => Some(true),
                         Some("small") => Some(false),
@@ -248,10 +248,10 @@ impl Converter<'_> {
                         }
                     };
                 }
-                Key::SegmentPoolId => segment.pool = self.pool(value, PLACE, key, dict),
-                Key::Frames => segment.stack = self.stack(value),
-                Key::Blocks => blocks = Some(value),
-                Key::Category | Key::Unused => {}
+                DictKey::SegmentPoolId => segment.pool = self.pool(value, PLACE, key, dict),
+                DictKey::Frames => segment.stack = self.stack(value),
+                DictKey::Blocks => blocks = Some(value),
+                DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -286,7 +286,7 @@ impl Converter<'_> {
 
     /// `follows`: where the block before it ends.
     fn block(&mut self, dict: Chain, follows: u64) -> Option<SnapshotBlock> {
-        const PLACE: Place = "a block";
+        const PLACE: SnapshotPart = "a block";
         let mut block = SnapshotBlock {
             address: follows,
             requested_size: Bytes(-1),
@@ -298,14 +298,14 @@ impl Converter<'_> {
                 return None;
             }
             match self.key(key) {
-                Key::Address => {
+                DictKey::Address => {
                     block.address = self.address(value, PLACE, key, dict).unwrap_or(follows);
                 }
-                Key::Size => size = self.size(value, PLACE, key, dict),
-                Key::RequestedSize => {
+                DictKey::Size => size = self.size(value, PLACE, key, dict),
+                DictKey::RequestedSize => {
                     block.requested_size = self.size(value, PLACE, key, dict).unwrap_or(Bytes(-1));
                 }
-                Key::State => match self.text(value) {
+                DictKey::State => match self.text(value) {
                     Some("active_allocated") => block.is_allocated = true,
                     Some("active_pending_free" | "active_awaiting_free") => {
                         block.is_pending_free = true;
@@ -313,9 +313,9 @@ impl Converter<'_> {
                     Some("inactive") => {}
                     _ => self.unusable(PLACE, key, dict),
                 },
-                Key::Frames => block.stack = self.stack(value),
-                Key::History => history = Some(value),
-                Key::Category | Key::Unused => {}
+                DictKey::Frames => block.stack = self.stack(value),
+                DictKey::History => history = Some(value),
+                DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -333,7 +333,7 @@ impl Converter<'_> {
     /// Torch 2.0 and earlier: who allocated parts of the block, the last one first. The first entry of a block in use is
     /// the one that it serves.
     fn history(&mut self, list: Handle, block: &mut SnapshotBlock) {
-        const PLACE: Place = "the history of a block";
+        const PLACE: SnapshotPart = "the history of a block";
         let Some(chain) = self.list(list, PLACE) else { return };
         let is_used = block.is_allocated || block.is_pending_free;
         let mut is_first = true;
@@ -348,9 +348,9 @@ impl Converter<'_> {
                     return;
                 }
                 match self.key(key) {
-                    Key::Frames => stack = self.stack(value),
-                    Key::RealSize => size = self.size(value, PLACE, key, dict),
-                    Key::Addr | Key::Unused => {}
+                    DictKey::Frames => stack = self.stack(value),
+                    DictKey::RealSize => size = self.size(value, PLACE, key, dict),
+                    DictKey::Addr | DictKey::Unused => {}
                     _ => self.unknown_key(PLACE, key, dict),
                 }
             }
@@ -391,7 +391,7 @@ impl Converter<'_> {
     }
 
     fn event(&mut self, dict: Chain) -> Option<SnapshotEvent> {
-        const PLACE: Place = "an event";
+        const PLACE: SnapshotPart = "an event";
         let mut event = SnapshotEvent::default();
         let (mut action, mut address, mut size) = (None, None, None);
         for (key, value) in self.values.pairs(dict) {
@@ -399,13 +399,15 @@ impl Converter<'_> {
                 return None;
             }
             match self.key(key) {
-                Key::Action => action = Some(self.action(value, dict)),
-                Key::Addr | Key::DeviceFree => address = self.address(value, PLACE, key, dict),
-                Key::Size => size = self.size(value, PLACE, key, dict),
-                Key::Stream => event.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
-                Key::TimeUs => event.at = self.time(value, PLACE, key, dict),
-                Key::Frames => event.stack = self.stack(value),
-                Key::Category | Key::Unused => {}
+                DictKey::Action => action = Some(self.action(value, dict)),
+                DictKey::Addr | DictKey::DeviceFree => {
+                    address = self.address(value, PLACE, key, dict)
+                }
+                DictKey::Size => size = self.size(value, PLACE, key, dict),
+                DictKey::Stream => event.stream = self.int(value, PLACE, key, dict).unwrap_or(0),
+                DictKey::TimeUs => event.at = self.time(value, PLACE, key, dict),
+                DictKey::Frames => event.stack = self.stack(value),
+                DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -449,7 +451,7 @@ impl Converter<'_> {
     }
 
     fn annotations(&mut self, list: Handle) {
-        const PLACE: Place = "an annotation";
+        const PLACE: SnapshotPart = "an annotation";
         let Some(chain) = self.list(list, "the external annotations") else { return };
         for &item in self.values.runs(chain).flatten() {
             if !self.spend(1) {
@@ -464,15 +466,15 @@ impl Converter<'_> {
                     return;
                 }
                 match self.key(key) {
-                    Key::Name => annotation.name = self.name(value, PLACE, key, dict),
-                    Key::Stage => match self.text(value) {
+                    DictKey::Name => annotation.name = self.name(value, PLACE, key, dict),
+                    DictKey::Stage => match self.text(value) {
                         Some("START") => annotation.is_start = true,
                         Some("END") => is_end = true,
                         _ => self.unusable(PLACE, key, dict),
                     },
-                    Key::Device => annotation.device = self.ordinal(value, PLACE, key, dict),
-                    Key::TimeUs => annotation.at = self.time(value, PLACE, key, dict),
-                    Key::Category | Key::Unused => {}
+                    DictKey::Device => annotation.device = self.ordinal(value, PLACE, key, dict),
+                    DictKey::TimeUs => annotation.at = self.time(value, PLACE, key, dict),
+                    DictKey::Category | DictKey::Unused => {}
                     _ => self.unknown_key(PLACE, key, dict),
                 }
             }
@@ -557,7 +559,7 @@ impl Converter<'_> {
 
     /// The place of a frame in `frames`.
     fn frame(&mut self, item: Handle, stack: Chain) -> Option<u32> {
-        const PLACE: Place = "a frame";
+        const PLACE: SnapshotPart = "a frame";
         match item.row().map(|row| self.converted[row]) {
             Some(UNUSABLE) => return None,
             Some(known) if known != UNSEEN && known & FRAME != 0 => return Some(known & !FRAME),
@@ -571,9 +573,9 @@ impl Converter<'_> {
                 return None;
             }
             match self.key(key) {
-                Key::Filename => frame.file = self.name(value, PLACE, key, dict),
-                Key::Name => frame.function = self.name(value, PLACE, key, dict),
-                Key::Line => {
+                DictKey::Filename => frame.file = self.name(value, PLACE, key, dict),
+                DictKey::Name => frame.function = self.name(value, PLACE, key, dict),
+                DictKey::Line => {
                     let line = self.int(value, PLACE, key, dict).map(u32::try_from);
                     frame.line = match line {
                         Some(Ok(line)) => line,
@@ -584,7 +586,7 @@ impl Converter<'_> {
                         None => 0,
                     };
                 }
-                Key::Category | Key::Unused => {}
+                DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, dict),
             }
         }
@@ -610,25 +612,25 @@ impl Converter<'_> {
         self.budget > 0
     }
 
-    fn key(&self, key: Handle) -> Key {
+    fn key(&self, key: Handle) -> DictKey {
         match self.values.get(key) {
-            Value::Text(text) => self.keys[text.index()],
-            _ => Key::Unknown,
+            PickleValue::Text(text) => self.keys[text.index()],
+            _ => DictKey::Unknown,
         }
     }
 
     fn text(&self, value: Handle) -> Option<&str> {
         match self.values.get(value) {
-            Value::Text(text) => Some(self.values.texts().get(text)),
+            PickleValue::Text(text) => Some(self.values.texts().get(text)),
             _ => None,
         }
     }
 
     /// The items of a list; `None` where there is no list.
-    fn list(&mut self, value: Handle, place: Place) -> Option<Chain> {
+    fn list(&mut self, value: Handle, place: SnapshotPart) -> Option<Chain> {
         match self.values.get(value) {
-            Value::List(chain) | Value::Tuple(chain) => Some(chain),
-            Value::None => None,
+            PickleValue::List(chain) | PickleValue::Tuple(chain) => Some(chain),
+            PickleValue::None => None,
             other => {
                 let message = format!("{place} are no list and were left out");
                 self.warnings.add(WarningKind::Malformed, offset(other).unwrap_or(0), message);
@@ -637,9 +639,9 @@ impl Converter<'_> {
         }
     }
 
-    fn dict(&mut self, value: Handle, place: Place, parent: Chain) -> Option<Chain> {
+    fn dict(&mut self, value: Handle, place: SnapshotPart, parent: Chain) -> Option<Chain> {
         match self.values.get(value) {
-            Value::Dict(chain) => Some(chain),
+            PickleValue::Dict(chain) => Some(chain),
             other => {
                 let message = format!("{place} is no dict and was left out");
                 let at = offset(other).unwrap_or(parent.offset());
@@ -649,10 +651,10 @@ impl Converter<'_> {
         }
     }
 
-    fn int(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Option<i64> {
+    fn int(&mut self, value: Handle, place: SnapshotPart, key: Handle, dict: Chain) -> Option<i64> {
         match self.values.get(value) {
-            Value::Int(int) => Some(int),
-            Value::None => None,
+            PickleValue::Int(int) => Some(int),
+            PickleValue::None => None,
             _ => {
                 self.unusable(place, key, dict);
                 None
@@ -660,7 +662,13 @@ impl Converter<'_> {
         }
     }
 
-    fn size(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Option<Bytes> {
+    fn size(
+        &mut self,
+        value: Handle,
+        place: SnapshotPart,
+        key: Handle,
+        dict: Chain,
+    ) -> Option<Bytes> {
         let size = Bytes(self.int(value, place, key, dict)?);
         if size < Bytes::ZERO {
             self.unusable(place, key, dict);
@@ -669,14 +677,20 @@ impl Converter<'_> {
     }
 
     /// C++ writes addresses as signed integers.
-    fn address(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Option<u64> {
+    fn address(
+        &mut self,
+        value: Handle,
+        place: SnapshotPart,
+        key: Handle,
+        dict: Chain,
+    ) -> Option<u64> {
         match self.values.get(value) {
-            Value::Unsigned(address) => Some(address),
+            PickleValue::Unsigned(address) => Some(address),
             _ => self.int(value, place, key, dict).map(i64::cast_unsigned),
         }
     }
 
-    fn ordinal(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> i32 {
+    fn ordinal(&mut self, value: Handle, place: SnapshotPart, key: Handle, dict: Chain) -> i32 {
         let Some(int) = self.int(value, place, key, dict) else { return 0 };
         i32::try_from(int).unwrap_or_else(|_| {
             self.unusable(place, key, dict);
@@ -684,7 +698,7 @@ impl Converter<'_> {
         })
     }
 
-    fn time(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> Ns {
+    fn time(&mut self, value: Handle, place: SnapshotPart, key: Handle, dict: Chain) -> Ns {
         let Some(us) = self.int(value, place, key, dict) else { return Ns(-1) };
         match us.checked_mul(1000) {
             Some(ns) if ns >= 0 => Ns(ns),
@@ -695,10 +709,10 @@ impl Converter<'_> {
         }
     }
 
-    fn pool(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> (i64, i64) {
-        if let Value::Tuple(chain) | Value::List(chain) = self.values.get(value) {
+    fn pool(&mut self, value: Handle, place: SnapshotPart, key: Handle, dict: Chain) -> (i64, i64) {
+        if let PickleValue::Tuple(chain) | PickleValue::List(chain) = self.values.get(value) {
             let mut items = self.values.runs(chain).flatten().map(|&item| self.values.get(item));
-            if let (Some(Value::Int(first)), Some(Value::Int(second)), None) =
+            if let (Some(PickleValue::Int(first)), Some(PickleValue::Int(second)), None) =
                 (items.next(), items.next(), items.next())
             {
                 return (first, second);
@@ -708,9 +722,9 @@ impl Converter<'_> {
         (0, 0)
     }
 
-    fn name(&mut self, value: Handle, place: Place, key: Handle, dict: Chain) -> StrId {
+    fn name(&mut self, value: Handle, place: SnapshotPart, key: Handle, dict: Chain) -> StrId {
         match self.values.get(value) {
-            Value::Text(text) => {
+            PickleValue::Text(text) => {
                 let known = self.names[text.index()];
                 if known != StrId::NONE {
                     return known;
@@ -719,7 +733,7 @@ impl Converter<'_> {
                 self.names[text.index()] = name;
                 name
             }
-            Value::None => StrId::NONE,
+            PickleValue::None => StrId::NONE,
             _ => {
                 self.unusable(place, key, dict);
                 StrId::NONE
@@ -729,14 +743,14 @@ impl Converter<'_> {
 
     // Warnings.
 
-    fn unknown_key(&mut self, place: Place, key: Handle, dict: Chain) {
+    fn unknown_key(&mut self, place: SnapshotPart, key: Handle, dict: Chain) {
         self.complain(place, key, dict, |name| {
             format!("the key {name} of {place} is not known and was passed over")
         });
     }
 
     /// A known key with a value that its column cannot hold.
-    fn unusable(&mut self, place: Place, key: Handle, dict: Chain) {
+    fn unusable(&mut self, place: SnapshotPart, key: Handle, dict: Chain) {
         let name = self.shown(key);
         let message =
             format!("the value of {name} of {place} is not usable and was taken as absent");
@@ -751,7 +765,7 @@ impl Converter<'_> {
     /// event a new key.
     fn complain(
         &mut self,
-        place: Place,
+        place: SnapshotPart,
         text: Handle,
         dict: Chain,
         message: impl FnOnce(&str) -> String,
@@ -778,9 +792,11 @@ impl Converter<'_> {
 }
 
 /// Where a container begins in the file.
-fn offset(value: Value) -> Option<u64> {
+fn offset(value: PickleValue) -> Option<u64> {
     match value {
-        Value::List(chain) | Value::Tuple(chain) | Value::Dict(chain) => Some(chain.offset()),
+        PickleValue::List(chain) | PickleValue::Tuple(chain) | PickleValue::Dict(chain) => {
+            Some(chain.offset())
+        }
         _ => None,
     }
 }

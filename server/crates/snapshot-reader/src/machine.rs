@@ -5,12 +5,12 @@ use rustc_hash::FxHashMap;
 
 use crate::Error;
 use crate::opcode::{Use, describe};
-use crate::values::{Chain, Full, Handle, Value, Values};
+use crate::values::{Chain, Full, Handle, PickleValue, PickleValues};
 
 /// A pickle that was read, to its end or to the damage.
 #[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) values: Values,
+pub(crate) struct UnpickledFile {
+    pub(crate) values: PickleValues,
     /// The top-level value.
     pub(crate) root: Handle,
     /// Bytes up to the end of the pickle, or to the damage.
@@ -21,7 +21,7 @@ pub(crate) struct Loaded {
 
 /// Reads one pickle of protocol 0 to 5 from all of its bytes. See [`Machine::finish`].
 #[cfg(test)]
-pub(crate) fn load(bytes: &[u8], warnings: &mut Warnings) -> Result<Loaded, Error> {
+pub(crate) fn load(bytes: &[u8], warnings: &mut Warnings) -> Result<UnpickledFile, Error> {
     let mut machine = Machine::default();
     machine.feed(bytes, warnings);
     machine.finish(warnings)
@@ -50,7 +50,7 @@ const MIN_ADDED: usize = 64;
 /// Obeys the opcodes of one pickle of protocol 0 to 5, fed in pieces of any size.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
-    values: Values,
+    values: PickleValues,
     stack: Vec<Handle>,
     /// Heights of the stack at each open MARK.
     marks: Vec<usize>,
@@ -66,7 +66,7 @@ pub(crate) struct Machine {
 }
 
 /// Bytes at hand.
-struct Input<'a> {
+struct PickleBytes<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -99,12 +99,17 @@ impl Machine {
     ///
     /// # Errors
     /// If the pickle asks to run code, or is damaged before there is a top-level dict or list.
-    pub(crate) fn finish(mut self, warnings: &mut Warnings) -> Result<Loaded, Error> {
+    pub(crate) fn finish(mut self, warnings: &mut Warnings) -> Result<UnpickledFile, Error> {
         let carry = std::mem::take(&mut self.carry);
         let used = self.run(&carry, carry.len(), warnings);
         let damage = match self.end.take() {
             Some(Ok(root)) => {
-                return Ok(Loaded { values: self.values, root, end: self.offset, damage: None });
+                return Ok(UnpickledFile {
+                    values: self.values,
+                    root,
+                    end: self.offset,
+                    damage: None,
+                });
             }
             Some(Err(damage)) => damage,
             None => match carry.get(used) {
@@ -118,7 +123,7 @@ impl Machine {
         match self.salvage() {
             Some(root) => {
                 let end = damage.offset();
-                Ok(Loaded { values: self.values, root, end, damage: Some(damage) })
+                Ok(UnpickledFile { values: self.values, root, end, damage: Some(damage) })
             }
             None => Err(damage),
         }
@@ -137,7 +142,7 @@ impl Machine {
         if self.end.is_some() {
             return bytes.len();
         }
-        let mut input = Input { bytes, at: 0 };
+        let mut input = PickleBytes { bytes, at: 0 };
         while input.at < enough {
             let start = input.at;
             let offset = self.offset + start as u64;
@@ -164,7 +169,7 @@ impl Machine {
     #[inline]
     fn step(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut PickleBytes<'_>,
         opcode: u8,
         offset: u64,
         warnings: &mut Warnings,
@@ -252,35 +257,35 @@ impl Machine {
                 self.push_decimal(line.strip_suffix(b"L").unwrap_or(line))?;
             }
 
-            b']' => self.push_new(Value::List(Chain::new(offset)))?,
-            b'}' => self.push_new(Value::Dict(Chain::new(offset)))?,
-            b')' => self.push_new(Value::Tuple(Chain::new(offset)))?,
-            0x8f => self.push_new(Value::Set)?,
+            b']' => self.push_new(PickleValue::List(Chain::new(offset)))?,
+            b'}' => self.push_new(PickleValue::Dict(Chain::new(offset)))?,
+            b')' => self.push_new(PickleValue::Tuple(Chain::new(offset)))?,
+            0x8f => self.push_new(PickleValue::Set)?,
             b'l' => {
                 let from = self.marked()?;
                 let chain = self.gather(offset, from)?;
-                self.push_new(Value::List(chain))?;
+                self.push_new(PickleValue::List(chain))?;
             }
             b't' => {
                 let from = self.marked()?;
                 let chain = self.gather(offset, from)?;
-                self.push_new(Value::Tuple(chain))?;
+                self.push_new(PickleValue::Tuple(chain))?;
             }
             b'd' => {
                 let from = self.marked()?;
                 self.expect_pairs(from)?;
                 let chain = self.gather(offset, from)?;
-                self.push_new(Value::Dict(chain))?;
+                self.push_new(PickleValue::Dict(chain))?;
             }
             0x91 => {
                 let from = self.marked()?;
                 self.stack.truncate(from);
-                self.push_new(Value::Set)?;
+                self.push_new(PickleValue::Set)?;
             }
             0x85..=0x87 => {
                 let from = self.below_top(usize::from(opcode - 0x84))?;
                 let chain = self.gather(offset, from)?;
-                self.push_new(Value::Tuple(chain))?;
+                self.push_new(PickleValue::Tuple(chain))?;
             }
             b'a' => {
                 let from = self.below_top(1)?;
@@ -302,7 +307,7 @@ impl Machine {
             0x90 => {
                 let from = self.marked()?;
                 self.stack.truncate(from);
-                if self.values.get(self.top()?) != Value::Set {
+                if self.values.get(self.top()?) != PickleValue::Set {
                     return Err(Fault::Problem("there is no set to add to"));
                 }
             }
@@ -370,7 +375,7 @@ impl Machine {
     }
 
     /// Two's complement, little-endian, any length.
-    fn push_long(&mut self, input: &mut Input<'_>, len: usize) -> Result<(), Fault> {
+    fn push_long(&mut self, input: &mut PickleBytes<'_>, len: usize) -> Result<(), Fault> {
         let bytes = input.take(len as u64)?;
         let negative = bytes.last().is_some_and(|&last| last >= 0x80);
         let sign = if negative { 0xff } else { 0 };
@@ -378,12 +383,12 @@ impl Machine {
         let mut word = [sign; 8];
         word[..low.len()].copy_from_slice(low);
         if high.iter().any(|&byte| byte != sign) {
-            return self.push_new(Value::Scalar);
+            return self.push_new(PickleValue::Scalar);
         }
         let int = i64::from_le_bytes(word);
         match (negative, int < 0) {
-            (false, true) => self.push_new(Value::Unsigned(int.cast_unsigned())),
-            (true, false) => self.push_new(Value::Scalar),
+            (false, true) => self.push_new(PickleValue::Unsigned(int.cast_unsigned())),
+            (true, false) => self.push_new(PickleValue::Scalar),
             _ => self.push_int(int),
         }
     }
@@ -395,23 +400,23 @@ impl Machine {
             return self.push_int(int);
         }
         if let Ok(int) = text.parse() {
-            return self.push_new(Value::Unsigned(int));
+            return self.push_new(PickleValue::Unsigned(int));
         }
         let digits = text.strip_prefix('-').unwrap_or(text);
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Fault::Problem("it is not a number"));
         }
-        self.push_new(Value::Scalar)
+        self.push_new(PickleValue::Scalar)
     }
 
-    fn push_scalar(&mut self, input: &mut Input<'_>, len: u64) -> Result<(), Fault> {
+    fn push_scalar(&mut self, input: &mut PickleBytes<'_>, len: u64) -> Result<(), Fault> {
         input.take(len)?;
-        self.push_new(Value::Scalar)
+        self.push_new(PickleValue::Scalar)
     }
 
     fn push_text(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut PickleBytes<'_>,
         len: u64,
         offset: u64,
         warnings: &mut Warnings,
@@ -468,7 +473,7 @@ impl Machine {
 
     // Stack and containers.
 
-    fn push_new(&mut self, value: Value) -> Result<(), Fault> {
+    fn push_new(&mut self, value: PickleValue) -> Result<(), Fault> {
         let handle = self.values.add(value)?;
         self.stack.push(handle);
         Ok(())
@@ -517,9 +522,9 @@ impl Machine {
         let floor = self.marks.last().copied().unwrap_or(0);
         let below = from.checked_sub(1).filter(|&below| below >= floor).ok_or(NO_LIST)?;
         let list = self.stack[below];
-        let Value::List(chain) = self.values.get(list) else { return Err(NO_LIST) };
+        let PickleValue::List(chain) = self.values.get(list) else { return Err(NO_LIST) };
         let chain = self.values.extend_list(chain, &self.stack[from..])?;
-        self.values.set(list, Value::List(chain));
+        self.values.set(list, PickleValue::List(chain));
         self.stack.truncate(from);
         Ok(())
     }
@@ -530,9 +535,9 @@ impl Machine {
         let floor = self.marks.last().copied().unwrap_or(0);
         let below = from.checked_sub(1).filter(|&below| below >= floor).ok_or(NO_DICT)?;
         let dict = self.stack[below];
-        let Value::Dict(chain) = self.values.get(dict) else { return Err(NO_DICT) };
+        let PickleValue::Dict(chain) = self.values.get(dict) else { return Err(NO_DICT) };
         let chain = self.values.extend(chain, &self.stack[from..])?;
-        self.values.set(dict, Value::Dict(chain));
+        self.values.set(dict, PickleValue::Dict(chain));
         self.stack.truncate(from);
         Ok(())
     }
@@ -561,18 +566,18 @@ impl Machine {
     fn salvage(&mut self) -> Option<Handle> {
         let &root = self.stack.first()?;
         match self.values.get(root) {
-            Value::List(_) => {
+            PickleValue::List(_) => {
                 self.fill_list(0, 1)?;
             }
-            Value::Dict(mut chain) => {
+            PickleValue::Dict(mut chain) => {
                 let mut at = 1;
                 while let (Some(&key), Some(&value)) = (self.stack.get(at), self.stack.get(at + 1))
-                    && matches!(self.values.get(key), Value::Text(_))
+                    && matches!(self.values.get(key), PickleValue::Text(_))
                 {
                     at = self.fill_list(at + 1, 2)?;
                     chain = self.values.extend(chain, &[key, value]).ok()?;
                 }
-                self.values.set(root, Value::Dict(chain));
+                self.values.set(root, PickleValue::Dict(chain));
             }
             _ => return None,
         }
@@ -583,12 +588,14 @@ impl Machine {
     /// the devices), the items above it. Gives the height at which the next value of its parent would be.
     fn fill_list(&mut self, at: usize, depth: u32) -> Option<usize> {
         let next = at + 1;
-        let Value::List(mut chain) = self.values.get(self.stack[at]) else { return Some(next) };
+        let PickleValue::List(mut chain) = self.values.get(self.stack[at]) else {
+            return Some(next);
+        };
         let is_batch = self.marks.contains(&next);
         let Some(&first) = self.stack.get(next) else { return Some(next) };
         let kind = std::mem::discriminant(&self.values.get(first));
         // Without a MARK at most one item is on its way (APPEND); a text is the next key of the top-level dict.
-        if !is_batch && matches!(self.values.get(first), Value::Text(_)) {
+        if !is_batch && matches!(self.values.get(first), PickleValue::Text(_)) {
             return Some(next);
         }
         let mut end = next;
@@ -600,7 +607,7 @@ impl Machine {
             end += 1;
         }
         match self.values.get(self.stack[end - 1]) {
-            Value::Dict(_) => end -= 1,
+            PickleValue::Dict(_) => end -= 1,
             _ if depth > 1 => {
                 self.fill_list(end - 1, depth - 1)?;
             }
@@ -608,12 +615,12 @@ impl Machine {
         }
         let items = &self.stack[next..end];
         chain = self.values.extend(chain, items).ok()?;
-        self.values.set(self.stack[at], Value::List(chain));
+        self.values.set(self.stack[at], PickleValue::List(chain));
         Some(self.stack.len())
     }
 }
 
-impl<'a> Input<'a> {
+impl<'a> PickleBytes<'a> {
     fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
         let rest = &self.bytes[self.at..];
         let taken = usize::try_from(len).ok().and_then(|len| rest.get(..len)).ok_or(Fault::Cut)?;

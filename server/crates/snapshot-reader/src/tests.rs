@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::opcode::{Use, describe};
-use crate::values::{Handle, Value, Values};
+use crate::values::{Handle, PickleValue, PickleValues};
 
 const LIST: &[u8] = include_bytes!("testdata/list.pickle");
 const TORCH_2_0: &[u8] = include_bytes!("testdata/torch2.0.pickle");
@@ -640,23 +640,23 @@ fn lines(snapshot: &Snapshot) -> Vec<String> {
 }
 
 /// A value as Python might show it; only for values that are trees of little depth.
-fn repr(values: &Values, handle: Handle) -> String {
+fn repr(values: &PickleValues, handle: Handle) -> String {
     let items = |chain| {
         let items: Vec<String> =
             values.runs(chain).flatten().map(|&item| repr(values, item)).collect();
         items.join(", ")
     };
     match values.get(handle) {
-        Value::None => "None".to_owned(),
-        Value::Bool(true) => "True".to_owned(),
-        Value::Bool(false) => "False".to_owned(),
-        Value::Int(int) => int.to_string(),
-        Value::Unsigned(int) => int.to_string(),
-        Value::Text(id) => format!("'{}'", values.texts().get(id)),
-        Value::List(chain) => format!("[{}]", items(chain)),
-        Value::Tuple(chain) => format!("({})", items(chain)),
-        Value::Dict(chain) => format!("{{{}}}", items(chain)),
-        Value::Set => "set".to_owned(),
-        Value::Scalar => "scalar".to_owned(),
+        PickleValue::None => "None".to_owned(),
+        PickleValue::Bool(true) => "True".to_owned(),
+        PickleValue::Bool(false) => "False".to_owned(),
+        PickleValue::Int(int) => int.to_string(),
+        PickleValue::Unsigned(int) => int.to_string(),
+        PickleValue::Text(id) => format!("'{}'", values.texts().get(id)),
+        PickleValue::List(chain) => format!("[{}]", items(chain)),
+        PickleValue::Tuple(chain) => format!("({})", items(chain)),
+        PickleValue::Dict(chain) => format!("{{{}}}", items(chain)),
+        PickleValue::Set => "set".to_owned(),
+        PickleValue::Scalar => "scalar".to_owned(),
     }
 }

@@ -25,7 +25,7 @@ impl Handle {
 
 /// One value, 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Value {
+pub(crate) enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
@@ -68,7 +68,7 @@ impl Chain {
 }
 
 #[derive(Debug)]
-struct Run {
+struct ItemRun {
     start: u32,
     len: u32,
     next: u32,
@@ -82,10 +82,10 @@ pub(crate) struct Full;
 
 /// All values of one pickle.
 #[derive(Debug)]
-pub(crate) struct Values {
-    rows: Vec<Value>,
+pub(crate) struct PickleValues {
+    rows: Vec<PickleValue>,
     items: Vec<Handle>,
-    runs: Vec<Run>,
+    runs: Vec<ItemRun>,
     /// Runs that are shared, by content: a snapshot writes out the frames of a stack every time that the stack occurs.
     shared: HashTable<u32>,
     texts: Interner,
@@ -93,16 +93,16 @@ pub(crate) struct Values {
     text_values: Vec<Handle>,
 }
 
-impl Default for Values {
+impl Default for PickleValues {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Values {
+impl PickleValues {
     pub(crate) fn new() -> Self {
         Self {
-            rows: vec![Value::None, Value::Bool(false), Value::Bool(true)],
+            rows: vec![PickleValue::None, PickleValue::Bool(false), PickleValue::Bool(true)],
             items: Vec::new(),
             runs: Vec::new(),
             shared: HashTable::new(),
@@ -111,10 +111,10 @@ impl Values {
         }
     }
 
-    pub(crate) fn get(&self, handle: Handle) -> Value {
+    pub(crate) fn get(&self, handle: Handle) -> PickleValue {
         match handle.row() {
             Some(row) => self.rows[row],
-            None => Value::Int(i64::from(handle.0 & !Handle::INLINE)),
+            None => PickleValue::Int(i64::from(handle.0 & !Handle::INLINE)),
         }
     }
 
@@ -148,7 +148,7 @@ impl Values {
         self.runs(chain).flat_map(|run| run.chunks_exact(2).map(|pair| (pair[0], pair[1])))
     }
 
-    pub(crate) fn add(&mut self, value: Value) -> Result<Handle, Full> {
+    pub(crate) fn add(&mut self, value: PickleValue) -> Result<Handle, Full> {
         match u32::try_from(self.rows.len()) {
             Ok(row) if row < Handle::INLINE => {
                 self.rows.push(value);
@@ -161,7 +161,7 @@ impl Values {
     pub(crate) fn add_int(&mut self, int: i64) -> Result<Handle, Full> {
         match u32::try_from(int) {
             Ok(small) if small < Handle::INLINE => Ok(Handle(small | Handle::INLINE)),
-            _ => self.add(Value::Int(int)),
+            _ => self.add(PickleValue::Int(int)),
         }
     }
 
@@ -170,13 +170,13 @@ impl Values {
         if let Some(&known) = self.text_values.get(id.index()) {
             return Ok(known);
         }
-        let handle = self.add(Value::Text(id))?;
+        let handle = self.add(PickleValue::Text(id))?;
         self.text_values.push(handle);
         Ok(handle)
     }
 
     /// Puts another value in the place of a stored one: a container that has grown.
-    pub(crate) fn set(&mut self, handle: Handle, value: Value) {
+    pub(crate) fn set(&mut self, handle: Handle, value: PickleValue) {
         if let Some(row) = handle.row() {
             self.rows[row] = value;
         }
@@ -253,7 +253,7 @@ impl Values {
     fn add_run(&mut self, start: u32, len: usize, is_shared: bool) -> Result<u32, Full> {
         let run = u32::try_from(self.runs.len()).map_err(|_| Full)?;
         let len = u32::try_from(len).map_err(|_| Full)?;
-        self.runs.push(Run { start, len, next: NO_RUN, is_shared });
+        self.runs.push(ItemRun { start, len, next: NO_RUN, is_shared });
         Ok(run)
     }
 }
@@ -268,23 +268,23 @@ mod tests {
 
     #[test]
     fn a_value_takes_sixteen_bytes_and_a_small_integer_none() {
-        assert_eq!(size_of::<Value>(), 16);
-        let mut values = Values::new();
+        assert_eq!(size_of::<PickleValue>(), 16);
+        let mut values = PickleValues::new();
         let before = values.len();
         let small = values.add_int((1 << 31) - 1).unwrap();
-        assert_eq!(values.get(small), Value::Int((1 << 31) - 1));
+        assert_eq!(values.get(small), PickleValue::Int((1 << 31) - 1));
         assert_eq!(values.len(), before);
         for large in [-1, 1 << 31, i64::MAX] {
             let handle = values.add_int(large).unwrap();
-            assert_eq!(values.get(handle), Value::Int(large));
+            assert_eq!(values.get(handle), PickleValue::Int(large));
         }
         assert_eq!(values.len(), before + 3);
     }
 
     #[test]
     fn containers_that_grow_in_turns_keep_their_own_items() {
-        let mut values = Values::new();
-        let int = |values: &mut Values, it| values.add_int(it).unwrap();
+        let mut values = PickleValues::new();
+        let int = |values: &mut PickleValues, it| values.add_int(it).unwrap();
         let (one, two, three) = (int(&mut values, 1), int(&mut values, 2), int(&mut values, 3));
         let (mut a, mut b) = (Chain::new(0), Chain::new(0));
         a = values.extend(a, &[one]).unwrap();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn lists_of_the_same_items_share_them_until_one_grows() {
-        let mut values = Values::new();
+        let mut values = PickleValues::new();
         let items: Vec<Handle> = (0..3).map(|it| values.add_int(it).unwrap()).collect();
         let empty = Chain::new(0);
         let a = values.extend_list(empty, &items).unwrap();

@@ -63,7 +63,7 @@ pub fn looks_like_callers(prefix: &[u8]) -> bool {
 /// that a damaged one is not used at all.
 pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
     let mut anomalies = Vec::new();
-    let mut file = File::default();
+    let mut file = CallersFile::default();
     let mut values = Values { buf: text, at: scan::skip_space(text, 0), anomalies: &mut anomalies };
     file.read(&mut values).map_err(|stop| match stop {
         Stop::Bad(offset) => CallersError::Damaged { offset },
@@ -81,7 +81,7 @@ pub fn read_callers(text: &[u8]) -> Result<(Callers, Warnings), CallersError> {
 
 /// The columns as they stand in the file.
 #[derive(Default)]
-struct File {
+struct CallersFile {
     schema: String,
     torch: String,
     strings: Interner,
@@ -118,7 +118,7 @@ struct FileThread {
     line: Vec<i64>,
 }
 
-impl File {
+impl CallersFile {
     fn read(&mut self, values: &mut Values<'_, '_>) -> Scan<()> {
         if scan::byte(values.buf, values.at)? != b'{' {
             return Err(Stop::Bad(values.at));

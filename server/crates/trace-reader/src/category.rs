@@ -4,7 +4,7 @@ use profile::{DeviceKind, HostKind};
 
 /// What becomes of a complete event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum EventClass {
     Host(HostKind),
     Device(DeviceKind),
     /// Known, and of no use here: spans of the profiler itself, its overhead, ranges and synchronisations as seen by
@@ -14,19 +14,21 @@ pub(crate) enum Class {
 }
 
 /// The class of complete events of a category. `tid` helps where the category does not.
-pub(crate) fn classify(category: &[u8], name: &[u8], tid: &[u8]) -> Class {
+pub(crate) fn classify(category: &[u8], name: &[u8], tid: &[u8]) -> EventClass {
     match category {
-        b"python_function" => Class::Host(HostKind::Python),
+        b"python_function" => EventClass::Host(HostKind::Python),
         b"cpu_op" | b"Operator" => {
             // PyTorch 1.8 – 1.10 has no category for annotations.
             let is_step = name.starts_with(b"ProfilerStep#");
-            Class::Host(if is_step { HostKind::Annotation } else { HostKind::Operator })
+            EventClass::Host(if is_step { HostKind::Annotation } else { HostKind::Operator })
         }
-        b"cuda_runtime" | b"Runtime" | b"cuda_driver" | b"hpu_op" => Class::Host(HostKind::Runtime),
-        b"kernel" | b"Kernel" => Class::Device(DeviceKind::Kernel),
-        b"gpu_memcpy" | b"Memcpy" => Class::Device(DeviceKind::Memcpy),
-        b"gpu_memset" | b"Memset" => Class::Device(DeviceKind::Memset),
-        b"user_annotation" => Class::Host(HostKind::Annotation),
+        b"cuda_runtime" | b"Runtime" | b"cuda_driver" | b"hpu_op" => {
+            EventClass::Host(HostKind::Runtime)
+        }
+        b"kernel" | b"Kernel" => EventClass::Device(DeviceKind::Kernel),
+        b"gpu_memcpy" | b"Memcpy" => EventClass::Device(DeviceKind::Memcpy),
+        b"gpu_memset" | b"Memset" => EventClass::Device(DeviceKind::Memset),
+        b"user_annotation" => EventClass::Host(HostKind::Annotation),
         b"gpu_user_annotation"
         | b"Trace"
         | b"Traces"
@@ -37,31 +39,31 @@ pub(crate) fn classify(category: &[u8], name: &[u8], tid: &[u8]) -> Class {
         | b"cuda_profiler_range"
         | b"gpu_pm_counter"
         | b"mtia_insight"
-        | b"mtia_workloadd" => Class::Ignored,
-        b"mtia_ccp_events" => Class::Device(DeviceKind::Kernel),
+        | b"mtia_workloadd" => EventClass::Ignored,
+        b"mtia_ccp_events" => EventClass::Device(DeviceKind::Kernel),
         _ => by_rule(category, tid),
     }
 }
 
 /// Back ends name their categories after a few patterns (`xpu_runtime`, `privateuse1_driver`, `npu_kernel`).
-fn by_rule(category: &[u8], tid: &[u8]) -> Class {
+fn by_rule(category: &[u8], tid: &[u8]) -> EventClass {
     let category = category.to_ascii_lowercase();
     let contains = |part: &[u8]| category.windows(part.len()).any(|it| it == part);
     if category.ends_with(b"_runtime") || category.ends_with(b"_driver") {
-        Class::Host(HostKind::Runtime)
+        EventClass::Host(HostKind::Runtime)
     } else if contains(b"memcpy") {
-        Class::Device(DeviceKind::Memcpy)
+        EventClass::Device(DeviceKind::Memcpy)
     } else if contains(b"memset") {
-        Class::Device(DeviceKind::Memset)
+        EventClass::Device(DeviceKind::Memset)
     } else if category.ends_with(b"kernel") || matches!(category.as_slice(), b"xpu" | b"npu") {
-        Class::Device(DeviceKind::Kernel)
+        EventClass::Device(DeviceKind::Kernel)
     } else if is_stream(tid) {
         // Ranges that were pushed to a device are seen on the host too.
-        if contains(b"nvtx") { Class::Ignored } else { Class::Device(DeviceKind::Kernel) }
+        if contains(b"nvtx") { EventClass::Ignored } else { EventClass::Device(DeviceKind::Kernel) }
     } else if contains(b"nvtx") {
-        Class::Host(HostKind::Annotation)
+        EventClass::Host(HostKind::Annotation)
     } else {
-        Class::Unknown
+        EventClass::Unknown
     }
 }
 

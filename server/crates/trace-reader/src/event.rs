@@ -2,16 +2,16 @@
 
 use profile::WarningKind;
 
-use crate::keys::{Anomaly, Json, Key, Label, Number, Triple};
+use crate::keys::{Anomaly, EventKey, EventNumber, Json, Label, Triple};
 use crate::number::{self, Parsed};
-use crate::scan::{self, Scan, Text};
+use crate::scan::{self, RawText, Scan};
 use crate::template::{Next, TemplateCache};
 
 /// The parts of an event that Perfline uses. One is filled again and again: what the last event left behind counts as
 /// absent.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
-    numbers: [i64; Number::COUNT],
+    numbers: [i64; EventNumber::COUNT],
     labels: [&'a [u8]; Label::COUNT],
     json: [&'a [u8]; Json::COUNT],
     triples: [[i64; 3]; Triple::COUNT],
@@ -27,7 +27,7 @@ pub(crate) struct Event<'a> {
 impl<'a> Event<'a> {
     pub(crate) fn new() -> Self {
         Self {
-            numbers: [0; Number::COUNT],
+            numbers: [0; EventNumber::COUNT],
             labels: [&[]; Label::COUNT],
             json: [&[]; Json::COUNT],
             triples: [[0; 3]; Triple::COUNT],
@@ -40,22 +40,22 @@ impl<'a> Event<'a> {
     }
 
     #[inline]
-    pub(crate) fn number(&self, number: Number) -> Option<i64> {
+    pub(crate) fn number(&self, number: EventNumber) -> Option<i64> {
         (self.has_number >> number as u32 & 1 != 0).then_some(self.numbers[number as usize])
     }
 
     /// A number, or -1.
     #[inline]
-    pub(crate) fn id(&self, number: Number) -> i64 {
+    pub(crate) fn id(&self, number: EventNumber) -> i64 {
         self.number(number).unwrap_or(-1)
     }
 
     /// A text; empty when absent.
     #[inline]
-    pub(crate) fn label(&self, label: Label) -> Text<'a> {
+    pub(crate) fn label(&self, label: Label) -> RawText<'a> {
         let raw =
             if self.has_label >> label as u32 & 1 != 0 { self.labels[label as usize] } else { &[] };
-        Text { raw, needs_unescape: self.needs_unescape >> label as u32 & 1 != 0 }
+        RawText { raw, needs_unescape: self.needs_unescape >> label as u32 & 1 != 0 }
     }
 
     /// The JSON text of the file; empty when absent.
@@ -94,7 +94,7 @@ impl<'a> Event<'a> {
             values.at = start + template.len;
             for (label, span) in template.constants() {
                 if let Some(raw) = span.get(buf, start) {
-                    self.set_label(label, Text { raw, needs_unescape: false });
+                    self.set_label(label, RawText { raw, needs_unescape: false });
                 }
             }
             match template.next {
@@ -105,31 +105,31 @@ impl<'a> Event<'a> {
     }
 
     #[inline(always)]
-    fn read_value(&mut self, key: Key, values: &mut Values<'a, '_>) -> Scan<()> {
+    fn read_value(&mut self, key: EventKey, values: &mut Values<'a, '_>) -> Scan<()> {
         match key {
-            Key::Number(number) => {
+            EventKey::Number(number) => {
                 let value = values.number(number.scale())?;
                 self.numbers[number as usize] = value.unwrap_or(0);
                 set_bit(&mut self.has_number, number as u32, value.is_some());
             }
-            Key::Label(label) => self.set_label(label, values.text()?),
-            Key::Json(json) => {
+            EventKey::Label(label) => self.set_label(label, values.text()?),
+            EventKey::Json(json) => {
                 let start = values.at;
                 values.skip()?;
                 self.json[json as usize] = &values.buf[start..values.at];
                 self.has_json |= 1 << json as u32;
             }
-            Key::Triple(triple) => {
+            EventKey::Triple(triple) => {
                 self.triples[triple as usize] = values.triple()?;
                 self.has_triple |= 1 << triple as u32;
             }
-            Key::Other => values.skip()?,
+            EventKey::Other => values.skip()?,
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn set_label(&mut self, label: Label, text: Text<'a>) {
+    fn set_label(&mut self, label: Label, text: RawText<'a>) {
         self.labels[label as usize] = text.raw;
         self.has_label |= 1 << label as u32;
         set_bit(&mut self.needs_unescape, label as u32, text.needs_unescape);
@@ -157,7 +157,7 @@ impl<'a> Values<'a, '_> {
 
     /// A string, or a number as text; empty for anything else.
     #[inline(always)]
-    pub(crate) fn text(&mut self) -> Scan<Text<'a>> {
+    pub(crate) fn text(&mut self) -> Scan<RawText<'a>> {
         match scan::byte(self.buf, self.at)? {
             b'"' => {
                 let (text, end) = scan::string(self.buf, self.at)?;
@@ -172,15 +172,15 @@ impl<'a> Values<'a, '_> {
                     at,
                     "a list or object stands where a text belongs",
                 ));
-                Ok(Text::default())
+                Ok(RawText::default())
             }
             _ => {
                 let (raw, end) = scan::word(self.buf, self.at)?;
                 self.at = end;
                 Ok(if raw == b"null" {
-                    Text::default()
+                    RawText::default()
                 } else {
-                    Text { raw, needs_unescape: false }
+                    RawText { raw, needs_unescape: false }
                 })
             }
         }

@@ -5,7 +5,7 @@ use profile::WarningKind;
 /// The numbers of an event and its `args`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Number {
+pub(crate) enum EventNumber {
     /// `ts` and `dur`, in nanoseconds.
     Start,
     Duration,
@@ -68,8 +68,8 @@ pub(crate) enum Triple {
 
 /// What stands behind a key of an event or of its `args`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
-    Number(Number),
+pub(crate) enum EventKey {
+    Number(EventNumber),
     Label(Label),
     Json(Json),
     Triple(Triple),
@@ -80,7 +80,7 @@ pub(crate) enum Key {
 /// What was wrong in an event: what, where in the buffer, and what came of it.
 pub(crate) type Anomaly = (WarningKind, usize, &'static str);
 
-impl Number {
+impl EventNumber {
     pub(crate) const COUNT: usize = Self::TotalReserved as usize + 1;
 
     /// The number is kept times ten to this power.
@@ -106,7 +106,7 @@ impl Triple {
     pub(crate) const COUNT: usize = Self::Block as usize + 1;
 }
 
-impl Key {
+impl EventKey {
     pub(crate) fn of_event(key: &[u8]) -> Self {
         match key {
             b"ph" => Self::Label(Label::Phase),
@@ -114,8 +114,8 @@ impl Key {
             b"name" => Self::Label(Label::Name),
             b"pid" => Self::Label(Label::Pid),
             b"tid" => Self::Label(Label::Tid),
-            b"ts" => Self::Number(Number::Start),
-            b"dur" => Self::Number(Number::Duration),
+            b"ts" => Self::Number(EventNumber::Start),
+            b"dur" => Self::Number(EventNumber::Duration),
             b"id" => Self::Label(Label::Id),
             _ => Self::Other,
         }
@@ -124,14 +124,14 @@ impl Key {
     pub(crate) fn of_arg(key: &[u8]) -> Self {
         match key {
             // `external id` until PyTorch 1.12, `Input dims` in 1.8.
-            b"External id" | b"external id" => Self::Number(Number::ExternalId),
-            b"correlation" => Self::Number(Number::Correlation),
-            b"Python id" => Self::Number(Number::PythonId),
-            b"Python parent id" => Self::Number(Number::PythonParent),
+            b"External id" | b"external id" => Self::Number(EventNumber::ExternalId),
+            b"correlation" => Self::Number(EventNumber::Correlation),
+            b"Python id" => Self::Number(EventNumber::PythonId),
+            b"Python parent id" => Self::Number(EventNumber::PythonParent),
             b"CallFrom" => Self::Label(Label::CallFrom),
             b"Call stack" => Self::Label(Label::CallStack),
-            b"Sequence number" => Self::Number(Number::Sequence),
-            b"Fwd thread id" => Self::Number(Number::ForwardThread),
+            b"Sequence number" => Self::Number(EventNumber::Sequence),
+            b"Fwd thread id" => Self::Number(EventNumber::ForwardThread),
             b"Input Dims" | b"Input dims" => Self::Json(Json::InputDims),
             b"Input type" => Self::Json(Json::InputTypes),
             b"Concrete Inputs" => Self::Json(Json::ConcreteInputs),
@@ -139,18 +139,18 @@ impl Key {
             b"name" => Self::Label(Label::ThreadName),
             b"device" => Self::Label(Label::Device),
             b"stream" => Self::Label(Label::Stream),
-            b"graph id" => Self::Number(Number::GraphId),
-            b"bytes" => Self::Number(Number::CopiedBytes),
+            b"graph id" => Self::Number(EventNumber::GraphId),
+            b"bytes" => Self::Number(EventNumber::CopiedBytes),
             b"grid" => Self::Triple(Triple::Grid),
             b"block" => Self::Triple(Triple::Block),
-            b"est. achieved occupancy %" => Self::Number(Number::Occupancy),
-            b"blocks per SM" => Self::Number(Number::BlocksPerSm),
+            b"est. achieved occupancy %" => Self::Number(EventNumber::Occupancy),
+            b"blocks per SM" => Self::Number(EventNumber::BlocksPerSm),
             b"Addr" => Self::Label(Label::Address),
-            b"Bytes" => Self::Number(Number::Bytes),
-            b"Device Type" => Self::Number(Number::DeviceType),
-            b"Device Id" => Self::Number(Number::DeviceId),
-            b"Total Allocated" => Self::Number(Number::TotalAllocated),
-            b"Total Reserved" => Self::Number(Number::TotalReserved),
+            b"Bytes" => Self::Number(EventNumber::Bytes),
+            b"Device Type" => Self::Number(EventNumber::DeviceType),
+            b"Device Id" => Self::Number(EventNumber::DeviceId),
+            b"Total Allocated" => Self::Number(EventNumber::TotalAllocated),
+            b"Total Reserved" => Self::Number(EventNumber::TotalReserved),
             _ => Self::Other,
         }
     }

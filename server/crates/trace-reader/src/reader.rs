@@ -22,7 +22,7 @@ const MIN_ADDED: usize = 4 << 10;
 #[derive(Debug)]
 pub struct TraceReader {
     tables: Tables,
-    place: Place,
+    place: JsonContext,
     /// Whether the outermost value is the list of events (PyTorch before 1.8).
     is_bare: bool,
     /// Whether the outermost value was closed.
@@ -50,7 +50,7 @@ pub struct TraceReader {
 
 /// What the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonContext {
     /// Before the outermost value.
     Start,
     /// Between the members of the outermost object.
@@ -96,7 +96,7 @@ impl TraceReader {
     pub fn new() -> Self {
         Self {
             tables: Tables::default(),
-            place: Place::Start,
+            place: JsonContext::Start,
             is_bare: false,
             is_closed: false,
             has_structure: false,
@@ -148,7 +148,7 @@ impl TraceReader {
         let Some(chunk) = chunk else { return self.feed(bytes) };
         self.feed(&bytes[..chunk.start]);
         self.retry();
-        let is_there = self.place == Place::Events && self.carry.is_empty();
+        let is_there = self.place == JsonContext::Events && self.carry.is_empty();
         let shift = self.offset.wrapping_sub(chunk.start as u64);
         if is_there && self.tables.append(&chunk.tables, shift) {
             self.offset += (chunk.end - chunk.start) as u64;
@@ -194,7 +194,7 @@ impl TraceReader {
 
     /// A reader between two events of a trace.
     pub(crate) fn among_events(templates: TemplateCache) -> Self {
-        Self { place: Place::Events, templates, ..Self::new() }
+        Self { place: JsonContext::Events, templates, ..Self::new() }
     }
 
     /// Reads the event that follows `at`, if it is one and whole: the position after it.
@@ -206,7 +206,7 @@ impl TraceReader {
         event: &mut Event<'a>,
     ) -> Option<usize> {
         let next = self.element(buf, at, event).ok();
-        next.filter(|_| self.place == Place::Events)
+        next.filter(|_| self.place == JsonContext::Events)
     }
 
     pub(crate) fn into_tables(self) -> (Tables, TemplateCache) {
@@ -233,7 +233,7 @@ impl TraceReader {
         loop {
             let used = self.advance(rest, rest.len());
             rest = &rest[used..];
-            let is_lost = self.place == Place::Lost;
+            let is_lost = self.place == JsonContext::Lost;
             if let Some(offset) = unfinished.take() {
                 // A value without an end may have swallowed others.
                 let (kind, message) = if is_lost {
@@ -260,7 +260,7 @@ impl TraceReader {
             rest = &rest[used..];
         }
         let offset = self.offset + rest.len() as u64;
-        if !self.is_closed && self.place != Place::Start {
+        if !self.is_closed && self.place != JsonContext::Start {
             let message = "the file ends before the trace does; everything before was read";
             self.tables.warnings.add(WarningKind::Truncated, offset, message);
         }
@@ -294,11 +294,11 @@ impl TraceReader {
     #[inline]
     fn step<'a>(&mut self, buf: &'a [u8], at: usize, event: &mut Event<'a>) -> Scan<usize> {
         match self.place {
-            Place::Events => self.element(buf, at, event),
-            Place::Members => self.member(buf, at),
-            Place::Start => self.start(buf, at),
-            Place::End => self.end(buf, at),
-            Place::Lost => self.find_again(buf, at),
+            JsonContext::Events => self.element(buf, at, event),
+            JsonContext::Members => self.member(buf, at),
+            JsonContext::Start => self.start(buf, at),
+            JsonContext::End => self.end(buf, at),
+            JsonContext::Lost => self.find_again(buf, at),
         }
     }
 
@@ -311,8 +311,8 @@ impl TraceReader {
         let at = if rest.starts_with(BYTE_ORDER_MARK) { at + BYTE_ORDER_MARK.len() } else { at };
         let (byte, at) = scan::significant(buf, at)?;
         (self.place, self.is_bare) = match byte {
-            b'{' => (Place::Members, false),
-            b'[' => (Place::Events, true),
+            b'{' => (JsonContext::Members, false),
+            b'[' => (JsonContext::Events, true),
             _ => return Err(Stop::Bad(at)),
         };
         Ok(at + 1)
@@ -330,7 +330,7 @@ impl TraceReader {
         match byte {
             b',' => Ok(at + 1),
             b'}' => {
-                self.place = Place::End;
+                self.place = JsonContext::End;
                 self.is_closed = true;
                 Ok(at + 1)
             }
@@ -339,7 +339,7 @@ impl TraceReader {
                 self.has_structure |= envelope::is_key_of_trace(key);
                 let is_list = scan::byte(buf, value)? == b'[';
                 if key == b"traceEvents" && is_list {
-                    self.place = Place::Events;
+                    self.place = JsonContext::Events;
                     return Ok(value + 1);
                 }
                 let end = scan::skip_value(buf, value)?;
@@ -378,9 +378,9 @@ impl TraceReader {
             }
             b']' => {
                 (self.place, self.is_closed) = if self.is_bare {
-                    (Place::End, true)
+                    (JsonContext::End, true)
                 } else {
-                    (Place::Members, self.is_closed)
+                    (JsonContext::Members, self.is_closed)
                 };
                 Ok(at + 1)
             }
@@ -414,14 +414,14 @@ impl TraceReader {
             self.rescanned > ALWAYS_RESCANNED + MAX_RESCANNED * (self.offset + bad as u64);
         let resume = if is_spent {
             bad.max(start + 1)
-        } else if self.place == Place::Events && buf.get(start) == Some(&b'"') {
+        } else if self.place == JsonContext::Events && buf.get(start) == Some(&b'"') {
             // Perhaps the end of the list is missing, and this is the next key of the outermost object.
             start
         } else {
             start + 1
         };
         let resume = resume.min(buf.len());
-        self.place = Place::Lost;
+        self.place = JsonContext::Lost;
         self.is_closed = false;
         self.before = if resume > start { buf[resume - 1] } else { b',' };
         self.lost_bytes += (resume - start) as u64;
@@ -454,19 +454,19 @@ impl TraceReader {
     }
 
     /// The place that `found` is in, if what begins there is plausibly undamaged. `at` is where the search began.
-    fn place_at(&self, buf: &[u8], at: usize, found: usize) -> Scan<Option<Place>> {
+    fn place_at(&self, buf: &[u8], at: usize, found: usize) -> Scan<Option<JsonContext>> {
         const MAX_KEY: usize = 32;
         let before = last_significant(&buf[at..found]).unwrap_or(self.before);
         if buf[found] == b'"' {
             let is_key =
                 scan::plain_key(buf, found, MAX_KEY)?.is_some_and(envelope::is_key_of_trace);
-            return Ok((is_key && before != b':').then_some(Place::Members));
+            return Ok((is_key && before != b':').then_some(JsonContext::Members));
         }
         Ok(match scan::first_key(buf, found)? {
-            Some(b"ph") => Some(Place::Events),
+            Some(b"ph") => Some(JsonContext::Events),
             // Objects inside `args` may begin with a name too.
             Some(b"name" | b"cat" | b"pid" | b"tid" | b"ts") if before != b':' => {
-                Some(Place::Events)
+                Some(JsonContext::Events)
             }
             _ => None,
         })

@@ -13,7 +13,7 @@ pub(crate) type Scan<T> = Result<T, Stop>;
 
 /// The inside of a string as it stands in the file.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Text<'a> {
+pub(crate) struct RawText<'a> {
     pub(crate) raw: &'a [u8],
     /// Whether a backslash or a control character is in it, so that it does not stand for itself.
     pub(crate) needs_unescape: bool,
@@ -53,14 +53,14 @@ pub(crate) fn key(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
 
 /// Reads a string from its opening quote: its inside, and the position after it.
 #[inline(always)]
-pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(Text<'_>, usize)> {
+pub(crate) fn string(buf: &[u8], at: usize) -> Scan<(RawText<'_>, usize)> {
     let start = at + 1;
     let found = special(buf, start)?;
     if buf[found] == b'"' {
-        return Ok((Text { raw: &buf[start..found], needs_unescape: false }, found + 1));
+        return Ok((RawText { raw: &buf[start..found], needs_unescape: false }, found + 1));
     }
     let end = unusual_end(buf, found)?;
-    Ok((Text { raw: &buf[start..end], needs_unescape: true }, end + 1))
+    Ok((RawText { raw: &buf[start..end], needs_unescape: true }, end + 1))
 }
 
 /// Skips one value of any kind: the position after it.

@@ -36,13 +36,13 @@ const TOO_MANY_TIMES: i64 = 10;
 /// A row and where in the input its event begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Noted {
-    pub(crate) row: Row,
+    pub(crate) row: EventRow,
     pub(crate) offset: u64,
 }
 
 /// A row of one of the tables.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Row {
+pub(crate) enum EventRow {
     Host(HostEventId),
     Device(DeviceEventId),
     /// Index in [`MemoryEvents`].
@@ -53,11 +53,15 @@ impl Noted {
     /// The same in tables that have all rows of `before` in front, and in an input that begins `shift` earlier.
     pub(crate) fn behind(self, before: &Profile, shift: u64) -> Self {
         let row = match self.row {
-            Row::Host(id) => Row::Host(HostEventId::from_index(before.host.len() + id.index())),
-            Row::Device(id) => {
-                Row::Device(DeviceEventId::from_index(before.device.len() + id.index()))
+            EventRow::Host(id) => {
+                EventRow::Host(HostEventId::from_index(before.host.len() + id.index()))
             }
-            Row::Memory(row) => Row::Memory(memory_row(before.memory.len() + row as usize)),
+            EventRow::Device(id) => {
+                EventRow::Device(DeviceEventId::from_index(before.device.len() + id.index()))
+            }
+            EventRow::Memory(row) => {
+                EventRow::Memory(memory_row(before.memory.len() + row as usize))
+            }
         };
         Self { row, offset: self.offset.wrapping_add(shift) }
     }
@@ -86,9 +90,9 @@ pub(crate) fn set_aside(profile: &mut Profile, noted: Vec<Noted>, warnings: &mut
     for (noted, message) in gone {
         warnings.add(WarningKind::NotCredible, noted.offset, message);
         match noted.row {
-            Row::Host(id) => host.push(id),
-            Row::Device(id) => device.push(id),
-            Row::Memory(row) => memory.push(row as usize),
+            EventRow::Host(id) => host.push(id),
+            EventRow::Device(id) => device.push(id),
+            EventRow::Memory(row) => memory.push(row as usize),
         }
     }
     profile.host.remove(&host);
@@ -195,24 +199,24 @@ impl Judge<'_> {
 /// Duration of a host or device event; 0 for a `[memory]` event.
 fn duration(profile: &Profile, noted: &Noted) -> Ns {
     match noted.row {
-        Row::Host(id) => profile.host.duration[id.index()],
-        Row::Device(id) => profile.device.duration[id.index()],
-        Row::Memory(_) => Ns::ZERO,
+        EventRow::Host(id) => profile.host.duration[id.index()],
+        EventRow::Device(id) => profile.device.duration[id.index()],
+        EventRow::Memory(_) => Ns::ZERO,
     }
 }
 
 /// Size of a `[memory]` event, without its sign; 0 for others.
 fn allocated(memory: &MemoryEvents, noted: &Noted) -> Bytes {
     match noted.row {
-        Row::Memory(row) => memory.bytes[row as usize].abs(),
-        Row::Host(_) | Row::Device(_) => Bytes::ZERO,
+        EventRow::Memory(row) => memory.bytes[row as usize].abs(),
+        EventRow::Host(_) | EventRow::Device(_) => Bytes::ZERO,
     }
 }
 
 fn device_event(noted: &Noted) -> Option<DeviceEventId> {
     match noted.row {
-        Row::Device(id) => Some(id),
-        Row::Host(_) | Row::Memory(_) => None,
+        EventRow::Device(id) => Some(id),
+        EventRow::Host(_) | EventRow::Memory(_) => None,
     }
 }
 

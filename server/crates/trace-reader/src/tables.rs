@@ -3,17 +3,17 @@
 mod append;
 
 use profile::{
-    Bytes, DeviceEventId, DeviceKind, DeviceType, Flow, HostKind, LaunchShape, LaunchShapeId,
+    Bytes, DeviceEventId, DeviceKind, DeviceType, FlowPoint, HostKind, LaunchShape, LaunchShapeId,
     MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
 };
 use rustc_hash::FxHashMap;
 
-use crate::category::{self, Class};
+use crate::category::{self, EventClass};
 use crate::event::Event;
-use crate::keys::{Anomaly, Json, Label, Number, Triple};
+use crate::keys::{Anomaly, EventNumber, Json, Label, Triple};
 use crate::number::{self, Parsed};
-use crate::scan::Text;
-use crate::set_aside::{self, MAX_BYTES, NOTED, Noted, Row, TIMES};
+use crate::scan::RawText;
+use crate::set_aside::{self, EventRow, MAX_BYTES, NOTED, Noted, TIMES};
 use crate::text;
 
 /// The first version of torch that writes `CallFrom`.
@@ -36,7 +36,7 @@ pub(crate) struct Tables {
     pub(crate) thread_names: FxHashMap<(StrId, StrId), StrId>,
     last_shape: Option<(LaunchShape, LaunchShapeId)>,
     /// Ranges that were begun (`ph` is `B`) and not yet ended, by thread.
-    pub(crate) open: FxHashMap<ThreadId, Vec<Open>>,
+    pub(crate) open: FxHashMap<ThreadId, Vec<OpenRange>>,
     /// Rows that may have to be set aside in the end: all device events, and what is large.
     pub(crate) noted: Vec<Noted>,
 }
@@ -51,9 +51,9 @@ struct RecentThread {
 
 /// The row of a range that waits for its end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Open {
+pub(crate) struct OpenRange {
     /// `None` if the event was not kept.
-    row: Option<Row>,
+    row: Option<EventRow>,
     start: Ns,
     /// Offset of its begin.
     offset: u64,
@@ -122,14 +122,14 @@ impl Tables {
     #[inline]
     fn complete(&mut self, event: &Event<'_>, offset: u64) {
         let class = class_of(event);
-        if matches!(class, Class::Ignored | Class::Unknown) {
-            if class == Class::Unknown {
+        if matches!(class, EventClass::Ignored | EventClass::Unknown) {
+            if class == EventClass::Unknown {
                 self.unknown(event, offset);
             }
             return;
         }
         let Some(start) = self.time(event, offset) else { return };
-        let duration = self.duration(event.number(Number::Duration).map(Ns), offset);
+        let duration = self.duration(event.number(EventNumber::Duration).map(Ns), offset);
         if duration >= TIMES.end - start {
             return self.no_time(offset);
         }
@@ -148,7 +148,7 @@ impl Tables {
     /// When an event starts, or takes place.
     #[inline]
     fn time(&mut self, event: &Event<'_>, offset: u64) -> Option<Ns> {
-        match event.number(Number::Start).map(Ns) {
+        match event.number(EventNumber::Start).map(Ns) {
             Some(at) if TIMES.contains(&at) => Some(at),
             Some(_) => {
                 self.no_time(offset);
@@ -199,16 +199,16 @@ impl Tables {
     #[inline]
     fn row(
         &mut self,
-        class: Class,
+        class: EventClass,
         event: &Event<'_>,
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Option<Row> {
+    ) -> Option<EventRow> {
         match class {
-            Class::Host(kind) => self.host(kind, event, start, duration, offset),
-            Class::Device(kind) => self.device(kind, event, start, duration, offset),
-            Class::Ignored | Class::Unknown => None,
+            EventClass::Host(kind) => self.host(kind, event, start, duration, offset),
+            EventClass::Device(kind) => self.device(kind, event, start, duration, offset),
+            EventClass::Ignored | EventClass::Unknown => None,
         }
     }
 
@@ -220,7 +220,7 @@ impl Tables {
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Option<Row> {
+    ) -> Option<EventRow> {
         if self.profile.host.len() >= MAX_ROWS {
             self.too_many(offset);
             return None;
@@ -232,8 +232,8 @@ impl Tables {
             HostKind::Python => {
                 let caller = self.text_or_none(&event.label(Label::CallFrom), offset);
                 let python = &mut self.profile.host.python;
-                python.id.push(event.id(Number::PythonId));
-                python.parent.push(event.id(Number::PythonParent));
+                python.id.push(event.id(EventNumber::PythonId));
+                python.parent.push(event.id(EventNumber::PythonParent));
                 python.caller.push(caller);
             }
             HostKind::Operator => {
@@ -241,10 +241,11 @@ impl Tables {
                 let input_dims = self.json_or_none(event.json(Json::InputDims));
                 let input_types = self.json_or_none(event.json(Json::InputTypes));
                 let concrete_inputs = self.json_or_none(event.json(Json::ConcreteInputs));
-                let forward_thread = self.narrow_or(0, event.number(Number::ForwardThread), offset);
+                let forward_thread =
+                    self.narrow_or(0, event.number(EventNumber::ForwardThread), offset);
                 let operators = &mut self.profile.host.operators;
-                operators.external_id.push(event.id(Number::ExternalId));
-                operators.sequence.push(event.id(Number::Sequence));
+                operators.external_id.push(event.id(EventNumber::ExternalId));
+                operators.sequence.push(event.id(EventNumber::Sequence));
                 operators.forward_thread.push(forward_thread);
                 operators.call_stack.push(call_stack);
                 operators.input_dims.push(input_dims);
@@ -253,11 +254,11 @@ impl Tables {
             }
             HostKind::Runtime => {
                 let runtime = &mut self.profile.host.runtime;
-                runtime.correlation.push(event.id(Number::Correlation));
-                runtime.external_id.push(event.id(Number::ExternalId));
+                runtime.correlation.push(event.id(EventNumber::Correlation));
+                runtime.external_id.push(event.id(EventNumber::ExternalId));
             }
         }
-        let row = Row::Host(self.profile.host.push(kind, thread, name, start, duration));
+        let row = EventRow::Host(self.profile.host.push(kind, thread, name, start, duration));
         if duration.0 >= NOTED {
             self.noted.push(Noted { row, offset });
         }
@@ -271,7 +272,7 @@ impl Tables {
         start: Ns,
         duration: Ns,
         offset: u64,
-    ) -> Option<Row> {
+    ) -> Option<EventRow> {
         if self.profile.device.len() >= MAX_ROWS {
             self.too_many(offset);
             return None;
@@ -284,7 +285,7 @@ impl Tables {
         let stream = ordinal_of_stream(&event.label(Label::Stream));
         let stream = stream.or_else(|| ordinal_of_stream(&event.label(Label::Tid)));
         let ordinal = self.narrow_or(-1, ordinal, offset);
-        let bytes = self.size(event, Number::CopiedBytes, offset);
+        let bytes = self.size(event, EventNumber::CopiedBytes, offset);
         let device = &mut self.profile.device;
         device.kind.push(kind);
         device.name.push(name);
@@ -292,20 +293,20 @@ impl Tables {
         device.duration.push(duration);
         device.device.push(ordinal);
         device.stream.push(stream.unwrap_or(-1));
-        device.correlation.push(event.id(Number::Correlation));
-        device.external_id.push(event.id(Number::ExternalId));
-        device.graph_id.push(event.id(Number::GraphId));
+        device.correlation.push(event.id(EventNumber::Correlation));
+        device.external_id.push(event.id(EventNumber::ExternalId));
+        device.graph_id.push(event.id(EventNumber::GraphId));
         device.bytes.push(bytes);
         device.shape.push(shape);
         device.stack.push(stack);
-        let row = Row::Device(DeviceEventId::from_index(device.len() - 1));
+        let row = EventRow::Device(DeviceEventId::from_index(device.len() - 1));
         self.noted.push(Noted { row, offset });
         Some(row)
     }
 
     /// A size in bytes; -1 if there is none that can be true.
     #[inline]
-    fn size(&mut self, event: &Event<'_>, number: Number, offset: u64) -> Bytes {
+    fn size(&mut self, event: &Event<'_>, number: EventNumber, offset: u64) -> Bytes {
         let size = Bytes(event.id(number));
         if size <= MAX_BYTES {
             return size;
@@ -317,8 +318,8 @@ impl Tables {
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {
         let (grid, block) = (event.triple(Triple::Grid), event.triple(Triple::Block));
-        let occupancy = event.number(Number::Occupancy);
-        let blocks = event.number(Number::BlocksPerSm);
+        let occupancy = event.number(EventNumber::Occupancy);
+        let blocks = event.number(EventNumber::BlocksPerSm);
         if grid == [0; 3] && block == [0; 3] && occupancy.is_none() && blocks.is_none() {
             return LaunchShapeId::NONE;
         }
@@ -340,7 +341,7 @@ impl Tables {
 
     fn begin(&mut self, event: &Event<'_>, offset: u64) {
         let class = class_of(event);
-        if class == Class::Unknown {
+        if class == EventClass::Unknown {
             self.unknown(event, offset);
         }
         let thread = self.thread(event, offset);
@@ -348,7 +349,7 @@ impl Tables {
             Some(start) => (self.row(class, event, start, Ns::ZERO, offset), start),
             None => (None, Ns::ZERO),
         };
-        self.open.entry(thread).or_default().push(Open { row, start, offset });
+        self.open.entry(thread).or_default().push(OpenRange { row, start, offset });
     }
 
     fn end(&mut self, event: &Event<'_>, offset: u64) {
@@ -360,18 +361,18 @@ impl Tables {
                 "the end of a range that never began was ignored",
             );
         };
-        let end = event.number(Number::Start).map(Ns).filter(|it| TIMES.contains(it));
+        let end = event.number(EventNumber::Start).map(Ns).filter(|it| TIMES.contains(it));
         let duration = self.duration(end.map(|end| end - open.start), offset);
         let Some(row) = open.row else { return };
         match row {
-            Row::Host(id) => {
+            EventRow::Host(id) => {
                 self.profile.host.duration[id.index()] = duration;
                 if duration.0 >= NOTED {
                     self.noted.push(Noted { row, offset: open.offset });
                 }
             }
-            Row::Device(id) => self.profile.device.duration[id.index()] = duration,
-            Row::Memory(_) => {}
+            EventRow::Device(id) => self.profile.device.duration[id.index()] = duration,
+            EventRow::Memory(_) => {}
         }
     }
 
@@ -389,7 +390,7 @@ impl Tables {
             );
         };
         let thread = self.thread(event, offset);
-        self.profile.flows.push(Flow { is_finish, id, thread, at });
+        self.profile.flows.push(FlowPoint { is_finish, id, thread, at });
     }
 
     fn memory(&mut self, event: &Event<'_>, offset: u64) {
@@ -397,7 +398,7 @@ impl Tables {
             return self.too_many(offset);
         }
         let Some(at) = self.time(event, offset) else { return };
-        let Some(bytes) = event.number(Number::Bytes).map(Bytes) else {
+        let Some(bytes) = event.number(EventNumber::Bytes).map(Bytes) else {
             return self.warnings.add(
                 WarningKind::Malformed,
                 offset,
@@ -413,14 +414,17 @@ impl Tables {
         }
         let thread = self.thread(event, offset);
         let address = self.address(&event.label(Label::Address), offset);
-        let kind =
-            DeviceType(self.narrow_or(DeviceType::CPU.0, event.number(Number::DeviceType), offset));
-        let ordinal = self.narrow_or(-1, event.number(Number::DeviceId), offset);
-        let total_allocated = self.size(event, Number::TotalAllocated, offset);
-        let total_reserved = self.size(event, Number::TotalReserved, offset);
+        let kind = DeviceType(self.narrow_or(
+            DeviceType::CPU.0,
+            event.number(EventNumber::DeviceType),
+            offset,
+        ));
+        let ordinal = self.narrow_or(-1, event.number(EventNumber::DeviceId), offset);
+        let total_allocated = self.size(event, EventNumber::TotalAllocated, offset);
+        let total_reserved = self.size(event, EventNumber::TotalReserved, offset);
         let memory = &mut self.profile.memory;
         if bytes.abs().0 >= NOTED {
-            let row = Row::Memory(set_aside::memory_row(memory.len()));
+            let row = EventRow::Memory(set_aside::memory_row(memory.len()));
             self.noted.push(Noted { row, offset });
         }
         memory.at.push(at);
@@ -433,7 +437,7 @@ impl Tables {
     }
 
     /// An address uses all 64 bits, with or without a sign.
-    fn address(&mut self, address: &Text<'_>, offset: u64) -> u64 {
+    fn address(&mut self, address: &RawText<'_>, offset: u64) -> u64 {
         if let Some(address) = std::str::from_utf8(address.raw).ok().and_then(|it| it.parse().ok())
         {
             return address;
@@ -506,7 +510,7 @@ impl Tables {
     }
 
     #[inline]
-    fn text_or_none(&mut self, text: &Text<'_>, offset: u64) -> StrId {
+    fn text_or_none(&mut self, text: &RawText<'_>, offset: u64) -> StrId {
         if text.raw.is_empty() { StrId::NONE } else { self.text(text, offset) }
     }
 
@@ -521,7 +525,7 @@ impl Tables {
     }
 
     #[inline]
-    fn text(&mut self, text: &Text<'_>, offset: u64) -> StrId {
+    fn text(&mut self, text: &RawText<'_>, offset: u64) -> StrId {
         if !text.needs_unescape
             && let Some(id) = self.profile.strings.find_bytes(text.raw)
         {
@@ -531,7 +535,7 @@ impl Tables {
     }
 
     #[cold]
-    fn new_text(&mut self, text: &Text<'_>, offset: u64) -> StrId {
+    fn new_text(&mut self, text: &RawText<'_>, offset: u64) -> StrId {
         let decoded = text::decode(text);
         let id = self.profile.strings.intern(&decoded.text);
         if decoded.is_loose {
@@ -568,13 +572,13 @@ impl Tables {
 }
 
 #[inline]
-fn class_of(event: &Event<'_>) -> Class {
+fn class_of(event: &Event<'_>) -> EventClass {
     let [category, name, tid] =
         [Label::Category, Label::Name, Label::Tid].map(|it| event.label(it).raw);
     category::classify(category, name, tid)
 }
 
-fn ordinal(text: &Text<'_>) -> Option<i64> {
+fn ordinal(text: &RawText<'_>) -> Option<i64> {
     match number::parse(text.raw, 0) {
         Parsed::Number(ordinal) => Some(ordinal),
         Parsed::OutOfRange | Parsed::NotANumber => None,
@@ -582,7 +586,7 @@ fn ordinal(text: &Text<'_>) -> Option<i64> {
 }
 
 /// `7`, `stream 7`.
-fn ordinal_of_stream(text: &Text<'_>) -> Option<i64> {
+fn ordinal_of_stream(text: &RawText<'_>) -> Option<i64> {
     let words = text.raw.rsplit(|it| *it == b' ').next()?;
-    ordinal(&Text { raw: words, needs_unescape: false })
+    ordinal(&RawText { raw: words, needs_unescape: false })
 }

@@ -8,7 +8,7 @@
 
 use profile::WarningKind;
 
-use crate::keys::{Anomaly, Key, Label};
+use crate::keys::{Anomaly, EventKey, Label};
 use crate::scan::{self, Scan, Stop};
 
 /// Bytes of the longest template that is remembered. Kineto's are shorter in every version.
@@ -28,7 +28,7 @@ pub(crate) struct Template {
     /// What comes next.
     pub(crate) next: Next,
     /// Where the values of [`CONSTANTS`] are in the template.
-    constants: [Span; CONSTANTS.len()],
+    constants: [TemplateSpan; CONSTANTS.len()],
     /// Whether what comes next is inside `args`.
     is_in_args: bool,
 }
@@ -39,17 +39,17 @@ pub(crate) enum Next {
     /// The event has ended.
     End,
     /// The value of a key.
-    Value(Key),
+    Value(EventKey),
 }
 
 /// A part of a template; empty where there is none.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Span {
+pub(crate) struct TemplateSpan {
     start: u8,
     len: u8,
 }
 
-impl Span {
+impl TemplateSpan {
     /// The bytes, if there are any. `template` is where the template begins in `buf`.
     #[inline(always)]
     pub(crate) fn get(self, buf: &[u8], template: usize) -> Option<&[u8]> {
@@ -107,7 +107,7 @@ fn read(
     anomalies: &mut Vec<Anomaly>,
 ) -> Scan<Template> {
     let mut members = Members { buf, at: start, is_separated: is_first };
-    let mut constants = [Span::default(); CONSTANTS.len()];
+    let mut constants = [TemplateSpan::default(); CONSTANTS.len()];
     let (end, next) = loop {
         let Some((key, value)) = members.next_key()? else {
             if is_in_args {
@@ -118,7 +118,7 @@ fn read(
         };
         let first = scan::byte(buf, value)?;
         if is_in_args {
-            break (value, Next::Value(Key::of_arg(key)));
+            break (value, Next::Value(EventKey::of_arg(key)));
         }
         if key == b"args" {
             if first == b'{' {
@@ -134,13 +134,13 @@ fn read(
             continue;
         }
         let is_damaged = || !key.iter().all(|byte| (b' '..=b'~').contains(byte));
-        let key = match Key::of_event(key) {
+        let key = match EventKey::of_event(key) {
             // Every field of an event is plain ASCII. Without the one that this was, the event would be another.
-            Key::Other if is_damaged() => return Err(Stop::Bad(value)),
+            EventKey::Other if is_damaged() => return Err(Stop::Bad(value)),
             key => key,
         };
         match key {
-            Key::Label(label) => {
+            EventKey::Label(label) => {
                 let index = CONSTANTS.iter().position(|&it| it == label);
                 let Some(index) = index else { break (value, Next::Value(key)) };
                 let Some((span, end)) = constant(buf, start, value)? else {
@@ -156,7 +156,7 @@ fn read(
 }
 
 /// The plain string or number at `value`, if it is near enough to the template's `start`, and the position after it.
-fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(Span, usize)>> {
+fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(TemplateSpan, usize)>> {
     let (raw, first, end) = match buf[value] {
         b'"' => {
             let (text, end) = scan::string(buf, value)?;
@@ -176,18 +176,18 @@ fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(Span, usize)
     }
     // Both fit in a byte, being within `LAST_CONSTANT`.
     let span = |it: usize| u8::try_from(it).unwrap_or(u8::MAX);
-    Ok(Some((Span { start: span(first - start), len: span(raw.len()) }, end)))
+    Ok(Some((TemplateSpan { start: span(first - start), len: span(raw.len()) }, end)))
 }
 
 /// The templates that were met: a tree, in which the templates below a template are those that followed it in an event.
 #[derive(Debug)]
 pub(crate) struct TemplateCache {
-    nodes: Vec<Node>,
+    nodes: Vec<TemplateNode>,
 }
 
 /// A template, and what followed it.
 #[derive(Debug)]
-struct Node {
+struct TemplateNode {
     text: [u64; MAX_LEN / 8],
     /// Which bytes of the last word of `text` count, and how many words there are.
     last_mask: u64,
@@ -216,7 +216,7 @@ impl TemplateCache {
     const OFF: usize = usize::MAX;
 
     pub(crate) fn new() -> Self {
-        Self { nodes: vec![Node::new(&[], Template::NOTHING)] }
+        Self { nodes: vec![TemplateNode::new(&[], Template::NOTHING)] }
     }
 
     /// The path of an event of which nothing was read.
@@ -297,7 +297,7 @@ impl TemplateCache {
             below.pop();
         }
         below.insert(0, u32::try_from(node).unwrap_or(u32::MAX));
-        self.nodes.push(Node::new(text, template));
+        self.nodes.push(TemplateNode::new(text, template));
         node
     }
 }
@@ -305,7 +305,7 @@ impl TemplateCache {
 impl Template {
     /// The values in the template that hardly ever differ.
     #[inline(always)]
-    pub(crate) fn constants(&self) -> impl Iterator<Item = (Label, Span)> {
+    pub(crate) fn constants(&self) -> impl Iterator<Item = (Label, TemplateSpan)> {
         CONSTANTS.into_iter().zip(self.constants)
     }
 
@@ -313,12 +313,12 @@ impl Template {
     const NOTHING: Self = Self {
         len: 0,
         next: Next::End,
-        constants: [Span { start: 0, len: 0 }; CONSTANTS.len()],
+        constants: [TemplateSpan { start: 0, len: 0 }; CONSTANTS.len()],
         is_in_args: false,
     };
 }
 
-impl Node {
+impl TemplateNode {
     fn new(text: &[u8], template: Template) -> Self {
         let mut words = [0; MAX_LEN / 8];
         for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {

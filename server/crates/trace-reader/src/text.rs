@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::scan::Text;
+use crate::scan::RawText;
 
 /// A decoded string, and its anomalies.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct Decoded<'a> {
 }
 
 /// Decodes the inside of a string.
-pub(crate) fn decode<'a>(text: &Text<'a>) -> Decoded<'a> {
+pub(crate) fn decode<'a>(text: &RawText<'a>) -> Decoded<'a> {
     let has_control = text.raw.iter().any(|&it| it < b' ');
     let utf8 = String::from_utf8_lossy(text.raw);
     let is_invalid = matches!(utf8, Cow::Owned(_));
@@ -109,7 +109,7 @@ mod tests {
             ("naïve".as_bytes(), "naïve", ""),
         ];
         for (raw, expected, anomalies) in cases {
-            let decoded = decode(&Text { raw, needs_unescape: true });
+            let decoded = decode(&RawText { raw, needs_unescape: true });
             assert_eq!(decoded.text, expected);
             let (loose, invalid) = (
                 if decoded.is_loose { "loose" } else { "" },

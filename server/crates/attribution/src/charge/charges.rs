@@ -6,7 +6,7 @@ use device_memory::MemoryCharges;
 use ledger::SegmentTime;
 use line_stacks::LineId;
 use profile::{HostEventId, Profile};
-use recorded::{IdleGaps, Sources, Steps};
+use recorded::{IdleGaps, RecordedSources, Steps};
 use rustc_hash::FxHashMap;
 
 use super::backward::Backward;
@@ -20,7 +20,7 @@ use crate::host_charges::HostCharges;
 /// The amounts by line stack and by line, with what they were charged from.
 pub(crate) struct Charges<'a> {
     pub(crate) profile: &'a Profile,
-    pub(crate) sources: &'a Sources,
+    pub(crate) sources: &'a RecordedSources,
     pub(crate) rank: u32,
     pub(crate) steps: &'a Steps,
     pub(crate) gaps: &'a IdleGaps,

@@ -16,7 +16,7 @@ pub(crate) fn loops(
     lines: &BTreeMap<LineKey, LineBooks>,
 ) -> BTreeMap<LineKey, LoopBooks> {
     let mut loops = BTreeMap::new();
-    let places = Places::new(charges);
+    let places = LoopsOfLines::new(charges);
     if places.of_line.iter().all(Vec::is_empty) {
         return loops;
     }
@@ -67,7 +67,7 @@ pub(crate) fn loops(
 fn iterations(
     key: &LineKey,
     found: &LoopBooks,
-    places: &Places<'_>,
+    places: &LoopsOfLines<'_>,
     lines: &BTreeMap<LineKey, LineBooks>,
 ) -> u64 {
     let of_line = |line| LineKey { file: key.file.clone(), line };
@@ -123,20 +123,20 @@ impl Amounts {
 }
 
 /// A loop: its file, by the number of the file in the recording, and its place in the module.
-type Place = (u32, usize);
+type LoopId = (u32, usize);
 
 /// Which lines are in which loops.
-struct Places<'a> {
+struct LoopsOfLines<'a> {
     /// By file of the recording; `None` where it is not yours or was not found.
     modules: Vec<Option<(&'a str, &'a Module)>>,
     /// By line: the loops that run the line, outer ones first.
-    of_line: Vec<Vec<Place>>,
+    of_line: Vec<Vec<LoopId>>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> LoopsOfLines<'a> {
     fn new(charges: &Charges<'a>) -> Self {
         let lines = &charges.events.stacks.lines;
-        let module = |file: &'a line_stacks::File| {
+        let module = |file: &'a line_stacks::StackFile| {
             let source = charges.sources.get(&file.recorded).filter(|_| file.is_user_code)?;
             Some((file.key.as_str(), source.module.as_deref()?))
         };
@@ -154,7 +154,7 @@ impl<'a> Places<'a> {
     fn entry<'b>(
         &self,
         loops: &'b mut BTreeMap<LineKey, LoopBooks>,
-        place: &Place,
+        place: &LoopId,
     ) -> Option<&'b mut LoopBooks> {
         let (module, it) = self.get(place)?;
         let function = module.functions().get(it.function);
@@ -167,13 +167,13 @@ impl<'a> Places<'a> {
         Some(found)
     }
 
-    fn get(&self, &(file, row): &Place) -> Option<(&'a Module, &'a Loop)> {
+    fn get(&self, &(file, row): &LoopId) -> Option<(&'a Module, &'a Loop)> {
         let (_, module) = self.modules[file as usize]?;
         Some((module, module.loops().get(row)?))
     }
 
     /// The line of the `for` or `while`.
-    fn key(&self, place: &Place) -> Option<LineKey> {
+    fn key(&self, place: &LoopId) -> Option<LineKey> {
         let (file, _) = self.modules[place.0 as usize]?;
         Some(LineKey { file: file.to_owned(), line: self.get(place)?.1.header_line })
     }
@@ -244,7 +244,8 @@ def train(loader, model):
     #[test]
     fn a_loop_ran_as_often_as_the_line_that_ran_most_directly_in_it() {
         let module = Module::parse(TEXT);
-        let places = Places { modules: vec![Some(("train.py", &module))], of_line: Vec::new() };
+        let places =
+            LoopsOfLines { modules: vec![Some(("train.py", &module))], of_line: Vec::new() };
         let lines = BTreeMap::from([
             (line(3), called(7)),
             (line(5), called(70)),

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// What an allocator did, as a trace or a snapshot recorded it: it handed out a block, or was given one back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct AllocatorEvent {
     /// When, in nanoseconds since the Unix epoch, or since anything where the clock is not known; -1 where there is none.
     pub(super) at: Ns,
     pub(super) address: u64,
@@ -14,7 +14,7 @@ pub(super) struct Event {
     pub(super) is_alloc: bool,
 }
 
-impl Event {
+impl AllocatorEvent {
     /// Kept within what sums of a few cannot overflow, whatever a file claims.
     pub(super) fn new(at: Ns, address: u64, bytes: Bytes, is_alloc: bool) -> Self {
         let (at, bytes) = (at.clamp(Ns(-1), Ns(1 << 61)), bytes.clamp(Bytes::ZERO, Bytes(1 << 61)));
@@ -85,8 +85,8 @@ const MAX_ROUNDED: Bytes = Bytes(20 << 20);
 /// decide: their difference must be nearly the same for all pairs. `is_same` says whether two events of the snapshot
 /// show the same, so that it does not matter which is meant.
 pub(super) fn pair(
-    trace: &[Event],
-    snapshot: &[Event],
+    trace: &[AllocatorEvent],
+    snapshot: &[AllocatorEvent],
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
     if snapshot.iter().all(|event| event.at >= Ns::ZERO) {
@@ -97,8 +97,8 @@ pub(super) fn pair(
 }
 
 fn by_time(
-    trace: &[Event],
-    snapshot: &[Event],
+    trace: &[AllocatorEvent],
+    snapshot: &[AllocatorEvent],
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
     let is_time_of_day =
@@ -107,7 +107,7 @@ fn by_time(
         return Err(Refused::OtherTime(apart));
     }
     let meant = Meant::new(snapshot);
-    let mut best: Option<Aligned> = None;
+    let mut best: Option<AlignedEvents> = None;
     let mut refused = Refused::TooFew(0);
     let mut rivals = Vec::new();
     for difference in differences(trace, snapshot, &meant) {
@@ -136,8 +136,8 @@ fn by_time(
 }
 
 /// What lies between the two if one ended before the other began.
-fn apart(trace: &[Event], snapshot: &[Event]) -> Option<Ns> {
-    let span = |events: &[Event]| Some((events.first()?.at, events.last()?.at));
+fn apart(trace: &[AllocatorEvent], snapshot: &[AllocatorEvent]) -> Option<Ns> {
+    let span = |events: &[AllocatorEvent]| Some((events.first()?.at, events.last()?.at));
     let ((from, to), (first, last)) = (span(trace)?, span(snapshot)?);
     let apart = (first - to).max(from - last);
     (CLOCKS_APART < apart).then_some(apart)
@@ -145,7 +145,7 @@ fn apart(trace: &[Event], snapshot: &[Event]) -> Option<Ns> {
 
 /// Whether two ways to pair show the same of every allocation.
 fn show_the_same(
-    trace: &[Event],
+    trace: &[AllocatorEvent],
     one: &Pairs,
     other: &Pairs,
     is_same: &impl Fn(usize, usize) -> bool,
@@ -159,7 +159,7 @@ fn show_the_same(
 struct Meant(FxHashMap<(u64, bool), Vec<usize>>);
 
 impl Meant {
-    fn new(snapshot: &[Event]) -> Self {
+    fn new(snapshot: &[AllocatorEvent]) -> Self {
         let mut meant: FxHashMap<(u64, bool), Vec<usize>> = FxHashMap::default();
         for (index, event) in snapshot.iter().enumerate() {
             meant.entry((event.address, event.is_alloc)).or_default().push(index);
@@ -168,13 +168,13 @@ impl Meant {
     }
 
     /// In order.
-    fn by(&self, event: &Event) -> &[usize] {
+    fn by(&self, event: &AllocatorEvent) -> &[usize] {
         self.0.get(&(event.address, event.is_alloc)).map_or(&[], Vec::as_slice)
     }
 }
 
 /// Whether an event of a trace may be one of a snapshot: blocks are not smaller than what was asked for.
-fn fits(traced: &Event, recorded: &Event) -> bool {
+fn fits(traced: &AllocatorEvent, recorded: &AllocatorEvent) -> bool {
     let rounded = traced.bytes - recorded.bytes;
     traced.address == recorded.address
         && traced.is_alloc == recorded.is_alloc
@@ -183,7 +183,7 @@ fn fits(traced: &Event, recorded: &Event) -> bool {
 }
 
 /// Differences of the clocks (trace less snapshot) that many events speak for, the most first.
-fn differences(trace: &[Event], snapshot: &[Event], meant: &Meant) -> Vec<Ns> {
+fn differences(trace: &[AllocatorEvent], snapshot: &[AllocatorEvent], meant: &Meant) -> Vec<Ns> {
     let mut voters: Vec<(usize, usize)> = trace
         .iter()
         .enumerate()
@@ -223,7 +223,7 @@ fn differences(trace: &[Event], snapshot: &[Event], meant: &Meant) -> Vec<Ns> {
 }
 
 /// All events paired under one difference of the clocks.
-struct Aligned {
+struct AlignedEvents {
     difference: Ns,
     pairs: Pairs,
     /// How far most pairs are from that difference.
@@ -231,11 +231,11 @@ struct Aligned {
 }
 
 fn align(
-    trace: &[Event],
-    snapshot: &[Event],
+    trace: &[AllocatorEvent],
+    snapshot: &[AllocatorEvent],
     meant: &Meant,
     difference: Ns,
-) -> Result<Aligned, Refused> {
+) -> Result<AlignedEvents, Refused> {
     let (Some(first), Some(last)) = (snapshot.first(), snapshot.last()) else {
         return Err(Refused::TooFew(0));
     };
@@ -269,13 +269,13 @@ fn align(
         return Err(Refused::Mismatch(n_during, n_close));
     }
     let spread = residuals[residuals.len() / 2];
-    Ok(Aligned { difference, pairs: Pairs { pairs, n_during }, spread })
+    Ok(AlignedEvents { difference, pairs: Pairs { pairs, n_during }, spread })
 }
 
 /// Without times: the trace's events must be in the snapshot one after the other, without another between.
 fn by_order(
-    trace: &[Event],
-    snapshot: &[Event],
+    trace: &[AllocatorEvent],
+    snapshot: &[AllocatorEvent],
     is_same: impl Fn(usize, usize) -> bool,
 ) -> Result<Pairs, Refused> {
     if trace.len() < MIN_PAIRS {

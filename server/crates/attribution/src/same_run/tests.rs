@@ -2,7 +2,7 @@
 
 use profile::{Bytes, Ns};
 
-use super::pair::{Event, Pairs, Refused, pair};
+use super::pair::{AllocatorEvent, Pairs, Refused, pair};
 
 /// Nanoseconds from 1970 to some day.
 const DAY: Ns = Ns(1_790_000_000_000_000_000);
@@ -20,7 +20,7 @@ impl Dice {
 
 /// A program that does the same in each step, at addresses that it is given again in each, as it runs on `day`. What lies
 /// between two events differs from run to run.
-fn run(n_steps: u64, day: Ns, seed: u64) -> Vec<Event> {
+fn run(n_steps: u64, day: Ns, seed: u64) -> Vec<AllocatorEvent> {
     let mut dice = Dice(seed);
     let mut at = day;
     let mut events = Vec::new();
@@ -30,34 +30,39 @@ fn run(n_steps: u64, day: Ns, seed: u64) -> Vec<Event> {
             let bytes = Bytes(512) * i64::try_from(number % 5 + 1).unwrap();
             for is_alloc in [true, false] {
                 at += Ns(15_000 + i64::try_from(dice.roll(30_000)).unwrap());
-                events.push(Event { at, address, bytes, is_alloc });
+                events.push(AllocatorEvent { at, address, bytes, is_alloc });
             }
         }
         at += Ns(400_000);
-        events.push(Event { at, address: 0x10_0000 + step, bytes: Bytes(4), is_alloc: true });
+        events.push(AllocatorEvent {
+            at,
+            address: 0x10_0000 + step,
+            bytes: Bytes(4),
+            is_alloc: true,
+        });
     }
     events
 }
 
 /// The same run as a snapshot has it: what was asked for, by a clock that is behind, in whole microseconds.
-fn recorded(events: &[Event], behind: Ns) -> Vec<Event> {
+fn recorded(events: &[AllocatorEvent], behind: Ns) -> Vec<AllocatorEvent> {
     let mut dice = Dice(7);
     let mut last = Ns(0);
-    let one = |event: &Event| {
+    let one = |event: &AllocatorEvent| {
         let at = (event.at - behind - Ns(300 + i64::try_from(dice.roll(1_500)).unwrap())) / 1_000
             * 1_000;
         last = at.max(last);
-        Event { at: last, bytes: event.bytes - Bytes(3), ..*event }
+        AllocatorEvent { at: last, bytes: event.bytes - Bytes(3), ..*event }
     };
     events.iter().map(one).collect()
 }
 
-fn without_times(events: &[Event]) -> Vec<Event> {
-    events.iter().map(|event| Event { at: Ns(-1), ..*event }).collect()
+fn without_times(events: &[AllocatorEvent]) -> Vec<AllocatorEvent> {
+    events.iter().map(|event| AllocatorEvent { at: Ns(-1), ..*event }).collect()
 }
 
 /// Every stack is another, so that it matters which is meant.
-fn found(trace: &[Event], snapshot: &[Event]) -> Result<Pairs, Refused> {
+fn found(trace: &[AllocatorEvent], snapshot: &[AllocatorEvent]) -> Result<Pairs, Refused> {
     pair(trace, snapshot, |one, other| one == other)
 }
 
@@ -92,7 +97,7 @@ fn what_one_of_the_two_did_not_see_is_left_out() {
     let pairs = found(&events[205..330], &history[270..]).unwrap();
     assert_eq!((pairs.n_during, pairs.pairs.len()), (60, 60));
     assert_eq!((pairs.pairs[0], pairs.pairs[59]), ((65, 0), (124, 59)));
-    let seen: Vec<Event> =
+    let seen: Vec<AllocatorEvent> =
         events[205..330].iter().filter(|it| it.address != 0x3000).copied().collect();
     let pairs = found(&seen, &history).unwrap();
     assert_eq!(pairs.pairs.len(), seen.len());
@@ -104,8 +109,8 @@ fn what_one_of_the_two_did_not_see_is_left_out() {
 #[test]
 fn clocks_may_drift_a_little() {
     let events = run(60, DAY, 1);
-    let slow = |it: &Event| Event { at: it.at - (it.at - DAY) / 10_000, ..*it };
-    let trace: Vec<Event> = events.iter().map(slow).collect();
+    let slow = |it: &AllocatorEvent| AllocatorEvent { at: it.at - (it.at - DAY) / 10_000, ..*it };
+    let trace: Vec<AllocatorEvent> = events.iter().map(slow).collect();
     assert_eq!(found(&trace, &recorded(&events, Ns(0))).unwrap().pairs, straight(0, events.len()));
 }
 
@@ -124,11 +129,11 @@ fn another_run_of_the_same_program_is_refused() {
 #[test]
 fn another_program_is_refused() {
     let events = run(12, DAY, 1);
-    let moved = |it: &Event| Event { address: it.address + 0x100, ..*it };
-    let snapshot: Vec<Event> = recorded(&events, Ns(0)).iter().map(moved).collect();
+    let moved = |it: &AllocatorEvent| AllocatorEvent { address: it.address + 0x100, ..*it };
+    let snapshot: Vec<AllocatorEvent> = recorded(&events, Ns(0)).iter().map(moved).collect();
     assert!(found(&events, &snapshot).is_err());
-    let larger = |it: &Event| Event { bytes: it.bytes + Bytes(512), ..*it };
-    let snapshot: Vec<Event> = recorded(&events, Ns(0)).iter().map(larger).collect();
+    let larger = |it: &AllocatorEvent| AllocatorEvent { bytes: it.bytes + Bytes(512), ..*it };
+    let snapshot: Vec<AllocatorEvent> = recorded(&events, Ns(0)).iter().map(larger).collect();
     assert!(found(&events, &snapshot).is_err());
     assert_eq!(found(&events[..5], &recorded(&events, Ns(0))), Err(Refused::TooFew(5)));
     assert_eq!(found(&[], &recorded(&events, Ns(0))), Err(Refused::TooFew(0)));
@@ -150,13 +155,13 @@ fn a_history_in_another_order_is_refused() {
 
 #[test]
 fn turns_that_are_all_alike_are_distinguished_by_their_lines_or_not_at_all() {
-    let turn = |number: i64| Event {
+    let turn = |number: i64| AllocatorEvent {
         at: DAY + Ns(200_000) * number,
         address: 0x1000 * (number / 2 % 3 + 1).cast_unsigned(),
         bytes: Bytes(512),
         is_alloc: number % 2 == 0,
     };
-    let events: Vec<Event> = (0..600).map(turn).collect();
+    let events: Vec<AllocatorEvent> = (0..600).map(turn).collect();
     assert_eq!(found(&events[120..240], &events), Err(Refused::Ambiguous));
     let alike = pair(&events[120..240], &events, |one, other| one % 6 == other % 6).unwrap();
     assert!(alike.pairs.iter().all(|&(here, there)| (here + 120) % 6 == there % 6));

@@ -4,11 +4,11 @@ use profile::{Bytes, Snapshot, SnapshotAction, SnapshotBlock, SnapshotEvent, Sta
 use rustc_hash::FxHashMap;
 
 /// The history of one device.
-pub(super) struct Replay<'a> {
+pub(super) struct SnapshotReplay<'a> {
     /// Its events, in order.
     pub(super) events: Vec<&'a SnapshotEvent>,
     /// Every allocation that is known of.
-    pub(super) allocations: Vec<Allocation>,
+    pub(super) allocations: Vec<LiveAllocation>,
     /// What was given back, where the file has no events for it (torch 2.0): who allocated it, and the bytes asked for.
     pub(super) former: Vec<(StackId, Bytes)>,
     /// Bytes in use before the first event.
@@ -29,7 +29,7 @@ pub(super) struct Replay<'a> {
 
 /// One allocation.
 #[derive(Debug, Clone)]
-pub(super) struct Allocation {
+pub(super) struct LiveAllocation {
     pub(super) address: u64,
     /// Size of the block; what was asked for where the block is gone.
     pub(super) bytes: Bytes,
@@ -44,7 +44,7 @@ pub(super) struct Allocation {
     pub(super) released_by: StackId,
 }
 
-impl Allocation {
+impl LiveAllocation {
     /// Whether it was in use after `event` (`None`: before the first).
     pub(super) fn is_alive_at(&self, event: Option<u32>) -> bool {
         self.from <= event && self.to.is_none_or(|to| Some(to) > event)
@@ -56,13 +56,13 @@ impl Allocation {
     }
 }
 
-impl<'a> Replay<'a> {
+impl<'a> SnapshotReplay<'a> {
     /// Replays the history of device `ordinal`.
     ///
     /// A block that is in use at the end and whose allocation is in no event is older than the first event; so is one
     /// that is released without having been allocated. As in PyTorch's memory_viz, memory is in use until its release
     /// is completed.
-    pub(super) fn new(snapshot: &'a Snapshot, ordinal: i32, limit: &mut Limit) -> Self {
+    pub(super) fn new(snapshot: &'a Snapshot, ordinal: i32, limit: &mut AllocationLimit) -> Self {
         let devices = snapshot.devices.iter().filter(|device| device.device == ordinal);
         let events: Vec<&SnapshotEvent> = devices.flat_map(|device| &device.events).collect();
         let allocations = allocations(snapshot, ordinal, &events, limit);
@@ -133,7 +133,7 @@ impl<'a> Replay<'a> {
     }
 
     /// From the reserved bytes at the end, which the snapshot states, back to the start.
-    fn run_reserved(&mut self, snapshot: &Snapshot, ordinal: i32, limit: &mut Limit) {
+    fn run_reserved(&mut self, snapshot: &Snapshot, ordinal: i32, limit: &mut AllocationLimit) {
         let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
         let end: Bytes = segments.map(|segment| limit.admit(segment.total_size)).sum();
         let changes: Vec<Bytes> =
@@ -156,9 +156,9 @@ impl<'a> Replay<'a> {
 
 /// Bytes that a snapshot may speak of in all: no sum of them overflows, whatever a file claims.
 #[derive(Debug)]
-pub(super) struct Limit(Bytes);
+pub(super) struct AllocationLimit(Bytes);
 
-impl Limit {
+impl AllocationLimit {
     pub(super) fn new() -> Self {
         Self(Bytes(1 << 60))
     }
@@ -172,7 +172,7 @@ impl Limit {
 }
 
 /// What an event adds to the reserved bytes.
-fn reserved_change(event: &SnapshotEvent, limit: &mut Limit) -> Bytes {
+fn reserved_change(event: &SnapshotEvent, limit: &mut AllocationLimit) -> Bytes {
     match event.action {
         SnapshotAction::SegmentAlloc | SnapshotAction::SegmentMap => limit.admit(event.size),
         SnapshotAction::SegmentFree | SnapshotAction::SegmentUnmap => -limit.admit(event.size),
@@ -184,15 +184,15 @@ fn allocations(
     snapshot: &Snapshot,
     ordinal: i32,
     events: &[&SnapshotEvent],
-    limit: &mut Limit,
-) -> Vec<Allocation> {
-    let mut allocations: Vec<Allocation> = Vec::new();
+    limit: &mut AllocationLimit,
+) -> Vec<LiveAllocation> {
+    let mut allocations: Vec<LiveAllocation> = Vec::new();
     let mut by_address: FxHashMap<u64, usize> = FxHashMap::default();
     for (at, event) in (0_u32..).zip(events) {
         let allocates =
             matches!(event.action, SnapshotAction::Alloc | SnapshotAction::FreeCompleted);
         let bytes = if allocates { limit.admit(event.size) } else { Bytes::ZERO };
-        let mut it = Allocation {
+        let mut it = LiveAllocation {
             address: event.address,
             bytes,
             requested: bytes,
@@ -230,7 +230,7 @@ fn allocations(
     for block in blocks.filter(|block| block.is_allocated || block.is_pending_free) {
         match by_address.remove(&block.address) {
             Some(known) => allocations[known].bytes = limit.admit(block.size),
-            None => allocations.push(Allocation {
+            None => allocations.push(LiveAllocation {
                 address: block.address,
                 bytes: limit.admit(block.size),
                 requested: limit.admit(requested(block)),
@@ -244,7 +244,7 @@ fn allocations(
     allocations
 }
 
-fn former(snapshot: &Snapshot, ordinal: i32, limit: &mut Limit) -> Vec<(StackId, Bytes)> {
+fn former(snapshot: &Snapshot, ordinal: i32, limit: &mut AllocationLimit) -> Vec<(StackId, Bytes)> {
     let segments = snapshot.segments.iter().filter(|segment| segment.device == ordinal);
     let entries = segments.flat_map(|segment| &segment.blocks).flat_map(|block| &block.former);
     entries.map(|&(stack, bytes)| (stack, limit.admit(bytes))).collect()

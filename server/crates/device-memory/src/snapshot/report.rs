@@ -10,11 +10,11 @@ use line_stacks::{LineId, Node, Stacks, line_key};
 use profile::{Snapshot, SnapshotAction, StackId};
 use rustc_hash::FxHashMap;
 
-use super::replay::{Allocation, Replay};
+use super::replay::{LiveAllocation, SnapshotReplay};
 use super::space::Space;
-use super::steps::Steps;
+use super::steps::DeviceSteps;
 use crate::samples::samples;
-use recorded::Sources;
+use recorded::RecordedSources;
 
 /// Failed requests that are reported of one device: the last ones, since one usually ends the run.
 const MAX_OUT_OF_MEMORY: usize = 8;
@@ -27,7 +27,7 @@ const MAX_OPEN: usize = 64;
 
 /// What the frames of a snapshot say: the line and the phase of every stack.
 pub(super) struct Frames<'a> {
-    pub(super) sources: &'a Sources,
+    pub(super) sources: &'a RecordedSources,
     pub(super) stacks: Stacks,
     /// By [`StackId`].
     pub(super) nodes: Vec<Node>,
@@ -70,9 +70,9 @@ pub(super) fn report(
     snapshot: &Snapshot,
     ordinal: i32,
     frames: &Frames<'_>,
-    replay: &Replay<'_>,
+    replay: &SnapshotReplay<'_>,
 ) -> DeviceMemory {
-    let steps = Steps::new(snapshot, ordinal, &replay.events, &frames.phases);
+    let steps = DeviceSteps::new(snapshot, ordinal, &replay.events, &frames.phases);
     let context = Context { snapshot, ordinal, frames, replay, steps: &steps };
     let space = Space::at_end(snapshot, ordinal);
     let last = u32::try_from(replay.events.len()).ok().and_then(|n| n.checked_sub(1));
@@ -99,7 +99,7 @@ pub(super) fn report(
 
 /// Something that is in use has a stack, so it was allocated while recording, but no event: the oldest events were
 /// dropped (`max_entries`). Without any event nothing was to be dropped: the state alone was recorded.
-fn is_history_cut(replay: &Replay<'_>) -> bool {
+fn is_history_cut(replay: &SnapshotReplay<'_>) -> bool {
     let has_history = replay.allocations.iter().any(|it| it.from.is_some());
     has_history && replay.allocations.iter().any(|it| it.from.is_none() && !it.is_before())
 }
@@ -108,8 +108,8 @@ struct Context<'a> {
     snapshot: &'a Snapshot,
     ordinal: i32,
     frames: &'a Frames<'a>,
-    replay: &'a Replay<'a>,
-    steps: &'a Steps,
+    replay: &'a SnapshotReplay<'a>,
+    steps: &'a DeviceSteps,
 }
 
 /// Bytes by stack, at the peak and in all: which stack stands for a line.
@@ -221,7 +221,7 @@ impl Context<'_> {
         }
     }
 
-    fn charge(&self, books: &mut LineMemory, it: &Allocation, is_at_peak: bool) {
+    fn charge(&self, books: &mut LineMemory, it: &LiveAllocation, is_at_peak: bool) {
         let phase = self.frames.phase(it.stack);
         books.alloc += it.bytes;
         books.allocs += 1;
@@ -363,12 +363,12 @@ impl Context<'_> {
     }
 }
 
-fn has_times(replay: &Replay<'_>) -> bool {
+fn has_times(replay: &SnapshotReplay<'_>) -> bool {
     !replay.events.is_empty() && replay.events.iter().all(|event| event.at >= Ns::ZERO)
 }
 
 /// In time where all events have one, else in events.
-fn timeline(replay: &Replay<'_>) -> Vec<Sample> {
+fn timeline(replay: &SnapshotReplay<'_>) -> Vec<Sample> {
     let has_times = has_times(replay);
     let start = replay.events.first().map_or(Ns::ZERO, |event| event.at);
     samples(

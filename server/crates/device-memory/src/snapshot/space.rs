@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ledger::Fragmentation;
 use profile::{Bytes, Snapshot, SnapshotAction, SnapshotSegment};
 
-use super::replay::Replay;
+use super::replay::SnapshotReplay;
 
 /// Reserved ranges of one device, by first address.
 pub(super) struct Space(BTreeMap<u64, Range>);
@@ -44,7 +44,7 @@ impl Space {
     }
 
     /// What was reserved after `event`, from what is reserved at the end: later events are taken back.
-    pub(super) fn rewind(mut self, replay: &Replay<'_>, event: u32) -> Self {
+    pub(super) fn rewind(mut self, replay: &SnapshotReplay<'_>, event: u32) -> Self {
         for later in replay.events[event as usize + 1..].iter().rev() {
             let size = later.size.0.cast_unsigned();
             match later.action {
@@ -79,7 +79,11 @@ impl Space {
     }
 
     /// How the ranges are cut up by what is in use after `event`.
-    pub(super) fn fragmentation(&self, replay: &Replay<'_>, event: Option<u32>) -> Fragmentation {
+    pub(super) fn fragmentation(
+        &self,
+        replay: &SnapshotReplay<'_>,
+        event: Option<u32>,
+    ) -> Fragmentation {
         let mut result = Fragmentation { segments: self.0.len() as u64, ..Default::default() };
         for (_, free) in self.free(replay, event) {
             result.free = result.free.saturating_add(free.bytes);
@@ -95,7 +99,7 @@ impl Space {
     /// private pools alone.
     pub(super) fn for_request(
         &self,
-        replay: &Replay<'_>,
+        replay: &SnapshotReplay<'_>,
         event: Option<u32>,
         stream: i64,
     ) -> (Bytes, Bytes) {
@@ -111,7 +115,7 @@ impl Space {
     }
 
     /// What of each range is not in use after `event`.
-    fn free(&self, replay: &Replay<'_>, event: Option<u32>) -> Vec<(Range, Free)> {
+    fn free(&self, replay: &SnapshotReplay<'_>, event: Option<u32>) -> Vec<(Range, Free)> {
         let alive = replay.allocations.iter().filter(|it| it.is_alive_at(event));
         let mut blocks: Vec<(u64, u64)> =
             alive.map(|it| (it.address, it.bytes.0.cast_unsigned())).collect();

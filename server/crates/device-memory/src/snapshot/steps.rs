@@ -8,16 +8,16 @@ const MAX_STEPS: usize = 256;
 
 /// The steps of one device, in order.
 #[derive(Debug, Default)]
-pub(super) struct Steps(pub(super) Vec<Step>);
+pub(super) struct DeviceSteps(pub(super) Vec<DeviceStep>);
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct DeviceStep {
     pub(super) name: String,
     /// Number of its first event.
     pub(super) first: u32,
 }
 
-impl Steps {
+impl DeviceSteps {
     /// `phases`: of each stack of the snapshot.
     pub(super) fn new(
         snapshot: &Snapshot,
@@ -38,8 +38,8 @@ impl Steps {
         let marked = annotations
             .iter()
             .filter(|it| it.is_start && name(it).starts_with("ProfilerStep#"))
-            .map(|it| Step { name: name(it).to_owned(), first: first_from(it.at) });
-        let marked: Vec<Step> = marked.collect();
+            .map(|it| DeviceStep { name: name(it).to_owned(), first: first_from(it.at) });
+        let marked: Vec<DeviceStep> = marked.collect();
         if !marked.is_empty() {
             return Self::tidy(marked, events.len());
         }
@@ -55,17 +55,18 @@ impl Steps {
             return Self::default();
         }
         starts.insert(0, 0);
-        let named = (1..).zip(starts).map(|(n, first)| Step { name: format!("step {n}"), first });
+        let named =
+            (1..).zip(starts).map(|(n, first)| DeviceStep { name: format!("step {n}"), first });
         Self::tidy(named.collect(), events.len())
     }
 
     /// Without steps that have no event.
-    fn tidy(mut steps: Vec<Step>, n_events: usize) -> Self {
+    fn tidy(mut steps: Vec<DeviceStep>, n_events: usize) -> Self {
         steps.sort_by_key(|step| step.first);
         let ends: Vec<usize> = steps.iter().skip(1).map(|step| step.first as usize).collect();
         let ends = ends.into_iter().chain([n_events]);
         let kept = steps.into_iter().zip(ends).filter(|(step, end)| (step.first as usize) < *end);
-        let mut kept: Vec<Step> = kept.map(|(step, _)| step).collect();
+        let mut kept: Vec<DeviceStep> = kept.map(|(step, _)| step).collect();
         kept.drain(..kept.len().saturating_sub(MAX_STEPS));
         Self(kept)
     }

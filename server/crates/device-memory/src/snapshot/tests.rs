@@ -66,7 +66,7 @@ impl Made {
     }
 
     fn memory(&self) -> DeviceMemory {
-        let mut sources = Sources::default();
+        let mut sources = RecordedSources::default();
         sources.insert_own("train.py");
         let ledger = attribute_snapshot(&self.0, &sources, 3);
         assert!(ledger.balances().iter().all(ledger::Balance::is_balanced));
@@ -255,7 +255,7 @@ fn what_was_given_back_before_is_on_its_line() {
             (Bytes(1000), 1, Bytes(1000), Bytes(0), Bytes(0))
         )
     );
-    let ledger = attribute_snapshot(&made.0, &Sources::default(), 0);
+    let ledger = attribute_snapshot(&made.0, &RecordedSources::default(), 0);
     assert_eq!(ledger.totals.alloc, Bytes(512 + 1430));
 }
 

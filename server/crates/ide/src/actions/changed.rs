@@ -7,11 +7,11 @@ use pysource::edits::{Change, Goal, Recorded, What};
 
 use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
-use crate::place::Source;
+use crate::place::PlacedSource;
 
 /// What can be changed for a finding, each with the line of the call that is changed.
 pub(super) fn changed(
-    source: &Source<'_>,
+    source: &PlacedSource<'_>,
     finding: &Finding,
     diagnostic: &Diagnostic,
     saving: &str,
@@ -54,7 +54,7 @@ fn goals(rule: &str) -> &'static [Goal] {
     }
 }
 
-fn recorded(source: &Source<'_>, finding: &Finding) -> Recorded {
+fn recorded(source: &PlacedSource<'_>, finding: &Finding) -> Recorded {
     // Of several versions, what holds for the earliest and for the latest is not distinguished.
     let mut versions = source.ledger.torch.iter();
     let torch = versions.next().copied().filter(|_| versions.next().is_none());

@@ -2,11 +2,11 @@
 
 use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
-use crate::place::Source;
+use crate::place::PlacedSource;
 
 /// A comment says that the finding is not to be reported: on its line, else on another one of the statement, because not
 /// every line can have a comment.
-pub(super) fn ignored(source: &Source<'_>, diagnostic: &Diagnostic) -> Option<Action> {
+pub(super) fn ignored(source: &PlacedSource<'_>, diagnostic: &Diagnostic) -> Option<Action> {
     let rule = diagnostic.code;
     let lines = source.module.statement_lines(diagnostic.line);
     let is_alone = lines.start() == lines.end();
@@ -35,7 +35,7 @@ pub(super) fn ignored(source: &Source<'_>, diagnostic: &Diagnostic) -> Option<Ac
 }
 
 /// The line with the rule in its comment: in the list that is there, else in one after everything else.
-fn comment(source: &Source<'_>, line: u32, rule: &str) -> Option<Edit> {
+fn comment(source: &PlacedSource<'_>, line: u32, rule: &str) -> Option<Edit> {
     let range = source.index.line_range(line)?;
     let text = source.text.get(range.clone())?;
     if let Some(directive) = source.module.directives(line).find(|it| it.line == line)

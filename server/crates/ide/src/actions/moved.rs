@@ -4,12 +4,16 @@ use pysource::Destination;
 
 use super::action::{Action, Edit};
 use crate::diagnostics::Diagnostic;
-use crate::place::Source;
+use crate::place::PlacedSource;
 
 /// Characters of a condition in a title at most.
 const MAX_LENGTH: usize = 40;
 
-pub(super) fn moved(source: &Source<'_>, diagnostic: &Diagnostic, saving: &str) -> Option<Action> {
+pub(super) fn moved(
+    source: &PlacedSource<'_>,
+    diagnostic: &Diagnostic,
+    saving: &str,
+) -> Option<Action> {
     let found = source.module.move_read(source.text, diagnostic.line)?;
     let to = match &found.to {
         Destination::If(condition) => format!("into `{}`", cut(condition)),

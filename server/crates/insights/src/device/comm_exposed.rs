@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
 use super::detail::DeviceDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Limits, Rule};
+use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -33,7 +33,7 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let detail = DeviceDetail::CommExposed { comm: books.comm / devices };

@@ -7,12 +7,12 @@ use metrics::Scale;
 
 use crate::Finding;
 use crate::costly::Costly;
-use crate::rule::{Limits, Rule, Threshold, Unit};
+use crate::rule::{Rule, RuleLimits, Threshold, ThresholdUnit};
 
 /// Share of the step from which a finding is reported.
 pub(super) const MINIMUM: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 5.0,
     meaning: "share of the step from which a finding is reported",
 };
@@ -20,7 +20,7 @@ pub(super) const MINIMUM: Threshold = Threshold {
 /// Share of the step from which a finding is a warning.
 pub(super) const WARNING: Threshold = Threshold {
     name: "warning",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 15.0,
     meaning: "share of the step from which it is a warning",
 };
@@ -29,7 +29,7 @@ pub(super) const WARNING: Threshold = Threshold {
 pub(super) fn finding(
     rule: &'static Rule,
     scale: &Scale<'_>,
-    limits: &Limits<'_>,
+    limits: &RuleLimits<'_>,
     draft: Costly<'_>,
 ) -> Option<Finding> {
     let least = limits.get(&MINIMUM).max(limits.least());

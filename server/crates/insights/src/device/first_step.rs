@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, finding};
 use super::detail::DeviceDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -33,19 +33,19 @@ pub(super) static RULE: Rule = Rule {
 
 const FACTOR: Threshold = Threshold {
     name: "factor",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 1.5,
     meaning: "how many times the median of the others the first step takes, from which it is reported",
 };
 
 const STEPS: Threshold = Threshold {
     name: "steps",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 3.0,
     meaning: "steps that the recording needs to have",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let mut steps = ledger.steps.iter();
     let Some((&number, &first)) = steps.next() else { return Vec::new() };
     let others: Vec<u32> = steps.map(|(&number, _)| number).collect();

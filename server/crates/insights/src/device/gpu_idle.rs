@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, in_steps};
-use crate::rule::{Area, Limits, Rule};
+use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -35,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let launching = books.launching;

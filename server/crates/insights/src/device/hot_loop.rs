@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
 use super::detail::DeviceDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
@@ -37,14 +37,14 @@ pub(crate) static RULE: Rule = Rule {
 
 const ITERATIONS: Threshold = Threshold {
     name: "iterations",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 4.0,
     meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is reported",
 };
 
 const IDLE: Threshold = Threshold {
     name: "idle",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 30.0,
     meaning: "share of the loop's time during which the device is idle, from which a loop is reported",
 };
@@ -52,7 +52,7 @@ const IDLE: Threshold = Threshold {
 /// Lines of the body that are reported, at most.
 const MAX_RELATED: usize = 3;
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(Ns::ZERO);
     let is_hot = |(place, it): &(&LineKey, &LoopBooks)| {

@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, devices_per_rank, finding, host_time};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, in_steps};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -36,19 +36,19 @@ pub(crate) static RULE: Rule = Rule {
 
 const KERNELS: Threshold = Threshold {
     name: "kernels",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 10.0,
     meaning: "kernels in a step (in the recording, where it has no steps) from which a line is reported",
 };
 
 const HOST: Threshold = Threshold {
     name: "host",
-    unit: Unit::Micros,
+    unit: ThresholdUnit::Micros,
     default: 500.0,
     meaning: "time of the host for a kernel up to which it is launching that takes it",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let (host, launching) = (host_time(books), books.launching);

@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, finding, least_capable};
 use super::detail::DeviceDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -36,26 +36,26 @@ pub(super) static RULE: Rule = Rule {
 
 const BLOCKS: Threshold = Threshold {
     name: "blocks",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 50.0,
     meaning: "share of the multiprocessors for which a kernel has blocks, below which it is reported",
 };
 
 const OCCUPANCY: Threshold = Threshold {
     name: "occupancy",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 10.0,
     meaning: "estimated occupancy below which a kernel is reported",
 };
 
 const KERNEL: Threshold = Threshold {
     name: "kernel",
-    unit: Unit::Micros,
+    unit: ThresholdUnit::Micros,
     default: 20.0,
     meaning: "mean time of a kernel from which it counts: shorter ones are a matter of `launch-bound`",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let multiprocessors = least_capable(ledger).map_or(0, |(multiprocessors, _)| multiprocessors);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let kernels: Vec<_> = low_kernels(books, multiprocessors, limits).collect();
@@ -82,7 +82,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
 fn low_kernels<'a>(
     books: &'a LineBooks,
     multiprocessors: u32,
-    limits: &Limits<'_>,
+    limits: &RuleLimits<'_>,
 ) -> impl Iterator<Item = (&'a KernelKey, &'a Kernel)> {
     let (least, shortest) = (limits.get(&OCCUPANCY), limits.get(&KERNEL));
     let fewest = limits.get(&BLOCKS) * f64::from(multiprocessors);

@@ -6,7 +6,7 @@ use metrics::Scale;
 use super::common::{MINIMUM, WARNING, finding, least_capable};
 use super::detail::{DeviceDetail, Product};
 use crate::costly::Costly;
-use crate::rule::{Area, Limits, Rule};
+use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.
@@ -36,7 +36,7 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {
         return Vec::new();
     };
@@ -49,11 +49,14 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding>
 fn of_product(
     ledger: &Ledger,
     scale: &Scale<'_>,
-    limits: &Limits<'_>,
+    limits: &RuleLimits<'_>,
     product: Product,
 ) -> Option<Finding> {
-    let mut lines: Vec<Line<'_>> =
-        ledger.lines.iter().filter_map(|(place, books)| Line::of(place, books, product)).collect();
+    let mut lines: Vec<ProductLine<'_>> = ledger
+        .lines
+        .iter()
+        .filter_map(|(place, books)| ProductLine::of(place, books, product))
+        .collect();
     // Of the forward and the backward pass, the forward one is where sizes and types come from.
     lines.sort_by_key(|it| {
         (it.books.cuda_backward == Ns::ZERO, std::cmp::Reverse(it.time), it.place)
@@ -90,7 +93,7 @@ fn of_product(
 const MAX_RELATED: usize = 3;
 
 /// A line with products of one kind.
-struct Line<'a> {
+struct ProductLine<'a> {
     place: &'a LineKey,
     books: &'a LineBooks,
     time: Ns,
@@ -99,7 +102,7 @@ struct Line<'a> {
     kernel: &'a KernelKey,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ProductLine<'a> {
     fn of(place: &'a LineKey, books: &'a LineBooks, kind: Product) -> Option<Self> {
         let kernels =
             || books.kernel_table.iter().filter(|(key, it)| product(key, it) == Some(kind));

@@ -6,7 +6,7 @@ use ledger::{
 };
 
 use super::{DeviceDetail, Product};
-use crate::{Detail, Finding, Options, Severity, find};
+use crate::{Detail, Finding, RuleOptions, Severity, find};
 
 /// Two steps of 1 ms on a device with 100 multiprocessors.
 fn ledger() -> Ledger {
@@ -48,11 +48,11 @@ fn kernel(name: &str, blocks: u32, calls: u64, total: i64) -> (KernelKey, Kernel
 
 /// Rule and line of what is found.
 fn found(ledger: &Ledger) -> Vec<(&'static str, u32)> {
-    find(ledger, &Options::default()).iter().map(|it| (it.rule, it.place.line)).collect()
+    find(ledger, &RuleOptions::default()).iter().map(|it| (it.rule, it.place.line)).collect()
 }
 
 fn only(ledger: &Ledger) -> Finding {
-    let mut findings = find(ledger, &Options::default());
+    let mut findings = find(ledger, &RuleOptions::default());
     assert_eq!(findings.len(), 1, "{findings:?}");
     findings.remove(0)
 }
@@ -150,12 +150,12 @@ fn a_loop_explains_its_lines() {
     add(&mut ledger, 5, launch_bound());
     ledger.loops.insert(key(2), hot_loop());
     assert_eq!(found(&ledger), [("hot-loop", 2), ("launch-bound", 5)]);
-    let findings = find(&ledger, &Options::default());
+    let findings = find(&ledger, &RuleOptions::default());
     assert_eq!((findings[0].cost_per_step, findings[0].count), (Some(Ns(200_000)), 20));
     let related: Vec<_> = findings[0].related.iter().map(|it| (it.place.line, it.time)).collect();
     assert_eq!(related, [(4, Ns(500_000))]);
     // A loop that is not reported explains nothing.
-    let mut options = Options::default();
+    let mut options = RuleOptions::default();
     options.severities.set("hot-loop", None);
     let rules: Vec<_> = find(&ledger, &options).iter().map(|it| it.place.line).collect();
     assert_eq!(rules, [3, 4, 5]);

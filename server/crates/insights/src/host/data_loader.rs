@@ -4,7 +4,7 @@ use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
 use super::each::{FindingDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -30,12 +30,12 @@ pub(crate) static RULE: Rule = Rule {
 
 const SHARE: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 5.0,
     meaning: "share of the step from which it is reported",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let find = |pattern: Pattern, remedy: &'static str| {
         each(&RULE, (ledger, scale, limits), pattern, |books| {
             let share = scale.mean(books.cpu.as_f64()) / scale.time();

@@ -4,7 +4,7 @@ use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
 use metrics::Scale;
 
 use crate::costly::Costly;
-use crate::rule::{Limits, Rule, WARNING};
+use crate::rule::{Rule, RuleLimits, WARNING};
 use crate::{Detail, Finding, Severity};
 
 /// What a pattern on one line is to its rule.
@@ -20,7 +20,7 @@ pub(super) struct FindingDraft {
 /// The lines on which `draft` has something to report, and whose share is above the threshold.
 pub(super) fn each(
     rule: &'static Rule,
-    (ledger, scale, limits): (&Ledger, &Scale<'_>, &Limits<'_>),
+    (ledger, scale, limits): (&Ledger, &Scale<'_>, &RuleLimits<'_>),
     pattern: Pattern,
     draft: impl Fn(&PatternBooks) -> Option<FindingDraft>,
 ) -> Vec<Finding> {

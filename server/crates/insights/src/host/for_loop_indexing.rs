@@ -4,7 +4,7 @@ use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
 use super::each::{FindingDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 
 const REPEATS: Threshold = Threshold {
     name: "repeats",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 10.0,
     meaning: "rounds in a row from which it is reported",
 };
@@ -37,12 +37,12 @@ const REPEATS: Threshold = Threshold {
 /// Larger operators keep the processor or device busy: what the loop adds does not count then.
 const OPERATOR: Threshold = Threshold {
     name: "operator",
-    unit: Unit::Micros,
+    unit: ThresholdUnit::Micros,
     default: 100.0,
     meaning: "mean time of an operator up to which it is short",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::ForLoopIndexing, |books| {
         let operator = books.cpu.as_f64() / books.ops.max(1) as f64;
         let is_reported =

@@ -4,7 +4,7 @@ use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
 use super::each::{FindingDraft, each};
-use crate::rule::{Area, Limits, Rule};
+use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::GraphBreak, |books| {
         Some(FindingDraft {
             cost: books.cpu,

@@ -4,7 +4,7 @@ use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
 use super::each::{FindingDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit, WARNING};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -30,12 +30,12 @@ pub(super) static RULE: Rule = Rule {
 
 const OPERATORS: Threshold = Threshold {
     name: "operators",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 20.0,
     meaning: "operators in one step of the optimizer from which it is reported",
 };
 
-fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let is_on_host = ledger.devices.is_empty();
     each(&RULE, (ledger, scale, limits), Pattern::OptimizerSingleTensor, |books| {
         let each_time = books.ops as f64 / books.count.max(1) as f64;

@@ -2,7 +2,7 @@
 
 use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, LineKey, Ns, Pattern, PatternBooks};
 
-use crate::{Options, Severities, Severity, find};
+use crate::{RuleOptions, Severities, Severity, find};
 
 fn key() -> LineKey {
     LineKey { file: "train.py".to_owned(), line: 7 }
@@ -20,7 +20,7 @@ fn ledger(pattern: Pattern, books: PatternBooks) -> Ledger {
 
 /// Rule, cost per step, share in permille and severity of what is found.
 fn found(ledger: &Ledger) -> Vec<(&'static str, Ns, u32, Severity)> {
-    let findings = find(ledger, &Options::default()).into_iter();
+    let findings = find(ledger, &RuleOptions::default()).into_iter();
     findings
         .map(|it| {
             assert_eq!(it.place, key());
@@ -122,7 +122,7 @@ fn a_wait_for_a_copy_is_reported_once() {
     assert_eq!(found(&ledger), [("h2d-copy", Ns(45_000), 45, Severity::Information)]);
     let mut severities = Severities::default();
     severities.set("h2d-copy", None);
-    let findings = find(&ledger, &Options { severities, ..Options::default() });
+    let findings = find(&ledger, &RuleOptions { severities, ..RuleOptions::default() });
     assert_eq!(findings.iter().map(|it| it.rule).collect::<Vec<_>>(), ["sync"]);
     ledger.lines.get_mut(&key()).unwrap().sync = Ns(200_000);
     assert_eq!(found(&ledger).len(), 2, "it waits for more than copies");

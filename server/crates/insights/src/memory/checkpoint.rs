@@ -3,8 +3,8 @@
 use ledger::Bytes;
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -29,12 +29,12 @@ pub(super) static RULE: Rule = Rule {
 
 const MINIMUM: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 10.0,
     meaning: "share of the peak that recomputing has to free",
 };
 
-fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let least = limits.get(&MINIMUM);
     let peak = device.memory.peak;
     // One allocation at a time is still needed while it is computed again.

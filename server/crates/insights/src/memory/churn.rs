@@ -4,8 +4,8 @@ use ledger::{LineKey, Ns};
 use metrics::{Period, Scale};
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -34,12 +34,12 @@ pub(super) static RULE: Rule = Rule {
 /// A first step reserves what it needs.
 const MINIMUM: Threshold = Threshold {
     name: "times",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 4.0,
     meaning: "times that memory has to be reserved for the line, and given back by the device",
 };
 
-fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let least = limits.get(&MINIMUM) as u64;
     let returned = device.memory.segments.frees;
     // Without memory given back, reserving is growth and not churn.
@@ -70,7 +70,7 @@ fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 }
 
 /// Host time of what the line reserves and gives back; `None` where no trace has it.
-fn time(device: &Device<'_>, place: &LineKey, scale: &Scale<'_>) -> Option<Ns> {
+fn time(device: &MemoryOfDevice<'_>, place: &LineKey, scale: &Scale<'_>) -> Option<Ns> {
     let segments = device.ledger.lines.get(place)?.segments;
     let time = Ns(scale.mean(segments.time.as_f64()).round() as i64);
     (0 < segments.calls).then_some(time)

@@ -3,27 +3,27 @@
 use ledger::{Bytes, DeviceKey, DeviceMemory, Evidence, Ledger, LineKey, LineMemory, Ns};
 
 use super::detail::{MemoryDetail, MemoryKind};
-use crate::rule::{Limits, Rule};
+use crate::rule::{Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// What `rule` finds on each device.
 pub(super) fn each(
     ledger: &Ledger,
-    limits: &Limits<'_>,
-    rule: fn(&Device<'_>, &Limits<'_>) -> Vec<Finding>,
+    limits: &RuleLimits<'_>,
+    rule: fn(&MemoryOfDevice<'_>, &RuleLimits<'_>) -> Vec<Finding>,
 ) -> Vec<Finding> {
-    let devices = ledger.memory.iter().map(|(&key, memory)| Device { ledger, key, memory });
+    let devices = ledger.memory.iter().map(|(&key, memory)| MemoryOfDevice { ledger, key, memory });
     devices.flat_map(|device| rule(&device, limits)).collect()
 }
 
 /// One device.
-pub(super) struct Device<'a> {
+pub(super) struct MemoryOfDevice<'a> {
     pub(super) ledger: &'a Ledger,
     pub(super) key: DeviceKey,
     pub(super) memory: &'a DeviceMemory,
 }
 
-impl Device<'_> {
+impl MemoryOfDevice<'_> {
     /// The line with the most bytes at the peak.
     pub(super) fn heaviest(&self) -> Option<(&LineKey, &LineMemory)> {
         let lines = self.memory.lines.iter().filter(|(_, it)| it.peak > Bytes::ZERO);

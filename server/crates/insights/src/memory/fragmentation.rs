@@ -3,8 +3,8 @@
 use ledger::{Bytes, OutOfMemory};
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -34,19 +34,19 @@ const REMEDY: &str = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True lets segm
 
 const MINIMUM: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 20.0,
     meaning: "share of the reserved memory that has to be free, where no request failed",
 };
 
 const MIN_BYTES: Threshold = Threshold {
     name: "bytes",
-    unit: Unit::MiB,
+    unit: ThresholdUnit::MiB,
     default: 256.0,
     meaning: "how much has to be free, where no request failed",
 };
 
-fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let failed = device.memory.out_of_memory.iter().rfind(|it| is_fragmented(it));
     if let Some(failed) = failed {
         let heaviest = failed.holders.first().map(|(line, _)| line);

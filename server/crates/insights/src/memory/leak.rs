@@ -3,8 +3,8 @@
 use ledger::{Bytes, Held, LineMemory};
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule about much.
@@ -49,14 +49,14 @@ pub(super) static RETAINED: Rule = Rule {
 /// Fewer steps are a warm-up.
 const MIN_STEPS: Threshold = Threshold {
     name: "steps",
-    unit: Unit::Count,
+    unit: ThresholdUnit::Count,
     default: 3.0,
     meaning: "times that it has to grow from one step to the next",
 };
 
 const MIN_SHARE: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 0.1,
     meaning: "growth per step as a share of the peak from which it is reported",
 };
@@ -64,13 +64,13 @@ const MIN_SHARE: Threshold = Threshold {
 /// A loss, a norm, a counter.
 const SMALL: Threshold = Threshold {
     name: "small",
-    unit: Unit::MiB,
+    unit: ThresholdUnit::MiB,
     default: 4.0 / 1024.0,
     meaning: "size up to which a tensor is small",
 };
 
 /// Lines that hold clearly more after every step.
-fn leaks(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn leaks(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let (least, small) = (limits.get(&MIN_SHARE), limits.get(&SMALL));
     let growing = growing(device, limits).filter(|(_, _, growth)| {
         !growth.is_of_small_tensors(small) && least <= device.of_peak(growth.per_step())
@@ -94,7 +94,7 @@ fn leaks(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
 }
 
 /// Lines of which every step keeps a few small tensors.
-fn retained(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn retained(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let small = limits.get(&SMALL);
     let growing =
         growing(device, limits).filter(|(_, _, growth)| growth.is_of_small_tensors(small));
@@ -136,8 +136,8 @@ impl Growth {
 }
 
 fn growing<'a>(
-    device: &Device<'a>,
-    limits: &Limits<'_>,
+    device: &MemoryOfDevice<'a>,
+    limits: &RuleLimits<'_>,
 ) -> impl Iterator<Item = (&'a ledger::LineKey, &'a LineMemory, Growth)> {
     let least = limits.get(&MIN_STEPS) as u64;
     let lines = device.memory.lines.iter();

@@ -3,8 +3,8 @@
 use ledger::Bytes;
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -28,12 +28,12 @@ pub(super) static RULE: Rule = Rule {
 
 const MINIMUM: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 90.0,
     meaning: "share of the device's memory from which it is reported",
 };
 
-fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let capacity = device.ledger.devices.get(&device.key).map_or(Bytes::ZERO, |it| it.total_memory);
     let reserved = device.memory.reserved_peak;
     let share = reserved.as_f64() / capacity.as_f64();

@@ -1,8 +1,8 @@
 //! Rule `memory-peak-line`: a single line that holds much of the peak.
 
 use super::detail::MemoryKind;
-use super::device::{Device, MemoryDraft, each};
-use crate::rule::{Area, Limits, Rule, Threshold, Unit};
+use super::device::{MemoryDraft, MemoryOfDevice, each};
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Finding, Severity};
 
 /// The rule.
@@ -26,19 +26,19 @@ pub(super) static RULE: Rule = Rule {
 
 const MINIMUM: Threshold = Threshold {
     name: "share",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 25.0,
     meaning: "share of the peak from which a line is reported",
 };
 
 const WARNING: Threshold = Threshold {
     name: "warning",
-    unit: Unit::Percent,
+    unit: ThresholdUnit::Percent,
     default: 50.0,
     meaning: "share of the peak from which it is a warning",
 };
 
-fn find(device: &Device<'_>, limits: &Limits<'_>) -> Vec<Finding> {
+fn find(device: &MemoryOfDevice<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let (least, warning) = (limits.get(&MINIMUM), limits.get(&WARNING));
     let peak = device.memory.peak;
     let lines = device.memory.lines.iter().filter(|(_, it)| least <= device.of_peak(it.peak));

@@ -5,7 +5,7 @@ use ledger::{
     LineMemory, Ns, OutOfMemory, SegmentCalls, SegmentTime, StepMemory,
 };
 
-use crate::{Detail, MemoryKind, Options, Severity, find};
+use crate::{Detail, MemoryKind, RuleOptions, Severity, find};
 
 const MIB: i64 = 1 << 20;
 const KEY: DeviceKey = DeviceKey { rank: 0, device: 0 };
@@ -32,7 +32,7 @@ fn ledger(line: LineMemory, change: impl FnOnce(&mut DeviceMemory)) -> Ledger {
 
 /// The rules that find something on the line, with what they find.
 fn found(ledger: &Ledger) -> Vec<(&'static str, MemoryKind)> {
-    let findings = find(ledger, &Options::default());
+    let findings = find(ledger, &RuleOptions::default());
     findings
         .into_iter()
         .map(|it| {
@@ -80,7 +80,7 @@ fn a_line_with_a_quarter_of_the_peak_is_reported() {
     assert_eq!(found(&ledger(line(Bytes(250 * MIB)), |_| ())), [("memory-peak-line", expected)]);
     assert_eq!(found(&ledger(line(Bytes(249 * MIB)), |_| ())), []);
     let half = ledger(line(Bytes(500 * MIB)), |_| ());
-    assert_eq!(find(&half, &Options::default())[0].severity, Severity::Warning);
+    assert_eq!(find(&half, &RuleOptions::default())[0].severity, Severity::Warning);
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub struct DeviceOverview {
     /// What the gaps between the events of each stream waited for, summed over streams.
     pub idle: IdleClasses,
     /// How work reached the device.
-    pub launches: Launches,
+    pub launches: LaunchSummary,
     /// Copies and fills by kind as recorded (`Memcpy HtoD (Pageable -> Device)`).
     pub copies: BTreeMap<String, Copies>,
     /// What operators with known FLOPs did here.
@@ -81,7 +81,7 @@ pub struct IdleClasses {
 
 /// How work reached a device. An event counts if its runtime call is in the recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Launches {
+pub struct LaunchSummary {
     /// How many device events have a runtime call.
     pub count: u64,
     /// Σ of the times from the return of the runtime call to the start of the event (0 if it started before).
@@ -194,7 +194,7 @@ impl IdleClasses {
     }
 }
 
-impl Launches {
+impl LaunchSummary {
     /// Mean time from the return of the runtime call to the start of the event.
     #[must_use]
     pub fn mean_delay(&self) -> Option<Ns> {

@@ -1,7 +1,7 @@
 //! Adding overviews: sums, but for what names the device.
 
 use super::{
-    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, Launches, Overlap,
+    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, LaunchSummary, Overlap,
     Overview,
 };
 use crate::amount::Amount;
@@ -90,7 +90,7 @@ impl IdleClasses {
     }
 }
 
-impl Launches {
+impl LaunchSummary {
     fn merge(&mut self, other: &Self) {
         self.count.gain(other.count);
         self.delay.gain(other.delay);
@@ -147,7 +147,7 @@ mod tests {
                 steps_span: ns(2),
                 occupancy_time: amounts[3].into(),
                 idle: IdleClasses { host_wait: ns(4), kernel_wait: ns(5), other: ns(6) },
-                launches: Launches { count: 1, delay: ns(7), longest_delay: ns(8), ..Launches::default() },
+                launches: LaunchSummary { count: 1, delay: ns(7), longest_delay: ns(8), ..LaunchSummary::default() },
                 copies: [(name.to_owned(), Copies { count: 1, bytes: Bytes(amounts[9]), time: ns(10) })].into(),
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()

@@ -1,10 +1,10 @@
 //! `workspace/executeCommand`: the commands of `ext.rs`. Those that answer something have a file each.
 
 mod arguments;
+mod current_files;
 mod details;
 mod heat;
 mod hot_lines;
-mod places;
 mod report;
 pub(crate) mod status;
 
@@ -12,22 +12,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ide::{Charge, Metric, Period};
+use ide::{Charge, Period, ViewMetric};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 
-use crate::loader::{self, Failure};
+use crate::loader::{self, LoadFailure};
 use crate::session::{Mode, Session};
 use crate::{ext, paths};
-use arguments::{Arguments, invalid, metric, text};
+use arguments::{CommandArguments, invalid, metric, text};
 use status::{ranks, view};
 
 pub(crate) async fn handle(
     session: &Arc<Session>,
     params: ExecuteCommandParams,
 ) -> Result<Option<Value>> {
-    let arguments = Arguments(params.arguments);
+    let arguments = CommandArguments(params.arguments);
     let value = match params.command.as_str() {
         ext::LOAD => load(session, &arguments).await?,
         ext::UNLOAD => unload(session),
@@ -60,7 +60,7 @@ impl Drop for StopOnDrop {
 }
 
 /// Loads the named files, or the newest recording, and answers when it is there.
-async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let paths = match arguments.get(0, "paths") {
         None => Vec::new(),
         Some(Value::Array(paths)) => {
@@ -87,12 +87,12 @@ async fn load(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
     drop(guard);
     match result {
         Ok(Ok(loaded)) => Ok(status::described(&loaded, &session.snapshot())),
-        Ok(Err(Failure::Cancelled)) => Err(Error {
+        Ok(Err(LoadFailure::Cancelled)) => Err(Error {
             code: ErrorCode::RequestCancelled,
             message: "loading was stopped".into(),
             data: None,
         }),
-        Ok(Err(Failure::Unusable(message))) => {
+        Ok(Err(LoadFailure::Unusable(message))) => {
             Err(Error { code: ErrorCode::ServerError(-32803), message: message.into(), data: None })
         }
         Err(error) => Err(Error {
@@ -128,8 +128,8 @@ fn unload(session: &Session) -> Value {
     json!({"loaded": false})
 }
 
-fn set_metric(session: &Session, arguments: &Arguments) -> Result<Value> {
-    let names = ["auto"].into_iter().chain(Metric::ALL.map(Metric::name));
+fn set_metric(session: &Session, arguments: &CommandArguments) -> Result<Value> {
+    let names = ["auto"].into_iter().chain(ViewMetric::ALL.map(ViewMetric::name));
     let metric = arguments.need("metric", &names.collect::<Vec<_>>().join(", "))?;
     let metric = self::metric(metric)?;
     let charge = arguments.get(1, "charge").map(|value| Charge::parse(&text(value)));
@@ -144,7 +144,7 @@ fn set_metric(session: &Session, arguments: &Arguments) -> Result<Value> {
 }
 
 /// The page of a rule.
-fn explain(arguments: &Arguments) -> Result<Value> {
+fn explain(arguments: &CommandArguments) -> Result<Value> {
     let ids: Vec<&str> = ide::rules().map(|it| it.id).collect();
     let name = text(arguments.need("rule", &ids.join(", "))?);
     let Some(rule) = ide::rule(&name) else {
@@ -153,7 +153,7 @@ fn explain(arguments: &Arguments) -> Result<Value> {
     Ok(json!({"rule": rule.id, "title": rule.title, "markdown": ide::explanation(rule)}))
 }
 
-fn set_step(session: &Session, arguments: &Arguments) -> Result<Value> {
+fn set_step(session: &Session, arguments: &CommandArguments) -> Result<Value> {
     let snapshot = session.snapshot();
     let steps: Vec<u32> =
         snapshot.ledger().map(|it| it.steps.keys().copied().collect()).unwrap_or_default();
@@ -179,7 +179,7 @@ fn set_step(session: &Session, arguments: &Arguments) -> Result<Value> {
     Ok(view(&session.snapshot()))
 }
 
-fn set_rank(session: &Session, arguments: &Arguments) -> Result<Value> {
+fn set_rank(session: &Session, arguments: &CommandArguments) -> Result<Value> {
     let snapshot = session.snapshot();
     let ranks = ranks(&snapshot);
     let allowed = || {

@@ -52,7 +52,7 @@ pub(crate) async fn resolve(session: &Session, mut hint: InlayHint) -> Result<In
     let (Some(document), Some(line)) = (document, line) else { return Ok(hint) };
     let work = session.background(move |snapshot, _| {
         let tooltips =
-            |source: &ide::Source<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
+            |source: &ide::PlacedSource<'_>| ide::tooltips(source, &snapshot.view, &[line]).pop();
         let text = snapshot.with_document(&document, tooltips).flatten().flatten();
         text.map(|text| to_proto::tooltip(&text, snapshot.abilities.markdown_hover))
     });

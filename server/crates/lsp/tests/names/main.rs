@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use ide::Metric;
+use ide::ViewMetric;
 
 /// A list of quoted names in a file of the repository.
 struct List {
@@ -24,7 +24,7 @@ struct List {
 
 /// `auto`, and all metrics.
 fn metric_names() -> Vec<&'static str> {
-    ["auto"].into_iter().chain(Metric::ALL.map(Metric::name)).collect()
+    ["auto"].into_iter().chain(ViewMetric::ALL.map(ViewMetric::name)).collect()
 }
 
 fn lists() -> [List; 4] {
@@ -34,7 +34,7 @@ fn lists() -> [List; 4] {
             around: ["export const METRICS = [", "] as const;"],
             quotes: ["'", "'"],
             between: ", ",
-            names: Metric::ALL.map(Metric::name).into(),
+            names: ViewMetric::ALL.map(ViewMetric::name).into(),
         },
         List {
             file: "editors/nvim/lua/perfline/command.lua",

@@ -1,6 +1,6 @@
 //! What the clients and the documentation say of the settings of the server, from their table.
 
-use lsp::{Kind, SETTINGS, Setting};
+use lsp::{SETTINGS, Setting, SettingKind};
 use serde_json::{Value, json};
 
 /// Writes the text of a file anew.
@@ -51,7 +51,7 @@ fn manifest(text: &str) -> String {
         let name = format!("perfline.{}", it.name);
         assert_eq!(
             restricted.as_array().unwrap().contains(&json!(name)),
-            matches!(it.kind, Kind::Folders),
+            matches!(it.kind, SettingKind::Folders),
             "restrictedConfigurations: {name}"
         );
         let sections = contents.pointer("/contributes/configuration").and_then(Value::as_array);
@@ -74,11 +74,11 @@ fn manifest(text: &str) -> String {
 /// The fields of a setting in the manifest, in their order.
 fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
     let mut fields = match setting.kind {
-        Kind::Boolean => vec![("type", json!("boolean"))],
-        Kind::Percent => {
+        SettingKind::Boolean => vec![("type", json!("boolean"))],
+        SettingKind::Percent => {
             vec![("type", json!("number")), ("minimum", json!(0)), ("maximum", json!(100))]
         }
-        Kind::Choice(choices) => {
+        SettingKind::Choice(choices) => {
             let choices = choices();
             let names: Vec<&str> = choices.iter().map(|it| it.name).collect();
             let texts: Vec<String> =
@@ -89,16 +89,18 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
                 ("enumDescriptions", json!(texts)),
             ]
         }
-        Kind::Template => vec![("type", json!("string"))],
-        Kind::List(_) => vec![("type", json!("array")), ("items", json!({"type": "string"}))],
-        Kind::Folders => {
+        SettingKind::Template => vec![("type", json!("string"))],
+        SettingKind::List(_) => {
+            vec![("type", json!("array")), ("items", json!({"type": "string"}))]
+        }
+        SettingKind::Folders => {
             vec![("type", json!(["array", "null"])), ("items", json!({"type": "string"}))]
         }
-        Kind::Severities => vec![
+        SettingKind::Severities => vec![
             ("type", json!("object")),
             ("additionalProperties", json!({"enum": severity_names()})),
         ],
-        Kind::Thresholds => vec![
+        SettingKind::Thresholds => vec![
             ("type", json!("object")),
             (
                 "additionalProperties",
@@ -110,7 +112,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         ],
     };
     let scope = match setting.kind {
-        Kind::Folders => "machine-overridable",
+        SettingKind::Folders => "machine-overridable",
         _ => "resource",
     };
     fields.extend([
@@ -128,13 +130,13 @@ fn manifest_texts(text: &str) -> String {
     for it in SETTINGS {
         let mut description = it.description.to_owned();
         match it.kind {
-            Kind::Choice(choices) => texts.extend(
+            SettingKind::Choice(choices) => texts.extend(
                 choices()
                     .iter()
                     .map(|choice| (choice_key(it, choice.name), choice.description.to_owned())),
             ),
-            Kind::Template => description = meaning(it),
-            Kind::Folders => {
+            SettingKind::Template => description = meaning(it),
+            SettingKind::Folders => {
                 description += " Not taken from the workspace in Restricted Mode.";
             }
             _ => {}
@@ -170,14 +172,16 @@ fn type_name(setting: &Setting) -> String {
         names.join(", ")
     };
     match setting.kind {
-        Kind::Boolean => "boolean".to_owned(),
-        Kind::Percent => "number from 0 to 100".to_owned(),
-        Kind::Choice(choices) => listed(choices().iter().map(|it| it.name).collect()),
-        Kind::Template => "`auto` or [template](#templates)".to_owned(),
-        Kind::List(items) => format!("list of {items}"),
-        Kind::Folders => "list of folders, or null".to_owned(),
-        Kind::Severities => format!("object: {} by rule", listed(severity_names())),
-        Kind::Thresholds => "object: numbers by threshold, by [rule](rules/README.md)".to_owned(),
+        SettingKind::Boolean => "boolean".to_owned(),
+        SettingKind::Percent => "number from 0 to 100".to_owned(),
+        SettingKind::Choice(choices) => listed(choices().iter().map(|it| it.name).collect()),
+        SettingKind::Template => "`auto` or [template](#templates)".to_owned(),
+        SettingKind::List(items) => format!("list of {items}"),
+        SettingKind::Folders => "list of folders, or null".to_owned(),
+        SettingKind::Severities => format!("object: {} by rule", listed(severity_names())),
+        SettingKind::Thresholds => {
+            "object: numbers by threshold, by [rule](rules/README.md)".to_owned()
+        }
     }
 }
 
@@ -197,12 +201,12 @@ fn default(setting: &Setting) -> String {
 fn meaning(setting: &Setting) -> String {
     let mut text = setting.description.to_owned();
     match setting.kind {
-        Kind::Choice(choices) => {
+        SettingKind::Choice(choices) => {
             for choice in choices() {
                 text += &format!(" `{}`: {}", choice.name, choice.description);
             }
         }
-        Kind::Template => {
+        SettingKind::Template => {
             let names: Vec<String> =
                 ide::placeholders().map(|name| format!("`{{{name}}}`")).collect();
             text += &format!(" Placeholders: {}.", names.join(", "));

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use ledger::{Ledger, LineBooks, LineKey, Ns, PerStep, SourceFile};
-use loader::{Error, Options, Rank, Recording, Run, Watch};
+use loader::{DiscoveredRun, Error, LoadOptions, Rank, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -329,7 +329,7 @@ pub fn uri(path: &Path) -> String {
     tower_lsp::lsp_types::Url::from_file_path(path).unwrap().to_string()
 }
 
-type Load = dyn Fn(&[PathBuf], &Options, &Watch<'_>) -> Result<Run, Error> + Send + Sync;
+type Load = dyn Fn(&[PathBuf], &LoadOptions, &Watch<'_>) -> Result<Run, Error> + Send + Sync;
 
 /// A folder with a program and a file that stands for a recording; what is loaded comes from memory.
 pub struct Fake {
@@ -378,7 +378,10 @@ impl Fake {
 
     pub fn on_load(
         &self,
-        load: impl Fn(&[PathBuf], &Options, &Watch<'_>) -> Result<Run, Error> + Send + Sync + 'static,
+        load: impl Fn(&[PathBuf], &LoadOptions, &Watch<'_>) -> Result<Run, Error>
+        + Send
+        + Sync
+        + 'static,
     ) {
         *self.load.lock().unwrap() = Arc::new(load);
     }
@@ -389,15 +392,20 @@ impl Fake {
 }
 
 impl Recordings for Fake {
-    fn discover(&self, folder: &Path) -> Vec<Recording> {
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
         self.searches.fetch_add(1, Ordering::SeqCst);
         self.search_gate.pass();
         let path = folder.join("trace.json");
         let Ok(modified) = path.metadata().and_then(|it| it.modified()) else { return Vec::new() };
-        vec![Recording { inputs: vec![path], modified }]
+        vec![DiscoveredRun { inputs: vec![path], modified }]
     }
 
-    fn load(&self, inputs: &[PathBuf], options: &Options, watch: &Watch<'_>) -> Result<Run, Error> {
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error> {
         self.loads.fetch_add(1, Ordering::SeqCst);
         let load = Arc::clone(&self.load.lock().unwrap());
         load(inputs, options, watch)

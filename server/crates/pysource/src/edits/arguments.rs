@@ -4,7 +4,7 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Arguments, Expr, ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{Place, Replacement};
+use super::{EditContext, Replacement};
 
 /// What a keyword argument is, as far as it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn are_plain(arguments: &Arguments, most: usize) -> bool {
         && arguments.keywords.iter().all(|it| it.arg.is_some())
 }
 
-impl Place<'_, '_> {
+impl EditContext<'_, '_> {
     /// Writes `name=value`: instead of the argument of that name, else after all others and in their style.
     pub(super) fn set(&self, call: &ExprCall, name: &str, value: &str) -> Option<Vec<Replacement>> {
         if let Some(there) = keyword(&call.arguments, name) {

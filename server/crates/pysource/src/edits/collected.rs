@@ -14,12 +14,12 @@
 use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{Change, Place, Replacement, What};
+use super::{Change, EditContext, Replacement, What};
 use crate::moves::after_loop::{is_made_in_each_pass, loop_around};
 use crate::moves::is_private;
-use crate::semantic::Kind;
+use crate::semantic::OccurrenceKind;
 
-pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
+pub(super) fn change(place: &EditContext<'_, '_>) -> Option<Change> {
     let names = place.names;
     let (outer, inner) = loop_around(names)?;
     let (list, item, other) = append(&inner.suite[inner.row])?;
@@ -31,12 +31,12 @@ pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
     let mut uses = uses.filter(|it| function.contains_range(it.range) && it.range != list.range);
     let mut n_bound = 0;
     let is_used_after = uses.all(|it| {
-        n_bound += usize::from(it.kind == Kind::Bind);
+        n_bound += usize::from(it.kind == OccurrenceKind::Bind);
         it.scope == inner.scope
             && match it.kind {
-                Kind::Load => after.contains_range(it.range),
-                Kind::Bind => n_bound == 1,
-                Kind::Import | Kind::Outer => false,
+                OccurrenceKind::Load => after.contains_range(it.range),
+                OccurrenceKind::Bind => n_bound == 1,
+                OccurrenceKind::Import | OccurrenceKind::Outer => false,
             }
     });
     let may_be = is_made

@@ -9,8 +9,8 @@ use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{are_plain, keyword};
-use super::{Change, Place, What};
-use crate::semantic::Code;
+use super::{Change, EditContext, What};
+use crate::semantic::ScopeCode;
 use crate::stack_guard::guarded;
 
 /// What is suggested. More needs a measurement.
@@ -24,7 +24,7 @@ const LOADER: [&str; 2] = ["torch.utils.data.DataLoader", "torch.utils.data.data
 /// FileNames that are followed when a value is looked at, at most.
 const MAX_HOPS: usize = 8;
 
-pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
+pub(super) fn workers(place: &EditContext<'_, '_>) -> Option<Change> {
     let is_here =
         |range: TextRange| place.statement.contains(&place.line_of(range.start().to_usize()));
     let looped = place.names.loops.iter().find(|it| is_here(it.range)).map(|it| &*it.iter);
@@ -45,7 +45,10 @@ pub(super) fn workers(place: &Place<'_, '_>) -> Option<Change> {
 }
 
 /// `loader` of `next(batches)` with `batches = iter(loader)`.
-fn iterator<'a>(place: &Place<'_, 'a>, is_here: impl Fn(TextRange) -> bool) -> Option<&'a Expr> {
+fn iterator<'a>(
+    place: &EditContext<'_, 'a>,
+    is_here: impl Fn(TextRange) -> bool,
+) -> Option<&'a Expr> {
     let is_of = |call: &ExprCall, name: &str| {
         matches!(&*call.func, Expr::Name(it) if it.id == name) && place.names.is_builtin(name)
     };
@@ -55,7 +58,10 @@ fn iterator<'a>(place: &Place<'_, 'a>, is_here: impl Fn(TextRange) -> bool) -> O
 }
 
 /// The constructor of the loader that a loop goes over: `loader`, `enumerate(loader)`, `tqdm(loader)`.
-pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option<&'a ExprCall> {
+pub(super) fn loader_of<'a>(
+    place: &EditContext<'_, 'a>,
+    iterable: &'a Expr,
+) -> Option<&'a ExprCall> {
     let (call, path) = match iterable {
         Expr::Call(it) if matches!(&*it.func, Expr::Name(it) if is_wrapper(place, it.id.as_str())) =>
         {
@@ -67,7 +73,7 @@ pub(super) fn loader_of<'a>(place: &Place<'_, 'a>, iterable: &'a Expr) -> Option
 }
 
 /// Whether a name is of something that gives what it is given.
-pub(super) fn is_wrapper(place: &Place<'_, '_>, name: &str) -> bool {
+pub(super) fn is_wrapper(place: &EditContext<'_, '_>, name: &str) -> bool {
     let imported = place.names.imports.of_name(name).unwrap_or_default();
     match name {
         "enumerate" => place.names.is_builtin(name),
@@ -81,15 +87,15 @@ fn is_zero(expr: &Expr) -> bool {
 }
 
 /// Whether something is not run when the file is only imported.
-fn is_guarded(place: &Place<'_, '_>, range: TextRange) -> bool {
-    let is_function = |it: &Code<'_>| it.is_def() && it.range().contains_range(range);
+fn is_guarded(place: &EditContext<'_, '_>, range: TextRange) -> bool {
+    let is_function = |it: &ScopeCode<'_>| it.is_def() && it.range().contains_range(range);
     let is_main = |it: &&TextRange| it.contains_range(range);
     place.names.scopes.codes.iter().any(is_function)
         || place.names.mains.iter().any(|it| is_main(&it))
 }
 
 /// Whether a function is found by its name in the module.
-fn is_of_module(place: &Place<'_, '_>, expr: &Expr) -> bool {
+fn is_of_module(place: &EditContext<'_, '_>, expr: &Expr) -> bool {
     if place.names.imported_path(expr).is_some() {
         return true;
     }
@@ -101,7 +107,7 @@ fn is_of_module(place: &Place<'_, '_>, expr: &Expr) -> bool {
             .codes
             .iter()
             .skip(1)
-            .map(Code::range)
+            .map(ScopeCode::range)
             .any(|it| it.contains_range(range) && it.start() != range.start())
     };
     let function = place.names.binding(name).and_then(|it| place.names.functions.get(&it.range));
@@ -109,7 +115,7 @@ fn is_of_module(place: &Place<'_, '_>, expr: &Expr) -> bool {
 }
 
 /// Whether a data set is one that is indexed, can be handed to processes, and has nothing on a device.
-fn is_indexed<'a>(place: &Place<'_, 'a>, data: &'a Expr) -> bool {
+fn is_indexed<'a>(place: &EditContext<'_, 'a>, data: &'a Expr) -> bool {
     let Some(Expr::Call(call)) = place.names.origin(data) else { return false };
     let path = place.names.imported_path(&call.func);
     if let Some(path) = path {
@@ -131,14 +137,14 @@ fn is_indexed<'a>(place: &Place<'_, 'a>, data: &'a Expr) -> bool {
 }
 
 /// Whether a class of the module is a data set with `__getitem__` that knows no device.
-fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
+fn is_plain_class(place: &EditContext<'_, '_>, class: &StmtClassDef) -> bool {
     let is_local = place
         .names
         .scopes
         .codes
         .iter()
         .skip(1)
-        .map(Code::range)
+        .map(ScopeCode::range)
         .any(|range| range != class.range && range.contains_range(class.range));
     let is_data_set = class.arguments.as_ref().is_some_and(|it| {
         let paths = it.args.iter().filter_map(|it| match it {
@@ -159,7 +165,7 @@ fn is_plain_class(place: &Place<'_, '_>, class: &StmtClassDef) -> bool {
         && is_text_on_host(place, class.range)
 }
 
-fn all_on_host<'a>(place: &Place<'_, 'a>, call: &'a ExprCall) -> bool {
+fn all_on_host<'a>(place: &EditContext<'_, 'a>, call: &'a ExprCall) -> bool {
     are_plain(&call.arguments, usize::MAX)
         && each_argument(call).all(|it| is_on_host(place, it, MAX_HOPS))
 }
@@ -170,7 +176,7 @@ fn each_argument(call: &ExprCall) -> impl Iterator<Item = &Expr> {
 
 /// Whether a value is made of numbers, texts and what libraries make of them, with nothing that is about a device or
 /// cannot be pickled.
-fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr, hops: usize) -> bool {
+fn is_on_host<'a>(place: &EditContext<'_, 'a>, expr: &'a Expr, hops: usize) -> bool {
     let Some(hops) = hops.checked_sub(1) else { return false };
     let deep = |it: &'a Expr| guarded(|| is_on_host(place, it, hops));
     let is_plain = match expr {
@@ -190,7 +196,7 @@ fn is_on_host<'a>(place: &Place<'_, 'a>, expr: &'a Expr, hops: usize) -> bool {
     is_plain && is_text_on_host(place, expr.range())
 }
 
-fn is_text_on_host(place: &Place<'_, '_>, range: TextRange) -> bool {
+fn is_text_on_host(place: &EditContext<'_, '_>, range: TextRange) -> bool {
     let text = &place.text[range.start().to_usize()..range.end().to_usize()];
     !["cuda", "device", "DEVICE", ".to(", "lambda", "open("].iter().any(|it| text.contains(it))
 }

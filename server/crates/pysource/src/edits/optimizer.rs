@@ -11,7 +11,7 @@ use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::Ranged;
 
 use super::arguments::{Given, are_plain, given, keyword, replacement};
-use super::{Change, Place, What};
+use super::{Change, EditContext, What};
 
 /// Optimizers of `torch.optim` that take `foreach`.
 const FOREACH: [&str; 11] = [
@@ -29,13 +29,13 @@ const FUSED_SINCE: [(u32, u32); 2] = [(2, 0), (2, 4)];
 const MAX_POSITIONAL: usize = 4;
 
 /// Those for the optimizer that steps in the statement.
-pub(super) fn changes(place: &Place<'_, '_>) -> Vec<Change> {
+pub(super) fn changes(place: &EditContext<'_, '_>) -> Vec<Change> {
     let Some((call, class)) = stepping(place) else { return Vec::new() };
     [foreach(place, call, &class), fused(place, call, &class)].into_iter().flatten().collect()
 }
 
 /// The constructor of the one optimizer that steps here, with its class: `opt.step()`, `scaler.step(opt)`.
-fn stepping<'a>(place: &Place<'_, 'a>) -> Option<(&'a ExprCall, String)> {
+fn stepping<'a>(place: &EditContext<'_, 'a>) -> Option<(&'a ExprCall, String)> {
     let mut found: Option<(&ExprCall, String)> = None;
     for step in place.methods(&["step"]) {
         let receiver = step.func.as_attribute_expr().map(|it| &*it.value)?;
@@ -68,7 +68,7 @@ pub(super) fn class_of(path: &str) -> Option<&str> {
     FOREACH.contains(&class).then_some(class)
 }
 
-fn foreach(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> {
+fn foreach(place: &EditContext<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> {
     let arguments = &call.arguments;
     let is_off = FOREACH_OFF.contains(&place.recorded.torch.unwrap_or_default());
     let replacements = match (given(arguments, "foreach"), given(arguments, "fused")) {
@@ -92,7 +92,7 @@ fn foreach(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change
     if may_be { place.change(What::Foreach, call, replacements) } else { None }
 }
 
-fn fused(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> {
+fn fused(place: &EditContext<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> {
     let arguments = &call.arguments;
     let is_absent = |name| matches!(given(arguments, name), Given::Absent | Given::False);
     let is_since = |since| place.recorded.torch.is_some_and(|it| since <= it);
@@ -120,12 +120,12 @@ fn fused(place: &Place<'_, '_>, call: &ExprCall, class: &str) -> Option<Change> 
 }
 
 /// Whether the learning rate is a number for sure: a tensor needs `capturable=True` as well.
-fn has_plain_rate(place: &Place<'_, '_>, call: &ExprCall) -> bool {
+fn has_plain_rate(place: &EditContext<'_, '_>, call: &ExprCall) -> bool {
     let by_name = keyword(&call.arguments, "lr").map(|it| &it.value);
     by_name.or_else(|| call.arguments.args.get(1)).is_none_or(|it| is_number(place, it))
 }
 
-fn is_number(place: &Place<'_, '_>, expr: &Expr) -> bool {
+fn is_number(place: &EditContext<'_, '_>, expr: &Expr) -> bool {
     let deep = |it: &Expr| crate::stack_guard::guarded(|| is_number(place, it));
     match expr {
         Expr::NumberLiteral(it) => !matches!(it.value, Number::Complex { .. }),
@@ -161,7 +161,7 @@ fn is_number(place: &Place<'_, '_>, expr: &Expr) -> bool {
 }
 
 /// Whether the parameters are those of one model that the text moves to a device as a whole.
-fn is_moved(place: &Place<'_, '_>, parameters: &Expr) -> bool {
+fn is_moved(place: &EditContext<'_, '_>, parameters: &Expr) -> bool {
     let Some(model) = parameters
         .as_call_expr()
         .filter(|it| it.arguments.is_empty())

@@ -3,7 +3,7 @@
 use ruff_python_ast::{Expr, ExprAttribute, ExprCall, ExprContext, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::semantic::{Code, FileNames, Kind, Occurrence};
+use crate::semantic::{FileNames, Occurrence, OccurrenceKind, ScopeCode};
 use crate::stack_guard::guarded;
 
 /// Names that are followed from one to the next, at most.
@@ -74,7 +74,7 @@ impl<'a> FileNames<'a> {
             .copied()
             .collect();
         let is_called = |it: &Occurrence| match it.kind {
-            Kind::Load => calls.iter().any(|call| call.func.range() == it.range),
+            OccurrenceKind::Load => calls.iter().any(|call| call.func.range() == it.range),
             _ => it.range == function.name.range,
         };
         let is_nested = self
@@ -82,7 +82,7 @@ impl<'a> FileNames<'a> {
             .codes
             .iter()
             .skip(1)
-            .map(Code::range)
+            .map(ScopeCode::range)
             .any(|range| range != function.range && range.contains_range(function.range));
         if is_nested || !function.decorator_list.is_empty() || !all.iter().all(is_called) {
             return None;

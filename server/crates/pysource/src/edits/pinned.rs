@@ -10,23 +10,23 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{Given, are_plain, given, keyword};
 use super::data_loader::{MAX_POSITIONAL, is_wrapper, loader_of};
-use super::{Change, Place, What};
-use crate::semantic::{Code, Kind, Occurrence};
+use super::{Change, EditContext, What};
+use crate::semantic::{Occurrence, OccurrenceKind, ScopeCode};
 
-pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
+pub(super) fn change(place: &EditContext<'_, '_>) -> Option<Change> {
     let all = place.methods(&["to", "cuda"]);
     let copies: Vec<&ExprCall> = all.into_iter().filter(|it| is_copy(place, it)).collect();
     let first = copies.first()?;
     // All of a statement together: which of them is meant is not known.
-    let sources: Option<Vec<Source<'_>>> = copies.iter().map(|it| source(place, it)).collect();
+    let sources: Option<Vec<CopySource<'_>>> = copies.iter().map(|it| source(place, it)).collect();
     let sources = sources?;
     let mut replacements = Vec::new();
     for copy in &copies {
         replacements.extend(place.set(copy, "non_blocking", "True")?);
     }
     let mut loaders = sources.iter().filter_map(|it| match it {
-        Source::Pinned => None,
-        Source::Loader(call) => Some(*call),
+        CopySource::Pinned => None,
+        CopySource::Loader(call) => Some(*call),
     });
     let loader = loaders.next();
     if loaders.any(|it| loader.is_some_and(|loader| loader.range() != it.range())) {
@@ -44,7 +44,7 @@ pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
 }
 
 /// Whether a call is a copy that blocks: `.cuda()`, `.to(device)`. A type alone is no copy.
-fn is_copy(place: &Place<'_, '_>, call: &ExprCall) -> bool {
+fn is_copy(place: &EditContext<'_, '_>, call: &ExprCall) -> bool {
     let is_cuda = call.func.as_attribute_expr().is_some_and(|it| it.attr.as_str() == "cuda");
     let arguments = &call.arguments;
     let is_type = |it: &Expr| {
@@ -59,17 +59,17 @@ fn is_copy(place: &Place<'_, '_>, call: &ExprCall) -> bool {
 }
 
 /// Where what is copied comes from.
-enum Source<'a> {
+enum CopySource<'a> {
     /// Pinned memory.
     Pinned,
     /// A loader that does not pin.
     Loader(&'a ExprCall),
 }
 
-fn source<'a>(place: &Place<'_, 'a>, copy: &'a ExprCall) -> Option<Source<'a>> {
+fn source<'a>(place: &EditContext<'_, 'a>, copy: &'a ExprCall) -> Option<CopySource<'a>> {
     let from = &*copy.func.as_attribute_expr()?.value;
     if is_pinning(from) {
-        return Some(Source::Pinned);
+        return Some(CopySource::Pinned);
     }
     // `batch`, `batch[0]`, `batch["x"]`
     let root = match from {
@@ -80,7 +80,7 @@ fn source<'a>(place: &Place<'_, 'a>, copy: &'a ExprCall) -> Option<Source<'a>> {
     let made = place.names.binding(root).and_then(|it| place.names.assigned.get(&it.range));
     if made.is_some_and(|it| is_pinning(it)) {
         let is_pinned = from.is_name_expr() && is_left_alone(place, root, None, copy);
-        return is_pinned.then_some(Source::Pinned);
+        return is_pinned.then_some(CopySource::Pinned);
     }
     of_loop(place, root, copy)
 }
@@ -91,12 +91,17 @@ fn is_pinning(expr: &Expr) -> bool {
 }
 
 /// The loader of the innermost loop around a copy that binds what is copied, if nothing else binds it before the copy.
-fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Option<Source<'a>> {
+fn of_loop<'a>(
+    place: &EditContext<'_, 'a>,
+    root: &'a ExprName,
+    copy: &ExprCall,
+) -> Option<CopySource<'a>> {
     let found = place.names.loops.iter().rev().find(|it| body(it).contains_range(root.range))?;
     let (names, scopes) = (place.names, &place.names.scopes.codes);
     let until = assignment(place, copy).map_or(copy.start(), Ranged::start);
     let before = TextRange::new(found.iter.end(), until.max(found.iter.end()));
-    let is_bound = |it: &&Occurrence| it.kind != Kind::Load && before.contains_range(it.range);
+    let is_bound =
+        |it: &&Occurrence| it.kind != OccurrenceKind::Load && before.contains_range(it.range);
     let mut bound = names.of_name(root.id.as_str()).iter().filter(is_bound);
     // `x, y = batch` hands on what the loop gives.
     let held = match (bound.next(), bound.next()) {
@@ -107,13 +112,13 @@ fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Op
     let call = loader_of(place, &found.iter)?;
     let function = |range: TextRange| {
         let around = scopes.iter().filter(|it| it.is_def() && it.range().contains_range(range));
-        around.map(Code::range).min_by_key(|it| it.len())
+        around.map(ScopeCode::range).min_by_key(|it| it.len())
     };
     let is_once = |it: &ExprName| {
         let all = names.of_name(it.id.as_str()).iter();
         all.filter(|it| body(found).contains_range(it.range)).count() == 1
     };
-    let is_outer = |it: &Occurrence| it.kind == Kind::Outer;
+    let is_outer = |it: &Occurrence| it.kind == OccurrenceKind::Outer;
     let arguments = &call.arguments;
     let may_be = binds(place, &found.iter, &found.target).iter().any(|it| it.id == held.id)
         && (held.range == root.range || is_once(held))
@@ -126,14 +131,14 @@ fn of_loop<'a>(place: &Place<'_, 'a>, root: &'a ExprName, copy: &ExprCall) -> Op
         return None;
     }
     match given(arguments, "pin_memory") {
-        Given::True => Some(Source::Pinned),
-        Given::Absent | Given::False => Some(Source::Loader(call)),
+        Given::True => Some(CopySource::Pinned),
+        Given::Absent | Given::False => Some(CopySource::Loader(call)),
         Given::Other => None,
     }
 }
 
 /// The assignment that a copy is in.
-fn assignment<'a>(place: &Place<'_, 'a>, copy: &ExprCall) -> Option<&'a StmtAssign> {
+fn assignment<'a>(place: &EditContext<'_, 'a>, copy: &ExprCall) -> Option<&'a StmtAssign> {
     let found = place.names.found()?;
     let assign = found.suite.get(found.row)?.as_assign_stmt()?;
     assign.range.contains_range(copy.range()).then_some(assign)
@@ -153,7 +158,7 @@ fn parts_of(found: &StmtFor, bound: TextRange) -> Option<&ExprName> {
 }
 
 /// The variables of a loop that hold what is looped over: not the number of `enumerate`.
-fn binds<'a>(place: &Place<'_, '_>, iterable: &Expr, target: &'a Expr) -> Vec<&'a ExprName> {
+fn binds<'a>(place: &EditContext<'_, '_>, iterable: &Expr, target: &'a Expr) -> Vec<&'a ExprName> {
     let is_numbered = match iterable {
         Expr::Call(it) => {
             matches!(&*it.func, Expr::Name(it) if it.id == "enumerate" && is_wrapper(place, "enumerate"))
@@ -176,7 +181,7 @@ fn binds<'a>(place: &Place<'_, '_>, iterable: &Expr, target: &'a Expr) -> Vec<&'
 /// Whether nothing writes into what a name stands for once it is being copied: it is used only for copies, sizes and
 /// types, until it is bound to the copy.
 fn is_left_alone(
-    place: &Place<'_, '_>,
+    place: &EditContext<'_, '_>,
     root: &ExprName,
     of: Option<&StmtFor>,
     copy: &ExprCall,
@@ -184,7 +189,7 @@ fn is_left_alone(
     let all = place.names.of_name(root.id.as_str());
     // `x, y = x.to(device), y.to(device)`
     let until = assignment(place, copy).map(Ranged::range).filter(|range| {
-        all.iter().any(|it| it.kind == Kind::Bind && range.contains_range(it.range))
+        all.iter().any(|it| it.kind == OccurrenceKind::Bind && range.contains_range(it.range))
     });
     let from = copy.func.as_attribute_expr().map_or(root.range, |it| it.value.range());
     let key = &place.text[root.range.end().to_usize()..from.end().to_usize()];
@@ -192,12 +197,13 @@ fn is_left_alone(
         let is_around = of.is_none_or(|it| it.range.contains_range(range));
         is_around && until.is_none_or(|until| range.end() <= until.end())
     };
-    let mut loads = all.iter().filter(|it| it.kind == Kind::Load && it.range != root.range);
+    let mut loads =
+        all.iter().filter(|it| it.kind == OccurrenceKind::Load && it.range != root.range);
     loads.all(|it| !is_counted(it.range) || is_harmless(place, it.range, key))
 }
 
 /// Whether a use is a copy, a size or a type, or of another part than `key` (`["x"]`).
-fn is_harmless(place: &Place<'_, '_>, name: TextRange, key: &str) -> bool {
+fn is_harmless(place: &EditContext<'_, '_>, name: TextRange, key: &str) -> bool {
     let rest = &place.text[name.end().to_usize()..];
     let (part, rest) = match rest.find(']').filter(|_| rest.starts_with('[')) {
         Some(end) => rest.split_at(end + 1),

@@ -6,12 +6,12 @@ use ruff_python_ast::{Expr, ExprAttribute, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::arguments::{Given, are_plain, given};
-use super::{Change, Place, What};
+use super::{Change, EditContext, What};
 
 /// Versions that take the argument, and have `False` for its default.
 const OFF: std::ops::Range<(u32, u32)> = (1, 7)..(2, 0);
 
-pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
+pub(super) fn change(place: &EditContext<'_, '_>) -> Option<Change> {
     let [call] = place.methods(&["zero_grad"])[..] else { return None };
     let receiver = &call.func.as_attribute_expr()?.value;
     let arguments = &call.arguments;
@@ -28,13 +28,13 @@ pub(super) fn change(place: &Place<'_, '_>) -> Option<Change> {
     place.change(What::SetToNone, call, replacements)
 }
 
-fn is_optimizer<'a>(place: &Place<'_, 'a>, receiver: &'a Expr) -> bool {
+fn is_optimizer<'a>(place: &EditContext<'_, 'a>, receiver: &'a Expr) -> bool {
     let made = place.names.made_by(receiver);
     made.is_some_and(|(_, path)| super::optimizer::class_of(&path).is_some())
 }
 
 /// Whether something has `.grad` read or written: `torch.autograd.grad` is none.
-fn reads_gradients(place: &Place<'_, '_>) -> bool {
+fn reads_gradients(place: &EditContext<'_, '_>) -> bool {
     let is_function = |it: &ExprAttribute| {
         let is_callee = |call: &&ExprCall| call.func.range() == it.range;
         place.names.calls.iter().any(is_callee)

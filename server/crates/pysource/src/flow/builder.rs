@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ruff_python_ast::Expr;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::lines::Lines;
+use super::lines::LinesByVersion;
 use super::{Binding, ByteRange, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
 use crate::collect::is_self;
-use crate::semantic::{Bindings, Code, Scopes, resolve};
+use crate::semantic::{Bindings, ScopeCode, Scopes, resolve};
 use crate::stack_guard::guarded;
-use crate::values::{Value, value_of};
+use crate::values::{AssignedValue, value_of};
 
 /// Marks the joins among node numbers, until the number of sites is known.
 const JOIN: u32 = 1 << 31;
@@ -20,7 +20,7 @@ const ENTRY: u32 = JOIN;
 const EXIT: u32 = JOIN | 1;
 
 /// Makes the flow of one function. The way made so far ends at `at`; what is added goes on from there.
-pub(super) struct Builder<'t, 'a> {
+pub(super) struct FlowBuilder<'t, 'a> {
     pub(super) scopes: &'t Scopes<'a>,
     pub(super) lines: &'t LineIndex,
     /// The names of the function and of those around it.
@@ -35,7 +35,7 @@ pub(super) struct Builder<'t, 'a> {
     pub(super) at: Option<u32>,
     /// Where an exception goes.
     pub(super) on_exception: u32,
-    blocks: Vec<Block>,
+    blocks: Vec<FlowBlock>,
     /// The line that an instruction gets that no expression of its own gives one: of the statement or expression being
     /// compiled, in Python up to 3.9.
     pub(super) here: u32,
@@ -48,7 +48,7 @@ pub(super) struct Builder<'t, 'a> {
     pub(super) n_inlined: u32,
 }
 
-enum Block {
+enum FlowBlock {
     Loop {
         on_break: u32,
         on_continue: u32,
@@ -68,12 +68,12 @@ pub(super) enum Jump {
 }
 
 /// A `finally` that is open, to be closed.
-pub(super) struct Open {
+pub(super) struct OpenFinally {
     entry: u32,
     on_exception: u32,
 }
 
-impl<'t, 'a> Builder<'t, 'a> {
+impl<'t, 'a> FlowBuilder<'t, 'a> {
     /// The flow of a function; an empty one if there is no such function.
     /// `names` are those of the function and of all around it.
     pub(super) fn build(
@@ -98,16 +98,16 @@ impl<'t, 'a> Builder<'t, 'a> {
             blocks: Vec::new(),
             here: 1,
             here_310: 1,
-            keeps_annotations: matches!(code, Code::Module(_) | Code::Class(_)),
+            keeps_annotations: matches!(code, ScopeCode::Module(_) | ScopeCode::Class(_)),
             inlined: None,
             n_inlined: 0,
         };
         match code {
-            Code::Module(module) => builder.body(&module.body),
-            Code::Class(class) => builder.body(&class.body),
-            Code::Def(def) => builder.body(&def.body),
-            Code::Lambda(lambda) => builder.expr(&lambda.body),
-            Code::Comprehension(loops) => builder.steps(&loops),
+            ScopeCode::Module(module) => builder.body(&module.body),
+            ScopeCode::Class(class) => builder.body(&class.body),
+            ScopeCode::Def(def) => builder.body(&def.body),
+            ScopeCode::Lambda(lambda) => builder.expr(&lambda.body),
+            ScopeCode::Comprehension(loops) => builder.steps(&loops),
         }
         builder.jump(Jump::Return);
         builder.finish(function)
@@ -165,7 +165,7 @@ impl<'t, 'a> Builder<'t, 'a> {
     }
 
     /// Adds a site.
-    pub(super) fn site(&mut self, kind: SiteKind, lines: Lines, range: TextRange) -> u32 {
+    pub(super) fn site(&mut self, kind: SiteKind, lines: LinesByVersion, range: TextRange) -> u32 {
         let node = self.sites.len() as u32;
         let text = ByteRange { start: range.start().to_u32(), end: range.end().to_u32() };
         let line = lines.of(12);
@@ -199,7 +199,7 @@ impl<'t, 'a> Builder<'t, 'a> {
         guarded(|| match expr {
             Expr::Name(it) => match self.binding(&it.id) {
                 Binding::Variable { values, .. } => {
-                    !values.is_empty() && values.iter().all(Value::is_plain)
+                    !values.is_empty() && values.iter().all(AssignedValue::is_plain)
                 }
                 _ => false,
             },
@@ -279,7 +279,7 @@ impl<'t, 'a> Builder<'t, 'a> {
     }
 
     pub(super) fn open_loop(&mut self, on_break: u32, on_continue: u32) {
-        self.blocks.push(Block::Loop { on_break, on_continue });
+        self.blocks.push(FlowBlock::Loop { on_break, on_continue });
     }
 
     pub(super) fn close_loop(&mut self) {
@@ -289,13 +289,13 @@ impl<'t, 'a> Builder<'t, 'a> {
     /// Leaves what is around, by way of each `finally`.
     pub(super) fn jump(&mut self, jump: Jump) {
         let target = self.blocks.iter_mut().rev().find_map(|block| match block {
-            Block::Finally { entry, jumps } => {
+            FlowBlock::Finally { entry, jumps } => {
                 if !jumps.contains(&jump) {
                     jumps.push(jump);
                 }
                 Some(*entry)
             }
-            Block::Loop { on_break, on_continue } => match jump {
+            FlowBlock::Loop { on_break, on_continue } => match jump {
                 Jump::Break => Some(*on_break),
                 Jump::Continue => Some(*on_continue),
                 Jump::Return => None,
@@ -306,16 +306,16 @@ impl<'t, 'a> Builder<'t, 'a> {
     }
 
     /// What follows is left by way of what [`Self::close_finally`] adds, however it is left.
-    pub(super) fn open_finally(&mut self) -> Open {
+    pub(super) fn open_finally(&mut self) -> OpenFinally {
         let entry = self.join();
-        self.blocks.push(Block::Finally { entry, jumps: Vec::new() });
-        Open { entry, on_exception: std::mem::replace(&mut self.on_exception, entry) }
+        self.blocks.push(FlowBlock::Finally { entry, jumps: Vec::new() });
+        OpenFinally { entry, on_exception: std::mem::replace(&mut self.on_exception, entry) }
     }
 
     /// Adds what is done on the way out. `swallows` if it may end an exception.
     pub(super) fn close_finally(
         &mut self,
-        open: Open,
+        open: OpenFinally,
         swallows: bool,
         last: impl FnOnce(&mut Self),
     ) {
@@ -323,7 +323,7 @@ impl<'t, 'a> Builder<'t, 'a> {
         self.go_to(open.entry);
         self.on_exception = open.on_exception;
         let jumps = match self.blocks.pop() {
-            Some(Block::Finally { jumps, .. }) => jumps,
+            Some(FlowBlock::Finally { jumps, .. }) => jumps,
             _ => Vec::new(),
         };
         self.at = Some(open.entry);

@@ -6,11 +6,11 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::builder::Builder;
-use super::lines::Lines;
+use super::builder::FlowBuilder;
+use super::lines::LinesByVersion;
 use super::{Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
 use crate::collect::is_self;
-use crate::semantic::{Code, Loops};
+use crate::semantic::{Loops, ScopeCode};
 use crate::stack_guard::guarded;
 
 /// Comprehensions nested deeper than that are not inlined: that would be quadratic in the text, and such code is
@@ -18,10 +18,10 @@ use crate::stack_guard::guarded;
 const MAX_INLINED: u32 = 8;
 /// Longer callees are cut at the front: those of a long chain of calls would be quadratic in the text.
 const MAX_PATH: usize = 32;
-/// [`Builder::here`] in a comprehension: its instructions have no line, and get that of the one before.
+/// [`FlowBuilder::here`] in a comprehension: its instructions have no line, and get that of the one before.
 const NO_LINE: u32 = 0;
 
-impl<'a> Builder<'_, 'a> {
+impl<'a> FlowBuilder<'_, 'a> {
     pub(super) fn exprs(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) {
         exprs.into_iter().for_each(|expr| self.expr(expr));
     }
@@ -46,7 +46,7 @@ impl<'a> Builder<'_, 'a> {
                 if !(left && right) {
                     let op = binary(it.op);
                     let kind = SiteKind::Operator { op, in_place: false };
-                    self.site(kind, Lines::same(line), it.range);
+                    self.site(kind, LinesByVersion::same(line), it.range);
                     self.works_on([&*it.left, &*it.right]);
                 }
                 left && right
@@ -54,7 +54,7 @@ impl<'a> Builder<'_, 'a> {
             Expr::UnaryOp(it) => {
                 let is_constant = self.evaluated(&it.operand);
                 if let Some(kind) = unary(it.op, &it.operand).filter(|_| !is_constant) {
-                    self.site(kind, Lines::same(line), it.range);
+                    self.site(kind, LinesByVersion::same(line), it.range);
                     self.works_on([&*it.operand]);
                 }
                 is_constant
@@ -69,7 +69,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     fn expr_here(&mut self, expr: &'a Expr, line: u32) {
-        let lines = Lines::same(line);
+        let lines = LinesByVersion::same(line);
         match expr {
             Expr::BoolOp(it) => {
                 let decided = self.bool_op(it);
@@ -209,15 +209,20 @@ impl<'a> Builder<'_, 'a> {
         self.go_to(otherwise);
     }
 
-    fn lines_of_test(&self, test: &Expr) -> Lines {
+    fn lines_of_test(&self, test: &Expr) -> LinesByVersion {
         let line = self.line_of(test);
-        let lines = Lines::same(line).with(10..=11, self.here_310);
+        let lines = LinesByVersion::same(line).with(10..=11, self.here_310);
         if self.here == NO_LINE { lines } else { lines.with(0..=9, self.here) }
     }
 
     /// A chain of comparisons and truth tests, the last one's too; after each that fails it goes on at `fails`. The
     /// way goes on from where the last has been tested.
-    fn compare_chain(&mut self, it: &'a ExprCompare, lines: Lines, fails: u32) -> Option<u32> {
+    fn compare_chain(
+        &mut self,
+        it: &'a ExprCompare,
+        lines: LinesByVersion,
+        fails: u32,
+    ) -> Option<u32> {
         self.expr(&it.left);
         for (row, (&op, comparator)) in it.ops.iter().zip(&it.comparators).enumerate() {
             self.expr(comparator);
@@ -239,7 +244,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// Comparisons for their value.
-    fn compare(&mut self, it: &'a ExprCompare, lines: Lines) {
+    fn compare(&mut self, it: &'a ExprCompare, lines: LinesByVersion) {
         let decided = (it.ops.len() > 1).then(|| self.join());
         self.expr(&it.left);
         for (row, (&op, comparator)) in it.ops.iter().zip(&it.comparators).enumerate() {
@@ -266,7 +271,7 @@ impl<'a> Builder<'_, 'a> {
     /// decided is returned.
     fn bool_op(&mut self, it: &'a ExprBoolOp) -> Option<u32> {
         let decided = self.join();
-        let lines = Lines::same(self.line_of(it));
+        let lines = LinesByVersion::same(self.line_of(it));
         for (row, value) in it.values.iter().enumerate() {
             let inner = match value {
                 Expr::BoolOp(inner) => guarded(|| self.bool_op(inner)).map(|join| (inner.op, join)),
@@ -297,7 +302,7 @@ impl<'a> Builder<'_, 'a> {
         Some(decided)
     }
 
-    fn elements(&mut self, elements: &'a [Expr], lines: Lines) {
+    fn elements(&mut self, elements: &'a [Expr], lines: LinesByVersion) {
         for element in elements {
             self.expr(element);
             if element.is_starred_expr() {
@@ -310,16 +315,16 @@ impl<'a> Builder<'_, 'a> {
         let (args, keywords) = (&it.arguments.args, &it.arguments.keywords);
         let spreads = args.iter().any(Expr::is_starred_expr)
             || keywords.iter().any(|keyword| keyword.arg.is_none());
-        let mut lines = Lines::same(line);
+        let mut lines = LinesByVersion::same(line);
         if let Expr::Attribute(method) = &*it.func {
             self.expr(&method.value);
             let name = self.line_of(&method.attr);
             if keywords.is_empty() && !spreads {
-                lines = Lines::until(9, line, name);
+                lines = LinesByVersion::until(9, line, name);
                 self.attribute_on(method, Access::Load, true, lines);
             } else {
                 self.attribute(method, Access::Load, true);
-                lines = if spreads { lines } else { Lines::until(10, line, name) };
+                lines = if spreads { lines } else { LinesByVersion::until(10, line, name) };
             }
         } else {
             self.expr(&it.func);
@@ -342,7 +347,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// Arguments of a call or class, from left to right; a lone `*` argument is unpacked by the call itself.
     pub(super) fn arguments(&mut self, arguments: &'a Arguments, line: u32) {
-        let lines = Lines::same(line);
+        let lines = LinesByVersion::same(line);
         let lone = match &*arguments.args {
             [Expr::Starred(it)] => Some(it.range),
             _ => None,
@@ -366,7 +371,7 @@ impl<'a> Builder<'_, 'a> {
 
     /// An attribute of what has been evaluated; `is_called` if it is what a call calls.
     pub(super) fn attribute(&mut self, it: &'a ExprAttribute, access: Access, is_called: bool) {
-        let lines = Lines::until(9, self.line_of(it), self.line_of(&it.attr));
+        let lines = LinesByVersion::until(9, self.line_of(it), self.line_of(&it.attr));
         self.attribute_on(it, access, is_called, lines);
     }
 
@@ -375,7 +380,7 @@ impl<'a> Builder<'_, 'a> {
         it: &'a ExprAttribute,
         access: Access,
         is_called: bool,
-        lines: Lines,
+        lines: LinesByVersion,
     ) {
         let owner = match &*it.value {
             Expr::Name(it) => Some(it.id.to_string()),
@@ -395,11 +400,11 @@ impl<'a> Builder<'_, 'a> {
     /// A subscript of what has been evaluated.
     pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
         let kind = SiteKind::Subscript { access, index: index(it) };
-        self.site(kind, Lines::same(self.line_of(it)), it.range);
+        self.site(kind, LinesByVersion::same(self.line_of(it)), it.range);
     }
 
     /// Awaits what has been evaluated: once, and again each time that the frame is resumed.
-    pub(super) fn awaited(&mut self, lines: Lines, range: TextRange) {
+    pub(super) fn awaited(&mut self, lines: LinesByVersion, range: TextRange) {
         let node = self.site(SiteKind::Await, lines, range);
         self.go_to(node);
     }
@@ -418,7 +423,7 @@ impl<'a> Builder<'_, 'a> {
                 guarded(|| self.spec(&spec.elements, line));
             }
             if formats {
-                let lines = Lines::until(11, line, self.line_of(it));
+                let lines = LinesByVersion::until(11, line, self.line_of(it));
                 self.site(SiteKind::Format, lines, it.range);
             }
         }
@@ -432,19 +437,19 @@ impl<'a> Builder<'_, 'a> {
     /// A comprehension or generator expression where it stands.
     fn comprehension(&mut self, function: Option<usize>) {
         let code = function.and_then(|function| Some((function, self.scopes.codes.get(function)?)));
-        let Some((function, &Code::Comprehension(loops))) = code else { return };
+        let Some((function, &ScopeCode::Comprehension(loops))) = code else { return };
         let Some(first) = loops.generators.first() else { return };
         self.expr(&first.iter);
         let line = self.line(loops.range.start());
-        let lines = Lines::until(12, line, self.line_of(&first.iter));
+        let lines = LinesByVersion::until(12, line, self.line_of(&first.iter));
         self.site(SiteKind::Iterate(Iteration::Start), lines, first.iter.range());
         self.take_from(1, &first.iter);
         let start = self.at;
         if loops.is_generator {
-            self.site(SiteKind::Generator { function }, Lines::same(line), loops.range);
+            self.site(SiteKind::Generator { function }, LinesByVersion::same(line), loops.range);
             return;
         }
-        self.site(SiteKind::Comprehension { function }, Lines::same(line), loops.range);
+        self.site(SiteKind::Comprehension { function }, LinesByVersion::same(line), loops.range);
         if self.n_inlined < MAX_INLINED {
             let called = std::mem::replace(&mut self.at, start);
             let outer = self.inlined.replace(function);
@@ -466,7 +471,7 @@ impl<'a> Builder<'_, 'a> {
         for generator in loops.generators {
             let iterable = self.line_of(&generator.iter);
             let range = generator.iter.range();
-            let mut lines = Lines::until(12, bracket, iterable);
+            let mut lines = LinesByVersion::until(12, bracket, iterable);
             if step.is_some() {
                 self.expr(&generator.iter);
                 lines = lines.with(0..=9, iterable);
@@ -492,7 +497,7 @@ impl<'a> Builder<'_, 'a> {
         }
         self.exprs(loops.elements.into_iter().flatten());
         if let Some(element) = loops.elements[0].filter(|_| loops.is_generator) {
-            let lines = Lines::same(self.line_of(element));
+            let lines = LinesByVersion::same(self.line_of(element));
             self.site(SiteKind::Yield, lines, element.range());
         }
         if let Some(next) = step {
@@ -502,7 +507,7 @@ impl<'a> Builder<'_, 'a> {
     }
 }
 
-impl Builder<'_, '_> {
+impl FlowBuilder<'_, '_> {
     /// What a call names.
     fn callee(&self, func: &Expr) -> Callee {
         let mut path = Vec::new();

@@ -2,9 +2,9 @@
 
 /// The line of a site in Python up to 3.9, in 3.10, 3.11, 3.12, and from 3.13 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Lines([u32; 5]);
+pub(super) struct LinesByVersion([u32; 5]);
 
-impl Lines {
+impl LinesByVersion {
     /// The same line in all versions.
     pub(super) fn same(line: u32) -> Self {
         Self([line; 5])

@@ -7,12 +7,12 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::builder::{Builder, Jump};
-use super::lines::Lines;
+use super::builder::{FlowBuilder, Jump};
+use super::lines::LinesByVersion;
 use super::{Access, CompareOp, Index, Iteration, SiteKind, expressions};
 use crate::stack_guard::guarded;
 
-impl<'a> Builder<'_, 'a> {
+impl<'a> FlowBuilder<'_, 'a> {
     pub(super) fn body(&mut self, body: &'a [Stmt]) {
         body.iter().for_each(|stmt| guarded(|| self.stmt(stmt)));
     }
@@ -57,7 +57,7 @@ impl<'a> Builder<'_, 'a> {
             Stmt::Raise(it) => {
                 self.exprs(it.exc.as_deref());
                 self.exprs(it.cause.as_deref());
-                self.site(SiteKind::Raise, Lines::same(line), it.range);
+                self.site(SiteKind::Raise, LinesByVersion::same(line), it.range);
                 self.at = None;
             }
             Stmt::Try(it) => self.try_block(it),
@@ -66,14 +66,14 @@ impl<'a> Builder<'_, 'a> {
                 self.condition(&it.test, holds, fails);
                 self.at = Some(fails);
                 self.exprs(it.msg.as_deref());
-                self.site(SiteKind::Raise, Lines::same(line), it.range);
+                self.site(SiteKind::Raise, LinesByVersion::same(line), it.range);
                 self.at = Some(holds);
             }
             Stmt::Import(it) => {
-                self.site(SiteKind::Import, Lines::same(line), it.range);
+                self.site(SiteKind::Import, LinesByVersion::same(line), it.range);
             }
             Stmt::ImportFrom(it) => {
-                self.site(SiteKind::Import, Lines::same(line), it.range);
+                self.site(SiteKind::Import, LinesByVersion::same(line), it.range);
             }
             Stmt::Expr(it) => self.expr(&it.value),
             Stmt::Break(_) => self.jump(Jump::Break),
@@ -106,14 +106,14 @@ impl<'a> Builder<'_, 'a> {
         }
         if let Some(function) = self.scopes.number(class) {
             let head = TextRange::new(class.name.start(), class.name.end());
-            self.site(SiteKind::ClassDef { function }, Lines::same(line), head);
+            self.site(SiteKind::ClassDef { function }, LinesByVersion::same(line), head);
             self.decorate(&class.decorator_list, function, line);
         }
     }
 
     fn decorate(&mut self, decorators: &[Decorator], function: usize, line: u32) {
         for decorator in decorators.iter().rev() {
-            let lines = Lines::until(10, line, self.line_of(&decorator.expression));
+            let lines = LinesByVersion::until(10, line, self.line_of(&decorator.expression));
             self.site(SiteKind::Decorate { function }, lines, decorator.range);
         }
     }
@@ -139,7 +139,7 @@ impl<'a> Builder<'_, 'a> {
         }
         self.expr(&it.value);
         let op = expressions::binary(it.op);
-        self.site(SiteKind::Operator { op, in_place: true }, Lines::same(line), it.range);
+        self.site(SiteKind::Operator { op, in_place: true }, LinesByVersion::same(line), it.range);
         self.works_on([&*it.target, &*it.value]);
         match &*it.target {
             Expr::Attribute(target) => self.attribute(target, Access::Store, false),
@@ -191,7 +191,7 @@ impl<'a> Builder<'_, 'a> {
 
     fn unpack(&mut self, n: usize, range: TextRange) {
         let kind = SiteKind::Unpack { n: n as u32 };
-        self.site(kind, Lines::same(self.line(range.start())), range);
+        self.site(kind, LinesByVersion::same(self.line(range.start())), range);
     }
 
     fn each_target(&mut self, targets: &'a [Expr], access: Access) {
@@ -200,7 +200,7 @@ impl<'a> Builder<'_, 'a> {
 
     fn for_loop(&mut self, it: &'a StmtFor, line: u32) {
         self.expr(&it.iter);
-        let lines = Lines::until(12, line, self.line_of(&*it.iter));
+        let lines = LinesByVersion::until(12, line, self.line_of(&*it.iter));
         self.site(SiteKind::Iterate(Iteration::Start), lines, it.iter.range());
         let next = self.site(SiteKind::Iterate(Iteration::Next), lines, it.iter.range());
         self.take_from(2, &it.iter);
@@ -268,7 +268,7 @@ impl<'a> Builder<'_, 'a> {
         let Some((item, others)) = items.split_first() else { return self.body(&with.body) };
         (self.here, self.here_310) = (line, line);
         self.expr(&item.context_expr);
-        let lines = Lines::until(12, line, self.line_of(&item.context_expr));
+        let lines = LinesByVersion::until(12, line, self.line_of(&item.context_expr));
         let range = item.context_expr.range();
         self.site(SiteKind::Enter, lines, range);
         if with.is_async {
@@ -355,7 +355,7 @@ impl<'a> Builder<'_, 'a> {
 
     fn pattern_here(&mut self, pattern: &'a Pattern, fails: u32) {
         let line = self.line_of(pattern);
-        let lines = Lines::same(line);
+        let lines = LinesByVersion::same(line);
         (self.here, self.here_310) = (line, line);
         match pattern {
             Pattern::MatchValue(it) => {

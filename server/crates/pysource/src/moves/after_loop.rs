@@ -17,7 +17,7 @@ use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::{Harmless, is_fresh};
-use crate::semantic::{FileNames, Found, Kind};
+use crate::semantic::{FileNames, FoundStatement, OccurrenceKind};
 
 /// The statement after the loop that first uses `name`, before which the read of `other` does the same.
 pub(super) fn target<'a>(
@@ -36,7 +36,7 @@ pub(super) fn target<'a>(
     let target = &outer.suite[row];
     let after = TextRange::new(target.start(), outer.suite.last()?.end());
     let is_fine = row > outer.row
-        && uses.clone().all(|it| it.kind == Kind::Load && it.scope == inner.scope)
+        && uses.clone().all(|it| it.kind == OccurrenceKind::Load && it.scope == inner.scope)
         && uses.clone().all(|it| after.contains_range(it.range));
     // A use that is not come to without any pass would miss what is read.
     let evaluated = match target {
@@ -51,7 +51,9 @@ pub(super) fn target<'a>(
 }
 
 /// The loop whose body the statement that was looked for stands in, and that statement.
-pub(crate) fn loop_around<'a>(names: &FileNames<'a>) -> Option<(Found<'a>, Found<'a>)> {
+pub(crate) fn loop_around<'a>(
+    names: &FileNames<'a>,
+) -> Option<(FoundStatement<'a>, FoundStatement<'a>)> {
     let inner = names.found()?;
     let [around @ .., outer, _] = &names.path[..] else { return None };
     let body = match &outer.suite[outer.row] {
@@ -69,7 +71,7 @@ pub(crate) fn loop_around<'a>(names: &FileNames<'a>) -> Option<(Found<'a>, Found
 /// function changes it or gives it to anybody.
 pub(crate) fn is_made_in_each_pass(
     names: &FileNames<'_>,
-    inner: Found<'_>,
+    inner: FoundStatement<'_>,
     other: &ExprName,
 ) -> bool {
     let function = names.scopes.codes[inner.scope].range();
@@ -100,9 +102,9 @@ pub(crate) fn is_made_in_each_pass(
         && all.all(|it| {
             it.scope == inner.scope
                 && match it.kind {
-                    Kind::Load => harmless.ranges.contains(&it.range),
-                    Kind::Bind => origin.contains_range(it.range),
-                    Kind::Import | Kind::Outer => false,
+                    OccurrenceKind::Load => harmless.ranges.contains(&it.range),
+                    OccurrenceKind::Bind => origin.contains_range(it.range),
+                    OccurrenceKind::Import | OccurrenceKind::Outer => false,
                 }
         })
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
-use super::{Code, Scopes, imported};
+use super::{ScopeCode, Scopes, imported};
 use crate::collect::{is_plain_default, is_plain_type};
 use crate::stack_guard::guarded;
-use crate::values::{Value, each_value};
+use crate::values::{AssignedValue, each_value};
 
 /// Values of a name beyond this number are not kept.
 const MAX_VALUES: usize = 8;
@@ -21,8 +21,8 @@ pub enum Binding {
     None,
     /// A variable or parameter, of the function or one around it.
     Variable {
-        /// What it is assigned; parameters, loop variables and the like add [`Value::Unknown`].
-        values: Vec<Value>,
+        /// What it is assigned; parameters, loop variables and the like add [`AssignedValue::Unknown`].
+        values: Vec<AssignedValue>,
         /// Whether it is one of the module.
         is_global: bool,
     },
@@ -43,14 +43,14 @@ pub enum Binding {
 /// The names bound by the code of one function.
 #[derive(Default)]
 pub(crate) struct Bindings<'a> {
-    bound: HashMap<&'a str, Bound>,
+    bound: HashMap<&'a str, NameBinding>,
 }
 
 /// How a scope binds a name.
 #[derive(Clone)]
-enum Bound {
+enum NameBinding {
     /// Assigned, maybe several times.
-    Variable(Vec<Value>),
+    Variable(Vec<AssignedValue>),
     /// `def` or `class`, by its number.
     Defined(usize),
     /// Imported; the last part of what it is called where it comes from.
@@ -62,19 +62,19 @@ enum Bound {
 impl<'a> Bindings<'a> {
     /// The names that the code of `function` binds.
     pub(crate) fn new(scopes: &Scopes<'a>, function: usize) -> Self {
-        let mut walk = Walk { scopes, names: Self::default() };
+        let mut walk = BindingWalk { scopes, names: Self::default() };
         match scopes.codes.get(function) {
-            Some(&Code::Module(module)) => walk.visit_body(&module.body),
-            Some(&Code::Class(class)) => walk.visit_body(&class.body),
-            Some(&Code::Def(def)) => {
+            Some(&ScopeCode::Module(module)) => walk.visit_body(&module.body),
+            Some(&ScopeCode::Class(class)) => walk.visit_body(&class.body),
+            Some(&ScopeCode::Def(def)) => {
                 walk.parameters(&def.parameters, def.name.as_str() == "__getitem__");
                 walk.visit_body(&def.body);
             }
-            Some(&Code::Lambda(lambda)) => {
+            Some(&ScopeCode::Lambda(lambda)) => {
                 lambda.parameters.iter().for_each(|it| walk.parameters(it, false));
                 walk.visit_expr(&lambda.body);
             }
-            Some(&Code::Comprehension(loops)) => {
+            Some(&ScopeCode::Comprehension(loops)) => {
                 for generator in loops.generators {
                     walk.elements(&generator.target, &generator.iter);
                 }
@@ -84,9 +84,9 @@ impl<'a> Bindings<'a> {
         walk.names
     }
 
-    fn variable(&mut self, name: &'a str, value: Value) {
-        if let Bound::Variable(values) =
-            self.bound.entry(name).or_insert_with(|| Bound::Variable(Vec::new()))
+    fn variable(&mut self, name: &'a str, value: AssignedValue) {
+        if let NameBinding::Variable(values) =
+            self.bound.entry(name).or_insert_with(|| NameBinding::Variable(Vec::new()))
             && values.len() < MAX_VALUES
             && !values.contains(&value)
         {
@@ -105,26 +105,26 @@ pub(crate) fn resolve(
 ) -> Binding {
     let mut scope = Some(function);
     while let Some(at) = scope {
-        let is_seen = at == function || !matches!(scopes.codes.get(at), Some(Code::Class(_)));
+        let is_seen = at == function || !matches!(scopes.codes.get(at), Some(ScopeCode::Class(_)));
         match names.get(&at).and_then(|names| names.bound.get(name)).filter(|_| is_seen) {
-            Some(Bound::Variable(values)) => {
+            Some(NameBinding::Variable(values)) => {
                 return Binding::Variable { values: values.clone(), is_global: at == 0 };
             }
-            Some(&Bound::Defined(function)) => return Binding::Defined { function },
-            Some(Bound::Imported(name)) => return Binding::Imported { name: name.clone() },
-            Some(Bound::Outside) | None => {}
+            Some(&NameBinding::Defined(function)) => return Binding::Defined { function },
+            Some(NameBinding::Imported(name)) => return Binding::Imported { name: name.clone() },
+            Some(NameBinding::Outside) | None => {}
         }
         scope = scopes.parents.get(at).copied().flatten();
     }
     Binding::Builtin
 }
 
-struct Walk<'s, 'a> {
+struct BindingWalk<'s, 'a> {
     scopes: &'s Scopes<'a>,
     names: Bindings<'a>,
 }
 
-impl<'a> Walk<'_, 'a> {
+impl<'a> BindingWalk<'_, 'a> {
     /// `is_index` if they are those of `__getitem__`.
     fn parameters(&mut self, parameters: &'a Parameters, is_index: bool) {
         for parameter in parameters {
@@ -132,7 +132,7 @@ impl<'a> Walk<'_, 'a> {
                 || parameter.is_variadic()
                 || parameter.annotation().is_some_and(is_plain_type)
                 || parameter.default().is_some_and(is_plain_default);
-            let value = if is_plain { Value::Plain } else { Value::Unknown };
+            let value = if is_plain { AssignedValue::Plain } else { AssignedValue::Unknown };
             self.names.variable(parameter.name(), value);
         }
     }
@@ -144,21 +144,23 @@ impl<'a> Walk<'_, 'a> {
             _ => None,
         };
         match (called, target) {
-            (Some("range"), _) => self.target(target, Value::Plain),
+            (Some("range"), _) => self.target(target, AssignedValue::Plain),
             (Some("enumerate"), Expr::Tuple(it)) if !it.elts.is_empty() => {
-                self.target(&it.elts[0], Value::Plain);
-                it.elts[1..].iter().for_each(|it| self.target(it, Value::Unknown));
+                self.target(&it.elts[0], AssignedValue::Plain);
+                it.elts[1..].iter().for_each(|it| self.target(it, AssignedValue::Unknown));
             }
-            _ => self.target(target, Value::Unknown),
+            _ => self.target(target, AssignedValue::Unknown),
         }
     }
 
-    fn target(&mut self, target: &'a Expr, value: Value) {
+    fn target(&mut self, target: &'a Expr, value: AssignedValue) {
         guarded(|| match target {
             Expr::Name(it) => self.names.variable(&it.id, value),
-            Expr::Tuple(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
-            Expr::List(it) => it.elts.iter().for_each(|it| self.target(it, Value::Unknown)),
-            Expr::Starred(it) => self.target(&it.value, Value::Unknown),
+            Expr::Tuple(it) => {
+                it.elts.iter().for_each(|it| self.target(it, AssignedValue::Unknown))
+            }
+            Expr::List(it) => it.elts.iter().for_each(|it| self.target(it, AssignedValue::Unknown)),
+            Expr::Starred(it) => self.target(&it.value, AssignedValue::Unknown),
             _ => {}
         });
     }
@@ -177,19 +179,19 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
+impl<'a> SourceOrderVisitor<'a> for BindingWalk<'_, 'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             // What is inside is another scope.
             Stmt::FunctionDef(it) => {
                 if let Some(number) = self.scopes.number(it) {
-                    self.names.bound.insert(&it.name, Bound::Defined(number));
+                    self.names.bound.insert(&it.name, NameBinding::Defined(number));
                 }
                 return;
             }
             Stmt::ClassDef(it) => {
                 if let Some(number) = self.scopes.number(it) {
-                    self.names.bound.insert(&it.name, Bound::Defined(number));
+                    self.names.bound.insert(&it.name, NameBinding::Defined(number));
                 }
                 return;
             }
@@ -207,29 +209,31 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
             Stmt::With(it) => {
                 for item in &it.items {
                     if let Some(target) = &item.optional_vars {
-                        self.target(target, Value::Unknown);
+                        self.target(target, AssignedValue::Unknown);
                     }
                 }
             }
             Stmt::Import(_) | Stmt::ImportFrom(_) => {
                 for it in imported(stmt) {
-                    self.names.bound.insert(it.name, Bound::Imported(it.last_name().to_owned()));
+                    self.names
+                        .bound
+                        .insert(it.name, NameBinding::Imported(it.last_name().to_owned()));
                 }
             }
             Stmt::Global(it) => {
                 it.names.iter().for_each(|it| {
-                    self.names.bound.insert(it, Bound::Outside);
+                    self.names.bound.insert(it, NameBinding::Outside);
                 });
             }
             Stmt::Nonlocal(it) => {
                 it.names.iter().for_each(|it| {
-                    self.names.bound.insert(it, Bound::Outside);
+                    self.names.bound.insert(it, NameBinding::Outside);
                 });
             }
             Stmt::Try(it) => {
                 for ExceptHandler::ExceptHandler(handler) in &it.handlers {
                     if let Some(name) = &handler.name {
-                        self.names.variable(name, Value::Unknown);
+                        self.names.variable(name, AssignedValue::Unknown);
                     }
                 }
             }
@@ -256,10 +260,10 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_, 'a> {
     fn visit_pattern(&mut self, pattern: &'a Pattern) {
         match pattern {
             Pattern::MatchAs(it) => {
-                it.name.iter().for_each(|it| self.names.variable(it, Value::Unknown));
+                it.name.iter().for_each(|it| self.names.variable(it, AssignedValue::Unknown));
             }
             Pattern::MatchStar(it) => {
-                it.name.iter().for_each(|it| self.names.variable(it, Value::Unknown));
+                it.name.iter().for_each(|it| self.names.variable(it, AssignedValue::Unknown));
             }
             _ => {}
         }

@@ -19,7 +19,7 @@ pub(crate) struct FileNames<'a> {
     /// The line of the statement that is looked for.
     wanted: u32,
     /// The first statement that begins there, after the statements around it, outermost first.
-    pub(crate) path: Vec<Found<'a>>,
+    pub(crate) path: Vec<FoundStatement<'a>>,
     is_found: bool,
     pub(crate) scopes: Scopes<'a>,
     pub(crate) occurrences: HashMap<&'a str, Vec<Occurrence>>,
@@ -47,7 +47,7 @@ pub(crate) struct FileNames<'a> {
 
 /// A statement, by its place in the statements around it.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundStatement<'a> {
     pub(crate) suite: &'a [Stmt],
     pub(crate) row: usize,
     /// As an index into [`FileNames::scopes`].
@@ -59,11 +59,11 @@ pub(crate) struct Found<'a> {
 pub(crate) struct Occurrence {
     pub(crate) range: TextRange,
     pub(crate) scope: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: OccurrenceKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OccurrenceKind {
     Load,
     /// Assigned or deleted, in any way.
     Bind,
@@ -110,7 +110,7 @@ impl<'a> FileNames<'a> {
 
     /// How often a name is bound, imports among them.
     pub(crate) fn n_bindings(&self, name: &str) -> usize {
-        self.of_name(name).iter().filter(|it| it.kind != Kind::Load).count()
+        self.of_name(name).iter().filter(|it| it.kind != OccurrenceKind::Load).count()
     }
 
     /// Whether a name is the one that Python comes with.
@@ -120,13 +120,13 @@ impl<'a> FileNames<'a> {
 
     /// What a name is assigned, if that is its only binding in the file.
     pub(crate) fn only_value(&self, name: &str) -> Option<&'a Expr> {
-        let mut bound = self.of_name(name).iter().filter(|it| it.kind != Kind::Load);
+        let mut bound = self.of_name(name).iter().filter(|it| it.kind != OccurrenceKind::Load);
         let only = bound.next().filter(|_| bound.next().is_none() && !self.has_star)?;
         self.assigned.get(&only.range).copied()
     }
 
     /// The statement that was looked for.
-    pub(crate) fn found(&self) -> Option<Found<'a>> {
+    pub(crate) fn found(&self) -> Option<FoundStatement<'a>> {
         self.path.last().copied().filter(|_| self.is_found)
     }
 
@@ -134,7 +134,8 @@ impl<'a> FileNames<'a> {
     /// bound otherwise.
     pub(crate) fn imported_path(&self, expr: &Expr) -> Option<String> {
         let (name, path) = self.imports.path(expr)?;
-        let is_import = |it: &Occurrence| matches!(it.kind, Kind::Load | Kind::Import);
+        let is_import =
+            |it: &Occurrence| matches!(it.kind, OccurrenceKind::Load | OccurrenceKind::Import);
         let is_plain = self.of_name(name.id.as_str()).iter().all(is_import) && !self.has_star;
         is_plain.then_some(path)
     }
@@ -142,11 +143,11 @@ impl<'a> FileNames<'a> {
     /// The one binding that a name can have where it is used.
     pub(crate) fn binding(&self, name: &ExprName) -> Option<Occurrence> {
         let all = self.of_name(name.id.as_str());
-        if self.has_star || all.iter().any(|it| it.kind == Kind::Outer) {
+        if self.has_star || all.iter().any(|it| it.kind == OccurrenceKind::Outer) {
             return None;
         }
         let of_scope = |scope: usize| {
-            let bound = all.iter().filter(move |it| it.kind != Kind::Load);
+            let bound = all.iter().filter(move |it| it.kind != OccurrenceKind::Load);
             bound.filter(move |it| self.home(it.scope) == scope)
         };
         let around = (0..self.scopes.codes.len()).rev();
@@ -170,7 +171,7 @@ impl<'a> FileNames<'a> {
         around.find(|&it| is_home(it)).unwrap_or_default()
     }
 
-    fn add(&mut self, name: &'a str, range: TextRange, kind: Kind) {
+    fn add(&mut self, name: &'a str, range: TextRange, kind: OccurrenceKind) {
         let occurrence = Occurrence { range, scope: self.scope, kind };
         self.occurrences.entry(name).or_default().push(occurrence);
     }
@@ -188,7 +189,8 @@ impl<'a> FileNames<'a> {
             let (name, range) = (it.name, it.range);
             self.has_star |= name == "*";
             // The same import twice (in two functions) is one; two that differ are none.
-            let kind = if self.imports.add(it) { Kind::Import } else { Kind::Bind };
+            let kind =
+                if self.imports.add(it) { OccurrenceKind::Import } else { OccurrenceKind::Bind };
             self.add(name, range, kind);
         }
     }
@@ -201,7 +203,7 @@ impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
                 self.visit_stmt(stmt);
                 continue;
             }
-            self.path.push(Found { suite: body, row, scope: self.scope });
+            self.path.push(FoundStatement { suite: body, row, scope: self.scope });
             self.is_found = self.lines.line(stmt.start().to_usize()) == self.wanted;
             self.visit_stmt(stmt);
             if !self.is_found {
@@ -213,7 +215,7 @@ impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         guarded(|| match stmt {
             Stmt::FunctionDef(def) => {
-                self.add(def.name.as_str(), def.name.range, Kind::Bind);
+                self.add(def.name.as_str(), def.name.range, OccurrenceKind::Bind);
                 self.functions.insert(def.name.range, def);
                 for it in def.parameters.iter_non_variadic_params() {
                     self.parameters.insert(it.parameter.name.range, def);
@@ -221,16 +223,20 @@ impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
                 self.inside(def, |this| source_order::walk_stmt(this, stmt));
             }
             Stmt::ClassDef(class) => {
-                self.add(class.name.as_str(), class.name.range, Kind::Bind);
+                self.add(class.name.as_str(), class.name.range, OccurrenceKind::Bind);
                 self.classes.insert(class.name.range, class);
                 self.inside(class, |this| source_order::walk_stmt(this, stmt));
             }
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(stmt),
             Stmt::Global(it) => {
-                it.names.iter().for_each(|it| self.add(it.as_str(), it.range, Kind::Outer));
+                it.names
+                    .iter()
+                    .for_each(|it| self.add(it.as_str(), it.range, OccurrenceKind::Outer));
             }
             Stmt::Nonlocal(it) => {
-                it.names.iter().for_each(|it| self.add(it.as_str(), it.range, Kind::Outer));
+                it.names
+                    .iter()
+                    .for_each(|it| self.add(it.as_str(), it.range, OccurrenceKind::Outer));
             }
             Stmt::Assign(it) => {
                 if let [target @ (Expr::Name(_) | Expr::Attribute(_))] = it.targets.as_slice() {
@@ -261,7 +267,11 @@ impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         guarded(|| match expr {
             Expr::Name(it) => {
-                let kind = if it.ctx == ExprContext::Load { Kind::Load } else { Kind::Bind };
+                let kind = if it.ctx == ExprContext::Load {
+                    OccurrenceKind::Load
+                } else {
+                    OccurrenceKind::Bind
+                };
                 self.add(it.id.as_str(), it.range, kind);
             }
             // The name of an attribute is none of the file.
@@ -291,7 +301,7 @@ impl<'a> SourceOrderVisitor<'a> for FileNames<'a> {
     }
 
     fn visit_identifier(&mut self, identifier: &'a Identifier) {
-        self.add(identifier.as_str(), identifier.range, Kind::Bind);
+        self.add(identifier.as_str(), identifier.range, OccurrenceKind::Bind);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::stack_guard::{Depth, Descend};
 
 /// The code of a function.
 #[derive(Clone, Copy)]
-pub(crate) enum Code<'a> {
+pub(crate) enum ScopeCode<'a> {
     Module(&'a ModModule),
     Class(&'a StmtClassDef),
     Def(&'a StmtFunctionDef),
@@ -21,7 +21,7 @@ pub(crate) enum Code<'a> {
     Comprehension(Loops<'a>),
 }
 
-impl Code<'_> {
+impl ScopeCode<'_> {
     /// Whether it is a `def`.
     pub(crate) fn is_def(&self) -> bool {
         matches!(self, Self::Def(_))
@@ -57,7 +57,7 @@ pub(crate) struct Loops<'a> {
 
 /// All functions of a text.
 pub(crate) struct Scopes<'a> {
-    pub(crate) codes: Vec<Code<'a>>,
+    pub(crate) codes: Vec<ScopeCode<'a>>,
     /// The number of the function around each; `None` for the module.
     pub(crate) parents: Vec<Option<usize>>,
     /// By the address of the tree's node.
@@ -70,9 +70,9 @@ pub(crate) struct Scopes<'a> {
 
 impl<'a> Scopes<'a> {
     pub(crate) fn new(module: &'a ModModule) -> Self {
-        let mut walk = Walk {
+        let mut walk = ScopeWalk {
             scopes: Self {
-                codes: vec![Code::Module(module)],
+                codes: vec![ScopeCode::Module(module)],
                 parents: vec![None],
                 numbers: HashMap::new(),
                 lazy_annotations: module.body.iter().any(is_lazy_annotations),
@@ -91,7 +91,7 @@ impl<'a> Scopes<'a> {
         self.numbers.get(&std::ptr::from_ref(node).addr()).copied()
     }
 
-    fn add<T>(&mut self, node: &T, code: Code<'a>, parent: usize) {
+    fn add<T>(&mut self, node: &T, code: ScopeCode<'a>, parent: usize) {
         self.numbers.insert(std::ptr::from_ref(node).addr(), self.codes.len());
         self.codes.push(code);
         self.parents.push(Some(parent));
@@ -104,7 +104,7 @@ fn is_lazy_annotations(stmt: &Stmt) -> bool {
         && it.names.iter().any(|alias| alias.name.as_str() == "annotations"))
 }
 
-struct Walk<'a> {
+struct ScopeWalk<'a> {
     scopes: Scopes<'a>,
     /// The function whose code is being walked.
     scope: usize,
@@ -113,7 +113,7 @@ struct Walk<'a> {
     depth: Depth,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ScopeWalk<'a> {
     fn comprehension<T>(
         &mut self,
         node: &T,
@@ -123,26 +123,26 @@ impl<'a> Walk<'a> {
         is_generator: bool,
     ) {
         let loops = Loops { range, elements, generators, is_generator };
-        self.scopes.add(node, Code::Comprehension(loops), self.scope);
+        self.scopes.add(node, ScopeCode::Comprehension(loops), self.scope);
     }
 }
 
-impl Descend for Walk<'_> {
+impl Descend for ScopeWalk<'_> {
     fn depth(&mut self) -> &mut Depth {
         &mut self.depth
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
+impl<'a> SourceOrderVisitor<'a> for ScopeWalk<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         let outer = self.scope;
         match stmt {
             Stmt::FunctionDef(it) if !it.name.is_empty() => {
-                self.scopes.add(it, Code::Def(it), outer);
+                self.scopes.add(it, ScopeCode::Def(it), outer);
                 self.scope = self.scopes.codes.len() - 1;
             }
             Stmt::ClassDef(it) if !it.name.is_empty() => {
-                self.scopes.add(it, Code::Class(it), outer);
+                self.scopes.add(it, ScopeCode::Class(it), outer);
                 self.scope = self.scopes.codes.len() - 1;
             }
             _ => {}
@@ -155,7 +155,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'a> {
         let outer = self.scope;
         match expr {
             Expr::Lambda(it) => {
-                self.scopes.add(it, Code::Lambda(it), outer);
+                self.scopes.add(it, ScopeCode::Lambda(it), outer);
                 self.scope = self.scopes.codes.len() - 1;
             }
             Expr::ListComp(it) => {

@@ -8,7 +8,7 @@ use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, evidence_shares};
 use pysource::Module;
 
-use super::model::{Amount, Annotated, Cost, File, Line, Row};
+use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
 use crate::model::{Cell, Column};
 use crate::recording::Recording;
@@ -52,7 +52,7 @@ fn columns_by_priority(backward: Quantity) -> [Quantity; 12] {
 
 /// What is shown.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct AnnotateOptions {
     /// What numbers stand for; the recording where it has no steps.
     pub period: Period,
     /// Lines of source around each line that is shown for its numbers.
@@ -67,7 +67,7 @@ pub struct Options {
 
 /// The files that have lines to show, hottest first.
 #[must_use]
-pub fn build(recording: &Recording<'_>, options: &Options) -> Annotated {
+pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated {
     let run = recording.run;
     let scale = Scale::new(&run.merged, options.period);
     let is_present = |it: &Quantity| scale.is_present(*it);
@@ -98,7 +98,7 @@ pub fn build(recording: &Recording<'_>, options: &Options) -> Annotated {
 }
 
 /// A file with its lines.
-struct Found<'a> {
+struct FoundFile<'a> {
     name: &'a str,
     source: &'a SourceFile,
     /// All of its lines.
@@ -108,17 +108,21 @@ struct Found<'a> {
 }
 
 /// The files to show, hottest first.
-fn found<'a>(recording: &'a Recording<'_>, options: &Options, scale: &Scale<'_>) -> Vec<Found<'a>> {
+fn found<'a>(
+    recording: &'a Recording<'_>,
+    options: &AnnotateOptions,
+    scale: &Scale<'_>,
+) -> Vec<FoundFile<'a>> {
     let run = recording.run;
     let columns = columns(scale.backward());
-    let mut files: BTreeMap<&str, Found<'a>> = BTreeMap::new();
+    let mut files: BTreeMap<&str, FoundFile<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
         let Some(source) =
             run.merged.files.get(&key.file).filter(|it| it.is_user_code || options.all)
         else {
             continue;
         };
-        let file = files.entry(&key.file).or_insert_with(|| Found {
+        let file = files.entry(&key.file).or_insert_with(|| FoundFile {
             name: recording.file(&key.file),
             source,
             all: Vec::new(),
@@ -130,18 +134,18 @@ fn found<'a>(recording: &'a Recording<'_>, options: &Options, scale: &Scale<'_>)
         }
     }
     let mut files: Vec<_> = files.into_values().filter(|it| !it.said.is_empty()).collect();
-    let heat = |file: &Found<'_>| file.all.iter().map(|it| scale.line_share(it)).sum::<f64>();
+    let heat = |file: &FoundFile<'_>| file.all.iter().map(|it| scale.line_share(it)).sum::<f64>();
     files.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
     files
 }
 
 fn file(
     recording: &Recording<'_>,
-    found: &Found<'_>,
+    found: &FoundFile<'_>,
     scale: &Scale<'_>,
     columns: &[Quantity],
     context: u32,
-) -> File {
+) -> AnnotatedFile {
     let fit = found.source.fit;
     let path = found.source.path.as_ref().filter(|_| fit == SourceFit::Fits);
     let text = path.and_then(|path| recording.sources.read(path));
@@ -161,16 +165,16 @@ fn file(
         None => {
             let line = |(&number, books): (&u32, &&LineBooks)| {
                 let text = format!("in {}", books.function);
-                Row::Line(Line { number, text, cost: Some(cost(books)) })
+                AnnotatedRow::Line(AnnotatedLine { number, text, cost: Some(cost(books)) })
             };
             found.said.iter().map(line).collect()
         }
     };
-    File { name: found.name.to_owned(), extent: extent(recording.run, found), doubt, rows }
+    AnnotatedFile { name: found.name.to_owned(), extent: extent(recording.run, found), doubt, rows }
 }
 
 /// The shares of a file in the totals, and how its lines are known.
-fn extent(run: &Run, found: &Found<'_>) -> String {
+fn extent(run: &Run, found: &FoundFile<'_>) -> String {
     let own = |amount: fn(&LineBooks) -> i64| found.all.iter().map(|it| amount(it)).sum::<i64>();
     let mut parts = String::new();
     for (own, total, name) in [
@@ -189,15 +193,15 @@ fn extent(run: &Run, found: &Found<'_>) -> String {
     parts
 }
 
-fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> Cost {
+fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost {
     let amount = |&column: &Quantity| {
         let value = scale.value(column, books).unwrap_or(0.0);
-        Amount {
+        LineAmount {
             cell: Cell::quantity(column, value).unless_zero(),
             share: scale.share(column, value),
         }
     };
-    Cost {
+    LineCost {
         evidence: books.evidence,
         share: scale.line_share(books),
         amounts: columns.iter().map(amount).collect(),
@@ -208,26 +212,30 @@ fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> Cost {
 fn annotated<'a>(
     text: &str,
     said: &BTreeMap<u32, &'a LineBooks>,
-    cost: impl Fn(&&'a LineBooks) -> Cost,
+    cost: impl Fn(&&'a LineBooks) -> LineCost,
     context: u32,
-) -> Vec<Row> {
+) -> Vec<AnnotatedRow> {
     let lines: Vec<&str> = text.lines().collect();
     let mut rows = Vec::new();
     let mut before = None;
     for number in regions(&lines, &Module::parse(text), said.keys().copied(), context) {
         if before.is_some_and(|it| it + 1 < number) {
-            rows.push(Row::Gap);
+            rows.push(AnnotatedRow::Gap);
         }
         before = Some(number);
         let text = lines.get(number as usize - 1).copied().unwrap_or_default();
         let cost = said.get(&number).map(&cost);
-        rows.push(Row::Line(Line { number, text: text.trim_end().to_owned(), cost }));
+        rows.push(AnnotatedRow::Line(AnnotatedLine {
+            number,
+            text: text.trim_end().to_owned(),
+            cost,
+        }));
     }
     rows
 }
 
 /// Why nothing is shown, and what to do about it.
-pub(super) fn nothing_to_say(run: &Run, options: &Options) -> String {
+pub(super) fn nothing_to_say(run: &Run, options: &AnnotateOptions) -> String {
     let any_own = run.merged.files.values().any(|it| it.is_user_code);
     match (run.merged.lines.is_empty(), any_own || options.all) {
         (true, _) if run.inputs.iter().all(|it| it.complete) => {

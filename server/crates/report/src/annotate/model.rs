@@ -16,7 +16,7 @@ pub struct Annotated {
     /// The indices of the columns, the one first that is kept where there is room for one alone.
     pub by_priority: Vec<usize>,
     /// The files that have lines to show, hottest first.
-    pub files: Vec<File>,
+    pub files: Vec<AnnotatedFile>,
     /// What the marks of lines mean.
     pub legend: Vec<&'static str>,
     /// Why there is no file to show, and what to do about it.
@@ -25,7 +25,7 @@ pub struct Annotated {
 
 /// A file that is shown.
 #[derive(Debug, Clone)]
-pub struct File {
+pub struct AnnotatedFile {
     /// What it is called.
     pub name: String,
     /// What follows the name: its shares of the totals, and how its lines are known. Begins with its separator, or is
@@ -34,43 +34,43 @@ pub struct File {
     /// Why its text is not shown.
     pub doubt: Option<&'static str>,
     /// Its rows, from the top.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AnnotatedRow>,
 }
 
 /// A row of a file.
 #[derive(Debug, Clone)]
-pub enum Row {
+pub enum AnnotatedRow {
     /// Lines are left out.
     Gap,
     /// A line.
-    Line(Line),
+    Line(AnnotatedLine),
 }
 
 /// A line of source.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct AnnotatedLine {
     /// From 1, in the text as recorded.
     pub number: u32,
     /// Its text or, where that is not known, its function: `in train`.
     pub text: String,
     /// What it costs; `None` for a line that is shown because of those around it.
-    pub cost: Option<Cost>,
+    pub cost: Option<LineCost>,
 }
 
 /// What a line costs.
 #[derive(Debug, Clone)]
-pub struct Cost {
+pub struct LineCost {
     /// How the line is known.
     pub evidence: Evidence,
     /// Its share of 1 of the step or recording.
     pub share: f64,
     /// An amount for each column.
-    pub amounts: Vec<Amount>,
+    pub amounts: Vec<LineAmount>,
 }
 
 /// A number of a line.
 #[derive(Debug, Clone)]
-pub struct Amount {
+pub struct LineAmount {
     /// The number; empty where it is 0.
     pub cell: Cell,
     /// Its share of 1 of what its column is measured by; 0 for counts.

@@ -11,11 +11,17 @@ use super::*;
 use crate::terminal::{Colours, Terminal};
 use crate::testing::{expect, recording, sources, training};
 
-fn options() -> Options {
-    Options { root: ".".to_owned(), period: Period::Mean, context: 0, threshold: 0.5, all: false }
+fn options() -> AnnotateOptions {
+    AnnotateOptions {
+        root: ".".to_owned(),
+        period: Period::Mean,
+        context: 0,
+        threshold: 0.5,
+        all: false,
+    }
 }
 
-fn shown(run: &Run, options: &Options, terminal: Terminal) -> String {
+fn shown(run: &Run, options: &AnnotateOptions, terminal: Terminal) -> String {
     let mut out = Vec::new();
     let annotated = build(&recording(run, &sources()), options);
     write_text(&mut out, &annotated, &terminal).unwrap();
@@ -105,8 +111,13 @@ too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, alloâ
 
 #[test]
 fn sums_over_the_run_with_context_and_library_files() {
-    let options =
-        Options { period: Period::Run, context: 1, threshold: 10.0, all: true, ..options() };
+    let options = AnnotateOptions {
+        period: Period::Run,
+        context: 1,
+        threshold: 10.0,
+        all: true,
+        ..options()
+    };
     expect(
         &shown(&training(), &options, PIPE),
         r#"
@@ -146,7 +157,7 @@ line     share     own   total     own backward    wait waiting    idle    comm 
 fn an_edited_file_is_listed_without_its_text() {
     let mut run = training();
     run.merged.files.get_mut("train.py").unwrap().fit = SourceFit::Edited;
-    let options = Options { threshold: 10.0, ..options() };
+    let options = AnnotateOptions { threshold: 10.0, ..options() };
     expect(
         &shown(&run, &options, PIPE),
         r#"
@@ -189,7 +200,7 @@ fn a_recording_with_nothing_to_show_says_what_to_do() {
         nothing_to_say(&run, &options()),
         "No line is in your code, which was looked for in .: name its folder with --root, or show library files with --all."
     );
-    let options = Options { threshold: 99.0, all: true, ..options() };
+    let options = AnnotateOptions { threshold: 99.0, all: true, ..options() };
     assert_eq!(
         nothing_to_say(&run, &options),
         "No line has a share of 99 % or more: see --threshold."

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use metrics::numbers::percent;
 use metrics::{Unit, mark};
 
-use super::model::{Annotated, Cost, File, Line, Row};
+use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineCost};
 use crate::model::Column;
 use crate::terminal::{DOUBT, FAINT, STRONG, Terminal, clean, cut, left, right};
 use crate::text;
@@ -19,7 +19,7 @@ pub fn write(out: &mut dyn Write, annotated: &Annotated, terminal: &Terminal) ->
     if let Some(nothing) = &annotated.nothing {
         return writeln!(out, "\n{nothing}");
     }
-    let table = Table::new(annotated, terminal);
+    let table = ColumnTable::new(annotated, terminal);
     for file in &annotated.files {
         writeln!(out)?;
         table.file(out, file)?;
@@ -39,7 +39,7 @@ fn width(column: &Column) -> usize {
 }
 
 /// The columns of numbers, the same for all files.
-struct Table<'a> {
+struct ColumnTable<'a> {
     annotated: &'a Annotated,
     terminal: &'a Terminal,
     /// The columns that are shown, by index in ascending order.
@@ -49,13 +49,13 @@ struct Table<'a> {
     line_width: usize,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ColumnTable<'a> {
     const MARK: usize = 2;
     const SHARE: usize = 6;
 
     fn new(annotated: &'a Annotated, terminal: &'a Terminal) -> Self {
-        let costly = |row: &Row| match row {
-            Row::Line(Line { number, cost: Some(_), .. }) => Some(*number),
+        let costly = |row: &AnnotatedRow| match row {
+            AnnotatedRow::Line(AnnotatedLine { number, cost: Some(_), .. }) => Some(*number),
             _ => None,
         };
         let rows = annotated.files.iter().flat_map(|it| &it.rows);
@@ -92,21 +92,21 @@ impl<'a> Table<'a> {
         self.line_width + 1 + Self::MARK + 1 + Self::SHARE
     }
 
-    fn file(&self, out: &mut dyn Write, file: &File) -> io::Result<()> {
+    fn file(&self, out: &mut dyn Write, file: &AnnotatedFile) -> io::Result<()> {
         self.head(out, file)?;
         for row in &file.rows {
             match row {
-                Row::Gap => {
+                AnnotatedRow::Gap => {
                     let gap = format!("{} …", " ".repeat(self.line_width.saturating_sub(2)));
                     writeln!(out, "{}", self.terminal.paint(FAINT, &gap))?;
                 }
-                Row::Line(line) => self.line(out, line)?,
+                AnnotatedRow::Line(line) => self.line(out, line)?,
             }
         }
         Ok(())
     }
 
-    fn head(&self, out: &mut dyn Write, file: &File) -> io::Result<()> {
+    fn head(&self, out: &mut dyn Write, file: &AnnotatedFile) -> io::Result<()> {
         writeln!(out, "{}", self.terminal.titled(&file.name, &file.extent))?;
         if let Some(doubt) = file.doubt {
             writeln!(out, "{}", self.terminal.paint(DOUBT, &cut(doubt, self.terminal.width)))?;
@@ -128,7 +128,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    fn line(&self, out: &mut dyn Write, line: &Line) -> io::Result<()> {
+    fn line(&self, out: &mut dyn Write, line: &AnnotatedLine) -> io::Result<()> {
         let room = self.terminal.width.map(|width| width.saturating_sub(self.gutter()));
         let source = cut(&clean(&line.text), room);
         let rule = self.terminal.paint(FAINT, "│");
@@ -145,7 +145,7 @@ impl<'a> Table<'a> {
     }
 
     /// Mark, share and numbers.
-    fn cost(&self, cost: &Cost) -> String {
+    fn cost(&self, cost: &LineCost) -> String {
         let share = if 0.0 < cost.share { percent(cost.share) } else { String::new() };
         let share = right(&share, Self::SHARE);
         let mut text = format!("{} ", left(mark(cost.evidence), Self::MARK));

@@ -8,7 +8,7 @@ use metrics::numbers::count;
 use metrics::{Period, Scale};
 use profile::WarningKind;
 
-use super::model::{Memory, Part};
+use super::model::{MemoryPart, MemoryReport};
 use super::ranking::ranked;
 use crate::findings::findings;
 use crate::model::{
@@ -24,7 +24,7 @@ const MAX_PATH: usize = 44;
 
 /// The memory of every device, and the findings about it. `top` lines of each device are listed.
 #[must_use]
-pub fn build<'a>(recording: &Recording<'a>, top: usize) -> Memory<'a> {
+pub fn build<'a>(recording: &Recording<'a>, top: usize) -> MemoryReport<'a> {
     let run = recording.run;
     let whole = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
     let mut notes = Vec::new();
@@ -37,7 +37,7 @@ pub fn build<'a>(recording: &Recording<'a>, top: usize) -> Memory<'a> {
     let warnings = run.inputs.iter().flat_map(|it| &it.warnings);
     let mismatches = warnings.filter(|it| it.kind == WarningKind::SnapshotMismatch);
     notes.extend(mismatches.map(|it| Note::doubt(&*it.message)));
-    let builder = Builder { recording, n_ranks: run.ranks.len(), top };
+    let builder = MemoryReportBuilder { recording, n_ranks: run.ranks.len(), top };
     let devices = run.merged.memory.iter().flat_map(|(&key, memory)| {
         let failed = memory.out_of_memory.iter().map(|it| builder.out_of_memory(it));
         std::iter::once(builder.device(key, memory)).chain(failed)
@@ -47,11 +47,11 @@ pub fn build<'a>(recording: &Recording<'a>, top: usize) -> Memory<'a> {
     let is_of_memory = |it: &insights::Finding| matches!(it.detail, Detail::Memory(_));
     let suppression = Suppression::new(recording);
     let mut findings =
-        findings(recording, &insights::Options::default(), &suppression, is_of_memory);
+        findings(recording, &insights::RuleOptions::default(), &suppression, is_of_memory);
     for finding in &mut findings {
         finding.place = shortened(&finding.place);
     }
-    Memory {
+    MemoryReport {
         summary: Summary { notes, ..whole },
         parts: devices.chain(categories).collect(),
         findings,
@@ -64,20 +64,20 @@ fn shortened(place: &Place) -> Place {
     Place { file: cut_left(&place.file, Some(width)), line: place.line }
 }
 
-struct Builder<'r, 'a> {
+struct MemoryReportBuilder<'r, 'a> {
     recording: &'r Recording<'a>,
     n_ranks: usize,
     top: usize,
 }
 
-impl<'a> Builder<'_, 'a> {
+impl<'a> MemoryReportBuilder<'_, 'a> {
     /// `model.py:54`.
     fn place(&self, line: &LineKey) -> Cell {
         let place = self.recording.place(line);
         Cell { text: shortened(&place).to_string(), ..Cell::place(place) }
     }
 
-    fn device(&self, key: DeviceKey, memory: &'a DeviceMemory) -> Part<'a> {
+    fn device(&self, key: DeviceKey, memory: &'a DeviceMemory) -> MemoryPart<'a> {
         let mut notes = vec![Note::plain(state(memory))];
         if memory.is_history_cut {
             notes.push(Note::doubt(
@@ -85,7 +85,7 @@ impl<'a> Builder<'_, 'a> {
                  not in the curve; record with a larger max_entries",
             ));
         }
-        Part {
+        MemoryPart {
             title: metrics::device_name(key, 1 < self.n_ranks),
             extent: format!(" · peak {}{}", bytes(memory.peak), when(memory)),
             level: Level::Plain,
@@ -166,7 +166,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// What an exported timeline shows.
-    fn categories(&self, rank: u32, memory: &CategoryMemory) -> Part<'a> {
+    fn categories(&self, rank: u32, memory: &CategoryMemory) -> MemoryPart<'a> {
         let of = if 1 < self.n_ranks { format!(" of rank {rank}") } else { String::new() };
         let columns = [
             Column::number("peak", Unit::Bytes),
@@ -188,7 +188,7 @@ impl<'a> Builder<'_, 'a> {
                 Cell::text(CategoryMemory::NAMES[of].replace('_', " ")),
             ]);
         }
-        Part {
+        MemoryPart {
             title: format!("by category{of}"),
             extent: format!(" · peak {} after {}", bytes(memory.peak), duration(memory.peak_at)),
             level: Level::Plain,
@@ -200,7 +200,7 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// What was asked for, what there was, who held the rest, and what would have made room.
-    fn out_of_memory(&self, it: &OutOfMemory) -> Part<'a> {
+    fn out_of_memory(&self, it: &OutOfMemory) -> MemoryPart<'a> {
         let by = it.line.as_ref().map(|line| format!(" by {}", self.place(line).text));
         let title = format!(
             "out of memory: {} asked for{} after event {}",
@@ -248,7 +248,7 @@ impl<'a> Builder<'_, 'a> {
             let cells = [Cell::default(), Cell::default(), Cell::text("without a line")];
             section.rows.push([Cell::bytes(it.unattributed)].into_iter().chain(cells).collect());
         }
-        Part {
+        MemoryPart {
             title,
             extent: String::new(),
             level: Level::Alarm,

@@ -10,7 +10,7 @@ use ledger::{
 use metrics::numbers::microseconds;
 
 use super::ranking::ranked;
-use crate::fields::{Value, object};
+use crate::fields::{FieldValue, object};
 use crate::recording::Recording;
 
 /// Prints the memory of every device as one object.
@@ -38,10 +38,10 @@ pub fn write(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
 }
 
 /// What an exported timeline shows.
-fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> {
+fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, FieldValue)> {
     let by_name = |bytes: &[Bytes; 8]| {
-        let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(Value::bytes));
-        Value::Json(object(&fields.collect::<Vec<_>>()))
+        let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(FieldValue::bytes));
+        FieldValue::Json(object(&fields.collect::<Vec<_>>()))
     };
     let sample = |(at, bytes): &(Ns, [Bytes; 8])| {
         let bytes = bytes.map(|it| it.0.to_string()).join(", ");
@@ -49,53 +49,56 @@ fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, Value)> 
     };
     let timeline: Vec<String> = memory.timeline.iter().map(sample).collect();
     vec![
-        ("rank", Value::number(rank)),
-        ("peak_bytes", Value::bytes(memory.peak)),
-        ("peak_us", Value::number(microseconds(memory.peak_at))),
+        ("rank", FieldValue::number(rank)),
+        ("peak_bytes", FieldValue::bytes(memory.peak)),
+        ("peak_us", FieldValue::number(microseconds(memory.peak_at))),
         ("at_peak", by_name(&memory.at_peak)),
         ("at_end", by_name(&memory.at_end)),
         ("most", by_name(&memory.most)),
-        ("timeline", Value::Json(format!("[{}]", timeline.join(", ")))),
+        ("timeline", FieldValue::Json(format!("[{}]", timeline.join(", ")))),
     ]
 }
 
 /// The fields that name a line.
-fn place(recording: &Recording<'_>, line: &LineKey) -> [(&'static str, Value); 2] {
-    [("file", Value::text(recording.file(&line.file))), ("line", Value::number(line.line))]
+fn place(recording: &Recording<'_>, line: &LineKey) -> [(&'static str, FieldValue); 2] {
+    [
+        ("file", FieldValue::text(recording.file(&line.file))),
+        ("line", FieldValue::number(line.line)),
+    ]
 }
 
 fn device(
     key: DeviceKey,
     memory: &DeviceMemory,
     recording: &Recording<'_>,
-) -> Vec<(&'static str, Value)> {
+) -> Vec<(&'static str, FieldValue)> {
     let (cut, calls) = (&memory.fragmentation, &memory.segments);
     vec![
-        ("device", Value::number(key.device)),
-        ("peak_bytes", Value::bytes(memory.peak)),
-        ("before_bytes", Value::bytes(memory.before)),
-        ("end_bytes", Value::bytes(memory.end)),
-        ("reserved_bytes", Value::bytes(memory.reserved)),
-        ("unattributed_peak_bytes", Value::bytes(memory.unattributed_peak)),
-        ("rank", Value::number(key.rank)),
-        ("events", Value::number(memory.events)),
-        ("history_cut", Value::Json(memory.is_history_cut.to_string())),
-        ("before_at_peak_bytes", Value::bytes(memory.before_at_peak)),
-        ("requested_peak_bytes", Value::bytes(memory.requested_peak)),
-        ("reserved_peak_bytes", Value::bytes(memory.reserved_peak)),
-        ("peak", Value::Json(object(&moment(&memory.peak_moment, memory)))),
-        ("peak_by_phase", Value::Json(object(&phases(&memory.peak_by_phase)))),
+        ("device", FieldValue::number(key.device)),
+        ("peak_bytes", FieldValue::bytes(memory.peak)),
+        ("before_bytes", FieldValue::bytes(memory.before)),
+        ("end_bytes", FieldValue::bytes(memory.end)),
+        ("reserved_bytes", FieldValue::bytes(memory.reserved)),
+        ("unattributed_peak_bytes", FieldValue::bytes(memory.unattributed_peak)),
+        ("rank", FieldValue::number(key.rank)),
+        ("events", FieldValue::number(memory.events)),
+        ("history_cut", FieldValue::Json(memory.is_history_cut.to_string())),
+        ("before_at_peak_bytes", FieldValue::bytes(memory.before_at_peak)),
+        ("requested_peak_bytes", FieldValue::bytes(memory.requested_peak)),
+        ("reserved_peak_bytes", FieldValue::bytes(memory.reserved_peak)),
+        ("peak", FieldValue::Json(object(&moment(&memory.peak_moment, memory)))),
+        ("peak_by_phase", FieldValue::Json(object(&phases(&memory.peak_by_phase)))),
         (
             "segments",
-            Value::Json(object(&[
-                ("count", Value::number(cut.segments)),
-                ("free_bytes", Value::bytes(cut.free)),
-                ("largest_free_bytes", Value::bytes(cut.largest_free)),
-                ("held_free_bytes", Value::bytes(cut.held)),
-                ("allocs", Value::number(calls.allocs)),
-                ("alloc_bytes", Value::bytes(calls.alloc)),
-                ("frees", Value::number(calls.frees)),
-                ("freed_bytes", Value::bytes(calls.freed)),
+            FieldValue::Json(object(&[
+                ("count", FieldValue::number(cut.segments)),
+                ("free_bytes", FieldValue::bytes(cut.free)),
+                ("largest_free_bytes", FieldValue::bytes(cut.largest_free)),
+                ("held_free_bytes", FieldValue::bytes(cut.held)),
+                ("allocs", FieldValue::number(calls.allocs)),
+                ("alloc_bytes", FieldValue::bytes(calls.alloc)),
+                ("frees", FieldValue::number(calls.frees)),
+                ("freed_bytes", FieldValue::bytes(calls.freed)),
             ])),
         ),
         (
@@ -106,17 +109,17 @@ fn device(
             "steps",
             list(memory.steps.iter().map(|it| {
                 vec![
-                    ("name", Value::text(&it.name)),
-                    ("first_event", Value::number(it.first_event)),
-                    ("peak_bytes", Value::bytes(it.peak)),
-                    ("end_bytes", Value::bytes(it.end)),
+                    ("name", FieldValue::text(&it.name)),
+                    ("first_event", FieldValue::number(it.first_event)),
+                    ("peak_bytes", FieldValue::bytes(it.peak)),
+                    ("end_bytes", FieldValue::bytes(it.end)),
                 ]
             })),
         ),
-        ("timeline_unit", Value::text(if memory.has_times { "us" } else { "events" })),
+        ("timeline_unit", FieldValue::text(if memory.has_times { "us" } else { "events" })),
         (
             "timeline",
-            Value::Json(format!(
+            FieldValue::Json(format!(
                 "[{}]",
                 memory
                     .timeline
@@ -136,14 +139,14 @@ fn device(
     ]
 }
 
-fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, Value)> {
+fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, FieldValue)> {
     let step = it.step.and_then(|step| memory.steps.get(step as usize));
-    let names: Vec<String> = it.annotations.iter().map(|it| Value::text(it).json()).collect();
+    let names: Vec<String> = it.annotations.iter().map(|it| FieldValue::text(it).json()).collect();
     vec![
-        ("event", Value::number(it.event)),
-        ("time_us", it.at.map_or(null(), |at| Value::number(microseconds(at)))),
-        ("step", step.map_or(null(), |step| Value::text(&step.name))),
-        ("annotations", Value::Json(format!("[{}]", names.join(", ")))),
+        ("event", FieldValue::number(it.event)),
+        ("time_us", it.at.map_or(null(), |at| FieldValue::number(microseconds(at)))),
+        ("step", step.map_or(null(), |step| FieldValue::text(&step.name))),
+        ("annotations", FieldValue::Json(format!("[{}]", names.join(", ")))),
     ]
 }
 
@@ -151,65 +154,70 @@ fn failed(
     it: &OutOfMemory,
     memory: &DeviceMemory,
     recording: &Recording<'_>,
-) -> Vec<(&'static str, Value)> {
-    let line = it.line.as_ref().map_or(null(), |line| Value::Json(object(&place(recording, line))));
+) -> Vec<(&'static str, FieldValue)> {
+    let line =
+        it.line.as_ref().map_or(null(), |line| FieldValue::Json(object(&place(recording, line))));
     let holders = it.holders.iter().map(|(line, held)| {
         let mut fields = place(recording, line).into_iter().collect::<Vec<_>>();
-        fields.push(("bytes", Value::bytes(held.bytes)));
-        fields.push(("allocs", Value::number(held.allocs)));
+        fields.push(("bytes", FieldValue::bytes(held.bytes)));
+        fields.push(("allocs", FieldValue::number(held.allocs)));
         fields
     });
     vec![
-        ("at", Value::Json(object(&moment(&it.moment, memory)))),
+        ("at", FieldValue::Json(object(&moment(&it.moment, memory)))),
         ("line", line),
-        ("requested_bytes", Value::bytes(it.requested)),
-        ("device_free_bytes", Value::bytes(it.device_free)),
-        ("active_bytes", Value::bytes(it.active)),
-        ("reserved_bytes", Value::bytes(it.reserved)),
-        ("largest_free_bytes", Value::bytes(it.largest_free)),
-        ("free_elsewhere_bytes", Value::bytes(it.free_elsewhere)),
-        ("unattributed_bytes", Value::bytes(it.unattributed)),
+        ("requested_bytes", FieldValue::bytes(it.requested)),
+        ("device_free_bytes", FieldValue::bytes(it.device_free)),
+        ("active_bytes", FieldValue::bytes(it.active)),
+        ("reserved_bytes", FieldValue::bytes(it.reserved)),
+        ("largest_free_bytes", FieldValue::bytes(it.largest_free)),
+        ("free_elsewhere_bytes", FieldValue::bytes(it.free_elsewhere)),
+        ("unattributed_bytes", FieldValue::bytes(it.unattributed)),
         ("holders", list(holders)),
     ]
 }
 
-fn line(recording: &Recording<'_>, key: &LineKey, it: &LineMemory) -> Vec<(&'static str, Value)> {
-    let mut fields: Vec<(&'static str, Value)> = place(recording, key).into_iter().collect();
+fn line(
+    recording: &Recording<'_>,
+    key: &LineKey,
+    it: &LineMemory,
+) -> Vec<(&'static str, FieldValue)> {
+    let mut fields: Vec<(&'static str, FieldValue)> = place(recording, key).into_iter().collect();
     let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
     fields.extend([
-        ("function", Value::text(&it.function)),
-        ("peak_bytes", Value::bytes(it.peak)),
-        ("alloc_bytes", Value::bytes(it.alloc)),
-        ("allocs", Value::number(it.allocs)),
-        ("live_bytes", Value::bytes(it.live)),
-        ("freed_bytes", Value::bytes(it.freed)),
-        ("peak_allocs", Value::number(it.peak_allocs)),
-        ("live_allocs", Value::number(it.live_allocs)),
-        ("largest_bytes", Value::bytes(it.largest)),
+        ("function", FieldValue::text(&it.function)),
+        ("peak_bytes", FieldValue::bytes(it.peak)),
+        ("alloc_bytes", FieldValue::bytes(it.alloc)),
+        ("allocs", FieldValue::number(it.allocs)),
+        ("live_bytes", FieldValue::bytes(it.live)),
+        ("freed_bytes", FieldValue::bytes(it.freed)),
+        ("peak_allocs", FieldValue::number(it.peak_allocs)),
+        ("live_allocs", FieldValue::number(it.live_allocs)),
+        ("largest_bytes", FieldValue::bytes(it.largest)),
         (
             "mean_lifetime_us",
-            lifetime.map_or(null(), |frees| Value::number(microseconds(it.lifetime / frees))),
+            lifetime.map_or(null(), |frees| FieldValue::number(microseconds(it.lifetime / frees))),
         ),
-        ("rounding_bytes", Value::bytes(it.rounding)),
-        ("churn_bytes", Value::bytes(it.churn)),
-        ("churns", Value::number(it.churns)),
-        ("saved_bytes", Value::bytes(it.saved)),
-        ("saved_at_peak_bytes", Value::bytes(it.saved_at_peak)),
-        ("alloc_by_phase", Value::Json(object(&phases(&it.alloc_by_phase)))),
-        ("peak_by_phase", Value::Json(object(&phases(&it.peak_by_phase)))),
+        ("rounding_bytes", FieldValue::bytes(it.rounding)),
+        ("churn_bytes", FieldValue::bytes(it.churn)),
+        ("churns", FieldValue::number(it.churns)),
+        ("saved_bytes", FieldValue::bytes(it.saved)),
+        ("saved_at_peak_bytes", FieldValue::bytes(it.saved_at_peak)),
+        ("alloc_by_phase", FieldValue::Json(object(&phases(&it.alloc_by_phase)))),
+        ("peak_by_phase", FieldValue::Json(object(&phases(&it.peak_by_phase)))),
     ]);
     fields
 }
 
-fn phases(by_phase: &BTreeMap<Phase, Bytes>) -> Vec<(&'static str, Value)> {
-    by_phase.iter().map(|(phase, &bytes)| (phase.name(), Value::bytes(bytes))).collect()
+fn phases(by_phase: &BTreeMap<Phase, Bytes>) -> Vec<(&'static str, FieldValue)> {
+    by_phase.iter().map(|(phase, &bytes)| (phase.name(), FieldValue::bytes(bytes))).collect()
 }
 
-fn list(items: impl Iterator<Item = Vec<(&'static str, Value)>>) -> Value {
+fn list(items: impl Iterator<Item = Vec<(&'static str, FieldValue)>>) -> FieldValue {
     let items: Vec<String> = items.map(|fields| object(&fields)).collect();
-    Value::Json(format!("[{}]", items.join(", ")))
+    FieldValue::Json(format!("[{}]", items.join(", ")))
 }
 
-fn null() -> Value {
-    Value::Json("null".to_owned())
+fn null() -> FieldValue {
+    FieldValue::Json("null".to_owned())
 }

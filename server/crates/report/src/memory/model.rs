@@ -2,22 +2,22 @@
 
 use ledger::DeviceMemory;
 
-use crate::model::{Finding, Level, Note, Section, Summary};
+use crate::model::{Level, Note, ReportedFinding, Section, Summary};
 
 /// What holds device memory.
 #[derive(Debug, Clone)]
-pub struct Memory<'a> {
+pub struct MemoryReport<'a> {
     /// What the recording is, and what is missing.
     pub summary: Summary,
     /// Devices, each with the requests that failed on it; then what is known by category, by rank.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<MemoryPart<'a>>,
     /// What the rules found about memory.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReportedFinding>,
 }
 
 /// A device, a request that failed, or the categories of a rank.
 #[derive(Debug, Clone)]
-pub struct Part<'a> {
+pub struct MemoryPart<'a> {
     /// What it is.
     pub title: String,
     /// What follows the title. Begins with its separator, or is empty.

@@ -11,7 +11,7 @@ use loader::Run;
 use super::*;
 use crate::html::memory_plot;
 use crate::terminal::{Colours, Terminal};
-use crate::testing::{Table, expect, recording, sources};
+use crate::testing::{TextsInMemory, expect, recording, sources};
 
 const MIB: i64 = 1 << 20;
 
@@ -104,7 +104,7 @@ fn run() -> Run {
     Run { inputs: Vec::new(), failures: Vec::new(), ranks: Vec::new(), merged: ledger }
 }
 
-fn text_of(run: &Run, sources: &Table, width: Option<usize>) -> String {
+fn text_of(run: &Run, sources: &TextsInMemory, width: Option<usize>) -> String {
     let terminal = Terminal { colours: Colours::Plain, width };
     let mut out = Vec::new();
     write_text(&mut out, &build(&recording(run, sources), 15), &terminal).unwrap();
@@ -223,7 +223,7 @@ fn a_comment_silences_a_finding() {
     };
     run.merged.files.insert("train.py".to_owned(), file);
     let text = format!("{}x = make()  # perfline: ignore[memory-peak-line]\n", "y = 1\n".repeat(6));
-    let sources = Table([(path, text)].into());
+    let sources = TextsInMemory([(path, text)].into());
     // As narrow as a terminal can be.
     assert!(!text_of(&run, &sources, Some(1)).contains("Findings"));
 }

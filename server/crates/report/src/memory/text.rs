@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::chart;
-use super::model::{Memory, Part};
+use super::model::{MemoryPart, MemoryReport};
 use crate::model::{Column, Level, Note, Section};
 use crate::terminal::{ALARM, DOUBT, FAINT, Terminal, clean, columns, cut, wrapped};
 use crate::text;
@@ -12,7 +12,11 @@ use crate::text;
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write(out: &mut dyn Write, memory: &Memory<'_>, terminal: &Terminal) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    memory: &MemoryReport<'_>,
+    terminal: &Terminal,
+) -> io::Result<()> {
     let summary = &memory.summary;
     writeln!(out, "{}", terminal.titled(&summary.recording, &summary.extent))?;
     for note in &summary.notes {
@@ -36,7 +40,7 @@ fn painted(note: &Note, line: &str, terminal: &Terminal) -> String {
     }
 }
 
-fn part(out: &mut dyn Write, part: &Part<'_>, terminal: &Terminal) -> io::Result<()> {
+fn part(out: &mut dyn Write, part: &MemoryPart<'_>, terminal: &Terminal) -> io::Result<()> {
     let is_alarm = part.level == Level::Alarm;
     let title = if is_alarm {
         terminal.paint(ALARM, &cut(&clean(&part.title), terminal.width))

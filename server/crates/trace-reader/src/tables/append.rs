@@ -1,7 +1,7 @@
 //! Putting the rows of one set of tables behind those of another.
 
 use profile::{
-    DeviceEvents, Flow, HostEvents, HostKind, LaunchShapeId, MemoryEvents, Operators, Profile,
+    DeviceEvents, FlowPoint, HostEvents, HostKind, LaunchShapeId, MemoryEvents, Operators, Profile,
     PythonCalls, RuntimeCalls, StrId, ThreadId,
 };
 
@@ -39,7 +39,7 @@ impl Tables {
         append_host(&mut profile.host, host, &renamed);
         append_device(&mut profile.device, device, &renamed);
         append_memory(&mut profile.memory, memory, &renamed);
-        let flow = |it: &Flow| Flow { thread: renamed.thread(it.thread), ..*it };
+        let flow = |it: &FlowPoint| FlowPoint { thread: renamed.thread(it.thread), ..*it };
         profile.flows.extend(flows.iter().map(flow));
         true
     }

@@ -21,9 +21,9 @@ pub(super) fn walk(
     steps: &Steps,
     events: &mut EventStacks<'_>,
 ) -> PatternCharges {
-    let threads = (0..profile.threads.len()).map(|_| Thread::default()).collect();
+    let threads = (0..profile.threads.len()).map(|_| ThreadWalk::default()).collect();
     let order = std::mem::take(&mut events.order);
-    let mut walk = Walk {
+    let mut walk = PatternWalk {
         profile,
         steps,
         name_classes: name_classes(profile),
@@ -41,7 +41,7 @@ pub(super) fn walk(
             walk.close(thread);
         }
     }
-    let Walk { found, .. } = walk;
+    let PatternWalk { found, .. } = walk;
     events.order = order;
     found
 }
@@ -84,7 +84,7 @@ struct Within {
 }
 
 /// An event on the stack of a thread.
-struct Open {
+struct StackedEvent {
     id: HostEventId,
     start: Ns,
     end: Ns,
@@ -120,7 +120,7 @@ struct Conv {
 
 /// A tensor that was just made in host memory.
 #[derive(Clone, Copy)]
-struct Made {
+struct MadeTensor {
     frame: Option<HostEventId>,
     line: LineId,
     /// Its sizes, where they were recorded.
@@ -128,28 +128,28 @@ struct Made {
 }
 
 #[derive(Default)]
-struct Thread {
-    stack: Vec<Open>,
+struct ThreadWalk {
+    stack: Vec<StackedEvent>,
     conv: Option<Conv>,
-    made: Option<Made>,
+    made: Option<MadeTensor>,
     /// Arguments of the last operator that filled a tensor.
     filled: Option<StrId>,
     /// The last look for compiled code.
     lookup: Ns,
 }
 
-struct Walk<'a, 'b, 'c> {
+struct PatternWalk<'a, 'b, 'c> {
     profile: &'a Profile,
     steps: &'b Steps,
     name_classes: Vec<NameClass>,
     device: DeviceWork,
     has_python: bool,
     events: &'b mut EventStacks<'c>,
-    threads: Vec<Thread>,
+    threads: Vec<ThreadWalk>,
     found: PatternCharges,
 }
 
-impl Walk<'_, '_, '_> {
+impl PatternWalk<'_, '_, '_> {
     fn open(&mut self, id: HostEventId) {
         let host = &self.profile.host;
         let (start, thread) = (host.start[id.index()], host.thread[id.index()].index());
@@ -191,7 +191,7 @@ impl Walk<'_, '_, '_> {
         }
         let (cuda, uploaded) = self.device.of(id);
         let user_frame = if is_user_code { Some(stack.len()) } else { above };
-        stack.push(Open {
+        stack.push(StackedEvent {
             id,
             start,
             end: host.end(id),
@@ -225,7 +225,7 @@ impl Walk<'_, '_, '_> {
         self.events.charged_line(id)
     }
 
-    fn charge(&mut self, open: &Open, line: LineId, pattern: Pattern, books: PatternBooks) {
+    fn charge(&mut self, open: &StackedEvent, line: LineId, pattern: Pattern, books: PatternBooks) {
         self.found.charge(self.steps, line, pattern, open.start, &books);
     }
 
@@ -261,7 +261,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Frames, ranges, and operators that stand for more than themselves.
-    fn range(&mut self, thread: usize, open: &Open) {
+    fn range(&mut self, thread: usize, open: &StackedEvent) {
         let time = open.end - open.start;
         let one = PatternBooks {
             count: 1,
@@ -315,7 +315,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// The rest of a function after what could not be compiled: charged to the line that could not.
-    fn resumed(&mut self, thread: usize, open: &Open) {
+    fn resumed(&mut self, thread: usize, open: &StackedEvent) {
         let name = self.profile.strings.get(self.profile.host.name[open.id.index()]);
         let Some(frame) = Frame::parse(name) else { return };
         let EventStacks { names, stacks, stack_of, .. } = &mut *self.events;
@@ -334,7 +334,7 @@ impl Walk<'_, '_, '_> {
         self.charge(open, at, Pattern::GraphBreak, books);
     }
 
-    fn operator(&mut self, thread: usize, open: &mut Open, is_outermost: bool) {
+    fn operator(&mut self, thread: usize, open: &mut StackedEvent, is_outermost: bool) {
         let time = open.end - open.start;
         match open.class {
             NameClass::Foreach => open.has_foreach = true,
@@ -375,7 +375,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A convolution with a bias, and what comes straight after it.
-    fn convolution(&mut self, thread: usize, open: &Open) {
+    fn convolution(&mut self, thread: usize, open: &StackedEvent) {
         match open.class {
             NameClass::Convolution => {
                 let host = &self.profile.host;
@@ -407,13 +407,14 @@ impl Walk<'_, '_, '_> {
     }
 
     /// A tensor that was made in host memory, and its copy straight after.
-    fn upload(&mut self, thread: usize, open: &Open) {
-        let frame_of = |stack: &[Open]| open.user_frame.and_then(|row| Some(stack.get(row)?.id));
+    fn upload(&mut self, thread: usize, open: &StackedEvent) {
+        let frame_of =
+            |stack: &[StackedEvent]| open.user_frame.and_then(|row| Some(stack.get(row)?.id));
         let state = &mut self.threads[thread];
         let frame = frame_of(&state.stack);
         if open.class == NameClass::Factory {
             let sizes = state.filled.take();
-            state.made = Some(Made { frame, line: open.last_line, sizes });
+            state.made = Some(MadeTensor { frame, line: open.last_line, sizes });
             return;
         }
         let Some(made) = state.made.take() else { return };
@@ -438,7 +439,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// What ran in a function of yours from one row of a tensor to the next.
-    fn index(&mut self, thread: usize, open: &Open) {
+    fn index(&mut self, thread: usize, open: &StackedEvent) {
         let stack = &mut self.threads[thread].stack;
         let Some(row) = open.user_frame else { return };
         let is_direct = stack.iter().rposition(|it| it.is_python) == Some(row);

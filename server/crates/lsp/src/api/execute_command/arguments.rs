@@ -1,14 +1,14 @@
 //! The arguments of a command.
 
-use ide::{Metric, View};
+use ide::{View, ViewMetric};
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::Url;
 
 /// The arguments of a command: in their order, or by name in one object.
-pub(super) struct Arguments(pub(super) Vec<Value>);
+pub(super) struct CommandArguments(pub(super) Vec<Value>);
 
-impl Arguments {
+impl CommandArguments {
     pub(super) fn get(&self, place: usize, name: &str) -> Option<&Value> {
         let value = match self.0.first() {
             Some(Value::Object(object)) => object.get(name),
@@ -43,7 +43,7 @@ impl Arguments {
     }
 
     /// A metric, for this answer only.
-    pub(super) fn metric(&self, place: usize) -> Result<Option<Option<Metric>>> {
+    pub(super) fn metric(&self, place: usize) -> Result<Option<Option<ViewMetric>>> {
         self.get(place, "metric").map(metric).transpose()
     }
 
@@ -57,8 +57,8 @@ pub(super) fn invalid(message: String) -> Error {
     Error { code: ErrorCode::InvalidParams, message: message.into(), data: None }
 }
 
-pub(super) fn metric(value: &Value) -> Result<Option<Metric>> {
-    Metric::parse(&text(value)).map_err(|error| invalid(error.to_string()))
+pub(super) fn metric(value: &Value) -> Result<Option<ViewMetric>> {
+    ViewMetric::parse(&text(value)).map_err(|error| invalid(error.to_string()))
 }
 
 /// A text as it is, anything else as it is written.
@@ -67,6 +67,6 @@ pub(super) fn text(value: &Value) -> String {
 }
 
 /// A view with another metric, if there is one.
-pub(super) fn with_metric(view: &View, metric: Option<Option<Metric>>) -> View {
+pub(super) fn with_metric(view: &View, metric: Option<Option<ViewMetric>>) -> View {
     View { metric: metric.unwrap_or(view.metric), ..view.clone() }
 }

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use ide::{Details, LineRow, Section, Text, Unit};
+use ide::{Details, LineRow, LineSection, RichText, Unit};
 use ledger::LineKey;
 use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::arguments::{Arguments, invalid, with_metric};
-use super::places::{Places, count, extend, mark, whole};
+use super::arguments::{CommandArguments, invalid, with_metric};
+use super::current_files::{CurrentFiles, count, extend, mark, whole};
 use super::status::view;
 use crate::session::Session;
 
-pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let uri = arguments.uri(0, "uri")?.ok_or_else(|| invalid("uri is missing".to_owned()))?;
     let line = arguments.number(1, "line")?.ok_or_else(|| invalid("line is missing".to_owned()))?;
     let metric = arguments.metric(2)?;
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
-        let places = Places::new(snapshot, loaded, &documents);
+        let places = CurrentFiles::new(snapshot, loaded, &documents);
         let key = places.key(&uri)?;
         let shown = with_metric(&snapshot.view, metric);
         let details = places
@@ -33,7 +33,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
     Ok(work.await?.unwrap_or_default())
 }
 
-fn place(places: &Places<'_>, key: &str, details: &Details) -> Value {
+fn place(places: &CurrentFiles<'_>, key: &str, details: &Details) -> Value {
     let line = LineKey { file: key.to_owned(), line: details.recorded };
     let mut place = places.of([line]).pop().unwrap_or_default();
     let known = json!({
@@ -45,7 +45,7 @@ fn place(places: &Places<'_>, key: &str, details: &Details) -> Value {
     place
 }
 
-fn tables(places: &Places<'_>, details: Details) -> Value {
+fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
     let numbers = details.numbers.iter().map(|it| {
         let value = if it.unit == Unit::Count { count(it.value) } else { whole(it.value) };
         json!({
@@ -145,19 +145,19 @@ fn tables(places: &Places<'_>, details: Details) -> Value {
     })
 }
 
-fn section(section: &Section) -> Value {
+fn section(section: &LineSection) -> Value {
     match section {
-        Section::Title(text) => json!({"kind": "title", "text": text.plain()}),
-        Section::Text(text) => json!({"kind": "text", "text": text.plain()}),
-        Section::Table { head, rows } => {
-            let row = |row: &Vec<Text>| row.iter().map(Text::plain).collect();
+        LineSection::Title(text) => json!({"kind": "title", "text": text.plain()}),
+        LineSection::Text(text) => json!({"kind": "text", "text": text.plain()}),
+        LineSection::Table { head, rows } => {
+            let row = |row: &Vec<RichText>| row.iter().map(RichText::plain).collect();
             let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
             json!({"kind": "table", "head": head, "rows": rows})
         }
     }
 }
 
-fn lines(places: &Places<'_>, rows: &[LineRow]) -> Vec<Value> {
+fn lines(places: &CurrentFiles<'_>, rows: &[LineRow]) -> Vec<Value> {
     let mut lines = places.of(rows.iter().map(|row| row.place.clone()));
     for (line, row) in lines.iter_mut().zip(rows) {
         let cost = json!({

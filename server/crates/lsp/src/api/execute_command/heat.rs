@@ -8,12 +8,12 @@ use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::arguments::{Arguments, invalid, text};
-use super::places::{Places, whole};
+use super::arguments::{CommandArguments, invalid, text};
+use super::current_files::{CurrentFiles, whole};
 use super::status::view;
 use crate::session::Session;
 
-pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let uri = arguments.uri(0, "uri")?.ok_or_else(|| invalid("uri is missing".to_owned()))?;
     let lines = arguments.number(1, "firstLine")?.unwrap_or(1)
         ..=arguments.number(2, "lastLine")?.unwrap_or(u32::MAX);
@@ -22,7 +22,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let hot = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled()).and_then(|loaded| {
-            let places = Places::new(snapshot, loaded, &documents);
+            let places = CurrentFiles::new(snapshot, loaded, &documents);
             places.with_source(places.key(&uri)?, |source| {
                 let heat = ide::heat(source, &snapshot.view, &lines, scope);
                 let lines = heat.lines.iter().map(|it| {

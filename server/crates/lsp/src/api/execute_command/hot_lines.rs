@@ -8,15 +8,15 @@ use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::arguments::{Arguments, with_metric};
-use super::places::{Places, extend, mark, whole};
+use super::arguments::{CommandArguments, with_metric};
+use super::current_files::{CurrentFiles, extend, mark, whole};
 use super::status::view;
 use crate::session::Session;
 
 /// Lines that are listed if it is not said how many.
 const LIMIT: u32 = 20;
 
-pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let limit = arguments.number(0, "limit")?.unwrap_or(LIMIT) as usize;
     let uri = arguments.uri(1, "uri")?;
     let lines = arguments.number(2, "firstLine")?.unwrap_or(0)
@@ -29,7 +29,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Res
         let Some(loaded) = &snapshot.loaded else {
             return json!({"view": view(snapshot), "lines": [], "sums": []});
         };
-        let places = Places::new(snapshot, loaded, &documents);
+        let places = CurrentFiles::new(snapshot, loaded, &documents);
         let wanted = uri.as_ref().map(|uri| {
             let key = places.key(uri);
             let recorded = key.and_then(|key| {

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use report::terminal::{Colours, Terminal};
-use report::{Options, Report};
+use report::{Report, ReportOptions};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::arguments::{Arguments, invalid};
+use super::arguments::{CommandArguments, invalid};
 use crate::session::Session;
 
 /// Lines in each table and findings in the text, if it is not said how many.
 const TOP: u32 = 10;
 
-pub(super) async fn handle(session: &Arc<Session>, arguments: &Arguments) -> Result<Value> {
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let top = arguments.number(0, "top")?.unwrap_or(TOP) as usize;
     let as_text = arguments.flag(1, "text")?.unwrap_or(false);
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
         let recording = loaded.recording();
-        let options = Options { top, rules: snapshot.view.rules(), limits: Vec::new() };
+        let options = ReportOptions { top, rules: snapshot.view.rules(), limits: Vec::new() };
         let report = report::build(&recording, &options);
         Some(if as_text { text(&report) } else { Ok(report::json::report(&report)) })
     });

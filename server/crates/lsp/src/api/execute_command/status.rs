@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ide::{Metric, Period};
+use ide::{Period, ViewMetric};
 use ledger::SourceFit;
-use loader::{Input, Kind};
+use loader::{Input, InputKind};
 use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use crate::loaded::Loaded;
-use crate::session::{Session, Snapshot};
+use crate::loaded::LoadedRecording;
+use crate::session::{Session, SessionSnapshot};
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
     session.background(|snapshot, _| status(snapshot, true)).await
 }
 
 /// What is loaded and shown; `with_warnings` of the inputs, which may be many.
-pub(crate) fn status(snapshot: &Snapshot, with_warnings: bool) -> Value {
+pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "view": view(snapshot),
@@ -42,12 +42,12 @@ pub(crate) fn status(snapshot: &Snapshot, with_warnings: bool) -> Value {
     status
 }
 
-fn of_loaded(loaded: &Loaded, snapshot: &Snapshot, with_warnings: bool) -> Value {
+fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
     let ledger = loaded.ledger(snapshot.rank);
     let coverage = ide::coverage(ledger);
     let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
     // Side-cars belong to their trace.
-    let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| it.kind != Kind::Callers);
+    let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| it.kind != InputKind::Callers);
     let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
     let failures = loaded.run.failures.iter().map(String::as_str);
     json!({
@@ -72,7 +72,7 @@ fn of_loaded(loaded: &Loaded, snapshot: &Snapshot, with_warnings: bool) -> Value
 }
 
 /// What was loaded.
-pub(super) fn described(loaded: &Loaded, snapshot: &Snapshot) -> Value {
+pub(super) fn described(loaded: &LoadedRecording, snapshot: &SessionSnapshot) -> Value {
     json!({
         "inputs": inputs(loaded, true),
         "failures": loaded.run.failures,
@@ -81,7 +81,7 @@ pub(super) fn described(loaded: &Loaded, snapshot: &Snapshot) -> Value {
     })
 }
 
-fn inputs(loaded: &Loaded, with_warnings: bool) -> Vec<Value> {
+fn inputs(loaded: &LoadedRecording, with_warnings: bool) -> Vec<Value> {
     let input = |input: &Input| {
         let mut described = json!({
             "path": input.path,
@@ -106,11 +106,11 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// What is shown, and what else could be.
-pub(super) fn view(snapshot: &Snapshot) -> Value {
+pub(super) fn view(snapshot: &SessionSnapshot) -> Value {
     let view = &snapshot.view;
     let steps: Vec<u32> =
         snapshot.ledger().map(|it| it.steps.keys().copied().collect()).unwrap_or_default();
-    let chosen = view.metric.map_or("auto", Metric::name);
+    let chosen = view.metric.map_or("auto", ViewMetric::name);
     json!({
         "metric": chosen,
         "effectiveMetric":
@@ -127,7 +127,7 @@ pub(super) fn view(snapshot: &Snapshot) -> Value {
     })
 }
 
-pub(super) fn ranks(snapshot: &Snapshot) -> Vec<u32> {
+pub(super) fn ranks(snapshot: &SessionSnapshot) -> Vec<u32> {
     snapshot
         .loaded
         .as_ref()

@@ -3,28 +3,28 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use ide::Source;
+use ide::PlacedSource;
 use ledger::{Evidence, LineKey};
 use metrics::mark_in_text;
 use serde_json::{Value, json};
 use tower_lsp::lsp_types::{Range, Url};
 
 use crate::document::Document;
-use crate::loaded::Loaded;
-use crate::session::Snapshot;
+use crate::loaded::LoadedRecording;
+use crate::session::SessionSnapshot;
 use crate::{paths, publish, to_proto};
 
 /// The files of a recording, as they are now.
-pub(super) struct Places<'a> {
-    snapshot: &'a Snapshot,
-    loaded: &'a Loaded,
+pub(super) struct CurrentFiles<'a> {
+    snapshot: &'a SessionSnapshot,
+    loaded: &'a LoadedRecording,
     open: BTreeMap<&'a str, &'a Arc<Document>>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> CurrentFiles<'a> {
     pub(super) fn new(
-        snapshot: &'a Snapshot,
-        loaded: &'a Loaded,
+        snapshot: &'a SessionSnapshot,
+        loaded: &'a LoadedRecording,
         documents: &'a [Arc<Document>],
     ) -> Self {
         let key = |it: &'a Arc<Document>| Some((loaded.key_of(it, &snapshot.folders)?, it));
@@ -43,7 +43,7 @@ impl<'a> Places<'a> {
     pub(super) fn with_source<T>(
         &self,
         key: &str,
-        work: impl FnOnce(&Source<'_>) -> T,
+        work: impl FnOnce(&PlacedSource<'_>) -> T,
     ) -> Option<T> {
         match self.open.get(key) {
             Some(document) => self.snapshot.with_document(document, work),
@@ -84,7 +84,7 @@ impl<'a> Places<'a> {
     }
 
     /// Where the recorded lines `wanted` of a file are.
-    fn lines_of(&self, source: &Source<'_>, wanted: &HashSet<u32>) -> HashMap<u32, Value> {
+    fn lines_of(&self, source: &PlacedSource<'_>, wanted: &HashSet<u32>) -> HashMap<u32, Value> {
         let lines = source.lines().into_iter().filter(|it| wanted.contains(&it.recorded));
         let lines = lines.filter_map(|it| {
             let text = source.text.get(source.index.line_range(it.line)?)?.trim();
@@ -98,7 +98,7 @@ impl<'a> Places<'a> {
     }
 
     /// A whole line, without its end.
-    pub(super) fn range(&self, source: &Source<'_>, line: u32) -> Option<Range> {
+    pub(super) fn range(&self, source: &PlacedSource<'_>, line: u32) -> Option<Range> {
         let range = source.index.line_range(line)?;
         Some(to_proto::range(source.index, range.start, range.end, self.snapshot.encoding()))
     }
