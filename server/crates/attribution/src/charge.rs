@@ -2,6 +2,7 @@
 
 mod backward;
 mod charges;
+mod communication;
 mod device;
 mod loops;
 mod patterns;
@@ -11,6 +12,7 @@ mod waits;
 
 pub(crate) use backward::backward;
 pub(crate) use charges::Charges;
+pub(crate) use communication::communication;
 pub(crate) use device::{charge_devices, device_stacks};
 pub(crate) use loops::loops;
 pub(crate) use patterns::find_patterns;

@@ -44,8 +44,8 @@ use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
 use run_summary::RunSummary;
 
 use charge::{
-    Charges, backward, charge_devices, charge_summary, device_stacks, find_patterns, segment_calls,
-    waits,
+    Charges, backward, charge_devices, charge_summary, communication, device_stacks, find_patterns,
+    segment_calls, waits,
 };
 use names::Names;
 use timeline_pass::timeline_pass;
@@ -106,6 +106,9 @@ pub fn attribute(
         patterns: &patterns,
         summary: &charge_summary(&summary, profile, launches, stacks, steps, events),
     });
+    if let Some(communication) = communication(&summary, profile, stacks, steps, events) {
+        ledger.communication.insert(rank, communication);
+    }
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
     ledger

@@ -9,6 +9,7 @@
 
 mod amount;
 mod books;
+mod communication;
 mod keys;
 mod launching;
 mod line;
@@ -20,6 +21,9 @@ mod patterns;
 mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
+pub use communication::{
+    CollectiveCall, CollectiveKind, CollectiveSite, ProcessGroup, RankCommunication,
+};
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
@@ -78,6 +82,8 @@ pub struct Ledger {
     pub categories: BTreeMap<u32, CategoryMemory>,
     /// The run in numbers, by rank.
     pub overviews: BTreeMap<u32, Overview>,
+    /// When each rank was in which collective, by rank.
+    pub communication: BTreeMap<u32, RankCommunication>,
 }
 
 /// A thread that only waits.

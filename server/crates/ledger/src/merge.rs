@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use crate::amount::Amount;
 use crate::{
     Allocation, Arithmetic, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread, Kernel,
-    Ledger, LineBooks, LoopBooks, Operator, Overview, PatternBooks, PerStep, SourceFile,
+    Ledger, LineBooks, LoopBooks, Operator, Overview, PatternBooks, PerStep, RankCommunication,
+    SourceFile,
 };
 
 impl Ledger {
@@ -28,6 +29,7 @@ impl Ledger {
             memory,
             categories,
             overviews,
+            communication,
         } = other;
         for (key, file) in files {
             self.files
@@ -49,6 +51,7 @@ impl Ledger {
         merge_map(&mut self.memory, memory, DeviceMemory::merge);
         merge_map(&mut self.categories, categories, CategoryMemory::merge);
         merge_map(&mut self.overviews, overviews, Overview::merge);
+        merge_map(&mut self.communication, communication, RankCommunication::merge);
     }
 }
 
@@ -250,14 +253,30 @@ impl DeviceBooks {
     }
 }
 
+impl RankCommunication {
+    /// Adds what another recording of the same rank holds.
+    fn merge(&mut self, other: &Self) {
+        let Self { world_size, host, sites } = other;
+        self.world_size = self.world_size.max(*world_size);
+        if self.host < *host {
+            self.host.clone_from(host);
+        }
+        merge_map(&mut self.sites, sites, |mine, theirs| {
+            mine.extend(theirs);
+            mine.sort_unstable();
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Arithmetic, Balance, Bytes, Call, DeviceBooks, DeviceKey, DeviceMemory,
-        Evidence, IdleThread, Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks,
-        Metric, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, Reason, SegmentTime,
+        Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
+        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, IdleThread, Kernel,
+        KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator, Pattern,
+        PatternBooks, PerStep, Precision, ProcessGroup, RankCommunication, Reason, SegmentTime,
         SourceFile, SourceFit, ThreadKey,
     };
 
@@ -376,6 +395,16 @@ mod tests {
             ledger.loops.insert(LineKey { file: "a.py".to_owned(), line: 1 }, a_loop);
             let memory = DeviceMemory { peak: Bytes(rest[2]), end: Bytes(rest[3]), ..DeviceMemory::default() };
             ledger.memory.insert(DeviceKey { rank, device: 0 }, memory);
+            let site = CollectiveSite {
+                kind: CollectiveKind::AllReduce,
+                group: ProcessGroup::default(),
+                bytes: Some(Bytes(rest[0])),
+                is_on_device: true,
+                line: None,
+            };
+            let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1) };
+            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), sites: [(site, vec![call])].into() };
+            ledger.communication.insert(rank, mine);
             ledger
         }
     }

@@ -43,8 +43,12 @@ pub struct DeviceEvents {
     pub shape: Vec<LaunchShapeId>,
     /// `args.stack` as the JSON text of the file (Inductor provenance), or [`StrId::NONE`].
     pub stack: Vec<StrId>,
+    /// What a collective communicates, or [`MessageId::NONE`].
+    pub message: Vec<MessageId>,
     /// The distinct launch shapes.
     pub shapes: LaunchShapes,
+    /// The messages of collectives.
+    pub messages: Vec<Message>,
 }
 
 impl DeviceEvents {
@@ -71,6 +75,12 @@ impl DeviceEvents {
         self.start[id.index()].saturating_add(self.duration[id.index()])
     }
 
+    /// What the collective `id` communicates, where its arguments are recorded.
+    #[must_use]
+    pub fn message_of(&self, id: DeviceEventId) -> Option<&Message> {
+        self.messages.get(self.message.get(id.index())?.0 as usize)
+    }
+
     /// Takes out the rows `gone`; the rows behind them move up, so that their handles change.
     pub fn remove(&mut self, gone: &[DeviceEventId]) {
         let mut is_kept = vec![true; self.len()];
@@ -88,7 +98,9 @@ impl DeviceEvents {
             bytes,
             shape,
             stack,
+            message,
             shapes: _,
+            messages: _,
         } = self;
         keep_rows(kind, &is_kept);
         keep_rows(name, &is_kept);
@@ -102,7 +114,38 @@ impl DeviceEvents {
         keep_rows(bytes, &is_kept);
         keep_rows(shape, &is_kept);
         keep_rows(stack, &is_kept);
+        keep_rows(message, &is_kept);
     }
+}
+
+/// What a collective communicates, as the arguments of its kernel say. -1 and [`StrId::NONE`] stand for what is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// `Collective name`.
+    pub collective: StrId,
+    /// `dtype`.
+    pub data_type: StrId,
+    /// `In msg nelems`.
+    pub input_elements: i64,
+    /// `Out msg nelems`.
+    pub output_elements: i64,
+    /// `Process Group Name`.
+    pub group: StrId,
+    /// `Process Group Ranks`.
+    pub group_ranks: StrId,
+    /// `Group size`.
+    pub group_size: i64,
+    /// `Seq`: the number of the collective in its process group.
+    pub sequence: i64,
+}
+
+/// A row of [`DeviceEvents::messages`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageId(pub u32);
+
+impl MessageId {
+    /// The event is no collective, or the recording does not say more of it.
+    pub const NONE: Self = Self(u32::MAX);
 }
 
 /// How a kernel was launched. Missing values are 0; `occupancy_permille` and `blocks_per_multiprocessor` are -1 when

@@ -29,7 +29,7 @@ pub struct Thread {
 }
 
 /// All host events, in file order: one row each in the common columns, and one row of the kind's own table at
-/// `detail` (for [`HostKind::Annotation`] `detail` is unused and 0).
+/// `detail`.
 #[derive(Debug, Default)]
 pub struct HostEvents {
     /// What the event is.
@@ -42,8 +42,10 @@ pub struct HostEvents {
     pub start: Vec<Ns>,
     /// Duration, not negative.
     pub duration: Vec<Ns>,
-    /// Row in [`Self::python`], [`Self::operators`] or [`Self::runtime`].
+    /// Row in [`Self::annotations`], [`Self::python`], [`Self::operators`] or [`Self::runtime`].
     pub detail: Vec<u32>,
+    /// Details of [`HostKind::Annotation`] events.
+    pub annotations: Annotations,
     /// Details of [`HostKind::Python`] events.
     pub python: PythonCalls,
     /// Details of [`HostKind::Operator`] events.
@@ -86,7 +88,7 @@ impl HostEvents {
         duration: Ns,
     ) -> HostEventId {
         let rows = match kind {
-            HostKind::Annotation => 1,
+            HostKind::Annotation => self.annotations.input_dims.len(),
             HostKind::Python => self.python.id.len(),
             HostKind::Operator => self.operators.external_id.len(),
             HostKind::Runtime => self.runtime.correlation.len(),
@@ -101,8 +103,8 @@ impl HostEvents {
         id
     }
 
-    /// The row of an event in the columns of its kind: [`Self::python`], [`Self::operators`] or [`Self::runtime`]. 0 for
-    /// an annotation, which has none.
+    /// The row of an event in the columns of its kind: [`Self::annotations`], [`Self::python`], [`Self::operators`] or
+    /// [`Self::runtime`].
     #[must_use]
     #[inline]
     pub fn detail_row(&self, id: HostEventId) -> usize {
@@ -117,16 +119,31 @@ impl HostEvents {
             let rows = self.kind.iter().zip(&is_kept).filter(|(kind, _)| **kind == wanted);
             rows.map(|(_, is_kept)| *is_kept).collect()
         };
+        let is_annotation_kept = of_kind(HostKind::Annotation);
         let is_python_kept = of_kind(HostKind::Python);
         let is_operator_kept = of_kind(HostKind::Operator);
         let is_runtime_kept = of_kind(HostKind::Runtime);
-        let Self { kind, thread, name, start, duration, detail, python, operators, runtime } = self;
+        let Self {
+            kind,
+            thread,
+            name,
+            start,
+            duration,
+            detail,
+            annotations,
+            python,
+            operators,
+            runtime,
+        } = self;
         keep_rows(kind, &is_kept);
         keep_rows(thread, &is_kept);
         keep_rows(name, &is_kept);
         keep_rows(start, &is_kept);
         keep_rows(duration, &is_kept);
         keep_rows(detail, &is_kept);
+        let Annotations { input_dims, input_types } = annotations;
+        keep_rows(input_dims, &is_annotation_kept);
+        keep_rows(input_types, &is_annotation_kept);
         let PythonCalls { id, parent, caller } = python;
         keep_rows(id, &is_python_kept);
         keep_rows(parent, &is_python_kept);
@@ -153,12 +170,21 @@ impl HostEvents {
         keep_rows(correlation, &is_runtime_kept);
         keep_rows(external_id, &is_runtime_kept);
         let mut next = [0; 4];
-        for (kind, detail) in kind.iter().zip(detail).filter(|it| *it.0 != HostKind::Annotation) {
+        for (kind, detail) in kind.iter().zip(detail) {
             let next = &mut next[*kind as usize];
             *detail = *next;
             *next += 1;
         }
     }
+}
+
+/// Details of annotations: what those of collectives (`gloo:all_reduce`, `nccl:all_reduce`) communicate.
+#[derive(Debug, Default)]
+pub struct Annotations {
+    /// `Input Dims` as the JSON text of the file, or [`StrId::NONE`].
+    pub input_dims: Vec<StrId>,
+    /// `Input type` as the JSON text of the file, or [`StrId::NONE`].
+    pub input_types: Vec<StrId>,
 }
 
 /// Details of Python calls.

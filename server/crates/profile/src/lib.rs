@@ -24,9 +24,13 @@ mod timeline;
 mod warning;
 
 pub use callers::{Callers, ThreadCallers};
-pub use device::{DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes};
+pub use device::{
+    DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
+};
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
-pub use host::{FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread};
+pub use host::{
+    Annotations, FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread,
+};
 pub use interner::Interner;
 pub use line_log::{LineLog, LoggedCode, ThreadLines};
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};

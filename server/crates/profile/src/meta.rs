@@ -10,6 +10,10 @@ pub struct Meta {
     pub base: Ns,
     /// `distributedInfo.rank`.
     pub rank: Option<u32>,
+    /// `distributedInfo.world_size`: how many ranks the job has.
+    pub world_size: Option<u32>,
+    /// `host_name`; empty where the recording does not say.
+    pub host: String,
     /// The version of torch that recorded, as `(major, minor)`. A side-car says it, no trace does; `(2, 14)` where the
     /// trace holds what that and later versions write.
     pub torch: Option<(u32, u32)>,

@@ -2,7 +2,7 @@
 //!
 //! *Owns*: what steps went to (`breakdown`), how each device was used (`usage`, with the tables `devices` and `eligible`),
 //! what gaps between the events of a stream waited for (`streams`), floating-point operations of operators (`flops`,
-//! `arithmetic`), collectives and what of them was exposed (`communication`).
+//! `arithmetic`), collectives and what of them was exposed (`communication`), and when each began and ended (`collective_calls`).
 //!
 //! *Never*: knows a line: `attribution` charges operators and collectives to lines.
 //!
@@ -11,6 +11,7 @@
 
 mod arithmetic;
 mod breakdown;
+mod collective_calls;
 mod communication;
 mod devices;
 mod eligible;
@@ -21,6 +22,7 @@ mod streams;
 mod usage;
 
 pub use arithmetic::CountedOperator;
+pub use collective_calls::{CollectiveEvent, RecordedCollective};
 pub use communication::Collective;
 
 use ledger::Overview;
@@ -34,6 +36,8 @@ pub struct RunSummary {
     pub overview: Overview,
     /// The operators whose cost is known and that are not part of another one.
     pub counted: Vec<CountedOperator>,
+    /// All collectives, to compare ranks by.
+    pub collective_calls: Vec<RecordedCollective>,
     /// The collectives that devices ran.
     pub collectives: Vec<Collective>,
 }
@@ -58,6 +62,7 @@ impl RunSummary {
         }
         let overview = Overview { run, steps, devices, operators_without_flops };
         let collectives = communication::collectives(profile, classes);
-        Self { overview, counted, collectives }
+        let collective_calls = collective_calls::collective_calls(profile, launches, classes);
+        Self { overview, counted, collective_calls, collectives }
     }
 }

@@ -61,10 +61,14 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
         b"distributedInfo" => each_member(values, |key, values| {
             match key {
                 b"rank" => meta.rank = values.number(0)?.and_then(|it| u32::try_from(it).ok()),
+                b"world_size" => {
+                    meta.world_size = values.number(0)?.and_then(|it| u32::try_from(it).ok());
+                }
                 _ => values.skip()?,
             }
             Ok(())
         })?,
+        b"host_name" => meta.host = decoded(values)?,
         b"deviceProperties" => devices(values, &mut meta.devices)?,
         _ => {}
     }

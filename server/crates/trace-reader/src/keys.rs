@@ -27,6 +27,11 @@ pub(crate) enum EventNumber {
     DeviceId,
     TotalAllocated,
     TotalReserved,
+    /// Of a collective, like the following.
+    InputElements,
+    OutputElements,
+    GroupSize,
+    CollectiveSequence,
 }
 
 /// The texts of an event and its `args`; numbers that may be written as strings, such as ids of threads, too.
@@ -46,6 +51,11 @@ pub(crate) enum Label {
     Device,
     Stream,
     Address,
+    /// `Collective name`, and what else is said of one.
+    Collective,
+    DataType,
+    GroupName,
+    GroupRanks,
 }
 
 /// What is kept as the JSON text of the file.
@@ -81,7 +91,7 @@ pub(crate) enum EventKey {
 pub(crate) type Anomaly = (WarningKind, usize, &'static str);
 
 impl EventNumber {
-    pub(crate) const COUNT: usize = Self::TotalReserved as usize + 1;
+    pub(crate) const COUNT: usize = Self::CollectiveSequence as usize + 1;
 
     /// The number is kept times ten to this power.
     pub(crate) fn scale(self) -> usize {
@@ -95,7 +105,7 @@ impl EventNumber {
 }
 
 impl Label {
-    pub(crate) const COUNT: usize = Self::Address as usize + 1;
+    pub(crate) const COUNT: usize = Self::GroupRanks as usize + 1;
 }
 
 impl Json {
@@ -150,6 +160,14 @@ impl EventKey {
             b"Device Type" => Self::Number(EventNumber::DeviceType),
             b"Device Id" => Self::Number(EventNumber::DeviceId),
             b"Total Allocated" => Self::Number(EventNumber::TotalAllocated),
+            b"Collective name" => Self::Label(Label::Collective),
+            b"dtype" => Self::Label(Label::DataType),
+            b"Process Group Name" => Self::Label(Label::GroupName),
+            b"Process Group Ranks" => Self::Label(Label::GroupRanks),
+            b"In msg nelems" => Self::Number(EventNumber::InputElements),
+            b"Out msg nelems" => Self::Number(EventNumber::OutputElements),
+            b"Group size" => Self::Number(EventNumber::GroupSize),
+            b"Seq" => Self::Number(EventNumber::CollectiveSequence),
             b"Total Reserved" => Self::Number(EventNumber::TotalReserved),
             _ => Self::Other,
         }

@@ -4,7 +4,7 @@ mod append;
 
 use profile::{
     Bytes, DeviceEventId, DeviceKind, DeviceType, FlowPoint, HostKind, LaunchShape, LaunchShapeId,
-    MemoryDevice, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
+    MemoryDevice, Message, MessageId, Ns, Profile, StrId, Thread, ThreadId, WarningKind, Warnings,
 };
 use rustc_hash::FxHashMap;
 
@@ -228,7 +228,13 @@ impl Tables {
         let thread = self.thread(event, offset);
         let name = self.text(&event.label(Label::Name), offset);
         match kind {
-            HostKind::Annotation => {}
+            HostKind::Annotation => {
+                let input_dims = self.json_or_none(event.json(Json::InputDims));
+                let input_types = self.json_or_none(event.json(Json::InputTypes));
+                let annotations = &mut self.profile.host.annotations;
+                annotations.input_dims.push(input_dims);
+                annotations.input_types.push(input_types);
+            }
             HostKind::Python => {
                 let caller = self.text_or_none(&event.label(Label::CallFrom), offset);
                 let python = &mut self.profile.host.python;
@@ -280,6 +286,7 @@ impl Tables {
         let name = self.text(&event.label(Label::Name), offset);
         let stack = self.json_or_none(event.json(Json::Stack));
         let shape = self.shape(event, offset);
+        let message = self.message(event, offset);
         let ordinal =
             ordinal(&event.label(Label::Device)).or_else(|| ordinal(&event.label(Label::Pid)));
         let stream = ordinal_of_stream(&event.label(Label::Stream));
@@ -299,6 +306,7 @@ impl Tables {
         device.bytes.push(bytes);
         device.shape.push(shape);
         device.stack.push(stack);
+        device.message.push(message);
         let row = EventRow::Device(DeviceEventId::from_index(device.len() - 1));
         self.noted.push(Noted { row, offset });
         Some(row)
@@ -314,6 +322,27 @@ impl Tables {
         let message = "a size of more than 1 PiB was ignored";
         self.warnings.add(WarningKind::NotCredible, offset, message);
         Bytes(-1)
+    }
+
+    /// What a collective communicates.
+    #[inline]
+    fn message(&mut self, event: &Event<'_>, offset: u64) -> MessageId {
+        if event.label(Label::Collective).raw.is_empty() {
+            return MessageId::NONE;
+        }
+        let message = Message {
+            collective: self.text_or_none(&event.label(Label::Collective), offset),
+            data_type: self.text_or_none(&event.label(Label::DataType), offset),
+            input_elements: event.id(EventNumber::InputElements),
+            output_elements: event.id(EventNumber::OutputElements),
+            group: self.text_or_none(&event.label(Label::GroupName), offset),
+            group_ranks: self.text_or_none(&event.label(Label::GroupRanks), offset),
+            group_size: event.id(EventNumber::GroupSize),
+            sequence: event.id(EventNumber::CollectiveSequence),
+        };
+        let messages = &mut self.profile.device.messages;
+        messages.push(message);
+        MessageId(u32::try_from(messages.len() - 1).unwrap_or(u32::MAX))
     }
 
     fn shape(&mut self, event: &Event<'_>, offset: u64) -> LaunchShapeId {

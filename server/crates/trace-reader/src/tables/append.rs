@@ -1,8 +1,8 @@
 //! Putting the rows of one set of tables behind those of another.
 
 use profile::{
-    DeviceEvents, FlowPoint, HostEvents, HostKind, LaunchShapeId, MemoryEvents, Operators, Profile,
-    PythonCalls, RuntimeCalls, StrId, ThreadId,
+    Annotations, DeviceEvents, FlowPoint, HostEvents, HostKind, LaunchShapeId, MemoryEvents,
+    Message, MessageId, Operators, Profile, PythonCalls, RuntimeCalls, StrId, ThreadId,
 };
 
 use super::{MAX_ROWS, Tables};
@@ -72,10 +72,21 @@ fn string(ids: &[StrId], id: StrId) -> StrId {
 // Each of these names all columns of a table, so that a new one cannot be forgotten.
 
 fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
-    let HostEvents { kind, thread, name, start, duration, detail, python, operators, runtime } =
-        from;
+    let HostEvents {
+        kind,
+        thread,
+        name,
+        start,
+        duration,
+        detail,
+        annotations,
+        python,
+        operators,
+        runtime,
+    } = from;
     let base = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
-    let (n_python, n_operators, n_runtime) = (
+    let (n_annotations, n_python, n_operators, n_runtime) = (
+        base(to.annotations.input_dims.len()),
         base(to.python.id.len()),
         base(to.operators.external_id.len()),
         base(to.runtime.correlation.len()),
@@ -86,11 +97,14 @@ fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
     to.start.extend_from_slice(start);
     to.duration.extend_from_slice(duration);
     to.detail.extend(kind.iter().zip(detail).map(|(kind, detail)| match kind {
-        HostKind::Annotation => *detail,
+        HostKind::Annotation => n_annotations + detail,
         HostKind::Python => n_python + detail,
         HostKind::Operator => n_operators + detail,
         HostKind::Runtime => n_runtime + detail,
     }));
+    let Annotations { input_dims, input_types } = annotations;
+    renamed.append_strings(&mut to.annotations.input_dims, input_dims);
+    renamed.append_strings(&mut to.annotations.input_types, input_types);
     let PythonCalls { id, parent, caller } = python;
     to.python.id.extend_from_slice(id);
     to.python.parent.extend_from_slice(parent);
@@ -132,7 +146,9 @@ fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'
         bytes,
         shape,
         stack,
+        message,
         shapes,
+        messages,
     } = from;
     to.kind.extend_from_slice(kind);
     renamed.append_strings(&mut to.name, name);
@@ -151,6 +167,18 @@ fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'
     let shape_of = |id: &LaunchShapeId| ids.get(id.0 as usize).copied();
     to.shape.extend(shape.iter().map(|id| shape_of(id).unwrap_or(LaunchShapeId::NONE)));
     renamed.append_strings(&mut to.stack, stack);
+    let n_messages = u32::try_from(to.messages.len()).unwrap_or(u32::MAX);
+    to.message.extend(message.iter().map(|&id| match id {
+        MessageId::NONE => id,
+        MessageId(row) => MessageId(n_messages.saturating_add(row)),
+    }));
+    to.messages.extend(messages.iter().map(|it| Message {
+        collective: string(renamed.strings, it.collective),
+        data_type: string(renamed.strings, it.data_type),
+        group: string(renamed.strings, it.group),
+        group_ranks: string(renamed.strings, it.group_ranks),
+        ..*it
+    }));
 }
 
 fn append_memory(to: &mut MemoryEvents, from: &MemoryEvents, renamed: &Renamed<'_>) {

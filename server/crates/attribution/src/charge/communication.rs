@@ -1,0 +1,52 @@
+//! The collectives of the rank, by the lines that launched them.
+
+use ledger::{CollectiveCall, CollectiveSite, RankCommunication};
+use line_stacks::line_key;
+use profile::Profile;
+use recorded::Steps;
+use run_summary::{CollectiveEvent, RunSummary};
+
+use super::device::DeviceStacks;
+use crate::event_stacks::EventStacks;
+
+/// What the ledger keeps of the rank's collectives; `None` where there is nothing to compare ranks by.
+pub(crate) fn communication(
+    summary: &RunSummary,
+    profile: &Profile,
+    stacks: &DeviceStacks,
+    steps: &Steps,
+    events: &EventStacks<'_>,
+) -> Option<RankCommunication> {
+    let meta = &profile.meta;
+    if summary.collective_calls.is_empty() && meta.world_size.is_none() {
+        return None;
+    }
+    let mut found = RankCommunication {
+        world_size: meta.world_size,
+        host: meta.host.clone(),
+        ..RankCommunication::default()
+    };
+    for it in &summary.collective_calls {
+        let line = match it.event {
+            CollectiveEvent::Device(event) => events.stacks.charged_line(stacks.node(event)).get(),
+            CollectiveEvent::Host(_, launch) => {
+                launch.and_then(|launch| events.charged_line(launch).get())
+            }
+        };
+        let site = CollectiveSite {
+            kind: it.kind,
+            group: it.group.clone(),
+            bytes: it.bytes,
+            is_on_device: matches!(it.event, CollectiveEvent::Device(_)),
+            line: line.map(|line| line_key(&events.stacks.lines, line)),
+        };
+        found.sites.entry(site).or_default().push(CollectiveCall {
+            start: meta.base.saturating_add(it.start),
+            end: meta.base.saturating_add(it.end),
+            step: steps.at(it.launched),
+            sequence: it.sequence,
+        });
+    }
+    found.sites.values_mut().for_each(|calls| calls.sort_unstable());
+    Some(found)
+}

@@ -1,0 +1,196 @@
+//! When each rank was in which collective: what ranks are compared by.
+
+use std::collections::BTreeMap;
+
+use crate::{Bytes, LineKey, Ns};
+
+/// The collectives of one rank.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RankCommunication {
+    /// How many ranks the job has, where the recording says.
+    pub world_size: Option<u32>,
+    /// The machine, where the recording says; else empty.
+    pub host: String,
+    /// The collectives, by what they are and by the line that launched them.
+    pub sites: BTreeMap<CollectiveSite, Vec<CollectiveCall>>,
+}
+
+/// What the collectives of one place have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectiveSite {
+    /// What is communicated.
+    pub kind: CollectiveKind,
+    /// Between whom.
+    pub group: ProcessGroup,
+    /// The size of the message as nccl-tests counts it: of all-gather the output, else the input of a rank. `None` where the
+    /// recording does not say.
+    pub bytes: Option<Bytes>,
+    /// Whether a device ran it, not the host (gloo, MPI).
+    pub is_on_device: bool,
+    /// The line that amounts of its launch are charged to, where it is known.
+    pub line: Option<LineKey>,
+}
+
+/// A process group, as far as the recording names it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessGroup {
+    /// `Process Group Name`; empty where it is not recorded, as with gloo.
+    pub name: String,
+    /// `Process Group Ranks` as recorded; long lists are shortened by PyTorch.
+    pub ranks: String,
+    /// Its number of ranks; 0 where it is not recorded.
+    pub size: u32,
+}
+
+/// One collective on one rank. The order is that of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectiveCall {
+    /// When the rank began it, since the Unix epoch by the clock of its host.
+    pub start: Ns,
+    /// When it was done there.
+    pub end: Ns,
+    /// The step in which it was launched.
+    pub step: Option<u32>,
+    /// `Seq`: its number in the process group, where it is recorded.
+    pub sequence: Option<u64>,
+}
+
+/// What a collective does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CollectiveKind {
+    /// Sums, and gives the sum to all.
+    AllReduce,
+    /// Gives the parts of all to all.
+    AllGather,
+    /// Sums, and gives each a part of the sum.
+    ReduceScatter,
+    /// Each gives each a part.
+    AllToAll,
+    /// One gives to all.
+    Broadcast,
+    /// Sums for one.
+    Reduce,
+    /// One gets the parts of all.
+    Gather,
+    /// One gives each a part.
+    Scatter,
+    /// Waits for all.
+    Barrier,
+    /// One gives to another: `send`, `recv`.
+    PointToPoint,
+    /// The recording does not say.
+    Other,
+}
+
+impl CollectiveKind {
+    /// What the name of an operator, range or kernel says: `c10d::allreduce_`, `gloo:all_reduce`, `_allgather_base`,
+    /// `ncclKernel_AllReduce_RING_LL_Sum_float(…)`.
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let name: String =
+            name.chars().filter(|it| *it != '_').map(|it| it.to_ascii_lowercase()).collect();
+        let table = [
+            ("allreduce", Self::AllReduce),
+            ("allgather", Self::AllGather),
+            ("reducescatter", Self::ReduceScatter),
+            ("alltoall", Self::AllToAll),
+            ("broadcast", Self::Broadcast),
+            ("barrier", Self::Barrier),
+            ("scatter", Self::Scatter),
+            ("gather", Self::Gather),
+            ("reduce", Self::Reduce),
+            // `ncclKernel_SendRecv_…` is what all-to-all runs as, too.
+            ("sendrecv", Self::Other),
+            ("send", Self::PointToPoint),
+            ("recv", Self::PointToPoint),
+        ];
+        table.iter().find(|(part, _)| name.contains(part)).map_or(Self::Other, |(_, kind)| *kind)
+    }
+
+    /// Stable name in machine-readable output, and what people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::AllGather => "all_gather",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::AllToAll => "all_to_all",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Barrier => "barrier",
+            Self::PointToPoint => "point_to_point",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether it can end on no rank before it began on all.
+    #[must_use]
+    pub fn is_synchronising(self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce
+                | Self::AllGather
+                | Self::ReduceScatter
+                | Self::AllToAll
+                | Self::Barrier
+        )
+    }
+
+    /// Whether all ranks give messages of one size.
+    #[must_use]
+    pub fn has_equal_messages(self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce | Self::Broadcast | Self::Reduce | Self::Barrier | Self::ReduceScatter
+        )
+    }
+
+    /// What bus bandwidth is of algorithm bandwidth between `ranks` ranks, by nccl-tests (`doc/PERFORMANCE.md`); `None` of
+    /// what has no such factor.
+    #[must_use]
+    pub fn bus_factor(self, ranks: u32) -> Option<f64> {
+        let ranks = f64::from(ranks);
+        match self {
+            Self::AllReduce => Some(2.0 * (ranks - 1.0) / ranks),
+            Self::AllGather | Self::ReduceScatter | Self::AllToAll => Some((ranks - 1.0) / ranks),
+            Self::Broadcast | Self::Reduce => Some(1.0),
+            Self::Gather | Self::Scatter | Self::Barrier | Self::PointToPoint | Self::Other => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_what_is_communicated() {
+        use CollectiveKind::*;
+        let rows = [
+            ("c10d::allreduce_", AllReduce),
+            ("gloo:all_reduce", AllReduce),
+            ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", AllReduce),
+            ("_allgather_base", AllGather),
+            ("nccl:_all_gather_base", AllGather),
+            ("reduce_scatter_tensor_coalesced", ReduceScatter),
+            ("c10d::alltoall_base_", AllToAll),
+            ("gloo:scatter", Scatter),
+            ("c10d::reduce_", Reduce),
+            ("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", Other),
+            ("gloo:send", PointToPoint),
+            ("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", Other),
+        ];
+        for (name, kind) in rows {
+            assert_eq!(CollectiveKind::of_name(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn bus_bandwidth_is_that_of_nccl_tests() {
+        assert_eq!(CollectiveKind::AllReduce.bus_factor(4), Some(1.5));
+        assert_eq!(CollectiveKind::AllGather.bus_factor(4), Some(0.75));
+        assert_eq!(CollectiveKind::Barrier.bus_factor(4), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The tables: by rank, and by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{Bytes, CollectiveKind, Ledger, LineKey, Ns};
+
+use crate::clocks::Clocks;
+use crate::matching::{Matched, matched};
+use crate::rank_summary::{RankSummary, rank_summary};
+use crate::straggler::{Straggler, straggler};
+
+/// The ranks of a run beside each other.
+#[derive(Debug, Clone, Default)]
+pub struct Comparison {
+    /// How many ranks the job has, where the recordings say.
+    pub world_size: Option<u32>,
+    /// Each recorded rank.
+    pub ranks: Vec<RankSummary>,
+    /// The collectives that at least two ranks recorded, by the aligned clocks.
+    pub matched: Vec<Matched>,
+    /// Collectives of which one rank alone is recorded, or whose parts cannot be of one collective.
+    pub unmatched: u64,
+    /// What the clocks differ by.
+    pub clocks: Clocks,
+    /// Collectives by line and kind, those with most waiting first.
+    pub lines: Vec<LineCommunication>,
+    /// The rank that the others wait for step after step, if there is one.
+    pub straggler: Option<Straggler>,
+}
+
+/// The matched collectives of one kind that were launched from one line. Sums over the recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineCommunication {
+    /// Which line; `None` of all whose line is not known.
+    pub line: Option<LineKey>,
+    /// What is communicated.
+    pub kind: CollectiveKind,
+    /// Collectives, each once however many ranks took part.
+    pub collectives: u64,
+    /// How long ranks waited, added up over ranks.
+    pub wait: Ns,
+    /// How long was transferred, added up over ranks.
+    pub transfer: Ns,
+    /// Size of the messages, each once; `None` where one is not known.
+    pub bytes: Option<Bytes>,
+    /// Bytes per second as nccl-tests define it, by the time after all had begun.
+    pub algorithm_bandwidth: Option<f64>,
+    /// The same, times the factor of the kind and the number of ranks.
+    pub bus_bandwidth: Option<f64>,
+    /// The rank that was last most often, and how often.
+    pub last: Option<(u32, u64)>,
+}
+
+impl Comparison {
+    /// Compares the ranks of `ledger`; `None` where it is of one rank of a job of one, or says nothing of ranks.
+    #[must_use]
+    pub fn new(ledger: &Ledger) -> Option<Self> {
+        let communication = &ledger.communication;
+        let world_size = communication.values().filter_map(|it| it.world_size).max();
+        if ledger.overviews.len() < 2 && world_size.unwrap_or(1) < 2 {
+            return None;
+        }
+        let (mut matched, alone) = matched(communication);
+        let host_of = |rank| communication.get(&rank).map_or("", |it| it.host.as_str());
+        let clocks = Clocks::new(&matched, host_of);
+        let impossible = clocks.align(&mut matched);
+        let ranks: Vec<RankSummary> = ranks_of(ledger)
+            .into_iter()
+            .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched))
+            .collect();
+        let straggler = straggler(ledger, &ranks, &matched);
+        Some(Self {
+            world_size,
+            lines: lines(&matched),
+            ranks,
+            matched,
+            unmatched: alone + impossible,
+            clocks,
+            straggler,
+        })
+    }
+
+    /// What of a job of several ranks is missing: `2 of 128 ranks`, `rank 3 of 8 only`; `None` where nothing is.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        let world_size = self.world_size.filter(|&it| u64::from(it) > self.ranks.len() as u64)?;
+        Some(match self.ranks.as_slice() {
+            [only] => format!("rank {} of {world_size} only", only.rank),
+            several => format!("{} of {world_size} ranks", several.len()),
+        })
+    }
+}
+
+fn ranks_of(ledger: &Ledger) -> BTreeSet<u32> {
+    ledger.overviews.keys().chain(ledger.communication.keys()).copied().collect()
+}
+
+/// Sums of one line and kind.
+#[derive(Default)]
+struct Sums {
+    collectives: u64,
+    wait: Ns,
+    transfer: Ns,
+    bytes: Bytes,
+    has_all_sizes: bool,
+    /// Bytes, bytes times bus factor, and nanoseconds of what bandwidth is taken from.
+    rate: (f64, f64, f64),
+    last: BTreeMap<u32, u64>,
+}
+
+fn lines(matched: &[Matched]) -> Vec<LineCommunication> {
+    let mut sums: BTreeMap<(Option<&LineKey>, CollectiveKind), Sums> = BTreeMap::new();
+    for it in matched {
+        for part in &it.parts {
+            let empty = || Sums { has_all_sizes: true, ..Sums::default() };
+            let mine = sums.entry((part.line.as_ref(), it.kind)).or_insert_with(empty);
+            let shares = it.shares(part);
+            mine.wait += shares.wait;
+            mine.transfer += shares.transfer;
+        }
+        // Ranks that launch one collective from several lines are rare: it is counted on that of the first.
+        let line = it.parts.first().and_then(|part| part.line.as_ref());
+        let Some(mine) = sums.get_mut(&(line, it.kind)) else { continue };
+        mine.collectives += 1;
+        *mine.last.entry(it.last()).or_default() += 1;
+        mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
+        mine.has_all_sizes &= it.bytes.is_some();
+        let transfer = it.transfer().as_f64();
+        if let (Some(bytes), Some(factor), true) = (it.bytes, it.bus_factor(), transfer > 0.0) {
+            mine.rate.0 += bytes.as_f64();
+            mine.rate.1 += bytes.as_f64() * factor;
+            mine.rate.2 += transfer;
+        }
+    }
+    let rate = |bytes: f64, ns: f64| (ns > 0.0).then(|| bytes / (ns * 1e-9));
+    let mut lines: Vec<LineCommunication> = sums
+        .into_iter()
+        .map(|((line, kind), it)| LineCommunication {
+            line: line.cloned(),
+            kind,
+            collectives: it.collectives,
+            wait: it.wait,
+            transfer: it.transfer,
+            bytes: (it.has_all_sizes && it.bytes != Bytes::ZERO).then_some(it.bytes),
+            algorithm_bandwidth: rate(it.rate.0, it.rate.2),
+            bus_bandwidth: rate(it.rate.1, it.rate.2),
+            last: it.last.into_iter().max_by_key(|&(rank, n)| (n, std::cmp::Reverse(rank))),
+        })
+        .collect();
+    lines.sort_by_key(|it| std::cmp::Reverse(it.wait.saturating_add(it.transfer)));
+    lines
+}

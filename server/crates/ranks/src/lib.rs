@@ -1,0 +1,23 @@
+//! What the ranks of a run say together: `docs/accounting.md`, Several ranks.
+//!
+//! *Owns*: which collectives of the ranks are one (`matching`), what their clocks differ by (`clocks`), how long each rank
+//! waited for others and how long was transferred (`waits`), which rank is late and which line differs there (`straggler`),
+//! and the tables by rank and by line (`rank_summary`, `comparison`).
+//!
+//! *Never*: formats a number, decides what is shown, looks at anything but the ledger.
+//!
+//! *The tests that say so*: beside each part, on ledgers made by hand; `tests/tests/ranks.rs` on recordings of which the late
+//! rank is known.
+
+mod clocks;
+mod comparison;
+mod matching;
+mod rank_summary;
+mod straggler;
+mod waits;
+
+pub use clocks::{Clock, Clocks};
+pub use comparison::{Comparison, LineCommunication};
+pub use matching::{Matched, Part};
+pub use rank_summary::RankSummary;
+pub use straggler::{Cause, Straggler};

@@ -1,0 +1,113 @@
+//! Which collectives of the ranks are one and the same.
+
+use std::collections::BTreeMap;
+
+use ledger::{Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication};
+
+/// A collective, with the part of each recorded rank in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matched {
+    /// What was communicated.
+    pub kind: CollectiveKind,
+    /// Between whom.
+    pub group: ProcessGroup,
+    /// The size of the message, as [`ledger::CollectiveSite::bytes`] has it: that of the rank with most.
+    pub bytes: Option<Bytes>,
+    /// The step in which it was launched.
+    pub step: Option<u32>,
+    /// By rank; at least two.
+    pub parts: Vec<Part>,
+}
+
+/// One rank's part in a collective.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Whose.
+    pub rank: u32,
+    /// When the rank began it, by the aligned clocks.
+    pub start: Ns,
+    /// When it was done there.
+    pub end: Ns,
+    /// The line that launched it, where it is known.
+    pub line: Option<LineKey>,
+}
+
+/// What is equal on all ranks of a collective.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct MatchKey {
+    kind: CollectiveKind,
+    group: ProcessGroup,
+    is_on_device: bool,
+    /// Where all ranks give messages of one size.
+    bytes: Option<Bytes>,
+}
+
+/// Where a collective is among those of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// The n-th of a sequence number.
+    Sequence(u64, usize),
+    /// The n-th of a step; of what is in no step, the n-th of the recording.
+    Step(Option<u32>, usize),
+}
+
+/// A call with where it was made.
+type Call<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
+
+/// The collectives that at least two ranks recorded, by the clocks of the recordings, and the number of calls that have no
+/// partner. What goes from one rank to one other is left out.
+pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>, u64) {
+    let mut by_key: BTreeMap<MatchKey, BTreeMap<u32, Vec<Call<'_>>>> = BTreeMap::new();
+    for (&rank, communication) in ranks {
+        for (site, calls) in &communication.sites {
+            if site.kind == CollectiveKind::PointToPoint {
+                continue;
+            }
+            let key = MatchKey {
+                kind: site.kind,
+                group: site.group.clone(),
+                is_on_device: site.is_on_device,
+                bytes: site.bytes.filter(|_| site.kind.has_equal_messages()),
+            };
+            let mine = by_key.entry(key).or_default().entry(rank).or_default();
+            mine.extend(calls.iter().map(|call| (call, site.line.as_ref(), site.bytes)));
+        }
+    }
+    let mut found = Vec::new();
+    let mut alone = 0;
+    for (key, by_rank) in by_key {
+        let mut places: BTreeMap<Place, Vec<(u32, Call<'_>)>> = BTreeMap::new();
+        let is_numbered = by_rank.values().flatten().all(|(call, ..)| call.sequence.is_some());
+        for (rank, mut calls) in by_rank {
+            calls.sort_by_key(|(call, ..)| **call);
+            let mut counts: BTreeMap<Place, usize> = BTreeMap::new();
+            for call in calls {
+                let place = |n| match call.0.sequence.filter(|_| is_numbered) {
+                    Some(sequence) => Place::Sequence(sequence, n),
+                    None => Place::Step(call.0.step, n),
+                };
+                let n = counts.entry(place(0)).or_default();
+                places.entry(place(*n)).or_default().push((rank, call));
+                *n += 1;
+            }
+        }
+        for calls in places.into_values() {
+            if calls.len() < 2 {
+                alone += 1;
+                continue;
+            }
+            found.push(Matched {
+                kind: key.kind,
+                group: key.group.clone(),
+                bytes: calls.iter().filter_map(|(_, (.., bytes))| *bytes).max(),
+                step: calls.iter().find_map(|(_, (call, ..))| call.step),
+                parts: calls.iter().map(|(rank, call)| part(*rank, call)).collect(),
+            });
+        }
+    }
+    (found, alone)
+}
+
+fn part(rank: u32, &(call, line, _): &Call<'_>) -> Part {
+    Part { rank, start: call.start, end: call.end, line: line.cloned() }
+}

@@ -1,0 +1,136 @@
+//! The rank that the others wait for, and the line that differs there.
+
+use std::collections::BTreeMap;
+
+use ledger::{Ledger, LineBooks, LineKey, Ns};
+
+use crate::matching::Matched;
+use crate::rank_summary::RankSummary;
+
+/// Share (of 1) of the lateness that a line must explain to be named.
+const MIN_EXPLAINED: f64 = 0.3;
+
+/// A rank that the others wait for step after step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Straggler {
+    /// Which.
+    pub rank: u32,
+    /// By how much a step of the others is longer because of it: the median over the steps of how long was waited for it, less
+    /// how long was waited for others. Of a recording without steps, of all of it.
+    pub lateness: Ns,
+    /// The steps that this is the median of; 0 where there are none.
+    pub steps: u64,
+    /// Collectives in which it was the last.
+    pub late: u64,
+    /// Matched collectives that it took part in.
+    pub collectives: u64,
+    /// The line at which the others wait longest, where it is known.
+    pub waits_at: Option<LineKey>,
+    /// The line that takes longer on this rank, where one explains the lateness.
+    pub cause: Option<Cause>,
+}
+
+/// A line that takes longer on one rank. Times are per step, or of the recording where it has no steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Which.
+    pub line: LineKey,
+    /// Its time on the rank, without what it calls in other lines of your code.
+    pub here: Ns,
+    /// The median of the other ranks.
+    pub others: Ns,
+    /// Whether it is device time.
+    pub is_on_device: bool,
+}
+
+/// The rank with the largest lateness, if that is more than nothing.
+pub(crate) fn straggler(
+    ledger: &Ledger,
+    ranks: &[RankSummary],
+    matched: &[Matched],
+) -> Option<Straggler> {
+    let mut by_step: BTreeMap<Option<u32>, BTreeMap<u32, Ns>> = BTreeMap::new();
+    for it in matched {
+        let waits = by_step.entry(it.step).or_default().entry(it.last()).or_default();
+        *waits = waits.saturating_add(it.longest_wait());
+    }
+    // What is in no step does not make steps longer.
+    if by_step.len() > 1 {
+        by_step.remove(&None);
+    }
+    let lateness = |rank: u32| -> Ns {
+        let net = by_step.values().map(|waits| {
+            let of = waits.get(&rank).copied().unwrap_or(Ns::ZERO);
+            let all = waits.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
+            of.saturating_add(of).saturating_sub(all)
+        });
+        median(net.collect())
+    };
+    let (worst, lateness) = ranks
+        .iter()
+        .map(|it| (it, lateness(it.rank)))
+        .max_by_key(|(it, lateness)| (*lateness, std::cmp::Reverse(it.rank)))
+        .filter(|(_, lateness)| *lateness > Ns::ZERO)?;
+    Some(Straggler {
+        rank: worst.rank,
+        lateness,
+        steps: by_step.keys().flatten().count() as u64,
+        late: worst.late,
+        collectives: worst.collectives,
+        waits_at: waits_at(matched, worst.rank),
+        cause: cause(ledger, ranks, worst.rank, lateness),
+    })
+}
+
+/// The line at which others wait longest for `rank`.
+fn waits_at(matched: &[Matched], rank: u32) -> Option<LineKey> {
+    let mut by_line: BTreeMap<&LineKey, Ns> = BTreeMap::new();
+    for it in matched.iter().filter(|it| it.last() == rank) {
+        for part in &it.parts {
+            if let Some(line) = &part.line {
+                let waits = by_line.entry(line).or_default();
+                *waits = waits.saturating_add(it.shares(part).wait);
+            }
+        }
+    }
+    by_line.into_iter().max_by_key(|(_, wait)| *wait).map(|(line, _)| line.clone())
+}
+
+/// The line that explains most of the lateness of `rank`: work of the device goes before work of the host, which waits for it.
+fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Option<Cause> {
+    let on_device = |books: &LineBooks, rank: u32| -> Ns {
+        books.by_device.iter().filter(|(key, _)| key.rank == rank).map(|(_, time)| time).sum()
+    };
+    let on_host = |books: &LineBooks, rank: u32| -> Ns {
+        books.by_thread.iter().filter(|(key, _)| key.rank == rank).map(|(_, time)| time).sum()
+    };
+    let most = |time: &dyn Fn(&LineBooks, u32) -> Ns, is_on_device: bool| {
+        let per_step = |books: &LineBooks, it: &RankSummary| {
+            time(books, it.rank) / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX)
+        };
+        let causes = ledger.lines.iter().map(|(line, books)| {
+            let here = ranks.iter().find(|it| it.rank == rank);
+            let others = ranks.iter().filter(|it| it.rank != rank);
+            Cause {
+                line: line.clone(),
+                here: here.map_or(Ns::ZERO, |it| per_step(books, it)),
+                others: median(others.map(|it| per_step(books, it)).collect()),
+                is_on_device,
+            }
+        });
+        let most = causes.max_by_key(|it| it.here - it.others)?;
+        let explained = (most.here - most.others).as_f64();
+        (MIN_EXPLAINED * lateness.as_f64() <= explained).then_some(most)
+    };
+    most(&on_device, true).or_else(|| most(&on_host, false))
+}
+
+/// The median, of an even number the mean of the middle two; 0 of nothing.
+fn median(mut times: Vec<Ns>) -> Ns {
+    times.sort_unstable();
+    match times.len() {
+        0 => Ns::ZERO,
+        n if n % 2 == 1 => times[n / 2],
+        n => times[n / 2 - 1] + (times[n / 2] - times[n / 2 - 1]) / 2,
+    }
+}

@@ -1,0 +1,107 @@
+//! How long each rank waited in a collective, and who was last.
+
+use ledger::{CollectiveKind, Ns};
+
+use crate::matching::{Matched, Part};
+
+/// What one rank's part in a collective went to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// Before all ranks had begun.
+    pub(crate) wait: Ns,
+    /// After.
+    pub(crate) transfer: Ns,
+}
+
+impl Matched {
+    /// When the last rank began.
+    pub(crate) fn all_began(&self) -> Ns {
+        self.parts.iter().map(|it| it.start).max().unwrap_or(Ns::ZERO)
+    }
+
+    /// The rank that began last; of several, the one with the lowest number.
+    #[must_use]
+    pub fn last(&self) -> u32 {
+        let last = self.parts.iter().max_by_key(|it| (it.start, std::cmp::Reverse(it.rank)));
+        last.map_or(0, |it| it.rank)
+    }
+
+    /// How long the rank that waited longest waited.
+    #[must_use]
+    pub fn longest_wait(&self) -> Ns {
+        self.parts.iter().map(|it| self.shares(it).wait).max().unwrap_or(Ns::ZERO)
+    }
+
+    /// What a part of this collective went to.
+    pub(crate) fn shares(&self, part: &Part) -> Shares {
+        let wait = self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO);
+        Shares {
+            wait,
+            transfer: part.end.saturating_sub(part.start).saturating_sub(wait).max(Ns::ZERO),
+        }
+    }
+
+    /// How long it took from when all had begun until it was done on all.
+    #[must_use]
+    pub fn transfer(&self) -> Ns {
+        let end = self.parts.iter().map(|it| it.end).max().unwrap_or(Ns::ZERO);
+        end.saturating_sub(self.all_began()).max(Ns::ZERO)
+    }
+
+    /// How many ranks took part, of which some may not be recorded.
+    #[must_use]
+    pub fn n_ranks(&self) -> u32 {
+        self.group.size.max(u32::try_from(self.parts.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Whether the parts of all ranks are there, as far as is known.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.parts.len() as u64 >= u64::from(self.group.size)
+    }
+
+    /// Whether a bandwidth can be given: the size is known, and so is what bus bandwidth is.
+    pub(crate) fn bus_factor(&self) -> Option<f64> {
+        if self.kind == CollectiveKind::Barrier {
+            None
+        } else {
+            self.kind.bus_factor(self.n_ranks())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{Bytes, ProcessGroup};
+
+    use super::*;
+
+    #[test]
+    fn the_time_before_all_had_begun_is_waiting() {
+        let part = |rank, start, end| Part { rank, start: Ns(start), end: Ns(end), line: None };
+        let it = Matched {
+            kind: CollectiveKind::AllReduce,
+            group: ProcessGroup::default(),
+            bytes: Some(Bytes(8)),
+            step: None,
+            parts: vec![part(0, 0, 130), part(1, 100, 131), part(2, 40, 129)],
+        };
+        let shares: Vec<_> = it.parts.iter().map(|part| it.shares(part)).collect();
+        let expect = |wait, transfer| Shares { wait: Ns(wait), transfer: Ns(transfer) };
+        assert_eq!(shares, [expect(100, 30), expect(0, 31), expect(60, 29)]);
+        assert_eq!((it.last(), it.longest_wait(), it.transfer()), (1, Ns(100), Ns(31)));
+    }
+
+    #[test]
+    fn a_sender_that_is_done_early_does_not_wait() {
+        let part = |rank, start, end| Part { rank, start: Ns(start), end: Ns(end), line: None };
+        let it = Matched {
+            kind: CollectiveKind::Broadcast,
+            group: ProcessGroup::default(),
+            bytes: None,
+            step: None,
+            parts: vec![part(0, 0, 10), part(1, 100, 110)],
+        };
+        assert_eq!(it.shares(&it.parts[0]), Shares { wait: Ns(10), transfer: Ns(0) });
+    }
+}

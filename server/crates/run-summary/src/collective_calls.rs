@@ -1,0 +1,242 @@
+//! The collectives of a recording, as ranks are compared by them: what was communicated, when, and what launched it.
+
+use std::collections::BTreeMap;
+
+use ledger::{Bytes, CollectiveKind, KernelClass, Ns, ProcessGroup};
+use profile::{DeviceEventId, HostEventId, HostKind, Message, Profile, StrId, ThreadId};
+use recorded::{KernelClasses, Launches};
+use serde_json::Value;
+
+/// What ran a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectiveEvent {
+    /// A kernel.
+    Device(DeviceEventId),
+    /// A range of a back end that communicates on the host (`gloo:all_reduce`), on a thread of its own. The other is the
+    /// operator that launched it (`c10d::allreduce_`), where that is recorded.
+    Host(HostEventId, Option<HostEventId>),
+}
+
+/// A collective of the recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedCollective {
+    /// What ran it.
+    pub event: CollectiveEvent,
+    /// What is communicated.
+    pub kind: CollectiveKind,
+    /// Between whom.
+    pub group: ProcessGroup,
+    /// The size of the message, as [`ledger::CollectiveSite::bytes`] has it.
+    pub bytes: Option<Bytes>,
+    /// When it began, relative to the base of the recording.
+    pub start: Ns,
+    /// When it ended.
+    pub end: Ns,
+    /// When it was launched; its start where the launch is not recorded.
+    pub launched: Ns,
+    /// `Seq`, where it is recorded.
+    pub sequence: Option<u64>,
+}
+
+/// The collectives that devices and the host ran.
+pub(crate) fn collective_calls(
+    profile: &Profile,
+    launches: &Launches,
+    classes: &KernelClasses,
+) -> Vec<RecordedCollective> {
+    let ranges = Ranges::new(profile);
+    let mut found = ranges.on_host(profile);
+    for event in profile.device.ids() {
+        if classes.class(event) == KernelClass::Communication {
+            found.push(on_device(profile, launches, &ranges, event));
+        }
+    }
+    found
+}
+
+fn on_device(
+    profile: &Profile,
+    launches: &Launches,
+    ranges: &Ranges,
+    event: DeviceEventId,
+) -> RecordedCollective {
+    let (host, device) = (&profile.host, &profile.device);
+    let start = device.start[event.index()];
+    let launch = launches.launch(event);
+    let launched = launch.map_or(start, |it| host.start[it.index()]);
+    let message = device.message_of(event);
+    let range = launch.and_then(|it| ranges.around(profile, host.thread[it.index()], launched));
+    let of_kernel = CollectiveKind::of_name(profile.strings.get(device.name[event.index()]));
+    let named = message.and_then(|it| it.collective.get());
+    let named = named.or_else(|| range.map(|it| host.name[it.index()]));
+    let kind = named.map(|it| CollectiveKind::of_name(profile.strings.get(it)));
+    let kind = kind.filter(|it| *it != CollectiveKind::Other).unwrap_or(of_kernel);
+    let group = message.map(|it| group(profile, it)).unwrap_or_default();
+    let bytes = message
+        .and_then(|it| message_bytes(profile, kind, it))
+        .or_else(|| range_bytes(profile, range?));
+    RecordedCollective {
+        event: CollectiveEvent::Device(event),
+        kind,
+        group,
+        bytes,
+        start,
+        end: device.end(event),
+        launched,
+        sequence: message.and_then(|it| u64::try_from(it.sequence).ok()),
+    }
+}
+
+fn text(profile: &Profile, id: StrId) -> &str {
+    id.get().map_or("", |id| profile.strings.get(id))
+}
+
+fn group(profile: &Profile, message: &Message) -> ProcessGroup {
+    ProcessGroup {
+        name: text(profile, message.group).to_owned(),
+        ranks: text(profile, message.group_ranks).to_owned(),
+        size: u32::try_from(message.group_size).unwrap_or(0),
+    }
+}
+
+fn message_bytes(profile: &Profile, kind: CollectiveKind, message: &Message) -> Option<Bytes> {
+    let elements = match kind {
+        CollectiveKind::AllGather => message.output_elements,
+        _ => message.input_elements,
+    };
+    let size = element_size(text(profile, message.data_type))?;
+    (elements >= 0).then(|| Bytes(elements.saturating_mul(size)))
+}
+
+/// The bytes of all tensors that the range of a collective names.
+fn range_bytes(profile: &Profile, range: HostEventId) -> Option<Bytes> {
+    let (host, row) = (&profile.host, profile.host.detail_row(range));
+    let json = |column: &[StrId]| -> Option<Vec<Value>> {
+        serde_json::from_str(text(profile, *column.get(row)?)).ok()
+    };
+    let (dims, types) = (json(&host.annotations.input_dims)?, json(&host.annotations.input_types)?);
+    let sizes = dims.iter().zip(&types).filter_map(|(dims, kind)| {
+        Some(elements(dims)?.saturating_mul(element_size(kind.as_str()?)?))
+    });
+    sizes.reduce(i64::saturating_add).map(Bytes)
+}
+
+/// The number of elements of a tensor's dimensions; 1 of a scalar.
+fn elements(dims: &Value) -> Option<i64> {
+    dims.as_array()?
+        .iter()
+        .try_fold(1_i64, |product, it| Some(product.saturating_mul(it.as_i64()?)))
+}
+
+/// Bytes of an element, by the names of `dtype` and of `Input type`.
+fn element_size(name: &str) -> Option<i64> {
+    let name = name.trim_start_matches("c10::").to_ascii_lowercase();
+    Some(match name.as_str() {
+        "char" | "signed char" | "byte" | "unsigned char" | "bool" => 1,
+        "half" | "bfloat16" | "short" | "short int" => 2,
+        "float" | "int" => 4,
+        "double" | "long" | "long int" | "complexfloat" | "complex<float>" => 8,
+        "complexdouble" | "complex<double>" => 16,
+        _ if name.starts_with("float8") => 1,
+        _ => return None,
+    })
+}
+
+/// The ranges of back ends in the recording.
+struct Ranges {
+    /// Those of back ends that communicate on the host, in order of start.
+    on_host: Vec<HostEventId>,
+    /// Those around launches, by thread, in order of start.
+    around_launches: BTreeMap<ThreadId, Vec<HostEventId>>,
+    /// Operators of `torch.distributed`, in order of start.
+    operators: Vec<HostEventId>,
+}
+
+impl Ranges {
+    fn new(profile: &Profile) -> Self {
+        let host = &profile.host;
+        // Names are few, events many.
+        let is_any = |starts: &[&str]| -> Vec<bool> {
+            let texts = profile.strings.iter();
+            texts.map(|(_, text)| starts.iter().any(|it| text.starts_with(it))).collect()
+        };
+        let on_host = is_any(&["gloo:", "mpi:", "ucc:"]);
+        let around = is_any(&["nccl:", "xccl:", "hccl:"]);
+        let operators = is_any(&["c10d::"]);
+        let mut ranges =
+            Self { on_host: Vec::new(), around_launches: BTreeMap::new(), operators: Vec::new() };
+        if ![&on_host, &around].iter().any(|it| it.contains(&true)) {
+            return ranges;
+        }
+        for id in host.ids() {
+            let name = host.name[id.index()].index();
+            match host.kind[id.index()] {
+                HostKind::Annotation if on_host[name] => ranges.on_host.push(id),
+                HostKind::Annotation if around[name] => {
+                    let thread = host.thread[id.index()];
+                    ranges.around_launches.entry(thread).or_default().push(id);
+                }
+                HostKind::Operator if operators[name] => ranges.operators.push(id),
+                _ => {}
+            }
+        }
+        let by_start = |it: &mut Vec<HostEventId>| it.sort_by_key(|id| host.start[id.index()]);
+        by_start(&mut ranges.on_host);
+        by_start(&mut ranges.operators);
+        ranges.around_launches.values_mut().for_each(by_start);
+        ranges
+    }
+
+    /// The range that is open on `thread` at `time`.
+    fn around(&self, profile: &Profile, thread: ThreadId, time: Ns) -> Option<HostEventId> {
+        let (host, ranges) = (&profile.host, self.around_launches.get(&thread)?);
+        let index = ranges.partition_point(|id| host.start[id.index()] <= time);
+        let last = *ranges[..index].last()?;
+        (time <= host.end(last)).then_some(last)
+    }
+
+    /// The collectives on the host. A back end runs them in the order in which they were launched, so that of one kind each
+    /// belongs to the first operator before it that has none yet.
+    fn on_host(&self, profile: &Profile) -> Vec<RecordedCollective> {
+        let host = &profile.host;
+        let kind_of =
+            |id: HostEventId| CollectiveKind::of_name(profile.strings.get(host.name[id.index()]));
+        let mut launching: BTreeMap<CollectiveKind, std::collections::VecDeque<HostEventId>> =
+            BTreeMap::new();
+        for &id in &self.operators {
+            launching.entry(kind_of(id)).or_default().push_back(id);
+        }
+        let collective = |&id: &HostEventId| {
+            let (kind, start) = (kind_of(id), host.start[id.index()]);
+            let is_before = |it: &mut HostEventId| host.start[it.index()] <= start;
+            let operator = launching.get_mut(&kind).and_then(|it| it.pop_front_if(is_before));
+            RecordedCollective {
+                event: CollectiveEvent::Host(id, operator),
+                kind,
+                group: ProcessGroup::default(),
+                bytes: range_bytes(profile, id),
+                start,
+                end: host.end(id),
+                launched: operator.map_or(start, |it| host.start[it.index()]),
+                sequence: None,
+            }
+        };
+        self.on_host.iter().map(collective).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_a_size() {
+        let elements = |text: &str| elements(&serde_json::from_str(text).unwrap());
+        assert_eq!(
+            [elements("[3, 4]"), elements("[]"), elements("[[3]]")],
+            [Some(12), Some(1), None]
+        );
+        let sizes = ["Float", "float", "c10::BFloat16", "long int", "Float8_e4m3fn", "TensorList"];
+        assert_eq!(sizes.map(element_size), [Some(4), Some(4), Some(2), Some(8), Some(1), None]);
+    }
+}

@@ -1,0 +1,144 @@
+//! What is said of several ranks, on recordings of which the late rank and its cause are known.
+
+#![expect(clippy::expect_used, reason = "a test may fail anywhere")]
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use ledger::{CollectiveKind, Ledger, Ns};
+use loader::{LoadOptions, Watch, load};
+use ranks::Comparison;
+use tests::fixtures::repository;
+
+/// The books of the traces below a folder, all ranks together.
+fn books(folder: PathBuf) -> Ledger {
+    let mut inputs: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|it| it.expect("an entry").path())
+        .filter(|it| it.is_file())
+        .collect();
+    inputs.sort();
+    let options = LoadOptions::new(repository().join("fixtures/workloads"), Some(Vec::new()));
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(&inputs, &options, &watch).expect("loads");
+    assert!(run.merged.adds_up());
+    run.merged
+}
+
+fn fixture(name: &str) -> Ledger {
+    books(repository().join("fixtures/cpu/torch2.15.0").join(name))
+}
+
+fn compared(ledger: &Ledger) -> Comparison {
+    Comparison::new(ledger).expect("several ranks")
+}
+
+/// The text of a line of the workload.
+fn text(line: u32) -> String {
+    let path = repository().join("fixtures/workloads/late_rank.py");
+    let text = std::fs::read_to_string(path).expect("the workload");
+    text.lines().nth(line as usize - 1).expect("a line").trim().to_owned()
+}
+
+/// Rank, lateness per step in ms, the line where others wait, the line that differs.
+fn straggler(ledger: &Ledger) -> (u32, f64, String, String) {
+    let it = compared(ledger).straggler.expect("a straggler");
+    let line = |it: Option<u32>| it.map_or_else(String::new, text);
+    let waits_at = line(it.waits_at.map(|it| it.line));
+    let cause = line(it.cause.map(|it| it.line.line));
+    (it.rank, it.lateness.as_f64() / 1e6, waits_at, cause)
+}
+
+#[test]
+fn a_slow_line_of_one_rank_is_named() {
+    let (rank, lateness, waits_at, cause) = straggler(&fixture("late_rank.slow_line"));
+    assert_eq!((rank, waits_at.as_str()), (1, "loss.backward()"));
+    assert_eq!(cause, "scores = torch.tanh(scores @ scores)");
+    assert!((10.0..80.0).contains(&lateness), "{lateness}");
+}
+
+#[test]
+fn slow_data_of_one_rank_are_named() {
+    let (rank, lateness, waits_at, cause) = straggler(&fixture("late_rank.slow_data"));
+    assert_eq!((rank, waits_at.as_str()), (1, "loss.backward()"));
+    assert_eq!(cause, "time.sleep(self.delay)");
+    assert!((50.0..70.0).contains(&lateness), "{lateness}");
+}
+
+#[test]
+fn ranks_that_are_alike_hardly_wait() {
+    let compared = compared(&fixture("late_rank.balanced"));
+    let step = compared.ranks[0].step.as_f64();
+    let lateness = compared.straggler.map_or(0.0, |it| it.lateness.as_f64());
+    assert!(lateness < 0.05 * step, "{lateness} of {step}");
+}
+
+#[test]
+fn every_collective_is_matched_and_has_a_line() {
+    let compared = compared(&fixture("late_rank.slow_line"));
+    assert_eq!((compared.matched.len(), compared.unmatched), (10, 0));
+    assert!(compared.matched.iter().all(|it| it.parts.len() == 4));
+    assert!(compared.matched.iter().flat_map(|it| &it.parts).all(|it| it.line.is_some()));
+    let lines: Vec<(String, CollectiveKind, u64, Option<i64>)> = compared
+        .lines
+        .iter()
+        .map(|it| {
+            let line = it.line.as_ref().map_or_else(String::new, |it| text(it.line));
+            (line, it.kind, it.collectives, it.bytes.map(|it| it.0))
+        })
+        .collect();
+    // 18696 parameters of four bytes, and the loss, in each of five steps.
+    let expected = [
+        ("loss.backward()".to_owned(), CollectiveKind::AllReduce, 5, Some(5 * 4 * 18696)),
+        ("dist.all_reduce(total)".to_owned(), CollectiveKind::AllReduce, 5, Some(5 * 4)),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!((compared.world_size, compared.missing()), (Some(4), None));
+}
+
+#[test]
+fn clocks_that_differ_are_aligned_by_the_collectives() {
+    let ledger = fixture("late_rank.slow_data");
+    let mut shifted = ledger.clone();
+    let by = Ns(7_300_000_000);
+    let of_rank_1 = shifted.communication.get_mut(&1).expect("rank 1");
+    for call in of_rank_1.sites.values_mut().flatten() {
+        call.start += by;
+        call.end += by;
+    }
+    let (before, after) = (compared(&ledger), compared(&shifted));
+    assert!(!before.clocks.are_shifted() && after.clocks.are_shifted());
+    let uncertainty = after.clocks.uncertainty();
+    assert!(Ns::ZERO < uncertainty && uncertainty < Ns(1_000_000), "{uncertainty:?}");
+    let error = (after.clocks.0[&1].shift + by).abs();
+    assert!(error <= uncertainty, "{error:?} of {uncertainty:?}");
+    let lateness = |it: Comparison| it.straggler.expect("a straggler").lateness;
+    let difference = (lateness(before) - lateness(after)).abs();
+    assert!(difference <= uncertainty, "{difference:?} of {uncertainty:?}");
+}
+
+#[test]
+fn one_rank_alone_says_which_it_is() {
+    let mut ledger = fixture("late_rank.slow_line");
+    ledger.communication.retain(|rank, _| *rank == 3);
+    ledger.overviews.retain(|rank, _| *rank == 3);
+    assert_eq!(compared(&ledger).missing().as_deref(), Some("rank 3 of 4 only"));
+}
+
+/// The set of eight ranks of `param`, recorded on NCCL without stacks; waits are in microseconds.
+#[test]
+fn nccl_ranks_wait_as_a_plain_count_says() {
+    let folder = repository().join("../shared/data/multirank");
+    if !folder.is_dir() {
+        return;
+    }
+    let compared = compared(&books(folder));
+    let waits: Vec<i64> = compared.ranks.iter().map(|it| it.wait.0 / 1000).collect();
+    assert_eq!(waits, [5580, 11125, 3280, 9571, 6370, 6041, 3342, 1534]);
+    let waited_for: Vec<i64> = compared.ranks.iter().map(|it| it.waited_for.0 / 1000).collect();
+    assert_eq!(waited_for, [0, 0, 0, 0, 885, 1118, 0, 9241]);
+    let late: Vec<u64> = compared.ranks.iter().map(|it| it.late).collect();
+    assert_eq!(late, [0, 0, 0, 0, 1, 2, 0, 5]);
+    assert_eq!(compared.unmatched, 0);
+    assert_eq!(compared.straggler.map(|it| it.rank), Some(7));
+}
