@@ -62,6 +62,8 @@ pub struct LineAccount {
     pub sync: Ns,
     pub syncs: u64,
     pub idle_after_sync: Ns,
+    pub avoidable_idle: Ns,
+    pub avoidable_in_steps: Ns,
     pub gpu_idle: Ns,
     pub idle_host: Ns,
     pub idle_kernel: Ns,
@@ -166,6 +168,7 @@ impl fmt::Display for Accounts {
                 times("gpu_idle", &[line.gpu_idle]),
                 times("idle_cause", &[line.idle_host, line.idle_kernel, line.idle_after_wait]),
                 times("idle_after_sync", &[line.idle_after_sync]),
+                times("avoidable", &[line.avoidable_idle, line.avoidable_in_steps]),
                 plain("alloc", line.alloc),
                 plain("allocs", count(line.allocs)),
                 plain("freed", line.freed),
@@ -939,6 +942,17 @@ fn steps(recording: &Recording) -> Vec<(u32, Ns, Ns, usize)> {
 /// The syncs that count as one wait.
 type Wait = Vec<usize>;
 
+/// The last sync of a wait during which, or at whose end, `at` is.
+fn last_sync(hosts: &[Host], wait: &Wait, at: Ns) -> Option<usize> {
+    wait.iter().rev().copied().find(|&it| hosts[it].start <= at && at <= hosts[it].end)
+}
+
+/// Whether a file is one whose functions start, step and stop a recording.
+fn is_profiler(path: &str) -> bool {
+    let path = path.replace('\\', "/");
+    path.ends_with("torch/profiler/profiler.py") || path.ends_with("perfline/recorder.py")
+}
+
 /// cudaMemcpy, hipMemcpyDtoH, cuMemcpyHtoDAsync_v2: a copy is named so after the prefix of its library.
 fn is_copy(host: &Host) -> bool {
     host.name.trim_start_matches(|c: char| c.is_ascii_lowercase()).starts_with("Memcpy")
@@ -1210,9 +1224,12 @@ impl Accountant<'_> {
     fn idle(&mut self, waits: &[Wait]) {
         let devices: BTreeSet<i64> = self.recording.devices.iter().map(|it| it.device).collect();
         for device in devices {
+            // What of each sync no gap of the device took yet.
+            let mut slacks = BTreeMap::new();
             for gap in self.gaps(device) {
-                self.charge_gap(device, gap, waits);
+                self.charge_gap(device, gap, waits, &mut slacks);
                 self.after_sync(gap, waits);
+                self.avoidable(device, gap, waits);
             }
         }
     }
@@ -1234,7 +1251,13 @@ impl Accountant<'_> {
         gaps
     }
 
-    fn charge_gap(&mut self, device: i64, gap: (Ns, Ns), waits: &[Wait]) {
+    fn charge_gap(
+        &mut self,
+        device: i64,
+        gap: (Ns, Ns),
+        waits: &[Wait],
+        slacks: &mut BTreeMap<usize, Ns>,
+    ) {
         self.accounts.totals.gpu_idle += gap.1 - gap.0;
         let mut devices = self.recording.devices.iter();
         let ending = devices.position(|it| it.device == device && it.start == gap.1);
@@ -1243,12 +1266,10 @@ impl Accountant<'_> {
             return;
         };
         let mut idle = gap.1 - gap.0;
-        let thread = self.recording.hosts[launch].thread;
-        let is_after_wait = waits
-            .iter()
-            .flatten()
-            .map(|&it| &self.recording.hosts[it])
-            .any(|it| it.thread == thread && it.start <= gap.0 && gap.0 <= it.end);
+        let hosts = &self.recording.hosts;
+        let thread = hosts[launch].thread;
+        let is_host = hosts[launch].start > gap.0;
+        let caused = gap.0 + if is_host { self.explained(gap, thread, waits, slacks) } else { 0 };
         let doing: Vec<(Ns, Ns, usize)> = around(&self.threads[thread], gap)
             .iter()
             .map(|it| (it.start.max(gap.0), it.end.min(gap.1), it.innermost))
@@ -1261,14 +1282,12 @@ impl Accountant<'_> {
                 continue;
             };
             self.line(&own).gpu_idle += end - start;
-            if self.recording.hosts[launch].start > gap.0 {
+            if is_host {
                 self.line(&own).idle_host += end - start;
             } else if gap.1 - gap.0 < 30_000 {
                 self.line(&own).idle_kernel += end - start;
             }
-            if is_after_wait {
-                self.line(&own).idle_after_wait += end - start;
-            }
+            self.line(&own).idle_after_wait += (caused.min(end) - start).max(0);
             for (step, part) in self.in_steps((start, end)) {
                 self.line(&own).steps.entry(step).or_default().gpu_idle += part;
             }
@@ -1282,12 +1301,67 @@ impl Accountant<'_> {
     fn after_sync(&mut self, gap: (Ns, Ns), waits: &[Wait]) {
         let hosts = &self.recording.hosts;
         for wait in waits {
-            let last =
-                wait.iter().rev().find(|&&it| hosts[it].start <= gap.0 && gap.0 <= hosts[it].end);
-            if let Some(own) = last.and_then(|&it| self.own(&self.stacks.inside[it])) {
+            let last = last_sync(hosts, wait, gap.0);
+            if let Some(own) = last.and_then(|it| self.own(&self.stacks.inside[it])) {
                 self.line(&own).idle_after_sync += gap.1 - gap.0;
             }
         }
+    }
+
+    /// What of a gap that `thread` ended its waits explain: those that began until the gap did, back to the last on another line,
+    /// the latest first, each for no longer than it lasted in all.
+    fn explained(
+        &mut self,
+        gap: (Ns, Ns),
+        thread: usize,
+        waits: &[Wait],
+        slacks: &mut BTreeMap<usize, Ns>,
+    ) -> Ns {
+        let hosts = &self.recording.hosts;
+        let mut syncs: Vec<usize> = waits.iter().flatten().copied().collect();
+        syncs.retain(|&it| hosts[it].thread == thread && hosts[it].start <= gap.0);
+        syncs.sort_unstable();
+        let line = |it: usize| self.own(&self.stacks.inside[it]);
+        let last = syncs.last().map(|&it| line(it));
+        let of_line: Vec<usize> =
+            syncs.into_iter().rev().take_while(|&it| Some(line(it)) == last).collect();
+        let mut rest = gap.1 - gap.0;
+        for sync in of_line {
+            let duration = self.recording.hosts[sync].end - self.recording.hosts[sync].start;
+            let left = slacks.entry(sync).or_insert(duration);
+            let taken = rest.min(*left);
+            *left -= taken;
+            rest -= taken;
+            self.avoid(sync, taken);
+        }
+        gap.1 - gap.0 - rest
+    }
+
+    /// What of a gap that another thread ended would not be without the waits that it follows.
+    fn avoidable(&mut self, device: i64, gap: (Ns, Ns), waits: &[Wait]) {
+        let mut devices = self.recording.devices.iter();
+        let ending = devices.position(|it| it.device == device && it.start == gap.1);
+        let Some(launch) = ending.and_then(|it| self.launches[it].event) else { return };
+        let (thread, launched) =
+            (self.recording.hosts[launch].thread, self.recording.hosts[launch].start);
+        for &sync in waits.iter().flatten().filter(|_| launched > gap.0) {
+            let host = &self.recording.hosts[sync];
+            if host.thread != thread && host.start <= gap.0 && gap.0 <= host.end && host.end < gap.1
+            {
+                self.avoid(sync, (gap.1 - gap.0).min(host.end - host.start));
+            }
+        }
+    }
+
+    fn avoid(&mut self, sync: usize, time: Ns) {
+        let stack = &self.stacks.inside[sync];
+        let is_profiler = stack.iter().any(|it| is_profiler(&it.0));
+        let Some(own) = self.own(stack).filter(|_| !is_profiler) else { return };
+        let start = self.recording.hosts[sync].start;
+        let is_in_step =
+            self.steps.is_empty() || self.steps.iter().any(|it| it.1 <= start && start < it.2);
+        self.line(&own).avoidable_idle += time;
+        self.line(&own).avoidable_in_steps += if is_in_step { time } else { 0 };
     }
 
     // -----------------------------------------------------------------------------------------------------------------

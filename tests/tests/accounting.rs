@@ -471,6 +471,8 @@ fn accounts(ledger: &Ledger) -> Accounts {
             sync: line.sync.0,
             syncs: line.syncs,
             idle_after_sync: line.idle_after_sync.0,
+            avoidable_idle: line.avoidable_idle.0,
+            avoidable_in_steps: line.avoidable_in_steps.0,
             gpu_idle: line.gpu_idle.0,
             idle_host: line.launching.idle_host.0,
             idle_kernel: line.launching.idle_kernel.0,

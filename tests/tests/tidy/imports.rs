@@ -14,7 +14,7 @@ const NESTED: &[&str] = &["pysource"];
 const LAYERS: &[&[&str]] = &[
     &["options", "names"],
     &["callers", "inferred", "line_log", "same_run"],
-    &["event_stacks", "host_charges"],
+    &["event_stacks", "host_charges", "slack"],
     &["timeline_pass"],
     &["charge"],
     &["post"],

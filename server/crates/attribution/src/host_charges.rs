@@ -12,14 +12,14 @@ pub(crate) struct Idle {
     pub(crate) time: Ns,
     pub(crate) host: Ns,
     pub(crate) kernel: Ns,
-    /// In gaps that began while the thread that launched what ended them was in a sync.
+    /// What a wait of the thread caused that launched what ended the gap.
     pub(crate) after_wait: Ns,
 }
 
 impl Idle {
-    pub(crate) fn add(&mut self, time: Ns, cause: IdleCause, is_after_wait: bool) {
+    pub(crate) fn add(&mut self, time: Ns, cause: IdleCause, after_wait: Ns) {
         self.time += time;
-        self.after_wait += if is_after_wait { time } else { Ns::ZERO };
+        self.after_wait += after_wait;
         match cause {
             IdleCause::Host => self.host += time,
             IdleCause::Kernel => self.kernel += time,
@@ -52,6 +52,8 @@ pub(crate) struct HostCharges {
     pub(crate) operators: FxHashMap<(LineId, StrId), Operator>,
     /// Device idle time by node, the empty stack left out.
     pub(crate) idle: Vec<Idle>,
+    /// By sync, in their order: idle time of devices that at most would not be without it, in gaps that its thread ended.
+    pub(crate) avoidable: Vec<Ns>,
     /// Of the thread time by node, that of threads that adopted the stack of another.
     pub(crate) adopted: Vec<Ns>,
     /// Of the thread time by node, what calls that wait took.

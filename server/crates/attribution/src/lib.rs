@@ -15,7 +15,7 @@
 //! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`: exact lines from what
 //!    was recorded beside a trace;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
-//!    every instant of thread time (`host_charges`);
+//!    every instant of thread time (`host_charges`) and idle time of devices (`slack`: what waits explain of it);
 //! 5. `charge`: what hangs on those events;
 //! 6. `post`: amounts per stack to amounts per line.
 
@@ -29,6 +29,7 @@ mod names;
 mod options;
 mod post;
 mod same_run;
+mod slack;
 mod timeline_pass;
 
 pub use callers::join_callers;
@@ -44,8 +45,8 @@ use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
 use run_summary::RunSummary;
 
 use charge::{
-    Charges, backward, charge_devices, charge_summary, communication, device_stacks, find_patterns,
-    segment_calls, waits,
+    Charges, Copies, backward, charge_devices, charge_summary, communication, device_stacks,
+    find_patterns, recording_stacks, segment_calls, waits,
 };
 use names::Names;
 use timeline_pass::timeline_pass;
@@ -83,7 +84,10 @@ pub fn attribute(
     let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows);
 
     let stacks = &device_stacks(profile, launches, &mut pass.events);
-    let patterns = find_patterns(profile, launches, stacks, steps, &mut pass.events, &pass.syncs);
+    let is_recording = &recording_stacks(&pass.events.stacks);
+    let waits = &waits(profile, gaps, stacks, steps, &pass, is_recording);
+    let copies = &Copies::new(profile, launches, &pass, waits);
+    let patterns = find_patterns(profile, launches, stacks, steps, &mut pass.events, copies);
     let events = &pass.events;
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
     let memory = memory.charge(profile, steps, memory_lines);
@@ -99,7 +103,8 @@ pub fn attribute(
         syncs: &pass.syncs,
         readings: &pass.readings,
         device: &charge_devices(profile, launches, stacks, steps, classes, events),
-        waits: &waits(profile, gaps, stacks, events, &pass.syncs),
+        waits,
+        is_recording,
         backward: &backward(profile, launches, events),
         memory: &memory,
         segments: &segment_calls(profile, events),

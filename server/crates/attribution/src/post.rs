@@ -113,6 +113,11 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     charged.launching.idle_host += idle.host;
     charged.launching.idle_kernel += idle.kernel;
     charged.launching.idle_after_wait += idle.after_wait;
+    if charges.is_recording[node.index()] {
+        charged.recording.time += amount(&charges.host.cpu, node);
+        charged.recording.in_steps += amount(&charges.host.in_steps, node);
+        charged.recording.idle += idle.time - idle.after_wait;
+    }
     charged.idle_after_sync += amount(&charges.waits.by_node, node).1;
 }
 
@@ -122,6 +127,10 @@ fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
     for (line, &(time, count)) in waits.by_line.iter().enumerate() {
         books[line].sync += time;
         books[line].syncs += count;
+    }
+    for (line, &(whole, in_steps)) in waits.avoidable_by_line.iter().enumerate() {
+        books[line].avoidable_idle += whole;
+        books[line].avoidable_in_steps += in_steps;
     }
     for (line, &time) in backward.cpu.iter().enumerate() {
         books[line].cpu_backward += time;

@@ -13,6 +13,7 @@ use crate::event_stacks::EventStacks;
 use crate::host_charges::HostCharges;
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
+use crate::slack::{Slack, Sync};
 use recorded::{
     IdleGap, IdleGaps, RecordedSources, Steps, idle_threads, in_order, is_asynchronous_copy,
     is_blocking_call, order_key,
@@ -164,8 +165,9 @@ struct ThreadState {
     gap_cursors: Vec<usize>,
     /// Whether what is on the stack goes on the stack of another thread.
     has_adopted: bool,
-    /// Start and end of its syncs, in order.
-    syncs: Vec<(Ns, Ns)>,
+    /// Its syncs in order, and by device how far it would be ahead without them.
+    syncs: Vec<Sync>,
+    slacks: Vec<Slack>,
     /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
     backward_end: Ns,
     backward_node: u32,
@@ -353,9 +355,10 @@ impl<'a> Pass<'a, '_> {
             || (is_asynchronous_copy(name) && self.gaps.is_pageable_copy(correlation));
         if open.is_sync && !self.threads[thread].stack.iter().any(|it| it.is_sync && it.end > start)
         {
-            self.syncs.push(open.id);
-            self.threads[thread].syncs.push((start, open.end));
             let charged = self.events.stacks.charged_line(open.line_stack);
+            let sync = Sync { start, end: open.end, line: charged, row: self.syncs.len() };
+            self.threads[thread].syncs.push(sync);
+            self.syncs.push(open.id);
             if let Some(charged) = charged.get() {
                 *grow_to(&mut self.charges.is_charged, open.line_stack.index()) = true;
                 let mut cursor = self.threads[thread].step_cursor;
@@ -433,6 +436,12 @@ impl<'a> Pass<'a, '_> {
         self.advance(thread, Ns::MAX);
         let (state, mut charge) = self.charge(thread);
         charge.flush(state);
+        let ThreadState { slacks, syncs, .. } = state;
+        for (gaps, slack) in charge.gaps.iter().zip(slacks) {
+            for gap in &gaps[slack.len()..] {
+                slack.look_at(gap, syncs, &mut charge.charges.avoidable);
+            }
+        }
     }
 
     fn charge(&mut self, thread: usize) -> (&mut ThreadState, OpenCharge<'_>) {
@@ -523,21 +532,29 @@ impl OpenCharge<'_> {
         let Self { charges, stacks, steps, gaps, .. } = self;
         let charged = stacks.charged_line(node).get();
         state.gap_cursors.resize(gaps.len(), 0);
-        for (gaps, cursor) in gaps.iter().zip(&mut state.gap_cursors) {
+        state.slacks.resize_with(gaps.len(), Slack::default);
+        let ThreadState { gap_cursors, slacks, syncs, .. } = state;
+        for ((gaps, cursor), slack) in gaps.iter().zip(gap_cursors).zip(slacks) {
             while gaps.get(*cursor).is_some_and(|gap| gap.end <= start) {
                 *cursor += 1;
             }
-            for gap in gaps[*cursor..].iter().take_while(|gap| gap.start < end) {
+            for (row, gap) in gaps.iter().enumerate().skip(*cursor) {
+                if end <= gap.start {
+                    break;
+                }
+                for gap in &gaps[slack.len().min(row + 1)..=row] {
+                    slack.look_at(gap, syncs, &mut charges.avoidable);
+                }
                 let (from, to) = (gap.start.max(start), gap.end.min(end));
                 charges.idle_covered += to - from;
                 match charged {
                     None => charges.idle_without_line += to - from,
                     Some(charged) => {
-                        let is_after_wait = is_within(&state.syncs, gap.start);
+                        let caused = slack.until(row, gap).min(to) - from;
                         grow_to(&mut charges.idle, node.index()).add(
                             to - from,
                             gap.cause,
-                            is_after_wait,
+                            caused.max(Ns::ZERO),
                         );
                         let mut step_cursor = state.step_cursor;
                         let per_step = &mut charges.steps;
@@ -596,10 +613,4 @@ fn outermost_operator(stack: &[OpenEvent], at: Ns) -> Option<(HostEventId, Ns)> 
     let above_python = open.take_while(|it| it.kind != HostKind::Python);
     let outermost = above_python.filter(|it| it.kind == HostKind::Operator).last();
     outermost.map(|it| (it.id, it.end))
-}
-
-/// Whether `at` is in one of `spans`, which are in order and do not overlap; their ends count.
-fn is_within(spans: &[(Ns, Ns)], at: Ns) -> bool {
-    let begun = spans.partition_point(|&(start, _)| start <= at);
-    spans[..begun].last().is_some_and(|&(_, end)| at <= end)
 }

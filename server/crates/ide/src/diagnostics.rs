@@ -119,10 +119,10 @@ pub(crate) fn message(source: &PlacedSource<'_>, finding: &Finding) -> String {
 fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) -> String {
     match &finding.detail {
         Detail::Device(detail) => rules::device::message(finding, detail),
-        Detail::Sync { waited_for, idle_after } => {
-            rules::waits::message(finding, waited_for.as_ref(), *idle_after, name)
+        Detail::Sync { waited_for, waited } => {
+            rules::waits::message(finding, waited_for.as_ref(), *waited, name)
         }
-        Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books),
+        Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books, name),
         Detail::Memory(detail) => rules::memory::message(finding, detail),
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             shown(&fixture),
             [
                 "5 Warning \"if x.max().item() > 100:\" sync: the CPU waits 4.8 ms per step here, 10 times, for kernels of \
-              line 4; the GPU then idles 3.1 ms (11.7 % of the step) [\"4: launched what was waited for (9 ms of device \
+              line 4 (11.7 % of the step) [\"4: launched what was waited for (9 ms of device \
               time meanwhile)\"]"
             ]
         );
@@ -170,7 +170,7 @@ mod tests {
         fixture.edit("            x = torch.relu(layer(x))\n", "");
         let alone = shown(&fixture).remove(0);
         assert!(
-            alone.contains("per step here, 10 times; the GPU then") && alone.ends_with("[]"),
+            alone.contains("per step here, 10 times (11.7 %") && alone.ends_with("[]"),
             "{alone}"
         );
         fixture.edit("> 100", "> 10");

@@ -138,7 +138,10 @@ fn books(steps: &BTreeMap<u32, Ns>, words: &[&str]) -> LineBooks {
             "fn" => books.function = value.to_owned(),
             "cpu" => (books.cpu_own, books.cpu_self, step.cpu) = (sum(), sum(), each()),
             "cuda" => (books.cuda_own, step.cuda) = (sum(), each()),
-            "wait" => (books.sync, step.sync) = (sum(), each()),
+            "wait" => {
+                (books.sync, step.sync) = (sum(), each());
+                (books.avoidable_idle, books.avoidable_in_steps) = (sum(), sum());
+            }
             "idle" => (books.gpu_idle, step.gpu_idle) = (sum(), each()),
             "comm" => books.comm = sum(),
             "exposed" => books.comm_exposed = sum(),
@@ -151,7 +154,10 @@ fn books(steps: &BTreeMap<u32, Ns>, words: &[&str]) -> LineBooks {
             "cuda_total" => books.cuda_total = sum(),
             "cpu_backward" => books.cpu_backward = sum(),
             "cuda_backward" => books.cuda_backward = sum(),
-            "idle_after" => books.idle_after_sync = sum(),
+            "idle_after" => {
+                books.idle_after_sync = sum();
+                (books.avoidable_idle, books.avoidable_in_steps) = (sum(), sum());
+            }
             "alloc" => books.alloc = Bytes(n * amount(value)),
             "peak" => books.peak = Bytes(amount(value)),
             "waits" => books.syncs = (n * amount(value)) as u64,

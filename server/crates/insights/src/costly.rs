@@ -1,6 +1,6 @@
 //! Findings that cost time: one way to make them.
 
-use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep};
+use ledger::{Evidence, Ledger, LineBooks, LineKey, Ns, PerStep};
 use metrics::Scale;
 
 use crate::{Detail, Finding, Related, Rule, Severity};
@@ -88,4 +88,10 @@ pub(crate) fn in_steps(
     } else {
         books.steps.values().map(of_step).sum::<Ns>().min(whole)
     }
+}
+
+/// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
+pub(crate) fn devices_per_rank(ledger: &Ledger) -> i64 {
+    let ranks = usize::try_from(ledger.ranks).unwrap_or(1).max(1);
+    i64::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
 }

@@ -42,7 +42,8 @@ fn is_in_loop(finding: &Finding, other: &Finding, ledger: &Ledger) -> bool {
 /// Whether what the line waits for is copies from pageable memory.
 fn waits_for_copies(finding: &Finding, other: &Finding, ledger: &Ledger) -> bool {
     let copies = pattern(finding, ledger, Pattern::PageableCopy).map_or(Ns::ZERO, |it| it.wait);
-    is_same_line(finding, other, ledger) && MAX_WAITS * finding.cost.as_f64() <= copies.as_f64()
+    let waits = ledger.lines.get(&finding.place).map_or(Ns::ZERO, |it| it.sync);
+    is_same_line(finding, other, ledger) && MAX_WAITS * waits.as_f64() <= copies.as_f64()
 }
 
 /// Whether every copy of the line is of something that was made for it.

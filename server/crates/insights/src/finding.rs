@@ -17,9 +17,9 @@ pub struct Finding {
     pub evidence: Evidence,
     /// How much it matters.
     pub severity: Severity,
-    /// What it costs over the whole recording, all ranks together.
+    /// What is won at most if it is mended, over the whole recording, all ranks together.
     pub cost: Ns,
-    /// What it costs in the mean step of a rank; `None` where the recording has no steps.
+    /// The same in the mean step of a rank; `None` where the recording has no steps.
     pub cost_per_step: Option<Ns>,
     /// How often it happens over the whole recording.
     pub count: u64,
@@ -42,8 +42,8 @@ pub enum Detail {
     Sync {
         /// The line whose kernels ran longest during the waits; `None` where nothing ran.
         waited_for: Option<LineKey>,
-        /// Device idle time that followed the waits, over the whole recording.
-        idle_after: Ns,
+        /// Time spent waiting in steps, or over the whole recording where it has none.
+        waited: Ns,
     },
     /// The rules over anti-patterns of the host: the pattern, and what it cost on the line.
     Pattern(Pattern, PatternBooks),

@@ -3,7 +3,7 @@
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 use metrics::Scale;
 
-use crate::costly::{Costly, in_steps};
+use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, Rule, RuleLimits, WARNING};
 use crate::{Detail, Finding, Related, Severity};
 
@@ -12,14 +12,17 @@ pub(crate) static RULE: Rule = Rule {
     id: "sync",
     area: Area::Waits,
     title: "The CPU waits for the device",
-    summary: "While the CPU waits it launches nothing, so the GPU runs dry as soon as it has caught up.",
+    summary: "While the CPU waits it launches nothing, so that the GPU runs dry as soon as it has caught up.",
     severity: Severity::Information,
     trigger: "A line of yours blocks in `cudaStreamSynchronize`, `cudaDeviceSynchronize`, `cudaEventSynchronize` or a copy that \
-              waits, for more than the threshold of the view. Causes are `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, `float(t)`, \
+              waits, and the device has nothing to do after that, for more than the threshold of the view. Causes are `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, `float(t)`, \
               `if t:`, `print(t)`, `nonzero`, indexing with a mask, `torch.cuda.synchronize()`, and copies from pageable memory.",
-    measure: "The time that the thread spent in the call, per step; waits outside of the steps are not counted. What was \
-              waited for is the line that launched the kernels that ran longest meanwhile. The idle time that followed is that of the device \
-              from the end of the wait to its next kernel.",
+    measure: "The cost is what leaving the waits out can win at most: the idle time of the device after them until the next \
+              wait of another line, of each wait no more than it lasted, because a CPU that does not wait comes to its next launches earlier by that \
+              much. It is a mean over the devices of a rank; waits outside of the steps, and those of the profiler itself, are not counted. A \
+              wait after which the device has enough to do wins nothing and is not reported, however long it is: the device is busy then. In a \
+              recording without device events the cost is the wait. What was waited for is the line that launched the kernels that ran \
+              longest meanwhile.",
     thresholds: &[WARNING],
     remedy: "Wait less often: keep the number a tensor, add up on the device and read it every so many steps. Wait for less: \
              `non_blocking=True` from pinned memory. Branch on the device: `torch.where` instead of `if`.",
@@ -28,8 +31,8 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[
         "[PyTorch: avoid unnecessary CPU-GPU synchronization](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)",
     ],
-    limits: "A wait that is needed (the last one before results are written) looks like any other. A wait of a device that had \
-             nothing left to do costs only the call.",
+    limits: "A wait that is needed (the last one before results are written) looks like any other. Where two waits follow each other \
+             closely, leaving one of them out may only make the other one longer.",
     find,
 };
 
@@ -38,31 +41,44 @@ const MAX_RELATED: usize = 3;
 
 /// Lines of your code that wait longer than the threshold.
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
+    let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
-        let mut waits: Vec<(&LineKey, Ns)> =
-            books.waits.iter().map(|(line, &time)| (line, time)).collect();
-        waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
-        let detail = Detail::Sync {
-            waited_for: waits.first().map(|&(line, _)| line.clone()),
-            idle_after: books.idle_after_sync,
+        let waited = in_steps(scale, books.sync, books, |step| step.sync);
+        let (cost, in_steps) = match ledger.devices.is_empty() {
+            true => (books.sync, waited),
+            false => (books.avoidable_idle / devices, books.avoidable_in_steps / devices),
         };
-        let in_steps = in_steps(scale, books.sync, books, |step| step.sync);
-        let related = waits.iter().filter(|(line, _)| *line != place).take(MAX_RELATED);
-        let related = related.map(|&(line, time)| Related {
-            place: line.clone(),
-            text: "launched what was waited for ({time} of device time meanwhile)",
-            time,
-        });
+        let detail =
+            Detail::Sync { waited_for: waited_for(books).next().map(|it| it.0.clone()), waited };
         let draft = Costly {
             in_steps,
             of: in_steps,
             count: books.syncs,
-            related: related.collect(),
-            ..Costly::line(place, books, books.sync, detail, remedy(books))
+            related: related(place, books),
+            ..Costly::line(place, books, cost, detail, remedy(books))
         };
         draft.finding(&RULE, scale, limits.least(), |share| limits.severity(&WARNING, share))
     });
     findings.collect()
+}
+
+/// The lines that launched what a line waited for, with the time that it ran meanwhile, the longest first.
+fn waited_for(books: &LineBooks) -> impl Iterator<Item = (&LineKey, Ns)> {
+    let mut waits: Vec<(&LineKey, Ns)> =
+        books.waits.iter().map(|(line, &time)| (line, time)).collect();
+    waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    waits.into_iter()
+}
+
+/// The other lines that a line waited for.
+pub(crate) fn related(place: &LineKey, books: &LineBooks) -> Vec<Related> {
+    let others = waited_for(books).filter(|(line, _)| *line != place).take(MAX_RELATED);
+    let related = others.map(|(line, time)| Related {
+        place: line.clone(),
+        text: "launched what was waited for ({time} of device time meanwhile)",
+        time,
+    });
+    related.collect()
 }
 
 /// What to do, by the operators that are known to wait.
@@ -93,7 +109,7 @@ fn remedy(books: &LineBooks) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Operator, PerStep};
+    use ledger::{DeviceBooks, DeviceKey, Operator, PerStep};
 
     use super::*;
     use crate::{RuleOptions, find};
@@ -102,16 +118,19 @@ mod tests {
         LineKey { file: "train.py".to_owned(), line }
     }
 
-    /// Two steps of 1 ms; line 3 waits 40 µs in each, for line 2 mostly, and 1 ms outside of them.
+    /// Two steps of 1 ms; line 3 waits 90 µs in each, for line 2 mostly, and 1 ms outside of them; of the idle time of the device
+    /// 40 µs in each step are why it waited, and 4 µs outside of them.
     fn ledger() -> Ledger {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
         ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
-        let step = PerStep { sync: Ns(40_000), ..PerStep::default() };
+        ledger.devices.insert(DeviceKey { rank: 0, device: 0 }, DeviceBooks::default());
+        let step = PerStep { sync: Ns(90_000), ..PerStep::default() };
         let mut books = LineBooks {
             function: "step".to_owned(),
-            sync: Ns(1_080_000),
+            sync: Ns(1_180_000),
             syncs: 12,
-            idle_after_sync: Ns(9_000),
+            avoidable_idle: Ns(84_000),
+            avoidable_in_steps: Ns(80_000),
             ..LineBooks::default()
         };
         books.steps.extend([(1, step), (2, step)]);
@@ -127,10 +146,10 @@ mod tests {
         let findings = find(&ledger(), &RuleOptions::default());
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         assert_eq!((finding.rule, &finding.place, finding.count), ("sync", &key(3), 12));
-        assert_eq!((finding.cost, finding.cost_per_step), (Ns(1_080_000), Some(Ns(40_000))));
+        assert_eq!((finding.cost, finding.cost_per_step), (Ns(84_000), Some(Ns(40_000))));
         assert_eq!((finding.share, finding.severity), (0.04, Severity::Information));
         let waited_for = Some(key(2));
-        assert_eq!(finding.detail, Detail::Sync { waited_for, idle_after: Ns(9_000) });
+        assert_eq!(finding.detail, Detail::Sync { waited_for, waited: Ns(180_000) });
         let related: Vec<_> = finding.related.iter().map(|it| (it.place.line, it.time)).collect();
         assert_eq!(related, [(2, Ns(70_000)), (1, Ns(5))], "itself is no other line");
         assert!(finding.remedy.starts_with("A number is read"), "{}", finding.remedy);
@@ -151,9 +170,19 @@ mod tests {
         let mut ledger = ledger();
         ledger.steps.clear();
         let thread = ledger::ThreadKey { rank: 0, thread: "1".to_owned() };
-        ledger.threads.insert(thread, Ns(10_800_000));
+        ledger.threads.insert(thread, Ns(4_000_000));
         let findings = find(&ledger, &RuleOptions::default());
-        assert_eq!((findings[0].cost_per_step, findings[0].share), (None, 0.1));
+        assert_eq!((findings[0].cost_per_step, findings[0].share), (None, 0.02));
+    }
+
+    #[test]
+    fn a_wait_after_which_the_device_goes_on_wins_nothing() {
+        let mut ledger = ledger();
+        ledger.lines.values_mut().for_each(|it| it.avoidable_in_steps = Ns::ZERO);
+        assert_eq!(find(&ledger, &RuleOptions::default()), []);
+        // What devices did was not recorded.
+        ledger.devices.clear();
+        assert_eq!(find(&ledger, &RuleOptions::default())[0].cost_per_step, Some(Ns(90_000)));
     }
 
     #[test]

@@ -16,8 +16,8 @@ pub struct Launching {
     pub idle_host: Ns,
     /// Of it, the part in short gaps between kernels that were launched in time.
     pub idle_kernel: Ns,
-    /// Of it, the part in gaps that began while the thread that launched what ended them was waiting for the device:
-    /// what a wait costs beyond itself, also on the lines after it.
+    /// Of it, the part that waits caused: a thread that had not waited would have launched what ended the gap earlier. It
+    /// counts to the lines that ran meanwhile.
     pub idle_after_wait: Ns,
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::amount::Amount;
 use crate::{
     Arithmetic, Bytes, DeviceKey, KernelClass, Launching, LineKey, Ns, Pattern, PatternBooks,
     Precision, SegmentTime, TensorCores, ThreadKey,
@@ -99,6 +100,13 @@ pub struct LineBooks {
     pub syncs: u64,
     /// Device idle time that followed the waits of this line.
     pub idle_after_sync: Ns,
+    /// Of it, what at most would not be if the line did not wait: the device would have its next work earlier, but by no
+    /// more than the wait lasted.
+    pub avoidable_idle: Ns,
+    /// Of `avoidable_idle`, what waits in steps caused; all of it where the recording has none.
+    pub avoidable_in_steps: Ns,
+    /// What the profiler itself did below the line.
+    pub recording: RecordingCost,
     /// Device idle time during which the launching thread was here, by the rule of `cpu_own`.
     pub gpu_idle: Ns,
     /// How its kernels were launched, and why the device was idle.
@@ -179,6 +187,9 @@ impl LineBooks {
             sync,
             syncs,
             idle_after_sync: _,
+            avoidable_idle: _,
+            avoidable_in_steps: _,
+            recording: _,
             gpu_idle,
             launching: _,
             alloc,
@@ -218,6 +229,26 @@ impl LineBooks {
             && counts.into_iter().all(|&it| it == 0)
             && arithmetic.is_empty()
             && patterns.is_empty()
+    }
+}
+
+/// What the profiler itself did: a cost of recording, which a run without the profiler does not have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordingCost {
+    /// Of [`LineBooks::cpu_own`], the time below calls of `torch.profiler`.
+    pub time: Ns,
+    /// Of it, what lies in steps; all of it where the recording has none.
+    pub in_steps: Ns,
+    /// Of [`LineBooks::gpu_idle`], what passed meanwhile and no wait caused.
+    pub idle: Ns,
+}
+
+impl RecordingCost {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { time, in_steps, idle } = other;
+        self.time.gain(*time);
+        self.in_steps.gain(*in_steps);
+        self.idle.gain(*idle);
     }
 }
 

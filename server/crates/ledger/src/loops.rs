@@ -36,6 +36,8 @@ pub struct LoopBooks {
     pub gpu_idle: Ns,
     /// Of it, the part that followed waits: see [`crate::Launching::idle_after_wait`].
     pub idle_after_wait: Ns,
+    /// Of it, the part during which the profiler itself worked.
+    pub idle_recording: Ns,
     /// The loops that it ran in, directly or through calls.
     pub within: BTreeSet<LineKey>,
 }
@@ -57,6 +59,7 @@ impl LoopBooks {
             sync,
             gpu_idle,
             idle_after_wait,
+            idle_recording,
             within,
         } = other;
         if self.function.len() < function.len() {
@@ -75,6 +78,7 @@ impl LoopBooks {
         self.sync.gain(*sync);
         self.gpu_idle.gain(*gpu_idle);
         self.idle_after_wait.gain(*idle_after_wait);
+        self.idle_recording.gain(*idle_recording);
         self.within.extend(within.iter().cloned());
     }
 }

@@ -106,6 +106,9 @@ impl LineBooks {
             sync,
             syncs,
             idle_after_sync,
+            avoidable_idle,
+            avoidable_in_steps,
+            recording,
             gpu_idle,
             launching,
             alloc,
@@ -152,6 +155,9 @@ impl LineBooks {
         self.sync.gain(*sync);
         self.syncs.gain(*syncs);
         self.idle_after_sync.gain(*idle_after_sync);
+        self.avoidable_idle.gain(*avoidable_idle);
+        self.avoidable_in_steps.gain(*avoidable_in_steps);
+        self.recording.merge(recording);
         self.gpu_idle.gain(*gpu_idle);
         self.launching.merge(launching);
         self.alloc.gain(*alloc);
@@ -276,8 +282,8 @@ mod tests {
         Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, IdleThread, Kernel,
         KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator, Pattern,
-        PatternBooks, PerStep, Precision, ProcessGroup, RankCommunication, Reason, SegmentTime,
-        SourceFile, SourceFit, ThreadKey,
+        PatternBooks, PerStep, Precision, ProcessGroup, RankCommunication, Reason, RecordingCost,
+        SegmentTime, SourceFile, SourceFit, ThreadKey,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -341,6 +347,9 @@ mod tests {
                 sync: ns(11),
                 syncs: n(12),
                 idle_after_sync: ns(13),
+                avoidable_idle: ns(13),
+                avoidable_in_steps: ns(13),
+                recording: RecordingCost { time: ns(2), in_steps: ns(2), idle: ns(14) },
                 gpu_idle: ns(14),
                 launching: Launching { launches: n(10), idle_host: ns(14), ..Launching::default() },
                 alloc: bytes(15),

@@ -43,6 +43,9 @@ pub struct PatternBooks {
     pub cpu: Ns,
     /// Of it, time blocked waiting for the device.
     pub wait: Ns,
+    /// What at most is won without these waits: the avoidable idle time after them, and the time during which the device did
+    /// nothing but what was waited for. 0 where the pattern does not wait.
+    pub avoidable: Ns,
     /// Device time.
     pub cuda: Ns,
     /// Host time of what it is a part of: the whole convolution, all that runs after a break.
@@ -60,11 +63,24 @@ pub struct PatternBooks {
 impl PatternBooks {
     /// Adds more of the same: of another line, or another rank.
     pub fn add(&mut self, other: &Self) {
-        let Self { count, ops, cpu, wait, cuda, around, around_cuda, bytes, most, steps } = other;
+        let Self {
+            count,
+            ops,
+            cpu,
+            wait,
+            avoidable,
+            cuda,
+            around,
+            around_cuda,
+            bytes,
+            most,
+            steps,
+        } = other;
         self.count.gain(*count);
         self.ops.gain(*ops);
         self.cpu.gain(*cpu);
         self.wait.gain(*wait);
+        self.avoidable.gain(*avoidable);
         self.cuda.gain(*cuda);
         self.around.gain(*around);
         self.around_cuda.gain(*around_cuda);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::Ns;
-use profile::{DeviceEventId, DeviceKind, Profile};
+use profile::{DeviceEventId, DeviceKind, Profile, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::launches::Launches;
@@ -45,6 +45,8 @@ pub struct IdleGap {
     pub end: Ns,
     /// Why the device ran nothing.
     pub cause: IdleCause,
+    /// The thread that launched that event, where it is known.
+    pub launcher: Option<ThreadId>,
 }
 
 /// What one device did in all.
@@ -107,7 +109,8 @@ impl IdleGaps {
                     let launch = launches.launch(event);
                     let launched = launch.map(|launch| profile.host.start[launch.index()]);
                     let cause = IdleCause::of(until, start, launched);
-                    let gap = IdleGap { start: until, end: start, cause };
+                    let launcher = launch.map(|launch| profile.host.thread[launch.index()]);
+                    let gap = IdleGap { start: until, end: start, cause, launcher };
                     books.idle += gap.end - gap.start;
                     gaps.all.push(gap);
                     match launch {
@@ -149,6 +152,14 @@ impl IdleGaps {
             .take_while(|gap| gap.start <= end)
             .map(|gap| gap.end - gap.start)
             .sum()
+    }
+
+    /// The gaps, one of each device at most, that were open when a wait during `start..=end` ended, had begun during it, and
+    /// were ended by something launched later.
+    pub fn left_by_wait(&self, start: Ns, end: Ns) -> impl Iterator<Item = &IdleGap> {
+        let first = self.all.partition_point(|gap| gap.start < start);
+        let begun = self.all[first..].iter().take_while(move |gap| gap.start <= end);
+        begun.filter(move |gap| end < gap.end && gap.cause == IdleCause::Host)
     }
 
     /// Whether the copy with this `correlation` reads or writes pageable host memory: then even an asynchronous call

@@ -376,13 +376,13 @@ on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe
 ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
 Findings
-  train.py:18 sync: the CPU waits 2.5 ms per step here (line inferred) for kernels of train.py:17;
-    the GPU then idles 1.5 ms (25 % of the step)
-    Wait for the device only where its result is needed, and as late as possible.
   train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
     that waits for something else (15 % of the step)
     Work was launched and waited for something else: streams that wait for each other, copies,
     collectives.
+  train.py:18 sync: the CPU waits 2.5 ms per step here (line inferred) for kernels of train.py:17;
+    without it the GPU idles up to 1.5 ms less (15 % of the step)
+    Wait for the device only where its result is needed, and as late as possible.
   train.py:17 gpu-idle: the GPU idles 500 µs per step while the CPU is here: with launched work
     that waits for something else (5 % of the step)
     Work was launched and waited for something else: streams that wait for each other, copies,

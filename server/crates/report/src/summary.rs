@@ -18,6 +18,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
+    notes.extend(recording_cost(ledger, scale).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     if !ledger.adds_up() {
@@ -145,6 +146,23 @@ fn in_flight(ledger: &Ledger) -> Option<String> {
     })
 }
 
+/// What the profiler itself did, where it is a hundredth of the step (of the recording, where it has no steps) or more.
+fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
+    let scale = scale.with_period(Period::Mean);
+    let time: Ns = ledger.lines.values().map(|it| it.recording.in_steps).sum();
+    let time = scale.mean(time.as_f64());
+    let share = time / scale.time();
+    let per_step = if scale.n_steps() == 0 { "" } else { " per step" };
+    (share.is_finite() && share >= 0.01).then(|| {
+        format!(
+            "the profiler itself (prof.step(), start and end of recording) takes {}{per_step} ({}); a run without it does not, and \
+             it is in no finding",
+            numbers::duration(time),
+            percent(share)
+        )
+    })
+}
+
 /// How much of the recording has a line, and how that is known.
 fn attributed(run: &Run) -> String {
     let ledger = &run.merged;
@@ -194,6 +212,22 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn what_the_profiler_does_itself_is_named() {
+        let with = |time| {
+            let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+            ledger.steps.extend([(1, Ns(1_000_000)), (2, Ns(1_000_000))]);
+            let recording = ledger::RecordingCost { in_steps: Ns(time), ..Default::default() };
+            let line = ledger::LineKey { file: "train.py".to_owned(), line: 9 };
+            let books = ledger::LineBooks { recording, ..Default::default() };
+            ledger.lines.insert(line, books);
+            recording_cost(&ledger, &Scale::new(&ledger, Period::Mean))
+        };
+        let text = with(100_000).unwrap_or_default();
+        assert!(text.contains("recording) takes 50 µs per step (5 %)"), "{text}");
+        assert_eq!(with(19_000), None);
     }
 
     #[test]

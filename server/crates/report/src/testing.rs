@@ -249,6 +249,8 @@ pub(crate) fn training() -> Run {
             sync: Ns(5_000_000),
             syncs: 2,
             idle_after_sync: Ns(3_000_000),
+            avoidable_idle: Ns(3_000_000),
+            avoidable_in_steps: Ns(3_000_000),
             gpu_idle: Ns(3_000_000),
             alloc: Bytes(1 << 20),
             waits: BTreeMap::from([(

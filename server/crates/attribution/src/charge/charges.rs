@@ -32,6 +32,8 @@ pub(crate) struct Charges<'a> {
     pub(crate) host: &'a HostCharges,
     pub(crate) device: &'a DeviceCharges,
     pub(crate) waits: &'a Waits,
+    /// By node, whether the profiler itself works there.
+    pub(crate) is_recording: &'a [bool],
     pub(crate) backward: &'a Backward,
     pub(crate) memory: &'a MemoryCharges,
     pub(crate) segments: &'a FxHashMap<LineId, SegmentTime>,

@@ -87,16 +87,20 @@ struct Amounts {
     kernels: KernelWork,
     sync: Ns,
     idle: Idle,
+    idle_recording: Ns,
 }
 
 impl Amounts {
     fn of(node: Node, charges: &Charges<'_>) -> Self {
+        let idle = amount(&charges.host.idle, node);
+        let is_recording = charges.is_recording[node.index()];
         Self {
             time: amount(&charges.host.cpu, node) - amount(&charges.host.adopted, node),
             cuda: amount(&charges.device.cuda, node),
             kernels: amount(&charges.device.kernels, node),
             sync: amount(&charges.waits.by_node, node).0,
-            idle: amount(&charges.host.idle, node),
+            idle,
+            idle_recording: if is_recording { idle.time - idle.after_wait } else { Ns::ZERO },
         }
     }
 
@@ -107,6 +111,7 @@ impl Amounts {
         self.sync += other.sync;
         self.idle.time += other.idle.time;
         self.idle.after_wait += other.idle.after_wait;
+        self.idle_recording += other.idle_recording;
     }
 
     fn post(&self, found: &mut LoopBooks) {
@@ -119,6 +124,7 @@ impl Amounts {
         found.sync += self.sync;
         found.gpu_idle += self.idle.time;
         found.idle_after_wait += self.idle.after_wait;
+        found.idle_recording += self.idle_recording;
     }
 }
 

@@ -8,9 +8,10 @@ mod indexing;
 mod name_classes;
 mod walk;
 
+pub(crate) use copies::Copies;
 pub(crate) use found::PatternCharges;
 
-use profile::{HostEventId, Profile};
+use profile::Profile;
 use recorded::{Launches, Steps};
 
 use super::device::DeviceStacks;
@@ -23,9 +24,9 @@ pub(crate) fn find_patterns(
     stacks: &DeviceStacks,
     steps: &Steps,
     events: &mut EventStacks<'_>,
-    syncs: &[HostEventId],
+    copies: &Copies,
 ) -> PatternCharges {
-    let mut found = walk::walk(profile, launches, steps, events);
-    copies::find(profile, launches, stacks, steps, events, syncs, &mut found);
+    let mut found = walk::walk(profile, launches, steps, copies, events);
+    copies.find(profile, launches, stacks, steps, events, &mut found);
     found
 }

@@ -6,14 +6,19 @@ use profile::{HostEventId, Profile};
 use rustc_hash::FxHashMap;
 
 use super::device::DeviceStacks;
-use crate::event_stacks::EventStacks;
-use recorded::{IdleGaps, is_blocking_call};
+use crate::timeline_pass::TimelinePass;
+use recorded::{IdleGaps, Steps, is_blocking_call};
 
 /// What the waits of the recording cost, by charged line.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     /// Blocked time and count.
     pub(crate) by_line: Vec<(Ns, u64)>,
+    /// Idle time that at most would not be without the waits, and what of it waits in steps caused (all of it where there are
+    /// no steps). What the profiler itself waits for is left out.
+    pub(crate) avoidable_by_line: Vec<(Ns, Ns)>,
+    /// The same by sync, in their order.
+    pub(crate) avoidable: Vec<Ns>,
     /// Blocked time of syncs without a line.
     pub(crate) without_line: Ns,
     /// Device time that ran during the waits of one line, by the line that launched it.
@@ -27,9 +32,11 @@ pub(crate) fn waits(
     profile: &Profile,
     gaps: &IdleGaps,
     stacks: &DeviceStacks,
-    events: &EventStacks<'_>,
-    syncs: &[HostEventId],
+    steps: &Steps,
+    pass: &TimelinePass<'_>,
+    is_recording: &[bool],
 ) -> Waits {
+    let TimelinePass { events, syncs, charges, .. } = pass;
     let mut waits = Waits::default();
     if syncs.is_empty() {
         return waits;
@@ -37,15 +44,25 @@ pub(crate) fn waits(
     let device = &profile.device;
     let running = Running::new(profile);
     let next_of_thread = next_of_thread(profile, syncs);
-    for (&sync, next) in syncs.iter().zip(next_of_thread) {
+    for (row, (&sync, next)) in syncs.iter().zip(next_of_thread).enumerate() {
         let (start, end) = span(profile, sync);
+        let node = events.stack_of[sync.index()];
+        // Threads of autograd launch for the one that waits before it calls them.
+        let thread = profile.host.thread[sync.index()];
+        let of_others = gaps.left_by_wait(start, end).filter(|it| it.launcher != Some(thread));
+        let of_others = of_others.map(|gap| (gap.end - gap.start).min(end - start));
+        let avoidable = match is_recording[node.index()] {
+            true => Ns::ZERO,
+            false => of_others
+                .fold(charges.avoidable.get(row).copied().unwrap_or(Ns::ZERO), Ns::saturating_add),
+        };
+        waits.avoidable.push(avoidable);
         // PyTorch copies asynchronously and then synchronises: to its user that is one wait.
         let operator = events.operator_around(sync);
         let is_copy = !is_blocking_call(profile.strings.get(profile.host.name[sync.index()]));
         let is_part_of_next = is_copy
             && operator.is_some()
             && next.is_some_and(|next| events.operator_around(next) == operator);
-        let node = events.stack_of[sync.index()];
         let Some(line) = events.stacks.charged_line(node).get() else {
             waits.without_line += end - start;
             continue;
@@ -53,6 +70,11 @@ pub(crate) fn waits(
         let (time, count) = grow_to(&mut waits.by_line, line.index());
         *time += end - start;
         *count += u64::from(!is_part_of_next);
+        let (whole, in_steps) = grow_to(&mut waits.avoidable_by_line, line.index());
+        *whole = whole.saturating_add(avoidable);
+        if steps.0.is_empty() || steps.at(start).is_some() {
+            *in_steps = in_steps.saturating_add(avoidable);
+        }
         for event in running.overlapping(start, end) {
             let shared = device.end(event).min(end) - device.start[event.index()].max(start);
             if let Some(cause) = events.stacks.charged_line(stacks.node(event)).get()
@@ -87,7 +109,7 @@ fn span(profile: &Profile, id: HostEventId) -> (Ns, Ns) {
 }
 
 /// Device events by start, with what it takes to find those that overlap a range.
-struct Running {
+pub(super) struct Running {
     events: Vec<profile::DeviceEventId>,
     start: Vec<Ns>,
     /// Latest end among the events up to here.
@@ -95,7 +117,7 @@ struct Running {
 }
 
 impl Running {
-    fn new(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &Profile) -> Self {
         let device = &profile.device;
         let mut events: Vec<_> = device.ids().collect();
         events.sort_by_key(|event| device.start[event.index()]);
@@ -111,7 +133,11 @@ impl Running {
     }
 
     /// Events that may overlap `start..end`; some that ended before are among them.
-    fn overlapping(&self, start: Ns, end: Ns) -> impl Iterator<Item = profile::DeviceEventId> {
+    pub(super) fn overlapping(
+        &self,
+        start: Ns,
+        end: Ns,
+    ) -> impl Iterator<Item = profile::DeviceEventId> {
         let first = self.latest_end.partition_point(|&latest| latest <= start);
         let last = self.start.partition_point(|&it| it < end);
         self.events[first.min(last)..last].iter().copied()

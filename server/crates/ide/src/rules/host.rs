@@ -1,13 +1,19 @@
 //! Habits of the host, in words.
 
 use insights::Finding;
-use ledger::{Ns, Pattern, PatternBooks};
+use ledger::{LineKey, Ns, Pattern, PatternBooks};
 use metrics::numbers::{bytes, count};
 
 use super::{per, place, share, time};
 
 /// What the finding says, as one line of text.
-pub(crate) fn message(finding: &Finding, pattern: Pattern, books: &PatternBooks) -> String {
+/// `name` names a line, where it still is.
+pub(crate) fn message(
+    finding: &Finding,
+    pattern: Pattern,
+    books: &PatternBooks,
+    name: impl Fn(&LineKey) -> Option<String>,
+) -> String {
     let at = place(finding);
     let cost = time(finding, finding.cost);
     let text = match pattern {
@@ -43,13 +49,20 @@ pub(crate) fn message(finding: &Finding, pattern: Pattern, books: &PatternBooks)
                 Ns::ZERO => String::new(),
                 time => format!(" at {}/s", bytes(books.bytes.as_f64() * 1e9 / time.as_f64())),
             };
-            let what =
-                if books.wait > Ns::ZERO { "the CPU waits" } else { "the device copies for" };
-            format!(
-                "{what} {cost} {at} for {} from pageable memory: {}{rate}",
+            let (what, time_of) = match books.wait {
+                Ns::ZERO => ("the device copies for", books.cuda),
+                wait => ("the CPU waits", wait),
+            };
+            let mut text = format!(
+                "{what} {} {at} for {} from pageable memory ({}{rate})",
+                time(finding, time_of),
                 plural_copies(finding, books),
                 bytes(per(finding, books.bytes.as_f64())),
-            )
+            );
+            if let Some(before) = finding.related.first().and_then(|it| name(&it.place)) {
+                text += &format!(" behind kernels of {before}");
+            }
+            text + &format!("; up to {cost} can be won")
         }
         Pattern::ExtraCopy => format!(
             "made on the host and then copied {at}: {}, {cost}",
@@ -131,7 +144,7 @@ mod tests {
             related: Vec::new(),
             remedy: "",
         };
-        message(&finding, pattern, &books)
+        message(&finding, pattern, &books, |line| Some(format!("line {}", line.line)))
     }
 
     #[test]
@@ -175,7 +188,7 @@ mod tests {
             ),
             (
                 Pattern::PageableCopy,
-                "the CPU waits 4 ms per step here for 2 copies from pageable memory: 4 MiB at 1.95 GiB/s",
+                "the CPU waits 4 ms per step here for 2 copies from pageable memory (4 MiB at 1.95 GiB/s); up to 4 ms per step can be won",
             ),
             (Pattern::ExtraCopy, "made on the host and then copied here: 4 MiB, 4 ms per step"),
             (Pattern::CpuFallback, "2 operators run on the CPU instead here: 4 ms per step"),

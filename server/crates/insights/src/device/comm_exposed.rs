@@ -3,9 +3,9 @@
 use ledger::Ledger;
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
+use super::common::{MINIMUM, WARNING, finding};
 use super::detail::DeviceDetail;
-use crate::costly::Costly;
+use crate::costly::{Costly, devices_per_rank};
 use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 

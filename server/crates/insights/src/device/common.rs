@@ -36,12 +36,6 @@ pub(super) fn finding(
     draft.finding(rule, scale, least, |share| limits.severity(&WARNING, share))
 }
 
-/// Devices of a rank: idle time of several devices adds up, but no time can be saved on more than one at once.
-pub(super) fn devices_per_rank(ledger: &Ledger) -> i64 {
-    let ranks = usize::try_from(ledger.ranks).unwrap_or(1).max(1);
-    i64::try_from(ledger.devices.len().div_ceil(ranks)).unwrap_or(1).max(1)
-}
-
 /// Thread time of a line, waits left out: on each rank that of the thread with most, because threads of autograd work
 /// while the thread that called them waits.
 pub(super) fn host_time(books: &LineBooks) -> Ns {

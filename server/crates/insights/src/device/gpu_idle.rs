@@ -3,9 +3,9 @@
 use ledger::{Ledger, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
+use super::common::{MINIMUM, WARNING, finding};
 use super::detail::DeviceDetail;
-use crate::costly::{Costly, in_steps};
+use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
     summary: "The host does something else on the line while the device has nothing left to do.",
     severity: Severity::Information,
     trigger: "The device is idle for a large share of the step while the thread that launches its next work is on the line, and no rule that knows \
-              the reason better (`hot-loop`, `launch-bound`, `dataloader`) has reported so. Idle time after a wait is reported by `sync`, on the line \
-              that waits.",
+              the reason better (`hot-loop`, `launch-bound`, `dataloader`) has reported so. What a wait caused of it is reported by `sync`, on the line \
+              that waits; what passed while the profiler itself worked (`prof.step()`) is left out.",
     measure: "Each gap between two events of a device, on all streams, is charged instant by instant to what the thread that launched the event \
               at its end was doing. Its class is HTA's, over all streams: *host wait* if that event was launched after the gap had begun, \
               *kernel wait* if it had been launched and the gap is shorter than 30 µs, else *other*. The cost is a mean over the devices of a rank.",
@@ -39,9 +39,10 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let devices = devices_per_rank(ledger);
     let findings = ledger.lines.iter().filter_map(|(place, books)| {
         let launching = books.launching;
-        let idle = (books.gpu_idle - launching.idle_after_wait).max(Ns::ZERO);
+        let elsewhere = launching.idle_after_wait + books.recording.idle;
+        let idle = (books.gpu_idle - elsewhere).max(Ns::ZERO);
         let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
-        let host = (launching.idle_host - launching.idle_after_wait).max(Ns::ZERO) / devices;
+        let host = (launching.idle_host - elsewhere).max(Ns::ZERO) / devices;
         let kernel = launching.idle_kernel / devices;
         let other = idle / devices - host - kernel;
         let detail = Detail::Device(DeviceDetail::GpuIdle { host, kernel, other });

@@ -3,9 +3,9 @@
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, devices_per_rank, finding};
+use super::common::{MINIMUM, WARNING, finding};
 use super::detail::DeviceDetail;
-use crate::costly::Costly;
+use crate::costly::{Costly, devices_per_rank};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Related, Severity};
 
@@ -16,13 +16,13 @@ pub(crate) static RULE: Rule = Rule {
     title: "A Python loop feeds the device too slowly",
     summary: "The loop launches its kernels one by one, and the device waits for it most of the time.",
     severity: Severity::Information,
-    trigger: "A `for` or `while` statement of yours runs its body several times in a step and launches kernels in each iteration, \
-              and the device is idle for a large part of the time that the loop takes. Idle time after waits counts to \
-              `sync` instead. Of loops inside of each other the one is reported that holds most of the idle time.",
+    trigger: "A `for` or `while` statement of yours runs its body several times in a step and launches a few kernels in each iteration, \
+              and the device is idle for a large part of the time that the loop takes. What waits caused of it counts to \
+              `sync` instead, and what passed while the profiler itself worked does not count. Of loops inside of each other the one is reported that holds most of the idle time.",
     measure: "Iterations are the calls of a line that runs once in the body. Time, kernels and idle time are those of everything \
               called from the loop; the time for one kernel is the time in the loop, waits left out, by its kernels. The cost is the idle \
               time of the device, a mean over the devices of a rank.",
-    thresholds: &[MINIMUM, WARNING, ITERATIONS, IDLE],
+    thresholds: &[MINIMUM, WARNING, ITERATIONS, KERNELS, IDLE],
     remedy: "Do the iterations at once: stack what they work on and use batched operators, `torch._foreach_*` or `torch.vmap`. Where \
              they depend on each other, let `torch.compile` fuse the body, or replay it as a CUDA graph.",
     before: "for w, x in zip(weights, xs):\n    out.append(torch.relu(x @ w))",
@@ -42,6 +42,13 @@ const ITERATIONS: Threshold = Threshold {
     meaning: "iterations in a step (in the recording, where it has no steps) from which a loop is reported",
 };
 
+const KERNELS: Threshold = Threshold {
+    name: "kernels",
+    unit: ThresholdUnit::Count,
+    default: 200.0,
+    meaning: "kernels of an iteration up to which a loop is reported: with more, as in a loop over batches, its iterations are not what is small",
+};
+
 const IDLE: Threshold = Threshold {
     name: "idle",
     unit: ThresholdUnit::Percent,
@@ -54,12 +61,15 @@ const MAX_RELATED: usize = 3;
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let devices = devices_per_rank(ledger);
-    let cost = |it: &LoopBooks| ((it.gpu_idle - it.idle_after_wait) / devices).max(Ns::ZERO);
+    let cost = |it: &LoopBooks| {
+        ((it.gpu_idle - it.idle_after_wait - it.idle_recording) / devices).max(Ns::ZERO)
+    };
     let is_hot = |(place, it): &(&LineKey, &LoopBooks)| {
         let iterations = scale.mean(it.iterations as f64);
         let is_idle = limits.get(&IDLE) * it.time.as_f64() <= cost(it).as_f64();
         limits.get(&ITERATIONS) <= iterations
             && it.iterations <= it.kernels
+            && it.kernels as f64 <= limits.get(&KERNELS) * it.iterations as f64
             && is_idle
             && (scale.n_steps() == 0 || is_in_steps(ledger, place, it))
     };

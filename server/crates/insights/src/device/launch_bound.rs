@@ -3,9 +3,9 @@
 use ledger::{Ledger, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, devices_per_rank, finding, host_time};
+use super::common::{MINIMUM, WARNING, finding, host_time};
 use super::detail::DeviceDetail;
-use crate::costly::{Costly, in_steps};
+use crate::costly::{Costly, devices_per_rank, in_steps};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
@@ -20,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
               because nothing was launched.",
     measure: "The host's time for a kernel is the thread time of the line by its kernels, waits left out; where several threads work for \
               the line, that of the busiest. The cost is the idle time of the device while the line ran, in gaps that were ended by something \
-              launched after they had begun, without those that follow a wait; a mean over the devices of a rank.",
+              launched after they had begun, without what a wait caused of them or passed while the profiler itself worked; a mean over the devices of a rank.",
     thresholds: &[MINIMUM, WARNING, KERNELS, HOST],
     remedy: "Launch fewer and larger kernels: `torch.compile` fuses them, a CUDA graph launches all in one call \
              (`mode=\"reduce-overhead\"`), larger batches give each more to do; optimizers take `fused=True` or `foreach=True`.",
@@ -56,7 +56,8 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         // Of as many kernels; copies and fills are in neither.
         let cuda = books.kernel_table.values().filter(|it| it.class != ledger::KernelClass::Memory);
         let cuda = cuda.map(|it| it.total).sum();
-        let idle = (launching.idle_host - launching.idle_after_wait).max(Ns::ZERO);
+        let elsewhere = launching.idle_after_wait + books.recording.idle;
+        let idle = (launching.idle_host - elsewhere).max(Ns::ZERO);
         let cost = in_steps(scale, idle, books, |step| step.gpu_idle) / devices;
         let is_launching = host.as_f64() <= limits.get(&HOST) * launching.launches as f64;
         if !is_many || !is_launching || host <= cuda {

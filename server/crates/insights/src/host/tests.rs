@@ -82,8 +82,13 @@ fn what_costs_too_little_is_not_reported() {
         (Pattern::PageableCopy, "h2d-copy"),
     ];
     for (pattern, rule) in rows {
-        let books =
-            |time| PatternBooks { count: 1, cpu: time, wait: time, ..PatternBooks::default() };
+        let books = |time| PatternBooks {
+            count: 1,
+            cpu: time,
+            wait: time,
+            avoidable: time,
+            ..PatternBooks::default()
+        };
         let of = |time| found(&ledger(pattern, books(time)));
         assert_eq!(of(Ns(10_000)), [(rule, Ns(5_000), 5, Severity::Information)]);
         assert_eq!(of(Ns(100_000)), [(rule, Ns(50_000), 50, Severity::Warning)]);
@@ -112,18 +117,17 @@ fn what_is_a_part_of_something_larger() {
 
 #[test]
 fn a_wait_for_a_copy_is_reported_once() {
-    let books =
-        PatternBooks { count: 2, wait: Ns(90_000), cpu: Ns(90_000), ..PatternBooks::default() };
-    let mut ledger = ledger(Pattern::PageableCopy, books);
+    let (wait, avoidable) = (Ns(180_000), Ns(90_000));
+    let books = PatternBooks { count: 2, wait, cpu: wait, avoidable, ..PatternBooks::default() };
+    let mut ledger = with_device(ledger(Pattern::PageableCopy, books));
     let line = ledger.lines.get_mut(&key()).unwrap();
-    line.sync = Ns(100_000);
-    let step = ledger::PerStep { sync: Ns(50_000), ..ledger::PerStep::default() };
-    line.steps.extend([(1, step), (2, step)]);
+    line.sync = Ns(200_000);
+    (line.avoidable_idle, line.avoidable_in_steps) = (Ns(80_000), Ns(80_000));
     assert_eq!(found(&ledger), [("h2d-copy", Ns(45_000), 45, Severity::Information)]);
     let mut severities = Severities::default();
     severities.set("h2d-copy", None);
     let findings = find(&ledger, &RuleOptions { severities, ..RuleOptions::default() });
     assert_eq!(findings.iter().map(|it| it.rule).collect::<Vec<_>>(), ["sync"]);
-    ledger.lines.get_mut(&key()).unwrap().sync = Ns(200_000);
+    ledger.lines.get_mut(&key()).unwrap().sync = Ns(400_000);
     assert_eq!(found(&ledger).len(), 2, "it waits for more than copies");
 }

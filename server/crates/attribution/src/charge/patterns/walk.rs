@@ -4,7 +4,7 @@ use ledger::{Bytes, Ns, Pattern, PatternBooks};
 use line_stacks::LineId;
 use profile::{HostEventId, HostKind, Profile, StrId};
 
-use super::copies::is_upload;
+use super::copies::{Copies, is_upload};
 use super::found::PatternCharges;
 use super::indexing::{Indexing, Item};
 use super::name_classes::{NameClass, name_classes};
@@ -19,6 +19,7 @@ pub(super) fn walk(
     profile: &Profile,
     launches: &Launches,
     steps: &Steps,
+    copies: &Copies,
     events: &mut EventStacks<'_>,
 ) -> PatternCharges {
     let threads = (0..profile.threads.len()).map(|_| ThreadWalk::default()).collect();
@@ -26,6 +27,7 @@ pub(super) fn walk(
     let mut walk = PatternWalk {
         profile,
         steps,
+        copies,
         name_classes: name_classes(profile),
         device: DeviceWork::new(profile, launches),
         has_python: !profile.host.python.id.is_empty(),
@@ -141,6 +143,7 @@ struct ThreadWalk {
 struct PatternWalk<'a, 'b, 'c> {
     profile: &'a Profile,
     steps: &'b Steps,
+    copies: &'b Copies,
     name_classes: Vec<NameClass>,
     device: DeviceWork,
     has_python: bool,
@@ -427,9 +430,12 @@ impl PatternWalk<'_, '_, '_> {
             _ => made.line == open.last_line,
         };
         if is_same {
+            let (wait, avoidable) = self.copies.of(open.id);
             let books = PatternBooks {
                 count: 1,
                 cpu: open.end - open.start,
+                wait,
+                avoidable,
                 cuda: open.cuda,
                 bytes: open.uploaded,
                 ..PatternBooks::default()
