@@ -58,11 +58,13 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
         warnings.add(WarningKind::SideCarMismatch, None, message);
     }
     profile.meta.torch = callers.torch.or(profile.meta.torch);
+    let mut interned = FxHashMap::default();
     for (event, file, line) in found {
         let row = profile.host.detail_row(event);
         if line > 0 && file.get().is_some() {
-            let caller = format!("{}:{line}", callers.strings.get(file));
-            profile.host.python.caller[row] = profile.strings.intern(&caller);
+            profile.host.python.caller[row] = *interned.entry((file, line)).or_insert_with(|| {
+                profile.strings.intern(&format!("{}:{line}", callers.strings.get(file)))
+            });
         }
     }
     warnings

@@ -85,7 +85,8 @@ impl SourceFile {
 }
 
 impl LineBooks {
-    fn merge(&mut self, other: &Self) {
+    /// Adds what another rank, or the same line under another name, was charged with.
+    pub fn merge(&mut self, other: &Self) {
         let Self {
             function,
             evidence,

@@ -1,5 +1,7 @@
 //! Numbers as text: three significant digits, without zeros that say nothing, and the unit that fits.
 
+use std::fmt::Write;
+
 use ledger::{Ns, Unit};
 
 /// `value` as text, with its unit. Rates are written as amounts: what they are a rate of says the rest.
@@ -54,13 +56,22 @@ pub fn count(count: f64) -> String {
 
 /// A time as decimal microseconds, exactly and without a unit: `123.456`.
 #[must_use]
-pub fn microseconds(Ns(ns): Ns) -> String {
+pub fn microseconds(ns: Ns) -> String {
+    let mut text = String::new();
+    push_microseconds(&mut text, ns);
+    text
+}
+
+/// Appends [`microseconds`] to `text`.
+pub fn push_microseconds(text: &mut String, Ns(ns): Ns) {
     let sign = if ns < 0 { "-" } else { "" };
     let (whole, rest) = (ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
-    if rest == 0 {
-        return format!("{sign}{whole}");
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{sign}{whole}");
+    if rest != 0 {
+        let _ = write!(text, ".{rest:03}");
+        text.truncate(text.trim_end_matches('0').len());
     }
-    format!("{sign}{whole}.{}", format!("{rest:03}").trim_end_matches('0'))
 }
 
 fn scaled(value: f64, base: f64, units: &[&str]) -> String {

@@ -1,26 +1,31 @@
 //! Fields of machine-readable output: JSON and CSV from integers, without a detour through floats.
 
-use std::fmt::Display;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use ledger::Bytes;
+use ledger::{Bytes, Ns};
+use metrics::numbers::push_microseconds;
 
 use crate::terminal::{clean, is_hidden};
 
-/// A field of the output.
-pub(crate) enum FieldValue {
-    Text(String),
-    /// JSON text. Numbers are decimal digits from integers, never through a float.
+/// A field of the output. Numbers are decimal digits from integers, never through a float.
+pub(crate) enum FieldValue<'a> {
+    Text(Cow<'a, str>),
+    Integer(i128),
+    /// A time, written in microseconds.
+    Time(Ns),
+    /// JSON text.
     Json(String),
 }
 
-impl FieldValue {
-    pub(crate) fn text(text: &str) -> Self {
-        Self::Text(text.to_owned())
+impl<'a> FieldValue<'a> {
+    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::Text(text.into())
     }
 
-    pub(crate) fn number(number: impl ToString) -> Self {
-        Self::Json(number.to_string())
+    pub(crate) fn number(number: impl Into<i128>) -> Self {
+        Self::Integer(number.into())
     }
 
     pub(crate) fn bytes(bytes: Bytes) -> Self {
@@ -28,24 +33,51 @@ impl FieldValue {
     }
 
     pub(crate) fn json(&self) -> String {
+        let mut json = String::new();
+        self.push_json(&mut json);
+        json
+    }
+
+    fn push_json(&self, json: &mut String) {
         match self {
-            Self::Text(text) => quoted(text),
-            Self::Json(text) => text.clone(),
+            Self::Text(text) => push_quoted(json, text),
+            other => other.push_plain(json),
         }
     }
 
     /// A cell as RFC 4180 has it.
     pub(crate) fn csv(&self) -> String {
+        let mut csv = String::new();
         match self {
-            Self::Text(text) => cell(text),
-            Self::Json(text) => text.clone(),
+            Self::Text(text) => return cell(text),
+            other => other.push_plain(&mut csv),
+        }
+        csv
+    }
+
+    /// What is the same in JSON and in CSV.
+    fn push_plain(&self, plain: &mut String) {
+        match self {
+            Self::Text(text) => plain.push_str(text),
+            Self::Integer(number) => {
+                // Writing to a string cannot fail.
+                let _ = write!(plain, "{number}");
+            }
+            Self::Time(ns) => push_microseconds(plain, *ns),
+            Self::Json(text) => plain.push_str(text),
         }
     }
 }
 
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    escaped(&serde_json::Value::from(text))
+/// Appends a JSON string.
+fn push_quoted(json: &mut String, text: &str) {
+    if text.bytes().all(|it| matches!(it, b' '..=b'~') && it != b'"' && it != b'\\') {
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        json.push_str(&escaped(&serde_json::Value::from(text)));
+    }
 }
 
 /// JSON on one line. What a terminal or an editor would obey or not show is escaped too: names come from recordings, and
@@ -80,10 +112,16 @@ fn cell(text: &str) -> String {
 }
 
 /// An object on one line, with its fields in their order.
-pub(crate) fn object<Name: Display>(fields: &[(Name, FieldValue)]) -> String {
-    let fields: Vec<_> =
-        fields.iter().map(|(name, value)| format!("\"{name}\": {}", value.json())).collect();
-    format!("{{{}}}", fields.join(", "))
+pub(crate) fn object<Name: AsRef<str>>(fields: &[(Name, FieldValue<'_>)]) -> String {
+    let mut json = String::from("{");
+    for (index, (name, value)) in fields.iter().enumerate() {
+        json.push_str(if index == 0 { "\"" } else { ", \"" });
+        json.push_str(name.as_ref());
+        json.push_str("\": ");
+        value.push_json(&mut json);
+    }
+    json.push('}');
+    json
 }
 
 /// One entry a line, so that `grep` finds whole entries.

@@ -1,12 +1,13 @@
 //! Every line with everything it is charged with: the machine-readable contract `perfline.lines/1` (docs/cli.md).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Input;
 use metrics::Unit;
-use metrics::numbers::microseconds;
 
 use crate::fields::{FieldValue, object, write_list};
 use crate::recording::Recording;
@@ -49,62 +50,66 @@ pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<(
 }
 
 /// The columns of a line by name, in the order of the contract.
-fn columns(key: &LineKey, it: &LineBooks) -> [(&'static str, FieldValue); 25] {
+fn columns<'a>(key: &'a LineKey, it: &'a LineBooks) -> [(&'static str, FieldValue<'a>); 25] {
     [
-        ("file", FieldValue::text(&key.file)),
+        ("file", FieldValue::text(&*key.file)),
         ("line", FieldValue::number(key.line)),
-        ("function", FieldValue::text(&it.function)),
+        ("function", FieldValue::text(&*it.function)),
         ("evidence", FieldValue::text(it.evidence.name())),
         ("calls", FieldValue::number(it.calls)),
         ("ops", FieldValue::number(it.ops)),
-        ("cpu_self_us", FieldValue::number(microseconds(it.cpu_self))),
-        ("cpu_own_us", FieldValue::number(microseconds(it.cpu_own))),
-        ("cpu_total_us", FieldValue::number(microseconds(it.cpu_total))),
-        ("cpu_backward_us", FieldValue::number(microseconds(it.cpu_backward))),
-        ("cuda_own_us", FieldValue::number(microseconds(it.cuda_own))),
-        ("cuda_total_us", FieldValue::number(microseconds(it.cuda_total))),
-        ("cuda_backward_us", FieldValue::number(microseconds(it.cuda_backward))),
+        ("cpu_self_us", FieldValue::Time(it.cpu_self)),
+        ("cpu_own_us", FieldValue::Time(it.cpu_own)),
+        ("cpu_total_us", FieldValue::Time(it.cpu_total)),
+        ("cpu_backward_us", FieldValue::Time(it.cpu_backward)),
+        ("cuda_own_us", FieldValue::Time(it.cuda_own)),
+        ("cuda_total_us", FieldValue::Time(it.cuda_total)),
+        ("cuda_backward_us", FieldValue::Time(it.cuda_backward)),
         ("kernels", FieldValue::number(it.kernels)),
-        ("sync_us", FieldValue::number(microseconds(it.sync))),
+        ("sync_us", FieldValue::Time(it.sync)),
         ("syncs", FieldValue::number(it.syncs)),
-        ("gpu_idle_us", FieldValue::number(microseconds(it.gpu_idle))),
+        ("gpu_idle_us", FieldValue::Time(it.gpu_idle)),
         ("alloc_bytes", FieldValue::bytes(it.alloc)),
         ("freed_bytes", FieldValue::bytes(it.freed)),
         ("peak_bytes", FieldValue::bytes(it.peak)),
-        ("comm_us", FieldValue::number(microseconds(it.comm))),
-        ("comm_exposed_us", FieldValue::number(microseconds(it.comm_exposed))),
+        ("comm_us", FieldValue::Time(it.comm)),
+        ("comm_exposed_us", FieldValue::Time(it.comm_exposed)),
         ("flops", FieldValue::number(it.flops())),
         ("achieved_flops", achieved(it)),
-        ("waiting_us", FieldValue::number(microseconds(it.waiting))),
+        ("waiting_us", FieldValue::Time(it.waiting)),
     ]
 }
 
 /// FLOP/s while the device (the host, without one) worked on it; 0 where no FLOPs are known.
-fn achieved(it: &LineBooks) -> FieldValue {
+fn achieved(it: &LineBooks) -> FieldValue<'static> {
     let rate = Arithmetic::sum(&it.arithmetic).rate().unwrap_or(0.0);
     FieldValue::number(rate.round() as u64)
 }
 
 /// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
-fn rows(recording: &Recording<'_>) -> Vec<(LineKey, LineBooks)> {
-    // Two spellings of one file (`train.py`, `/home/me/train.py`) may lead to one name: merging makes one line of them.
-    let mut renamed = Ledger::default();
+fn rows<'a>(recording: &Recording<'a>) -> Vec<(LineKey, Cow<'a, LineBooks>)> {
+    let mut renamed = BTreeMap::<_, Cow<'_, _>>::new();
     for (key, books) in &recording.run.merged.lines {
         let file = recording.file(&key.file).to_owned();
-        let line = BTreeMap::from([(LineKey { file, line: key.line }, books.clone())]);
-        renamed.merge(&Ledger { lines: line, ..Ledger::default() });
+        match renamed.entry(LineKey { file, line: key.line }) {
+            Entry::Vacant(entry) => {
+                entry.insert(Cow::Borrowed(books));
+            }
+            // Two spellings of one file (`train.py`, `/home/me/train.py`) may lead to one name: they are one line.
+            Entry::Occupied(mut entry) => entry.get_mut().to_mut().merge(books),
+        }
     }
-    let mut rows: Vec<_> = renamed.lines.into_iter().collect();
+    let mut rows: Vec<_> = renamed.into_iter().collect();
     // The map is in order of file and line, and the sort is stable.
     rows.sort_by_key(|(_, books)| std::cmp::Reverse(books.cpu_own));
     rows
 }
 
-fn input(input: &Input) -> Vec<(&'static str, FieldValue)> {
+fn input(input: &Input) -> Vec<(&'static str, FieldValue<'static>)> {
     let warnings =
-        input.warnings.iter().map(|it| FieldValue::text(&warning(it)).json()).collect::<Vec<_>>();
+        input.warnings.iter().map(|it| FieldValue::text(warning(it)).json()).collect::<Vec<_>>();
     vec![
-        ("path", FieldValue::text(&input.path.display().to_string())),
+        ("path", FieldValue::text(input.path.display().to_string())),
         ("kind", FieldValue::text(input.kind.name())),
         ("rank", FieldValue::number(input.rank)),
         ("events", FieldValue::number(input.events)),
@@ -114,11 +119,11 @@ fn input(input: &Input) -> Vec<(&'static str, FieldValue)> {
     ]
 }
 
-fn amounts(books: &Books) -> Vec<(String, FieldValue)> {
+fn amounts(books: &Books) -> Vec<(String, FieldValue<'static>)> {
     Metric::ALL.map(|metric| (field(metric), amount(metric, books.get(metric)))).into()
 }
 
-fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue)> {
+fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
     let mut fields = amounts(&ledger.unattributed.sum());
     let reasons: Vec<_> = ledger
         .unattributed
@@ -134,7 +139,7 @@ fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue)> {
     fields
 }
 
-fn books(ledger: &Ledger) -> Vec<(String, FieldValue)> {
+fn books(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
     let balances = ledger.balances();
     let mut fields = vec![("balanced".to_owned(), FieldValue::Json(ledger.adds_up().to_string()))];
     fields.extend(balances.map(|it| {
@@ -158,9 +163,9 @@ fn field(metric: Metric) -> String {
     format!("{}{unit}", metric.id())
 }
 
-fn amount(metric: Metric, amount: i64) -> FieldValue {
+fn amount(metric: Metric, amount: i64) -> FieldValue<'static> {
     match metric.unit() {
-        Unit::Ns => FieldValue::number(microseconds(Ns(amount))),
+        Unit::Ns => FieldValue::Time(Ns(amount)),
         _ => FieldValue::number(amount),
     }
 }

@@ -38,7 +38,7 @@ pub fn write(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
 }
 
 /// What an exported timeline shows.
-fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, FieldValue)> {
+fn categories<'a>(rank: u32, memory: &'a CategoryMemory) -> Vec<(&'static str, FieldValue<'a>)> {
     let by_name = |bytes: &[Bytes; 8]| {
         let fields = CategoryMemory::NAMES.into_iter().zip(bytes.map(FieldValue::bytes));
         FieldValue::Json(object(&fields.collect::<Vec<_>>()))
@@ -51,7 +51,7 @@ fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, FieldVal
     vec![
         ("rank", FieldValue::number(rank)),
         ("peak_bytes", FieldValue::bytes(memory.peak)),
-        ("peak_us", FieldValue::number(microseconds(memory.peak_at))),
+        ("peak_us", FieldValue::Time(memory.peak_at)),
         ("at_peak", by_name(&memory.at_peak)),
         ("at_end", by_name(&memory.at_end)),
         ("most", by_name(&memory.most)),
@@ -60,18 +60,21 @@ fn categories(rank: u32, memory: &CategoryMemory) -> Vec<(&'static str, FieldVal
 }
 
 /// The fields that name a line.
-fn place(recording: &Recording<'_>, line: &LineKey) -> [(&'static str, FieldValue); 2] {
+fn place<'a>(
+    recording: &'a Recording<'_>,
+    line: &'a LineKey,
+) -> [(&'static str, FieldValue<'a>); 2] {
     [
         ("file", FieldValue::text(recording.file(&line.file))),
         ("line", FieldValue::number(line.line)),
     ]
 }
 
-fn device(
+fn device<'a>(
     key: DeviceKey,
-    memory: &DeviceMemory,
-    recording: &Recording<'_>,
-) -> Vec<(&'static str, FieldValue)> {
+    memory: &'a DeviceMemory,
+    recording: &'a Recording<'_>,
+) -> Vec<(&'static str, FieldValue<'a>)> {
     let (cut, calls) = (&memory.fragmentation, &memory.segments);
     vec![
         ("device", FieldValue::number(key.device)),
@@ -109,7 +112,7 @@ fn device(
             "steps",
             list(memory.steps.iter().map(|it| {
                 vec![
-                    ("name", FieldValue::text(&it.name)),
+                    ("name", FieldValue::text(&*it.name)),
                     ("first_event", FieldValue::number(it.first_event)),
                     ("peak_bytes", FieldValue::bytes(it.peak)),
                     ("end_bytes", FieldValue::bytes(it.end)),
@@ -139,22 +142,23 @@ fn device(
     ]
 }
 
-fn moment(it: &Moment, memory: &DeviceMemory) -> Vec<(&'static str, FieldValue)> {
+fn moment<'a>(it: &'a Moment, memory: &'a DeviceMemory) -> Vec<(&'static str, FieldValue<'a>)> {
     let step = it.step.and_then(|step| memory.steps.get(step as usize));
-    let names: Vec<String> = it.annotations.iter().map(|it| FieldValue::text(it).json()).collect();
+    let names: Vec<String> =
+        it.annotations.iter().map(|it| FieldValue::text(&**it).json()).collect();
     vec![
         ("event", FieldValue::number(it.event)),
-        ("time_us", it.at.map_or(null(), |at| FieldValue::number(microseconds(at)))),
-        ("step", step.map_or(null(), |step| FieldValue::text(&step.name))),
+        ("time_us", it.at.map_or(null(), FieldValue::Time)),
+        ("step", step.map_or(null(), |step| FieldValue::text(&*step.name))),
         ("annotations", FieldValue::Json(format!("[{}]", names.join(", ")))),
     ]
 }
 
-fn failed(
-    it: &OutOfMemory,
-    memory: &DeviceMemory,
-    recording: &Recording<'_>,
-) -> Vec<(&'static str, FieldValue)> {
+fn failed<'a>(
+    it: &'a OutOfMemory,
+    memory: &'a DeviceMemory,
+    recording: &'a Recording<'_>,
+) -> Vec<(&'static str, FieldValue<'a>)> {
     let line =
         it.line.as_ref().map_or(null(), |line| FieldValue::Json(object(&place(recording, line))));
     let holders = it.holders.iter().map(|(line, held)| {
@@ -177,11 +181,11 @@ fn failed(
     ]
 }
 
-fn line(
-    recording: &Recording<'_>,
-    key: &LineKey,
-    it: &LineMemory,
-) -> Vec<(&'static str, FieldValue)> {
+fn line<'a>(
+    recording: &'a Recording<'_>,
+    key: &'a LineKey,
+    it: &'a LineMemory,
+) -> Vec<(&'static str, FieldValue<'a>)> {
     let mut fields: Vec<(&'static str, FieldValue)> = place(recording, key).into_iter().collect();
     let lifetime = i64::try_from(it.timed_frees).ok().filter(|&frees| 0 < frees);
     fields.extend([
@@ -196,7 +200,7 @@ fn line(
         ("largest_bytes", FieldValue::bytes(it.largest)),
         (
             "mean_lifetime_us",
-            lifetime.map_or(null(), |frees| FieldValue::number(microseconds(it.lifetime / frees))),
+            lifetime.map_or(null(), |frees| FieldValue::Time(it.lifetime / frees)),
         ),
         ("rounding_bytes", FieldValue::bytes(it.rounding)),
         ("churn_bytes", FieldValue::bytes(it.churn)),
@@ -209,15 +213,15 @@ fn line(
     fields
 }
 
-fn phases(by_phase: &BTreeMap<Phase, Bytes>) -> Vec<(&'static str, FieldValue)> {
+fn phases<'a>(by_phase: &'a BTreeMap<Phase, Bytes>) -> Vec<(&'static str, FieldValue<'a>)> {
     by_phase.iter().map(|(phase, &bytes)| (phase.name(), FieldValue::bytes(bytes))).collect()
 }
 
-fn list(items: impl Iterator<Item = Vec<(&'static str, FieldValue)>>) -> FieldValue {
+fn list<'a>(items: impl Iterator<Item = Vec<(&'static str, FieldValue<'a>)>>) -> FieldValue<'a> {
     let items: Vec<String> = items.map(|fields| object(&fields)).collect();
     FieldValue::Json(format!("[{}]", items.join(", ")))
 }
 
-fn null() -> FieldValue {
+fn null() -> FieldValue<'static> {
     FieldValue::Json("null".to_owned())
 }
