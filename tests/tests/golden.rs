@@ -1,5 +1,5 @@
 //! The ledger of every recording in `fixtures/`, line by line of the workloads, against what is written down in
-//! `tests/golden/`. After a change that is meant: `PERFLINE_BLESS=1 cargo test -p tests --test golden`, and read the
+//! `tests/golden/`. After a change that is meant: `UPDATE_EXPECT=1 cargo test -p tests --test golden`, and read the
 //! difference.
 
 #![allow(clippy::expect_used)] // A test that cannot go on says why.
@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use expect_test::expect_file;
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 use loader::{LoadOptions, Watch, load};
 
@@ -134,14 +135,12 @@ fn longer_than_the_steps(ledger: &Ledger) -> Vec<String> {
 
 #[test]
 fn every_recording_gives_the_ledger_that_is_written_down() {
-    let is_blessing = std::env::var_os("PERFLINE_BLESS").is_some();
     let mut found = Vec::new();
     for folder in ["cpu", "lines", "simulated_cuda"] {
         traces(&repository().join("fixtures").join(folder), &mut found);
     }
     found.sort();
     assert!(found.len() >= 30, "{} recordings", found.len());
-    let mut wrong = Vec::new();
     for trace in found {
         let relative = trace.strip_prefix(repository().join("fixtures")).expect("below").to_owned();
         let name = relative.to_string_lossy().replace('\\', "/").replace(".json.gz", ".txt");
@@ -149,20 +148,7 @@ fn every_recording_gives_the_ledger_that_is_written_down() {
         let ledger = ledger(&trace);
         assert!(ledger.adds_up(), "{name}");
         assert_eq!(longer_than_the_steps(&ledger), [""; 0], "{name}");
-        let listing = listing(&ledger);
-        if is_blessing {
-            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-            std::fs::write(&path, &listing).expect("written");
-            continue;
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        if let Some((at, (want, got))) =
-            expected.lines().zip(listing.lines()).enumerate().find(|(_, (want, got))| want != got)
-        {
-            wrong.push(format!("{name}:{}\n  expected {want}\n  found    {got}", at + 1));
-        } else if expected.lines().count() != listing.lines().count() {
-            wrong.push(format!("{name}: another number of lines"));
-        }
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        expect_file![path].assert_eq(&listing(&ledger));
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -5,6 +5,7 @@
 
 mod measure;
 
+use expect_test::expect_file;
 use std::path::{Path, PathBuf};
 
 use measure::{Accuracy, Score, beside, measure};
@@ -89,18 +90,7 @@ fn every_recording_has_the_accuracy_that_is_written_down() {
             assert!(permille(calls.wrong, &calls) < 15, "{folder}: {calls:?}");
         }
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accuracy/table.txt");
-    if std::env::var_os("PERFLINE_BLESS").is_some() {
-        std::fs::write(&path, &table).expect("the table can be written");
-    }
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    let changed: Vec<&str> =
-        table.lines().filter(|row| !written.lines().any(|it| it == *row)).collect();
-    assert!(
-        written == table,
-        "accuracy changed; if that is meant: PERFLINE_BLESS=1 cargo test -p tests --test accuracy\n{}",
-        changed.join("\n")
-    );
+    expect_file!["table.txt"].assert_eq(&table);
 }
 
 #[test]

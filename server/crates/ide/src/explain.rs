@@ -98,14 +98,16 @@ mod tests {
     #![expect(clippy::disallowed_methods, reason = "the pages are compared with those on disk")]
 
     use std::collections::BTreeSet;
+    use std::fs;
     use std::path::{Path, PathBuf};
-    use std::{env, fs};
+
+    use expect_test::expect_file;
 
     use super::*;
 
     /// What `docs/rules` has to hold, by file name.
     fn pages() -> Vec<(String, String)> {
-        const MADE: &str = "<!-- Made from server/crates/insights: PERFLINE_BLESS=1 cargo test -p ide explain -->\n";
+        const MADE: &str = "<!-- Made from server/crates/insights: UPDATE_EXPECT=1 cargo test -p ide explain -->\n";
         let list = ("README.md".to_owned(), format!("{MADE}{}", rule_list()));
         let pages =
             rules().map(|it| (format!("{}.md", it.id), format!("{MADE}{}", explanation(it))));
@@ -115,17 +117,9 @@ mod tests {
     #[test]
     fn the_documentation_is_what_the_rules_say() {
         let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/rules");
-        let bless = env::var_os("PERFLINE_BLESS").is_some();
-        if bless {
-            fs::create_dir_all(&folder).unwrap();
-        }
         let mut expected = BTreeSet::new();
         for (name, text) in pages() {
-            let path = folder.join(&name);
-            if bless {
-                fs::write(&path, &text).unwrap();
-            }
-            assert_eq!(fs::read_to_string(&path).unwrap_or_default(), text, "docs/rules/{name}");
+            expect_file![folder.join(&name)].assert_eq(&text);
             expected.insert(name);
         }
         for entry in fs::read_dir(&folder).unwrap() {

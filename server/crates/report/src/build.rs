@@ -330,10 +330,13 @@ fn reasons(ledger: &Ledger) -> Section {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
+
     use crate::recording::SourceTexts;
     use crate::terminal::{Colours, Terminal};
-    use crate::testing::{TRAIN, TextsInMemory as Texts, expect, recording, sources, training};
+    use crate::testing::{TRAIN, TextsInMemory as Texts, recording, sources, training};
     use crate::text;
 
     fn report(run: &Run, sources: &dyn SourceTexts) -> String {
@@ -366,9 +369,7 @@ mod tests {
 
     #[test]
     fn a_recording_at_a_glance() {
-        expect(
-            &report(&training(), &sources()),
-            r#"
+        expect![[r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
@@ -490,7 +491,7 @@ Unattributed
   because          thread time  waiting
   no_python_frame       600 µs
   idle_thread                    300 µs
-"#,
-        );
+"#]]
+        .assert_eq(&report(&training(), &sources()));
     }
 }

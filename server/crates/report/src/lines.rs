@@ -174,10 +174,11 @@ fn amount(metric: Metric, amount: i64) -> FieldValue<'static> {
 mod tests {
     use super::*;
 
+    use expect_test::expect;
     use ledger::SourceFile;
     use loader::Run;
 
-    use crate::testing::{expect, recording, sources, training};
+    use crate::testing::{recording, sources, training};
 
     fn json(run: &Run) -> String {
         let mut out = Vec::new();
@@ -195,9 +196,7 @@ mod tests {
     fn json_is_the_contract_one_entry_a_line() {
         let text = json(&training());
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
-        expect(
-            &text,
-            r#"
+        expect![[r#"
 {"schema": "perfline.lines/1",
  "inputs": [
   {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
@@ -213,8 +212,8 @@ mod tests {
   {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400},
   {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
   {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0}]}
-"#,
-        );
+"#]]
+        .assert_eq(&text);
     }
 
     #[test]

@@ -317,9 +317,3 @@ pub(crate) fn training() -> Run {
         merged: ledger,
     }
 }
-
-/// Compares texts of several lines; `expected` begins with a line end, so that its lines are aligned.
-#[track_caller]
-pub(crate) fn expect(text: &str, expected: &str) {
-    assert_eq!(text, expected.strip_prefix('\n').unwrap_or(expected), "\n{text}");
-}

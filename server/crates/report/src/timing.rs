@@ -54,11 +54,11 @@ pub fn timing(timing: &Timing) -> Section {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
     use loader::Times;
 
     use super::*;
     use crate::terminal::{Colours, Terminal};
-    use crate::testing::expect;
 
     #[test]
     fn stages_have_their_share_and_reading_its_rates() {
@@ -76,9 +76,7 @@ mod tests {
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
         crate::text::section(&mut out, &super::timing(&timing), &terminal).unwrap();
-        expect(
-            &String::from_utf8(out).unwrap(),
-            "
+        expect![[r#"
 
 Timing
                                 time  share        bytes  events  file
@@ -88,7 +86,7 @@ Timing
   attribute, infer             90 ms   45 %                       trace.json.gz
   merge                         5 ms  2.5 %
   total                       200 ms  100 %
-",
-        );
+"#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 }

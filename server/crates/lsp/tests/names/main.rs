@@ -1,5 +1,5 @@
 //! The names of metrics, numbers and placeholders, and the settings, in the clients and in the documentation are those of
-//! the tables in the code. `PERFLINE_BLESS=1 cargo test -p lsp --test names` writes them.
+//! the tables in the code. `UPDATE_EXPECT=1 cargo test -p lsp --test names` writes them.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail anywhere")]
 
@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use expect_test::expect_file;
 use ide::ViewMetric;
 
 /// A list of quoted names in a file of the repository.
@@ -104,14 +105,6 @@ fn names_and_settings_elsewhere_are_those_of_the_tables() {
         for (_, written) in settings::FILES.iter().filter(|it| it.0 == file) {
             wanted = written(&wanted);
         }
-        if wanted == found {
-            continue;
-        }
-        if std::env::var_os("PERFLINE_BLESS").is_some() {
-            fs::write(&path, wanted).unwrap();
-            continue;
-        }
-        let differs = found.lines().zip(wanted.lines()).find(|(found, wanted)| found != wanted);
-        panic!("{file} is stale, first in {differs:#?}\nwrite it with PERFLINE_BLESS=1");
+        expect_file![path].assert_eq(&wanted);
     }
 }

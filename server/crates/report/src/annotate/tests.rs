@@ -1,5 +1,6 @@
 //! From a run built by hand to the text that is printed.
 
+use expect_test::expect;
 use ledger::SourceFit;
 use loader::Run;
 use metrics::Period;
@@ -9,7 +10,7 @@ use super::build::nothing_to_say;
 use super::regions::regions;
 use super::*;
 use crate::terminal::{Colours, Terminal};
-use crate::testing::{expect, recording, sources, training};
+use crate::testing::{recording, sources, training};
 
 fn options() -> AnnotateOptions {
     AnnotateOptions {
@@ -33,9 +34,7 @@ const PIPE: Terminal = Terminal { colours: Colours::Plain, width: None };
 #[test]
 fn a_pipe_gets_every_column_and_the_whole_source() {
     let shown = shown(&training(), &options(), PIPE);
-    expect(
-        &shown,
-        r#"
+    expect![[r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
@@ -64,8 +63,8 @@ line     share     own   total     own backward    wait waiting    idle    comm 
 
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
-"#,
-    );
+"#]]
+    .assert_eq(&shown);
 }
 
 #[test]
@@ -73,9 +72,7 @@ fn a_narrow_terminal_gets_the_columns_that_matter_and_the_source_is_cut() {
     let narrow = Terminal { width: Some(80), ..PIPE };
     let shown = shown(&training(), &options(), narrow);
     assert!(shown.lines().all(|line| crate::terminal::columns(line) <= 80), "{shown}");
-    expect(
-        &shown,
-        r#"
+    expect![[r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe…
@@ -105,8 +102,8 @@ line     share     own     own    wait │
 ~  the line is inferred from the source and the order of events
 fn only the function is known: its part that could not be put on a line
 too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, allo…
-"#,
-    );
+"#]]
+    .assert_eq(&shown);
 }
 
 #[test]
@@ -118,9 +115,7 @@ fn sums_over_the_run_with_context_and_library_files() {
         all: true,
         ..options()
     };
-    expect(
-        &shown(&training(), &options, PIPE),
-        r#"
+    expect![[r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 24 ms CUDA · 4 ms idle · CPU waits 5 ms
 on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
@@ -149,8 +144,8 @@ line     share     own   total     own backward    wait waiting    idle    comm 
 1700                      4 ms                                                                                    │ in relu
 
 ~  the line is inferred from the source and the order of events
-"#,
-    );
+"#]]
+    .assert_eq(&shown(&training(), &options, PIPE));
 }
 
 #[test]
@@ -158,9 +153,7 @@ fn an_edited_file_is_listed_without_its_text() {
     let mut run = training();
     run.merged.files.get_mut("train.py").unwrap().fit = SourceFit::Edited;
     let options = AnnotateOptions { threshold: 10.0, ..options() };
-    expect(
-        &shown(&run, &options, PIPE),
-        r#"
+    expect![[r#"
 trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
 H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
 on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
@@ -176,8 +169,8 @@ line     share     own   total     own backward    wait waiting    idle    comm 
   25      60 %    4 ms  9.9 ms    6 ms                                                                  3         │ in train
 
 ~  the line is inferred from the source and the order of events
-"#,
-    );
+"#]]
+    .assert_eq(&shown(&run, &options, PIPE));
 }
 
 #[test]

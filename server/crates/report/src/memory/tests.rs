@@ -1,5 +1,6 @@
 //! A device's memory, built by hand, to what is printed.
 
+use expect_test::expect;
 use std::path::PathBuf;
 
 use ledger::{
@@ -11,7 +12,7 @@ use loader::Run;
 use super::*;
 use crate::html::memory_plot;
 use crate::terminal::{Colours, Terminal};
-use crate::testing::{TextsInMemory, expect, recording, sources};
+use crate::testing::{TextsInMemory, recording, sources};
 
 const MIB: i64 = 1 << 20;
 
@@ -119,9 +120,7 @@ fn json_of(run: &Run) -> String {
 
 #[test]
 fn text() {
-    expect(
-        &text_of(&run(), &sources(), None),
-        r#"
+    expect![[r#"
  · memory only
 
 cuda:0 · peak 800 MiB after 5 ms (event 500 of 1000), in step 1, in Optimizer.step#Adam.step
@@ -155,8 +154,8 @@ Findings
   train.py:7 memory-peak-line: 37.5 % of the peak of 800 MiB (300 MiB) in 30 tensors on cuda:0
     A smaller peak begins here: smaller batches, a narrower dtype, in-place or fused operators,
     freeing what is no longer needed before this point.
-"#,
-    );
+"#]]
+    .assert_eq(&text_of(&run(), &sources(), None));
 }
 
 #[test]
