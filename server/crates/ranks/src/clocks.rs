@@ -27,7 +27,7 @@ pub struct Clock {
 pub struct Clocks(pub BTreeMap<u32, Clock>);
 
 /// The bounds of `o_j − o_i`, and the differences of the ends.
-struct Pair {
+struct OffsetBounds {
     least: Ns,
     most: Ns,
     ends: Vec<Ns>,
@@ -98,12 +98,16 @@ impl Clocks {
 }
 
 /// What is known between `rank` and the ranks that are not in `known`.
-fn pairs(matched: &[Matched], rank: u32, known: &BTreeMap<u32, Clock>) -> BTreeMap<u32, Pair> {
-    let mut pairs: BTreeMap<u32, Pair> = BTreeMap::new();
+fn pairs(
+    matched: &[Matched],
+    rank: u32,
+    known: &BTreeMap<u32, Clock>,
+) -> BTreeMap<u32, OffsetBounds> {
+    let mut pairs: BTreeMap<u32, OffsetBounds> = BTreeMap::new();
     for it in matched.iter().filter(|it| it.kind.is_synchronising()) {
         let Some(mine) = it.parts.iter().find(|part| part.rank == rank) else { continue };
         for part in it.parts.iter().filter(|part| !known.contains_key(&part.rank)) {
-            let empty = || Pair { least: Ns::MIN, most: Ns::MAX, ends: Vec::new() };
+            let empty = || OffsetBounds { least: Ns::MIN, most: Ns::MAX, ends: Vec::new() };
             let pair = pairs.entry(part.rank).or_insert_with(empty);
             pair.least = pair.least.max(mine.start.saturating_sub(part.end));
             pair.most = pair.most.min(mine.end.saturating_sub(part.start));
@@ -113,7 +117,7 @@ fn pairs(matched: &[Matched], rank: u32, known: &BTreeMap<u32, Clock>) -> BTreeM
     pairs
 }
 
-impl Pair {
+impl OffsetBounds {
     /// The clock of the other rank. Where the times as recorded are possible and the machines are not known to be two, they stay.
     fn clock(mut self, are_apart: bool) -> Clock {
         let is_possible = self.least <= RESOLUTION && Ns::ZERO - RESOLUTION <= self.most;

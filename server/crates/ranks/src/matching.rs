@@ -44,7 +44,7 @@ struct MatchKey {
 
 /// Where a collective is among those of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum CollectivePosition {
     /// The n-th of a sequence number.
     Sequence(u64, usize),
     /// The n-th of a step; of what is in no step, the n-th of the recording.
@@ -52,12 +52,12 @@ enum Place {
 }
 
 /// A call with where it was made.
-type Call<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
+type SitedCall<'a> = (&'a CollectiveCall, Option<&'a LineKey>, Option<Bytes>);
 
 /// The collectives that at least two ranks recorded, by the clocks of the recordings, and the number of calls that have no
 /// partner. What goes from one rank to one other is left out.
 pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>, u64) {
-    let mut by_key: BTreeMap<MatchKey, BTreeMap<u32, Vec<Call<'_>>>> = BTreeMap::new();
+    let mut by_key: BTreeMap<MatchKey, BTreeMap<u32, Vec<SitedCall<'_>>>> = BTreeMap::new();
     for (&rank, communication) in ranks {
         for (site, calls) in &communication.sites {
             if site.kind == CollectiveKind::PointToPoint {
@@ -76,15 +76,15 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
     let mut found = Vec::new();
     let mut alone = 0;
     for (key, by_rank) in by_key {
-        let mut places: BTreeMap<Place, Vec<(u32, Call<'_>)>> = BTreeMap::new();
+        let mut places: BTreeMap<CollectivePosition, Vec<(u32, SitedCall<'_>)>> = BTreeMap::new();
         let is_numbered = by_rank.values().flatten().all(|(call, ..)| call.sequence.is_some());
         for (rank, mut calls) in by_rank {
             calls.sort_by_key(|(call, ..)| **call);
-            let mut counts: BTreeMap<Place, usize> = BTreeMap::new();
+            let mut counts: BTreeMap<CollectivePosition, usize> = BTreeMap::new();
             for call in calls {
                 let place = |n| match call.0.sequence.filter(|_| is_numbered) {
-                    Some(sequence) => Place::Sequence(sequence, n),
-                    None => Place::Step(call.0.step, n),
+                    Some(sequence) => CollectivePosition::Sequence(sequence, n),
+                    None => CollectivePosition::Step(call.0.step, n),
                 };
                 let n = counts.entry(place(0)).or_default();
                 places.entry(place(*n)).or_default().push((rank, call));
@@ -108,6 +108,6 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
     (found, alone)
 }
 
-fn part(rank: u32, &(call, line, _): &Call<'_>) -> Part {
+fn part(rank: u32, &(call, line, _): &SitedCall<'_>) -> Part {
     Part { rank, start: call.start, end: call.end, line: line.cloned() }
 }
