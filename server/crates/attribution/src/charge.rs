@@ -16,7 +16,7 @@ pub(crate) use charges::Charges;
 pub(crate) use communication::communication;
 pub(crate) use device::{charge_devices, device_stacks};
 pub(crate) use loops::loops;
-pub(crate) use patterns::{Copies, find_patterns};
+pub(crate) use patterns::{PageableCopies, find_patterns};
 pub(crate) use recording::recording_stacks;
 pub(crate) use segment_calls::segment_calls;
 pub(crate) use summary::charge_summary;

@@ -45,8 +45,8 @@ use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
 use run_summary::RunSummary;
 
 use charge::{
-    Charges, Copies, backward, charge_devices, charge_summary, communication, device_stacks,
-    find_patterns, recording_stacks, segment_calls, waits,
+    Charges, PageableCopies, backward, charge_devices, charge_summary, communication,
+    device_stacks, find_patterns, recording_stacks, segment_calls, waits,
 };
 use names::Names;
 use timeline_pass::timeline_pass;
@@ -86,7 +86,7 @@ pub fn attribute(
     let stacks = &device_stacks(profile, launches, &mut pass.events);
     let is_recording = &recording_stacks(&pass.events.stacks);
     let waits = &waits(profile, gaps, stacks, steps, &pass, is_recording);
-    let copies = &Copies::new(profile, launches, &pass, waits);
+    let copies = &PageableCopies::new(profile, launches, &pass, waits);
     let patterns = find_patterns(profile, launches, stacks, steps, &mut pass.events, copies);
     let events = &pass.events;
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));

@@ -24,6 +24,7 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     for (line, summary) in &charges.summary.by_line {
         let books = &mut books[line.index()];
         books.arithmetic.clone_from(&summary.arithmetic);
+        books.products.clone_from(&summary.products);
         books.comm += summary.comm;
         books.comm_exposed += summary.comm_exposed;
     }

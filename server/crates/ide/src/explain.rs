@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use insights::{Area, Rule, Threshold, rules};
-use metrics::numbers::percent;
+use insights::{Area, Rule, Severity, Threshold, rules};
+use metrics::numbers::{bytes, duration, percent};
 
 /// The page of a rule in Markdown: headings, paragraphs, lists and fenced code, one paragraph or item a line.
 #[must_use]
@@ -67,8 +67,16 @@ fn fenced(code: &str) -> String {
 #[must_use]
 pub fn rule_list() -> String {
     let mut list = "# Rules\n\nWhat Perfline's diagnostics say. Each rule reports a line with what it costs by the recording, and what to do \
-                    about it. `perfline explain RULE` prints these pages.\n"
+                    about it. `perfline explain RULE` prints these pages.\n\nFindings are ordered by what can be won at most: the cost of a finding is what \
+                    would not be if it were mended, as far as the recording shows (*How it measures*). "
         .to_owned();
+    let _never_fails = writeln!(
+        list,
+        "What takes less than {} in the mean step (in the recording, where it has no steps), or is about less than {} of device memory, \
+         is no warning, however large its share; growth from step to step is one at any size.",
+        duration(Severity::MIN_WARNING_TIME.as_f64()),
+        bytes(Severity::MIN_WARNING_BYTES.as_f64())
+    );
     for area in Area::ALL {
         let rules: Vec<&Rule> = rules().filter(|it| it.area == area).collect();
         if rules.is_empty() {

@@ -52,7 +52,8 @@ impl<'a> Costly<'a> {
         least: f64,
         severity: impl FnOnce(f64) -> Severity,
     ) -> Option<Finding> {
-        let share = scale.mean(self.of.as_f64()) / scale.time();
+        let time = scale.mean(self.of.as_f64());
+        let share = time / scale.time();
         if self.of <= Ns::ZERO || !share.is_finite() || share < least {
             return None;
         }
@@ -62,7 +63,7 @@ impl<'a> Costly<'a> {
             place: self.place.clone(),
             function: self.function.to_owned(),
             evidence: self.evidence,
-            severity: severity(share),
+            severity: severity(share).capped(time < Severity::MIN_WARNING_TIME.as_f64()),
             cost: self.cost,
             cost_per_step: (0 < scale.n_steps()).then_some(in_steps),
             count: self.count,

@@ -15,12 +15,13 @@ pub use detail::{DeviceDetail, Product};
 use crate::Rule;
 
 /// The rules.
-pub(crate) static RULES: [&Rule; 7] = [
+pub(crate) static RULES: [&Rule; 8] = [
     &hot_loop::RULE,
     &launch_bound::RULE,
     &gpu_idle::RULE,
     &low_occupancy::RULE,
     &tensor_cores::RULE,
+    &tensor_cores::UNALIGNED,
     &comm_exposed::RULE,
     &first_step::RULE,
 ];

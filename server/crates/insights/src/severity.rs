@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ledger::{Bytes, Ns};
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -9,7 +11,7 @@ pub enum Severity {
     Hint,
     /// Worth knowing.
     Information,
-    /// Worth changing: 5 % of the step or more.
+    /// Worth changing: 5 % of the step or more, and not next to nothing ([`Self::MIN_WARNING_TIME`], [`Self::MIN_WARNING_BYTES`]).
     Warning,
     /// Not to be left like this. No rule says so by itself.
     Error,
@@ -18,6 +20,19 @@ pub enum Severity {
 impl Severity {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Hint, Self::Information, Self::Warning, Self::Error];
+
+    /// Time in the mean step (in the recording, where it has no steps) below which nothing is a warning, however large its
+    /// share: about ten launches of kernels, and what two runs of one step differ by anyway.
+    pub const MIN_WARNING_TIME: Ns = Ns(50_000);
+
+    /// Device memory below which nothing is a warning, however large its share: PyTorch's allocator reserves as much at
+    /// once (`kLargeBuffer` in `c10/cuda/CUDACachingAllocator.cpp`).
+    pub const MIN_WARNING_BYTES: Bytes = Bytes(20 << 20);
+
+    /// At most [`Self::Information`] where `is_small`.
+    pub(crate) fn capped(self, is_small: bool) -> Self {
+        if is_small { self.min(Self::Information) } else { self }
+    }
 
     /// Stable name, as in settings.
     #[must_use]

@@ -160,9 +160,14 @@ mod tests {
         let rules =
             |threshold| find(&ledger(), &RuleOptions { threshold, ..RuleOptions::default() }).len();
         assert_eq!((rules(0.04), rules(0.041)), (1, 0));
+        let severity = |ledger: &Ledger| find(ledger, &RuleOptions::default())[0].severity;
         let mut slow = ledger();
-        slow.steps.extend([(1, Ns(500_000)), (2, Ns(500_000))]);
-        assert_eq!(find(&slow, &RuleOptions::default())[0].severity, Severity::Warning);
+        slow.lines.values_mut().for_each(|it| it.avoidable_in_steps = Ns(100_000));
+        assert_eq!(severity(&slow), Severity::Warning);
+        // 8 % of the step, but less than anyone needs to be warned of.
+        let mut short = ledger();
+        short.steps.extend([(1, Ns(500_000)), (2, Ns(500_000))]);
+        assert_eq!(severity(&short), Severity::Information);
     }
 
     #[test]

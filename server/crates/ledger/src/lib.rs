@@ -27,8 +27,8 @@ pub use communication::{
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
-    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, Operator, PerStep, RecordingCost,
-    SourceFile, SourceFit,
+    Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, Operator, PerStep, ProductSizes,
+    RecordingCost, SourceFile, SourceFit,
 };
 pub use loops::LoopBooks;
 pub use memory::{

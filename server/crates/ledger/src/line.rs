@@ -134,6 +134,8 @@ pub struct LineBooks {
     pub comm_exposed: Ns,
     /// Operators with known FLOPs, by the rule of `cuda_own`, by precision.
     pub arithmetic: BTreeMap<Precision, Arithmetic>,
+    /// Device time of products of matrices whose sizes are recorded, by the rule of `cuda_own`.
+    pub products: BTreeMap<ProductSizes, Ns>,
     /// What was launched, by the rule of `cuda_own`.
     pub kernel_table: BTreeMap<KernelKey, Kernel>,
     /// Outermost operators by name, by the rule of `cpu_own`.
@@ -203,6 +205,7 @@ impl LineBooks {
             comm,
             comm_exposed,
             arithmetic,
+            products: _,
             kernel_table: _,
             operators: _,
             callers: _,
@@ -265,6 +268,19 @@ pub struct PerStep {
     pub gpu_idle: Ns,
     /// Share of [`LineBooks::waiting`].
     pub waiting: Ns,
+}
+
+/// The sizes of a product of matrices, `m × k` times `k × n`, of which there are `batch` at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProductSizes {
+    /// How many products there are.
+    pub batch: u64,
+    /// Rows of the first matrix, and of the result.
+    pub m: u64,
+    /// Columns of the second, and of the result.
+    pub n: u64,
+    /// Columns of the first, and rows of the second.
+    pub k: u64,
 }
 
 /// What distinguishes kernels of one line.

@@ -123,6 +123,7 @@ impl LineBooks {
             comm,
             comm_exposed,
             arithmetic,
+            products,
             kernel_table,
             operators,
             callers,
@@ -173,6 +174,7 @@ impl LineBooks {
         self.comm.gain(*comm);
         self.comm_exposed.gain(*comm_exposed);
         merge_map(&mut self.arithmetic, arithmetic, Arithmetic::merge);
+        merge_map(&mut self.products, products, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.kernel_table, kernel_table, Kernel::merge);
         merge_map(&mut self.operators, operators, Operator::merge);
         merge_map(&mut self.callers, callers, |mine, theirs| mine.gain(*theirs));
@@ -283,8 +285,8 @@ mod tests {
         Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, IdleThread, Kernel,
         KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator, Pattern,
-        PatternBooks, PerStep, Precision, ProcessGroup, RankCommunication, Reason, RecordingCost,
-        SegmentTime, SourceFile, SourceFit, ThreadKey,
+        PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, Reason,
+        RecordingCost, SegmentTime, SourceFile, SourceFit, ThreadKey,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -362,6 +364,7 @@ mod tests {
                 steps: [(step, PerStep { cpu: ns(20), cuda: ns(21), sync: Ns(1), gpu_idle: Ns(2), waiting: Ns(3) })].into(),
                 by_device: [(DeviceKey { rank, device: 0 }, ns(22))].into(),
                 by_thread: [(ThreadKey { rank, thread: "7".to_owned() }, ns(23))].into(),
+                products: [(ProductSizes { batch: 1, m: n(1), n: 2, k: 3 }, ns(22))].into(),
                 kernel_table: [(KernelKey { name: name(), grid: [1; 3], block: [2; 3] }, kernel)].into(),
                 operators: [(name(), Operator { calls: 1, cpu: ns(3), cuda: ns(7) })].into(),
                 callers: [(caller.clone(), ns(4))].into(),

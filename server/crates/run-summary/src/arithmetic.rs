@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Arithmetic, Bytes, Ns, Precision, TensorCores};
+use ledger::{Arithmetic, Bytes, Ns, Precision, ProductSizes, TensorCores};
 use profile::{DeviceEventId, HostEventId, HostKind, Profile, StrId};
 use recorded::{KernelClasses, Launches};
 use rustc_hash::FxHashMap;
@@ -18,8 +18,10 @@ pub struct CountedOperator {
     pub precision: Precision,
     /// What it did, and how long that took.
     pub arithmetic: Arithmetic,
+    /// The sizes, if it is a product of matrices.
+    pub sizes: Option<ProductSizes>,
     /// Where the first of it ran; `None` for the host.
-    device: Option<i32>,
+    pub device: Option<i32>,
 }
 
 /// An operator with its cost, and what is found of the device events that it launched.
@@ -45,9 +47,15 @@ impl OperatorTally {
             Some(_) => self.launched,
             None => profile.host.duration[self.operator.index()],
         };
-        let OperatorCost { flops, bytes, .. } = self.cost;
+        let OperatorCost { flops, bytes, sizes, .. } = self.cost;
         let arithmetic = Arithmetic { operators: 1, flops, time, bytes };
-        CountedOperator { operator: self.operator, precision, arithmetic, device: self.device }
+        CountedOperator {
+            operator: self.operator,
+            precision,
+            arithmetic,
+            sizes,
+            device: self.device,
+        }
     }
 }
 
@@ -89,7 +97,7 @@ pub(crate) fn counted(
         });
         let cost = cost.unwrap_or_else(|| {
             unknown += 1;
-            OperatorCost { flops: 0, bytes: Bytes::ZERO, precision: Precision::F32 }
+            OperatorCost { flops: 0, bytes: Bytes::ZERO, precision: Precision::F32, sizes: None }
         });
         let counted = OperatorTally {
             operator,

@@ -2,7 +2,7 @@
 //! `torch/utils/flop_counter.py`. (PyTorch counts FLOPs itself with `with_flops=True`, but does not write them into traces,
 //! and leaves attention out there.)
 
-use ledger::{Bytes, Precision};
+use ledger::{Bytes, Precision, ProductSizes};
 use serde_json::Value;
 
 /// What an operator does at least.
@@ -14,6 +14,8 @@ pub(crate) struct OperatorCost {
     pub(crate) bytes: Bytes,
     /// By the type of its matrices; float32 may be TF32 on a device.
     pub(crate) precision: Precision,
+    /// The sizes, if it is a product of matrices.
+    pub(crate) sizes: Option<ProductSizes>,
 }
 
 /// The cost of the operator `name` with the JSON texts of `Input Dims`, `Input type` and `Concrete Inputs`; `None` if there is
@@ -107,7 +109,7 @@ impl OperatorArguments {
         let (precision, size) = self.element(of)?;
         let elements = elements.iter().try_fold(0_u64, |sum, it| sum.checked_add((*it)?))?;
         let bytes = Bytes(i64::try_from(elements.checked_mul(size)?).ok()?);
-        Some(OperatorCost { flops: flops?, bytes, precision })
+        Some(OperatorCost { flops: flops?, bytes, precision, sizes: None })
     }
 
     /// Products of matrices, or of as many as there are in a batch, added to something.
@@ -125,7 +127,9 @@ impl OperatorArguments {
             None => Some(0),
         };
         let flops = product(&[2, batch, m, k, n]);
-        self.cost(left, flops, &[product(&a), product(&b), product(&[batch, m, n]), added])
+        let elements = [product(&a), product(&b), product(&[batch, m, n]), added];
+        let cost = self.cost(left, flops, &elements)?;
+        Some(OperatorCost { sizes: Some(ProductSizes { batch, m, n, k }), ..cost })
     }
 
     fn convolution(&self) -> Option<OperatorCost> {
@@ -361,6 +365,17 @@ mod tests {
                 "{name} {dims}"
             );
         }
+    }
+
+    #[test]
+    fn products_have_sizes() {
+        let types = r#"["float", "float"]"#;
+        let sizes = |name, dims| cost(name, dims, types, "").and_then(|it| it.sizes);
+        assert_eq!(
+            sizes("aten::bmm", "[[8, 64, 32], [8, 32, 16]]"),
+            Some(ProductSizes { batch: 8, m: 64, n: 16, k: 32 })
+        );
+        assert_eq!(sizes("aten::mm", "[[64, 32]]"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod indexing;
 mod name_classes;
 mod walk;
 
-pub(crate) use copies::Copies;
+pub(crate) use copies::PageableCopies;
 pub(crate) use found::PatternCharges;
 
 use profile::Profile;
@@ -24,7 +24,7 @@ pub(crate) fn find_patterns(
     stacks: &DeviceStacks,
     steps: &Steps,
     events: &mut EventStacks<'_>,
-    copies: &Copies,
+    copies: &PageableCopies,
 ) -> PatternCharges {
     let mut found = walk::walk(profile, launches, steps, copies, events);
     copies.find(profile, launches, stacks, steps, events, &mut found);

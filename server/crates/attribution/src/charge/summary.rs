@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Arithmetic, Books, Ns, Precision};
+use ledger::{Arithmetic, Books, Ns, Precision, ProductSizes};
 use line_stacks::LineId;
 use profile::Profile;
 use recorded::{Launches, Steps};
@@ -33,6 +33,8 @@ pub(crate) struct SummaryCharges {
 pub(crate) struct LineSummary {
     /// By precision.
     pub(crate) arithmetic: BTreeMap<Precision, Arithmetic>,
+    /// Device time of products of matrices, by their sizes.
+    pub(crate) products: BTreeMap<ProductSizes, Ns>,
     pub(crate) comm: Ns,
     /// Of this, what no compute hid.
     pub(crate) comm_exposed: Ns,
@@ -56,6 +58,9 @@ pub(crate) fn charge_summary(
             Some(line) => {
                 let mine = charges.by_line.entry(line).or_default();
                 mine.arithmetic.entry(it.precision).or_default().merge(&it.arithmetic);
+                if let Some(sizes) = it.sizes.filter(|_| it.device.is_some()) {
+                    *mine.products.entry(sizes).or_default() += it.arithmetic.time;
+                }
             }
             None => charges.without_line.add(&books),
         }

@@ -1,7 +1,9 @@
 //! What the rules about the device found, in words.
 
+use std::collections::BTreeSet;
+
 use insights::{DeviceDetail, Finding, Product};
-use ledger::{Evidence, Ns};
+use ledger::{Evidence, Ns, ProductSizes};
 use metrics::numbers::{count, duration, percent};
 
 use super::{per, share, time};
@@ -86,17 +88,31 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
                 shorten(kernel)
             )
         }
-        DeviceDetail::TensorCores { ref kernel, product, here } => {
+        DeviceDetail::TensorCores { ref kernel, product, here, sizes } => {
             let what = match product {
                 Product::Float32 => "matrix products in float32 without tensor cores",
                 Product::Half => "matrix products in half precision without tensor cores",
-                Product::Misaligned => "matrix products with sizes that are no multiples of 8",
+                Product::Misaligned => {
+                    "matrix products on tensor cores with sizes that are no multiples of 8"
+                }
             };
             let mut text = format!("{what} run {cost}");
             if here < finding.cost {
                 text += &format!(", {} of it here", duration(per(finding, here.as_f64())));
             }
-            text + &format!(", as {}", shorten(kernel))
+            text += &format!(", as {}", shorten(kernel));
+            if let Some(ProductSizes { batch, m, n, k }) = sizes {
+                let unaligned: BTreeSet<u64> =
+                    [m, n, k].into_iter().filter(|it| it % 8 != 0).collect();
+                let unaligned: Vec<String> = unaligned.iter().map(u64::to_string).collect();
+                let times = if batch == 1 { String::new() } else { format!("{batch} × ") };
+                text += &format!(
+                    " for {times}[{m}, {k}] @ [{k}, {n}], where {} {} not",
+                    unaligned.join(" and "),
+                    if unaligned.len() == 1 { "is" } else { "are" }
+                );
+            }
+            text
         }
         DeviceDetail::CommExposed { comm } => format!(
             "collectives run {} here, {} of it while nothing is computed",
@@ -206,9 +222,20 @@ mod tests {
                     kernel: "ampere_sgemm_128x64_nn".to_owned(),
                     product: Product::Float32,
                     here: Ns(10_000),
+                    sizes: None,
                 },
                 "rule: matrix products in float32 without tensor cores run 20 µs per step, 5 µs of it here, as \
                  ampere_sgemm_128x64_nn (10 % of the step)",
+            ),
+            (
+                DeviceDetail::TensorCores {
+                    kernel: "cutlass_75_tensorop_bf16_s1688gemm_bf16_align1".to_owned(),
+                    product: Product::Misaligned,
+                    here: Ns(40_000),
+                    sizes: Some(ProductSizes { batch: 12, m: 3601, n: 3601, k: 64 }),
+                },
+                "rule: matrix products on tensor cores with sizes that are no multiples of 8 run 20 µs per step, as \
+                 cutlass_75_tensorop_bf16_s1688gemm_bf16_align1 for 12 × [3601, 64] @ [64, 3601], where 3601 is not (10 % of the step)",
             ),
             (
                 DeviceDetail::CommExposed { comm: Ns(50_000) },

@@ -1,6 +1,6 @@
 //! What the rules about the device find.
 
-use ledger::Ns;
+use ledger::{Ns, ProductSizes};
 
 /// What a rule about the device found. Amounts are of the whole recording, means over the devices of a rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub enum DeviceDetail {
         /// Its estimated occupancy in tenths of a percent.
         occupancy: u32,
     },
-    /// `tensor-cores-unused`: matrix products beside the tensor cores.
+    /// `tensor-cores-unused`, `tensor-cores-unaligned`: matrix products that are slower than tensor cores can be.
     TensorCores {
         /// The kernel with most time, as recorded.
         kernel: String,
@@ -63,6 +63,9 @@ pub enum DeviceDetail {
         product: Product,
         /// What of the cost is of this line.
         here: Ns,
+        /// Sizes of the line's longest product of which one is no multiple of 8, where they are what is wrong and are
+        /// recorded.
+        sizes: Option<ProductSizes>,
     },
     /// `comm-exposed`: collectives that nothing hides.
     CommExposed {

@@ -1,6 +1,9 @@
-//! Rule `tensor-cores-unused`: matrix products beside the tensor cores, or on them with the wrong sizes.
+//! Rules `tensor-cores-unused` and `tensor-cores-unaligned`: matrix products beside the tensor cores, or on them with sizes
+//! that do not fit.
 
-use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, TensorCores};
+use ledger::{
+    Kernel, KernelClass, KernelKey, Ledger, LineBooks, LineKey, Ns, ProductSizes, TensorCores,
+};
 use metrics::Scale;
 
 use super::common::{MINIMUM, WARNING, finding, least_capable};
@@ -17,11 +20,8 @@ pub(super) static RULE: Rule = Rule {
     summary: "The device has units for matrix products that are many times faster than those that ran them.",
     severity: Severity::Information,
     trigger: "On devices with compute capability 8.0 and later, matrix products and convolutions in float32 that ran without TF32; \
-              from 7.0 on, those in half precision that ran without tensor cores, or on them with operands that are not aligned because \
-              a size is no multiple of 8.",
-    measure: "By the names of kernels: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one, and \
-              CUTLASS kernels for half precision that end in `align1`, `align2` or `align4`. It is reported once for all lines, on the forward line with most. The cost is the device time of all these kernels; what tensor \
-              cores would save of it depends on the sizes.",
+              from 7.0 on, those in half precision that ran without tensor cores.",
+    measure: "By the names of kernels: `sgemm` and `f32f32` without a tensor-core marker, `hgemm` without one. It is reported once for all lines, on the forward line with most. The cost is the device time of all these kernels: what is won is a part of it, which depends on the sizes.",
     thresholds: &[MINIMUM, WARNING],
     remedy: "In float32: `torch.set_float32_matmul_precision(\"high\")`, or `torch.autocast` with bfloat16. In half precision: make \
              every size a multiple of 8 (pad the vocabulary, the hidden size, the batch).",
@@ -36,17 +36,51 @@ pub(super) static RULE: Rule = Rule {
     find,
 };
 
+/// The rule about sizes.
+pub(super) static UNALIGNED: Rule = Rule {
+    id: "tensor-cores-unaligned",
+    area: Area::Device,
+    title: "Sizes of matrix products are no multiples of 8",
+    summary: "The products run on tensor cores, but load their operands in small pieces, because rows of a matrix do not begin at a \
+              multiple of 16 bytes.",
+    severity: Severity::Information,
+    trigger: "On devices with compute capability 7.0 and later, matrix products in half precision run on tensor cores with operands that are \
+              not aligned, because a size is no multiple of 8.",
+    measure: "By the names of kernels: those of CUTLASS for half precision that run on tensor cores and end in `align1`, `align2` or `align4`. \
+              It is reported once for all lines, on the forward line with most. Where arguments are recorded (`record_shapes=True`), the sizes \
+              are those of the line's longest product of which one is no multiple of 8. The cost is the device time of all these kernels: what \
+              is won is a part of it.",
+    thresholds: &[MINIMUM, WARNING],
+    remedy: "Pad the size to a multiple of 8 once, where it comes from: the vocabulary, the hidden size, the batch, the length of the \
+             sequence (the number of patches of an image and its class token). Attention by `F.scaled_dot_product_attention` copes with any \
+             length.",
+    before: "scores = torch.bmm(q, k.transpose(1, 2))    # 3601 tokens",
+    after: "out = F.scaled_dot_product_attention(q, k, v)",
+    sources: &[
+        "[NVIDIA: matrix multiplication and alignment](https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/index.html)",
+    ],
+    limits: "Products whose kernels do not show their alignment are not reported. Padding takes memory and a mask, or the result has to be cut.",
+    find: find_unaligned,
+};
+
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     let Some((_, capability)) = least_capable(ledger).filter(|(_, it)| (7, 0) <= *it) else {
         return Vec::new();
     };
-    let products = [Product::Float32, Product::Half, Product::Misaligned];
+    let products = [Product::Float32, Product::Half];
     let possible = products.iter().filter(|it| **it != Product::Float32 || (8, 0) <= capability);
-    possible.filter_map(|product| of_product(ledger, scale, limits, *product)).collect()
+    possible.filter_map(|product| of_product(&RULE, ledger, scale, limits, *product)).collect()
+}
+
+fn find_unaligned(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
+    let is_possible = least_capable(ledger).is_some_and(|(_, it)| (7, 0) <= it);
+    let found = of_product(&UNALIGNED, ledger, scale, limits, Product::Misaligned);
+    found.into_iter().filter(|_| is_possible).collect()
 }
 
 /// All lines with a kind of product together: what helps one of them helps them all.
 fn of_product(
+    rule: &'static Rule,
     ledger: &Ledger,
     scale: &Scale<'_>,
     limits: &RuleLimits<'_>,
@@ -63,15 +97,23 @@ fn of_product(
     });
     let (first, others) = lines.split_first()?;
     let cost: Ns = lines.iter().map(|it| it.time).sum();
-    let detail =
-        DeviceDetail::TensorCores { kernel: first.kernel.name.clone(), product, here: first.time };
+    let detail = DeviceDetail::TensorCores {
+        kernel: first.kernel.name.clone(),
+        product,
+        here: first.time,
+        sizes: longest_unaligned(first.books).filter(|_| product != Product::Float32),
+    };
     let remedy = match product {
         Product::Float32 => {
             "torch.set_float32_matmul_precision(\"high\") lets float32 use TF32 on tensor cores; torch.autocast with bfloat16 \
              uses them in half precision."
         }
-        Product::Half | Product::Misaligned => {
-            "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch."
+        Product::Half => {
+            "Make every size of the product a multiple of 8: pad the vocabulary, the hidden size, the batch, the length of the sequence."
+        }
+        Product::Misaligned => {
+            "Pad the size to a multiple of 8 where it comes from: the vocabulary, the hidden size, the batch, the length of the sequence. \
+             In attention, F.scaled_dot_product_attention copes with any length."
         }
     };
     let mut others: Vec<_> = others.iter().collect();
@@ -86,7 +128,14 @@ fn of_product(
         related: related.collect(),
         ..Costly::line(first.place, first.books, cost, Detail::Device(detail), remedy)
     };
-    finding(&RULE, scale, limits, draft)
+    finding(rule, scale, limits, draft)
+}
+
+/// The sizes of the longest product of a line of which one is no multiple of 8.
+fn longest_unaligned(books: &LineBooks) -> Option<ProductSizes> {
+    let unaligned =
+        books.products.iter().filter(|(it, _)| [it.m, it.n, it.k].iter().any(|it| it % 8 != 0));
+    unaligned.max_by_key(|&(_, time)| time).map(|(sizes, _)| *sizes)
 }
 
 /// Lines that are reported beside the first, at most.

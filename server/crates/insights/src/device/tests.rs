@@ -2,7 +2,7 @@
 
 use ledger::{
     DeviceBooks, DeviceKey, DeviceOverview, Kernel, KernelClass, KernelKey, Launching, Ledger,
-    LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep, TensorCores, ThreadKey,
+    LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep, ProductSizes, TensorCores, ThreadKey,
 };
 
 use super::{DeviceDetail, Product};
@@ -238,7 +238,12 @@ fn products_beside_the_tensor_cores() {
         ("tensor-cores-unused", Some(Ns(100_000)), 4)
     );
     let kernel = "ampere_sgemm_128x64_nn".to_owned();
-    let detail = DeviceDetail::TensorCores { kernel, product: Product::Float32, here: Ns(200_000) };
+    let detail = DeviceDetail::TensorCores {
+        kernel,
+        product: Product::Float32,
+        here: Ns(200_000),
+        sizes: None,
+    };
     assert_eq!(finding.detail, Detail::Device(detail));
     let device = |ledger: &mut Ledger, capability| {
         ledger.overviews.get_mut(&0).unwrap().devices.get_mut(&0).unwrap().capability = capability;
@@ -279,11 +284,16 @@ fn half_precision_with_sizes_that_do_not_fit() {
         200_000,
     );
     let table = [(key, Kernel { tensor_cores: TensorCores::Yes, ..it })].into();
-    add(&mut ledger, 3, LineBooks { kernel_table: table, ..LineBooks::default() });
-    let Detail::Device(DeviceDetail::TensorCores { product, .. }) = only(&ledger).detail else {
+    let sizes = |m| ProductSizes { batch: 16, m, n: 64, k: 64 };
+    let products = [(sizes(3600), Ns(90_000)), (sizes(3601), Ns(70_000)), (sizes(7), Ns(9))].into();
+    add(&mut ledger, 3, LineBooks { kernel_table: table, products, ..LineBooks::default() });
+    let finding = only(&ledger);
+    assert_eq!(finding.rule, "tensor-cores-unaligned");
+    let Detail::Device(DeviceDetail::TensorCores { product, sizes: found, .. }) = finding.detail
+    else {
         panic!()
     };
-    assert_eq!(product, Product::Misaligned);
+    assert_eq!((product, found), (Product::Misaligned, Some(sizes(3601))));
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use ledger::{Bytes, DeviceKey, Ns};
 
+use crate::Severity;
+
 /// What a memory rule found. Bytes are those of the device named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryDetail {
@@ -9,6 +11,23 @@ pub struct MemoryDetail {
     pub device: DeviceKey,
     /// What was found.
     pub kind: MemoryKind,
+}
+
+impl MemoryKind {
+    /// Whether it is about less memory than is worth a warning. What grows is not judged by how much that is so far.
+    pub(crate) fn is_small(&self) -> bool {
+        let bytes = match *self {
+            Self::PeakLine { bytes, .. } => bytes,
+            Self::Fragmentation { failed: None, free, .. } => free,
+            Self::Checkpoint { frees, .. } => frees,
+            Self::Churn { reserved, .. } => reserved,
+            Self::Leak { .. }
+            | Self::Retained { .. }
+            | Self::Fragmentation { .. }
+            | Self::NearLimit { .. } => return false,
+        };
+        bytes < Severity::MIN_WARNING_BYTES
+    }
 }
 
 /// What a memory rule found.

@@ -47,7 +47,7 @@ impl MemoryOfDevice<'_> {
             place: place.clone(),
             function: books.map(|it| it.function.clone()).unwrap_or_default(),
             evidence: Evidence::Exact,
-            severity: draft.severity.unwrap_or(rule.severity),
+            severity: draft.severity.unwrap_or(rule.severity).capped(draft.kind.is_small()),
             cost: Ns::ZERO,
             cost_per_step: None,
             count: books.map_or(0, |it| it.allocs),

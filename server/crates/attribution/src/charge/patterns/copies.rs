@@ -12,14 +12,14 @@ use crate::event_stacks::EventStacks;
 use crate::timeline_pass::TimelinePass;
 
 /// The copies from pageable host memory.
-pub(crate) struct Copies {
+pub(crate) struct PageableCopies {
     events: Vec<DeviceEventId>,
     /// By the outermost operator around the copy (the call itself, where there is none): how long the host waited, in the
     /// call and in the synchronisation that PyTorch adds, and what at most is won without the wait.
     waits: FxHashMap<HostEventId, (Ns, Ns)>,
 }
 
-impl Copies {
+impl PageableCopies {
     /// Looks for the copies.
     pub(crate) fn new(
         profile: &Profile,

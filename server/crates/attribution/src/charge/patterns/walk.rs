@@ -4,7 +4,7 @@ use ledger::{Bytes, Ns, Pattern, PatternBooks};
 use line_stacks::LineId;
 use profile::{HostEventId, HostKind, Profile, StrId};
 
-use super::copies::{Copies, is_upload};
+use super::copies::{PageableCopies, is_upload};
 use super::found::PatternCharges;
 use super::indexing::{Indexing, Item};
 use super::name_classes::{NameClass, name_classes};
@@ -19,7 +19,7 @@ pub(super) fn walk(
     profile: &Profile,
     launches: &Launches,
     steps: &Steps,
-    copies: &Copies,
+    copies: &PageableCopies,
     events: &mut EventStacks<'_>,
 ) -> PatternCharges {
     let threads = (0..profile.threads.len()).map(|_| ThreadWalk::default()).collect();
@@ -143,7 +143,7 @@ struct ThreadWalk {
 struct PatternWalk<'a, 'b, 'c> {
     profile: &'a Profile,
     steps: &'b Steps,
-    copies: &'b Copies,
+    copies: &'b PageableCopies,
     name_classes: Vec<NameClass>,
     device: DeviceWork,
     has_python: bool,
