@@ -1,4 +1,4 @@
-//! Copies from host memory, as devices ran them.
+//! PageableCopies from host memory, as devices ran them.
 
 use ledger::{Bytes, Ns, Pattern, PatternBooks};
 use profile::{DeviceEventId, DeviceKind, HostEventId, Profile};
