@@ -6,10 +6,6 @@ use std::path::{Path, PathBuf};
 
 use super::crates;
 
-/// Crates in which files may still use what a module around them defines, while that module uses them. The list only gets
-/// shorter.
-const NESTED: &[&str] = &["pysource"];
-
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
     &["options", "names"],
@@ -26,15 +22,7 @@ fn files_do_not_import_one_another_in_a_circle() {
     let mut wrong = Vec::new();
     for it in crates() {
         let imports = Imports::of(&it.folder.join("src"));
-        let mut left_out = BTreeSet::new();
-        if NESTED.contains(&it.name.as_str()) {
-            if imports.circles(&left_out).is_empty() {
-                wrong.push(format!("{} has no circle any more: remove it from NESTED", it.name));
-            }
-            left_out
-                .extend(imports.edges.keys().filter(|edge| imports.is_of_module_around(**edge)));
-        }
-        for (from, to) in imports.circles(&left_out) {
+        for (from, to) in imports.circles() {
             wrong.push(format!(
                 "{}: {} imports {} ({}), which imports it in turn, perhaps through others: move what both need to a file below both",
                 it.name,
@@ -98,7 +86,7 @@ fn paths_lead_to_the_files_that_define_what_they_name() {
         ("b.rs", "a/c.rs"),
     ];
     assert_eq!(edges, expected);
-    assert!(imports.circles(&BTreeSet::new()).is_empty());
+    assert!(imports.circles().is_empty());
 }
 
 /// The files of a crate and their imports.
@@ -161,14 +149,9 @@ impl Imports {
         Self { files, edges }
     }
 
-    /// Whether an import is that of something that a module around the file defines.
-    fn is_of_module_around(&self, (from, to): (usize, usize)) -> bool {
-        self.files[from].module.starts_with(&self.files[to].module)
-    }
-
-    /// The imports that are part of a circle, those of `left_out` aside.
-    fn circles(&self, left_out: &BTreeSet<(usize, usize)>) -> Vec<(usize, usize)> {
-        let edges = || self.edges.keys().copied().filter(|edge| !left_out.contains(edge));
+    /// The imports that are part of a circle.
+    fn circles(&self) -> Vec<(usize, usize)> {
+        let edges = || self.edges.keys().copied();
         let reaches = |start: usize, goal: usize| {
             let mut seen = BTreeSet::from([start]);
             let mut next = vec![start];

@@ -1,7 +1,7 @@
 //! From events to frames and their children: what is to be aligned.
 
 use profile::{HostEventId, HostKind, Ns, Profile, StrId};
-use pysource::flow::flows;
+use pysource::flows;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use recorded::{Frame, RecordedSources, is_compiled_range, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};

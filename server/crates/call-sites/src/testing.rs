@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pysource::Module;
-use pysource::flow::flows;
+use pysource::flows;
 use rustc_hash::FxHashMap;
 
 use crate::code::{Child, FunctionCode, Python, Sequence};

@@ -42,82 +42,28 @@
 //! | guard of a `case` | as a condition; in 3.10 and 3.11 of the innermost pattern tried last |
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::LineIndex;
-use crate::repair::repair;
 pub use crate::semantic::Binding;
-use crate::semantic::{Bindings, ScopeCode, Scopes};
-use crate::stack_guard::with_tree;
 
-mod builder;
+pub(crate) mod builder;
 mod expressions;
+mod identifiers;
 mod lines;
-mod mentions;
+pub(crate) mod mentions;
 mod statements;
 
-use builder::FlowBuilder;
+use identifiers::Identifiers;
+pub use identifiers::Mentions;
 use lines::LinesByVersion;
-pub use mentions::Mentions;
 
 /// The cost of a way that there is not, in [`ShortestPaths`].
 pub const UNREACHABLE: u32 = u32::MAX;
 /// The cost of a site that no path may pass over, for [`Flow::shortest_paths`].
 pub const IMPASSABLE: u16 = u16::MAX;
-
-/// The flow of functions of a text: one for each of `wanted`, which are indices into [`crate::Module::functions`] of the
-/// same text. Never fails: of a text with errors it gives what can be read, and for an index that there is not an empty
-/// flow.
-#[must_use]
-pub fn flows(text: &str, wanted: &[usize]) -> Vec<Flow> {
-    let flows = match read(text, None, wanted) {
-        Some(Err(repaired)) => read(&repaired, Some(text), wanted).and_then(Result::ok),
-        flows => flows.and_then(Result::ok),
-    };
-    flows.unwrap_or_else(|| wanted.iter().map(|&function| Flow::empty(function)).collect())
-}
-
-/// The flows of `text`, or the repaired text, which says more; `None` for a text over the limits of size. `original` is what
-/// `text` is a repair of.
-fn read(text: &str, original: Option<&str>, wanted: &[usize]) -> Option<Result<Vec<Flow>, String>> {
-    let lines = LineIndex::new(text);
-    let mut flows = with_tree(text, |parsed| {
-        let scopes = Scopes::new(parsed.syntax());
-        let repaired = (original.is_none() && !parsed.errors().is_empty())
-            .then(|| repair(text, parsed.tokens(), &lines))
-            .flatten();
-        // Comprehensions may be inlined, each with variables of its own.
-        let inlined = (0..scopes.codes.len())
-            .filter(|&it| matches!(scopes.codes[it], ScopeCode::Comprehension(_)));
-        let mut names: HashMap<_, _> = inlined.map(|it| (it, Bindings::new(&scopes, it))).collect();
-        let build = |&function: &usize| {
-            let mut scope = Some(function);
-            while let Some(at) = scope {
-                names.entry(at).or_insert_with(|| Bindings::new(&scopes, at));
-                scope = scopes.parents.get(at).copied().flatten();
-            }
-            FlowBuilder::build(&scopes, &lines, &names, function)
-        };
-        let flows = match repaired {
-            Some(repaired) => Err(repaired),
-            None => {
-                let mut flows: Vec<_> = wanted.iter().map(build).collect();
-                mentions::mention(text, parsed.tokens(), &mut flows);
-                Ok(flows)
-            }
-        };
-        (flows, scopes.depth)
-    })?;
-    if let (Some(original), Ok(flows)) = (original, &mut flows) {
-        let originals = LineIndex::new(original);
-        for site in flows.iter_mut().flat_map(|flow| &mut flow.sites) {
-            site.text = site.text.carried(&lines, &originals);
-        }
-    }
-    Some(flows)
-}
 
 /// The sites of a function and the ways between them.
 ///
@@ -140,7 +86,7 @@ pub struct Flow {
     starts: Vec<u32>,
     targets: Vec<u32>,
     /// The names that stand in the sites.
-    identifiers: Arc<mentions::Identifiers>,
+    identifiers: Arc<Identifiers>,
 }
 
 /// How an edge is taken.
@@ -153,7 +99,7 @@ pub enum EdgeKind {
 }
 
 impl Flow {
-    fn empty(function: usize) -> Self {
+    pub(crate) fn empty(function: usize) -> Self {
         Self {
             function,
             sites: Vec::new(),
@@ -329,7 +275,7 @@ pub struct ByteRange {
 
 impl ByteRange {
     /// The range at the same lines and columns of another text of as many lines.
-    fn carried(self, from: &LineIndex, to: &LineIndex) -> Self {
+    pub(crate) fn carried(self, from: &LineIndex, to: &LineIndex) -> Self {
         let carry = |offset: u32| {
             let line = from.line(offset as usize);
             let start = from.line_range(line).unwrap_or_default().start;

@@ -19,6 +19,7 @@ mod collect;
 mod directives;
 pub mod edits;
 pub mod flow;
+mod flows;
 mod line_index;
 mod line_map;
 mod module;
@@ -32,6 +33,7 @@ mod syncs;
 mod values;
 
 pub use directives::Directive;
+pub use flows::flows;
 pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{ClassFacts, Function, FunctionKind, Loop, LoopKind, Module};

@@ -8,8 +8,9 @@ use std::fmt::Write;
 
 use pysource::flow::{
     Access, Binding, EdgeKind, Flow, IMPASSABLE, Index, Iterable, Iteration, Site, SiteKind,
-    UNREACHABLE, flows,
+    UNREACHABLE,
 };
+use pysource::flows;
 use pysource::{AssignedValue, Module};
 
 /// What the recorder calls what happens at a site; `None` for what it does not see.

@@ -4,7 +4,7 @@ use ruff_python_ast::token::TokenKind;
 use ruff_python_ast::{Arguments, Expr, ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{EditContext, Replacement};
+use super::context::{EditContext, Replacement};
 
 /// What a keyword argument is, as far as it is written.
 #[derive(Clone, Copy, PartialEq, Eq)]

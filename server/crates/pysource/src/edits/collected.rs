@@ -14,7 +14,7 @@
 use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{Change, EditContext, Replacement, What};
+use super::context::{Change, EditContext, Replacement, What};
 use crate::moves::after_loop::{is_made_in_each_pass, loop_around};
 use crate::moves::is_private;
 use crate::semantic::OccurrenceKind;

@@ -9,7 +9,7 @@ use ruff_python_ast::{Expr, ExprCall, Number, Stmt, StmtClassDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{are_plain, keyword};
-use super::{Change, EditContext, What};
+use super::context::{Change, EditContext, What};
 use crate::semantic::ScopeCode;
 use crate::stack_guard::guarded;
 

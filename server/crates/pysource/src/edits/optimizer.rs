@@ -11,7 +11,7 @@ use ruff_python_ast::{Expr, ExprCall, Number};
 use ruff_text_size::Ranged;
 
 use super::arguments::{Given, are_plain, given, keyword, replacement};
-use super::{Change, EditContext, What};
+use super::context::{Change, EditContext, What};
 
 /// Optimizers of `torch.optim` that take `foreach`.
 const FOREACH: [&str; 11] = [

@@ -9,8 +9,8 @@ use ruff_python_ast::{Expr, ExprCall, ExprName, StmtAssign, StmtFor};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::arguments::{Given, are_plain, given, keyword};
+use super::context::{Change, EditContext, What};
 use super::data_loader::{MAX_POSITIONAL, is_wrapper, loader_of};
-use super::{Change, EditContext, What};
 use crate::semantic::{Occurrence, OccurrenceKind, ScopeCode};
 
 pub(super) fn change(place: &EditContext<'_, '_>) -> Option<Change> {

@@ -6,7 +6,7 @@ use ruff_python_ast::{Expr, ExprAttribute, ExprCall};
 use ruff_text_size::Ranged;
 
 use super::arguments::{Given, are_plain, given};
-use super::{Change, EditContext, What};
+use super::context::{Change, EditContext, What};
 
 /// Versions that take the argument, and have `False` for its default.
 const OFF: std::ops::Range<(u32, u32)> = (1, 7)..(2, 0);

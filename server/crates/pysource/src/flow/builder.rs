@@ -20,7 +20,7 @@ const ENTRY: u32 = JOIN;
 const EXIT: u32 = JOIN | 1;
 
 /// Makes the flow of one function. The way made so far ends at `at`; what is added goes on from there.
-pub(super) struct FlowBuilder<'t, 'a> {
+pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) scopes: &'t Scopes<'a>,
     pub(super) lines: &'t LineIndex,
     /// The names of the function and of those around it.
@@ -76,7 +76,7 @@ pub(super) struct OpenFinally {
 impl<'t, 'a> FlowBuilder<'t, 'a> {
     /// The flow of a function; an empty one if there is no such function.
     /// `names` are those of the function and of all around it.
-    pub(super) fn build(
+    pub(crate) fn build(
         scopes: &'t Scopes<'a>,
         lines: &'t LineIndex,
         names: &'t HashMap<usize, Bindings<'a>>,

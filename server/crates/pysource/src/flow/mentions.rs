@@ -1,50 +1,16 @@
-//! The names that stand in the expression of a site.
+//! Finds the names that stand in the expressions of sites.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use ruff_python_ast::token::{TokenKind, Tokens};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::Flow;
-
-/// The identifiers of a text that stand in sites, in source order. Flows of one text share them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Identifiers {
-    /// Each distinct one once.
-    texts: Vec<Box<str>>,
-    /// Rows of `texts`.
-    order: Vec<u32>,
-}
-
-/// The names in an expression: variables, attributes, keywords of arguments; not what stands in strings and comments.
-#[derive(Debug, Clone, Copy)]
-pub struct Mentions<'a> {
-    texts: &'a [Box<str>],
-    order: &'a [u32],
-}
-
-impl<'a> Mentions<'a> {
-    pub(super) fn new(identifiers: &'a Identifiers, rows: &Range<u32>) -> Self {
-        let order = identifiers.order.get(rows.start as usize..rows.end as usize);
-        Self { texts: &identifiers.texts, order: order.unwrap_or(&[]) }
-    }
-
-    /// The names in source order, as often as they stand there.
-    pub fn iter(self) -> impl Iterator<Item = &'a str> {
-        self.order.iter().filter_map(|&row| self.texts.get(row as usize)).map(|it| &**it)
-    }
-
-    /// Whether `name` is one of them.
-    #[must_use]
-    pub fn contains(self, name: &str) -> bool {
-        self.iter().any(|it| it == name)
-    }
-}
+use super::identifiers::Identifiers;
 
 /// Finds the names in the sites of all `flows` of `text`.
-pub(super) fn mention(text: &str, tokens: &Tokens, flows: &mut [Flow]) {
+pub(crate) fn mention(text: &str, tokens: &Tokens, flows: &mut [Flow]) {
     let mut ranges: Vec<(u32, u32)> = flows
         .iter()
         .flat_map(|flow| &flow.sites)

@@ -16,7 +16,7 @@ use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{Expr, ExprName, Stmt};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::{Harmless, is_fresh};
+use super::harmless::{Harmless, is_fresh};
 use crate::semantic::{FileNames, FoundStatement, OccurrenceKind};
 
 /// The statement after the loop that first uses `name`, before which the read of `other` does the same.
