@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Annotate(AnnotateArgs),
     Lines(LinesArgs),
     Memory(MemoryArgs),
+    Ranks(RanksArgs),
     Report(ReportArgs),
     Explain(ExplainArgs),
     Record(RecordArgs),
@@ -205,6 +206,33 @@ pub(crate) struct MemoryArgs {
 pub(crate) enum OutputFormat {
     Text,
     Json,
+}
+
+/// Several ranks beside each other: who is late, who waits for whom, and at which line
+///
+/// Reads the traces of several ranks of one run: name them, or the folder that
+/// holds them. Times are of the mean step.
+///
+///   compute        kernels that do not communicate, or operators on a CPU
+///   comm wait      in collectives, before all ranks had begun
+///   comm transfer  in collectives, after that
+///   waited for     how long others waited in collectives that it began last
+///   late at, of    collectives that it began last, of all that it took part in
+///
+/// Bandwidths are those of nccl-tests.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RanksArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// Text for people, JSON for programs (perfline.ranks/1)
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
+
+    /// Lines listed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
 }
 
 /// Findings, totals, steps, devices, hottest lines, waits, losses and the books; limits for CI

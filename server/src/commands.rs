@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ::report::{Recording, annotate, html, json, lines, memory, text};
+use ::report::{Recording, annotate, html, json, lines, memory, ranks, text};
 use loader::{Run, SourceFolders, Timing};
 
 use crate::args::{self, Command};
@@ -35,6 +35,15 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }),
         Command::Memory(args) => print(&args.recording, |out, it| {
             memory(out, it, args, &terminal)?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Ranks(args) => print(&args.recording, |out, it| {
+            match args.format {
+                args::OutputFormat::Text => {
+                    ranks::write_text(out, &it.recording, args.top, &terminal)?;
+                }
+                args::OutputFormat::Json => ranks::write_json(out, &it.recording)?,
+            }
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, it| report(out, it, args, &terminal)),

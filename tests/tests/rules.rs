@@ -21,10 +21,13 @@ const DEVICES: &str = "cpu/torch2.15.0/two_devices.json.gz";
 const TRANSFORMER: &str = "simulated_cuda/torch2.15.0/transformer.json.gz";
 const STARVED: &str = "simulated_cuda/torch2.15.0/starved.json.gz";
 const TWO_RANKS: &str = "cpu/torch1.13.1/two_ranks.rank0.json.gz";
+const LATE_LINE: &str = "cpu/torch2.15.0/late_rank.slow_line";
+const LATE_DATA: &str = "cpu/torch2.15.0/late_rank.slow_data";
+const BALANCED: &str = "cpu/torch2.15.0/late_rank.balanced";
 const SLOW_MODEL: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
 
 /// What is found.
-const FOUND: [Row; 22] = [
+const FOUND: [Row; 27] = [
     ("sync", SLOW_MODEL, "if x.max().item() > 100:"),
     ("dataloader", HABITS, "x, _ = next(source)"),
     ("for-loop-indexing", HABITS, "out.append(x[i] * 2 + 1)"),
@@ -47,10 +50,15 @@ const FOUND: [Row; 22] = [
     ("gpu-idle", STARVED, "text = json.dumps({\"step\": number, \"names\": NAMES})"),
     ("comm-exposed", STARVED, "dist.all_reduce(product)"),
     ("first-step", TWO_RANKS, "loss.backward()"),
+    ("straggler", LATE_LINE, "scores = torch.tanh(scores @ scores)"),
+    ("straggler", LATE_DATA, "time.sleep(self.delay)"),
+    ("dataloader", LATE_LINE, "x, y = next(batches)"),
+    ("dataloader", LATE_DATA, "x, y = next(batches)"),
+    ("dataloader", BALANCED, "x, y = next(batches)"),
 ];
 
 /// What is done right beside it, and is not.
-const SILENT: [Row; 21] = [
+const SILENT: [Row; 24] = [
     ("sync", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("dataloader", HABITS, "return data[step % len(data)]"),
     ("for-loop-indexing", HABITS, "h = cell(x[i], h)"),
@@ -72,6 +80,9 @@ const SILENT: [Row; 21] = [
     ("gpu-idle", STARVED, "return (rows * 0.5 + 1.0).sigmoid()"),
     ("comm-exposed", STARVED, "product = weight + 1.0"),
     ("first-step", SLOW_MODEL, "x = torch.relu(layer(x))"),
+    ("straggler", BALANCED, "time.sleep(self.delay)"),
+    ("straggler", BALANCED, "loss.backward()"),
+    ("straggler", LATE_LINE, "loss.backward()"),
 ];
 
 /// The rules of which everything that they find in these recordings is listed.
@@ -89,9 +100,9 @@ const HOST: [&str; 11] = [
     "data-parallel",
 ];
 
-/// Rules over what these recordings do not hold: the text of a file alone, half precision, memory that grows or runs out.
-/// Each is held against texts or books made by hand, beside it.
-const BY_HAND: [&str; 9] = [
+/// Rules over what these recordings do not hold: the text of a file alone, half precision, memory that grows or runs out, a
+/// second line that is unequal over ranks. Each is held against texts or books made by hand, beside it.
+const BY_HAND: [&str; 10] = [
     "tensor-cores-unaligned",
     "possible-sync",
     "memory-leak",
@@ -101,16 +112,21 @@ const BY_HAND: [&str; 9] = [
     "fragmentation",
     "near-limit",
     "checkpoint-candidate",
+    "imbalance",
 ];
 
-/// The findings in a recording, and the text of its workload.
+/// The findings in a recording, of a folder those of all ranks in it, and the text of its workload.
 fn findings(recording: &str) -> (Vec<Finding>, String) {
     let fixtures = repository().join("fixtures");
     let path = fixtures.join(recording);
     let root = fixtures.join("workloads");
     let options = LoadOptions::new(root, Some(Vec::new()));
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
-    let run = load(&[path], &options, &watch).unwrap();
+    let inputs = match path.is_dir() {
+        true => std::fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()).collect(),
+        false => vec![path],
+    };
+    let run = load(&inputs, &options, &watch).unwrap();
     let findings = insights::find(&run.merged, &insights::RuleOptions::default());
     let name = Path::new(recording).file_name().unwrap().to_str().unwrap();
     let workload = name.split_once('.').unwrap().0;

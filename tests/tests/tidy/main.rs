@@ -42,8 +42,8 @@ const CRATES: &[(&str, &[&str])] = &[
             "run-summary",
         ],
     ),
-    ("insights", &["ledger", "metrics"]),
-    ("ide", &["insights", "ledger", "metrics", "pysource"]),
+    ("insights", &["ledger", "metrics", "ranks"]),
+    ("ide", &["insights", "ledger", "metrics", "pysource", "ranks"]),
     (
         "loader",
         &[
@@ -57,7 +57,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "trace-reader",
         ],
     ),
-    ("report", &["ide", "insights", "ledger", "loader", "metrics", "profile", "pysource"]),
+    ("report", &["ide", "insights", "ledger", "loader", "metrics", "profile", "pysource", "ranks"]),
     ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report"]),
     ("perfline", &["insights", "loader", "lsp", "metrics", "profile", "report"]),
     (

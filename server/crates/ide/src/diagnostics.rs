@@ -124,6 +124,7 @@ fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) ->
         }
         Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books, name),
         Detail::Memory(detail) => rules::memory::message(finding, detail),
+        Detail::Ranks(detail) => rules::ranks::message(finding, detail, name),
     }
 }
 

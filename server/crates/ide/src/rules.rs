@@ -3,6 +3,7 @@
 pub(crate) mod device;
 pub(crate) mod host;
 pub(crate) mod memory;
+pub(crate) mod ranks;
 pub(crate) mod waits;
 
 use insights::Finding;

@@ -1,10 +1,15 @@
 //! All rules, and what can be set of them.
 
-use crate::{Rule, Thresholds, device, host, memory, possible_sync, sync};
+use crate::{Rule, Thresholds, device, distributed, host, memory, possible_sync, sync};
 
 /// The rules of each module. One file for each rule.
-static ALL: [&[&Rule]; 4] =
-    [&[&sync::RULE, &possible_sync::RULE], &host::RULES, &device::RULES, &memory::RULES];
+static ALL: [&[&Rule]; 5] = [
+    &[&sync::RULE, &possible_sync::RULE],
+    &host::RULES,
+    &device::RULES,
+    &distributed::RULES,
+    &memory::RULES,
+];
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {

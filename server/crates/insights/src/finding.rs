@@ -2,7 +2,7 @@
 
 use ledger::{Evidence, LineKey, Ns, Pattern, PatternBooks};
 
-use crate::{DeviceDetail, MemoryDetail, Severity};
+use crate::{DeviceDetail, MemoryDetail, RankDetail, Severity};
 
 /// Something that costs more than it has to.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +51,8 @@ pub enum Detail {
     Device(DeviceDetail),
     /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
     Memory(MemoryDetail),
+    /// The rules over several ranks.
+    Ranks(RankDetail),
 }
 
 /// A line that has to do with a finding.

@@ -9,6 +9,7 @@
 mod catalogue;
 mod costly;
 mod device;
+mod distributed;
 mod explained;
 mod find;
 mod finding;
@@ -23,6 +24,7 @@ mod sync;
 
 pub use catalogue::{rule, rules};
 pub use device::{DeviceDetail, Product};
+pub use distributed::RankDetail;
 pub use find::find;
 pub use finding::{Detail, Finding, Related};
 pub use memory::{MemoryDetail, MemoryKind};

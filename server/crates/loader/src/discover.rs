@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use profile::Meta;
+
 use crate::panics::caught;
 use crate::{InputKind, names, open, walk};
 
@@ -35,7 +37,14 @@ struct Candidate {
     path: PathBuf,
     modified: SystemTime,
     kind: InputKind,
+    /// Of a run of several ranks, or in the name.
     rank: Option<u32>,
+    /// The process that wrote it, where the name says.
+    process: Option<String>,
+    /// When it was recorded by its name, else when it was changed.
+    time: SystemTime,
+    /// What is equal of the files of one run.
+    run_key: String,
 }
 
 /// The recordings below `directory`, newest first.
@@ -50,7 +59,7 @@ pub(crate) fn discover(directory: &Path) -> Vec<DiscoveredRun> {
             }
             let Some(found) = look_at(path) else { return };
             let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-            by_run.entry((folder, names::run_key(path))).or_default().push(found);
+            by_run.entry((folder, found.run_key.clone())).or_default().push(found);
         },
     );
     let mut recordings: Vec<DiscoveredRun> = by_run.into_values().flat_map(runs).collect();
@@ -65,29 +74,55 @@ pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
 
 fn look_at(path: &Path) -> Option<Candidate> {
     let modified = path.metadata().ok()?.modified().ok()?;
-    let kind = caught(path, || open::found(path)).ok()?.kind?;
+    let opened = caught(path, || open::found(path)).ok()?;
+    let kind = opened.kind?;
     // Side-cars are found by the trace they belong to. Lists of numbers, as timelines are, may be anything.
-    (!matches!(kind, InputKind::Callers | InputKind::Timeline)).then(|| Candidate {
+    if matches!(kind, InputKind::Callers | InputKind::Timeline) {
+        return None;
+    }
+    let meta = match kind {
+        InputKind::Kineto => caught(path, || Ok(opened.head_meta())).unwrap_or_default(),
+        _ => Meta::default(),
+    };
+    let recorded_rank = meta.rank.filter(|_| 1 < meta.world_size.unwrap_or(1));
+    let rank_by_name = names::rank(path);
+    // Where names do not say which rank it is, they differ by machine and process, or in any other way.
+    let run_key = match (recorded_rank, rank_by_name, meta.world_size) {
+        (Some(_), None, Some(world_size)) => format!("/{world_size} ranks"),
+        _ => names::run_key(path),
+    };
+    let (process, recorded) = names::process_and_time(path).unzip();
+    Some(Candidate {
         path: path.to_owned(),
         modified,
         kind,
-        rank: names::rank(path),
+        rank: recorded_rank.or(rank_by_name),
+        process,
+        time: recorded.unwrap_or(modified),
+        run_key,
     })
 }
 
-/// Splits files of one folder and name into runs: a rank that comes again, or a long pause, begins another.
+/// Splits files of one folder and key into runs: a rank that another process wrote again, or a long pause, begins another.
+/// What one process wrote is of one run: the cycles of its schedule.
 fn runs(mut files: Vec<Candidate>) -> Vec<DiscoveredRun> {
-    files.sort_by(|a, b| (b.modified, &b.path).cmp(&(a.modified, &a.path)));
+    files.sort_by(|a, b| (b.time, &b.path).cmp(&(a.time, &a.path)));
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
     for file in files {
+        let is_of_process = |run: &Vec<Candidate>| {
+            let is_same = |it: &Candidate| it.process == file.process && it.rank == file.rank;
+            file.rank.is_some() && file.process.is_some() && run.iter().any(is_same)
+        };
         let fits = |run: &Vec<Candidate>| {
-            let is_near =
-                run[0].modified.duration_since(file.modified).unwrap_or_default() <= SAME_RUN;
+            let is_near = run[0].time.duration_since(file.time).unwrap_or_default() <= SAME_RUN;
             // Without ranks, one trace and one snapshot make a run.
             is_near && run.iter().all(|other| (other.kind, other.rank) != (file.kind, file.rank))
         };
-        match runs.last_mut().filter(|run| fits(run)) {
-            Some(run) => run.push(file),
+        let last = runs.len().saturating_sub(1);
+        let place = runs.iter().position(is_of_process);
+        let place = place.or_else(|| runs.last().filter(|run| fits(run)).map(|_| last));
+        match place {
+            Some(place) => runs[place].push(file),
             None => runs.push(vec![file]),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::LazyLock;
+use std::time::{Duration, SystemTime};
 
 use regex::Regex;
 
@@ -25,6 +26,22 @@ pub(crate) fn rank(path: &Path) -> Option<u32> {
     RANK.as_ref()?.captures(&stem(path))?.get(1)?.as_str().parse().ok()
 }
 
+/// The process and the time in a name that `tensorboard_trace_handler` gave (`host_pid.time.pt.trace.json`): `host_pid`, and
+/// the nanoseconds (of torch before 2.0 milliseconds) since the Unix epoch.
+pub(crate) fn process_and_time(path: &Path) -> Option<(String, SystemTime)> {
+    let stem = stem(path);
+    let captures = PROCESS.as_ref()?.captures(&stem)?;
+    let digits = captures.get(2)?.as_str();
+    let number: u64 = digits.parse().ok()?;
+    let since = if digits.len() > 13 {
+        Duration::from_nanos(number)
+    } else {
+        Duration::from_millis(number)
+    };
+    let time = SystemTime::UNIX_EPOCH.checked_add(since)?;
+    Some((captures.get(1)?.as_str().to_owned(), time))
+}
+
 /// What is equal in the names of the ranks of one run: the stem without rank, process ids and times.
 pub(crate) fn run_key(path: &Path) -> String {
     let without_rank = replaced(&RANK, &stem(path), "rank");
@@ -34,6 +51,8 @@ pub(crate) fn run_key(path: &Path) -> String {
 // The patterns are constants that the tests below use, so they are never `None`.
 static RANK: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)(?:rank|worker)[-_.]?(\d+)").ok());
+static PROCESS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^(.+_\d+)\.(\d{13}|\d{19})$").ok());
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[._-]?\d{3,}").ok());
 
 fn replaced(pattern: &Option<Regex>, text: &str, by: &str) -> String {
@@ -43,6 +62,19 @@ fn replaced(pattern: &Option<Regex>, text: &str, by: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_the_handler_give_process_and_time() {
+        let of = |name: &str| {
+            let (process, time) = process_and_time(Path::new(name))?;
+            Some((process, time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis()))
+        };
+        let expected = Some(("host_4711".to_owned(), 1_700_000_000_123));
+        assert_eq!(of("host_4711.1700000000123456789.pt.trace.json.gz"), expected);
+        assert_eq!(of("host_4711.1700000000123.pt.trace.json"), expected);
+        assert_eq!(of("slow_model.json.gz"), None);
+        assert_eq!(of("two_ranks.rank1.json.gz"), None);
+    }
 
     #[test]
     fn names_give_stem_rank_and_run() {

@@ -7,6 +7,9 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use profile::Meta;
+use trace_reader::TraceReader;
+
 use crate::damage::Damage;
 use crate::unpack::Unpacked;
 use crate::{Error, InputKind, STANDARD_INPUT, names};
@@ -147,6 +150,15 @@ impl Opened {
             CountingReader { inner: Cursor::new(&*self.head).chain(&self.rest), done },
             BUFFER,
         )
+    }
+
+    /// What the head of a trace says about the recording; that of some versions stands behind the events.
+    pub(crate) fn head_meta(&self) -> Meta {
+        let mut prefix = vec![0; PREFIX];
+        let n = Unpacked::new(Cursor::new(&*self.head), LOOK_BUFFER).fill(&mut prefix);
+        let mut reader = TraceReader::new();
+        reader.feed(&prefix[..n]);
+        reader.finish().profile.meta
     }
 
     /// Whether a side-car may lie beside it.

@@ -241,6 +241,52 @@ fn recordings_are_found_and_grouped_by_run() {
     assert_eq!(names, [["two_ranks.rank0.json.gz", "two_ranks.rank1.json.gz"]]);
 }
 
+/// The files of each run that is found, by their names up to the first point.
+fn found_names(folder: &std::path::Path) -> Vec<Vec<String>> {
+    let name = |path: &PathBuf| {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        name.trim_end_matches(".pt.trace.json.gz").to_owned()
+    };
+    discover(folder).iter().map(|it| it.inputs.iter().map(name).collect()).collect()
+}
+
+#[test]
+fn ranks_whose_names_do_not_say_so_are_one_run() {
+    let recorded = fixture("cpu/torch2.15.0/late_rank.slow_data");
+    let mut ranks: Vec<PathBuf> =
+        fs::read_dir(&recorded).expect("a folder").map(|it| it.expect("an entry").path()).collect();
+    ranks.sort();
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = |rank: usize, name: &str| {
+        let to = folder.path().join(format!("{name}.pt.trace.json.gz"));
+        fs::copy(&ranks[rank], to).expect("copied");
+    };
+    // Two machines, two cycles of a schedule on each, far apart; and an earlier run of other processes.
+    copy(0, "a_10.1795342000000000000");
+    copy(1, "b_77.1795342000100000000");
+    copy(0, "a_10.1795342500000000000");
+    copy(1, "b_77.1795342500100000000");
+    copy(0, "a_8.1795341990000000000");
+    copy(1, "b_9.1795341990100000000");
+    let mut found = found_names(folder.path());
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            vec![
+                "a_10.1795342000000000000",
+                "a_10.1795342500000000000",
+                "b_77.1795342000100000000",
+                "b_77.1795342500100000000",
+            ],
+            vec!["a_8.1795341990000000000", "b_9.1795341990100000000"],
+        ]
+    );
+    assert_eq!(found_names(&recorded).len(), 1);
+    let run = load_at(&discover(&recorded)[0].inputs, &workloads());
+    assert_eq!(run.ranks.iter().map(|it| it.rank).collect::<Vec<_>>(), [0, 1]);
+}
+
 #[cfg(unix)]
 #[test]
 fn recordings_and_side_cars_are_found_by_links_that_stay_in_the_folder() {

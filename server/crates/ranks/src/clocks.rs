@@ -127,7 +127,8 @@ impl OffsetBounds {
         self.ends.sort_unstable();
         let median = self.ends.get(self.ends.len() / 2).copied().unwrap_or(Ns::ZERO);
         let shift = median.min(self.most).max(self.least);
+        // Bounds that contradict each other (clocks that drift, collectives that are not one) leave as much open.
         let width = self.most.saturating_sub(self.least);
-        Clock { shift, uncertainty: width.max(Ns::ZERO) / 2 }
+        Clock { shift, uncertainty: width.abs() / 2 }
     }
 }

@@ -71,7 +71,7 @@ impl Comparison {
         let straggler = straggler(ledger, &ranks, &matched);
         Some(Self {
             world_size,
-            lines: lines(&matched),
+            lines: lines(&matched, world_size),
             ranks,
             matched,
             unmatched: alone + impossible,
@@ -80,13 +80,13 @@ impl Comparison {
         })
     }
 
-    /// What of a job of several ranks is missing: `2 of 128 ranks`, `rank 3 of 8 only`; `None` where nothing is.
+    /// What of a job is recorded, if not all: `2 of 128 ranks are recorded`, `rank 3 of 8 only is recorded`.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let world_size = self.world_size.filter(|&it| u64::from(it) > self.ranks.len() as u64)?;
         Some(match self.ranks.as_slice() {
-            [only] => format!("rank {} of {world_size} only", only.rank),
-            several => format!("{} of {world_size} ranks", several.len()),
+            [only] => format!("rank {} of {world_size} only is recorded", only.rank),
+            several => format!("{} of {world_size} ranks are recorded", several.len()),
         })
     }
 }
@@ -108,7 +108,7 @@ struct Sums {
     last: BTreeMap<u32, u64>,
 }
 
-fn lines(matched: &[Matched]) -> Vec<LineCommunication> {
+fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication> {
     let mut sums: BTreeMap<(Option<&LineKey>, CollectiveKind), Sums> = BTreeMap::new();
     for it in matched {
         for part in &it.parts {
@@ -126,7 +126,9 @@ fn lines(matched: &[Matched]) -> Vec<LineCommunication> {
         mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
         mine.has_all_sizes &= it.bytes.is_some();
         let transfer = it.transfer().as_f64();
-        if let (Some(bytes), Some(factor), true) = (it.bytes, it.bus_factor(), transfer > 0.0) {
+        if let (Some(bytes), Some(factor), true) =
+            (it.bytes, it.bus_factor(world_size), transfer > 0.0)
+        {
             mine.rate.0 += bytes.as_f64();
             mine.rate.1 += bytes.as_f64() * factor;
             mine.rate.2 += transfer;

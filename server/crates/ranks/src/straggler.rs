@@ -10,6 +10,9 @@ use crate::rank_summary::RankSummary;
 /// Share (of 1) of the lateness that a line must explain to be named.
 const MIN_EXPLAINED: f64 = 0.3;
 
+/// Share (of 1) of the mean step of the ranks that a lateness must reach.
+const MIN_LATENESS: f64 = 0.05;
+
 /// A rank that the others wait for step after step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Straggler {
@@ -43,7 +46,7 @@ pub struct Cause {
     pub is_on_device: bool,
 }
 
-/// The rank with the largest lateness, if that is more than nothing.
+/// The rank with the largest lateness, if that is a notable share of the step.
 pub(crate) fn straggler(
     ledger: &Ledger,
     ranks: &[RankSummary],
@@ -66,11 +69,14 @@ pub(crate) fn straggler(
         });
         median(net.collect())
     };
+    let mean_step =
+        ranks.iter().map(|it| it.step.as_f64()).sum::<f64>() / ranks.len().max(1) as f64;
+    let least = MIN_LATENESS * mean_step;
     let (worst, lateness) = ranks
         .iter()
         .map(|it| (it, lateness(it.rank)))
         .max_by_key(|(it, lateness)| (*lateness, std::cmp::Reverse(it.rank)))
-        .filter(|(_, lateness)| *lateness > Ns::ZERO)?;
+        .filter(|(_, lateness)| *lateness > Ns::ZERO && least <= lateness.as_f64())?;
     Some(Straggler {
         rank: worst.rank,
         lateness,

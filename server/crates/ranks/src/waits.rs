@@ -1,6 +1,6 @@
 //! How long each rank waited in a collective, and who was last.
 
-use ledger::{CollectiveKind, Ns};
+use ledger::Ns;
 
 use crate::matching::{Matched, Part};
 
@@ -48,31 +48,18 @@ impl Matched {
         end.saturating_sub(self.all_began()).max(Ns::ZERO)
     }
 
-    /// How many ranks took part, of which some may not be recorded.
-    #[must_use]
-    pub fn n_ranks(&self) -> u32 {
-        self.group.size.max(u32::try_from(self.parts.len()).unwrap_or(u32::MAX))
-    }
-
-    /// Whether the parts of all ranks are there, as far as is known.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.parts.len() as u64 >= u64::from(self.group.size)
-    }
-
-    /// Whether a bandwidth can be given: the size is known, and so is what bus bandwidth is.
-    pub(crate) fn bus_factor(&self) -> Option<f64> {
-        if self.kind == CollectiveKind::Barrier {
-            None
-        } else {
-            self.kind.bus_factor(self.n_ranks())
-        }
+    /// What bus bandwidth is of algorithm bandwidth here; `None` unless the parts of all ranks of the group are recorded. Where
+    /// the group is not, it is taken for that of all ranks.
+    pub(crate) fn bus_factor(&self, world_size: Option<u32>) -> Option<f64> {
+        let recorded = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
+        let size = if self.group.size == 0 { world_size? } else { self.group.size };
+        if recorded == size { self.kind.bus_factor(size) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Bytes, ProcessGroup};
+    use ledger::{Bytes, CollectiveKind, ProcessGroup};
 
     use super::*;
 

@@ -12,7 +12,7 @@ use crate::model::{Cell, Chart, Column, Note, Report, Section, Subject, Unit};
 use crate::recording::Recording;
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
-use crate::{key_figures, run_summary};
+use crate::{key_figures, ranks, run_summary};
 
 /// Least share (of 1) of the step that a line must wait to be listed.
 const MIN_WAITING: f64 = 0.001;
@@ -41,6 +41,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let lines =
         LineTables { recording, scale: &scale, suppression: &suppression, top: options.top };
     let mut sections = vec![totals(ledger, &scale), steps(run)];
+    sections.extend(ranks::sections(recording, options.top));
     let [breakdown, overlap, usage, idle, launches, copies, arithmetic] =
         run_summary::sections(run);
     sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, copies]);

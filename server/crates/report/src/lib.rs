@@ -27,6 +27,7 @@ mod findings;
 mod key_figures;
 mod limits;
 mod model;
+pub mod ranks;
 mod recording;
 mod run_summary;
 mod summary;

@@ -74,7 +74,7 @@ fn on_device(
     let group = message.map(|it| group(profile, it)).unwrap_or_default();
     let bytes = message
         .and_then(|it| message_bytes(profile, kind, it))
-        .or_else(|| range_bytes(profile, range?));
+        .or_else(|| range_bytes(profile, kind, range?));
     RecordedCollective {
         event: CollectiveEvent::Device(event),
         kind,
@@ -109,7 +109,11 @@ fn message_bytes(profile: &Profile, kind: CollectiveKind, message: &Message) -> 
 }
 
 /// The bytes of all tensors that the range of a collective names.
-fn range_bytes(profile: &Profile, range: HostEventId) -> Option<Bytes> {
+fn range_bytes(profile: &Profile, kind: CollectiveKind, range: HostEventId) -> Option<Bytes> {
+    // Of all-gather the output counts, and the input alone is there.
+    if kind == CollectiveKind::AllGather {
+        return None;
+    }
     let (host, row) = (&profile.host, profile.host.detail_row(range));
     let json = |column: &[StrId]| -> Option<Vec<Value>> {
         serde_json::from_str(text(profile, *column.get(row)?)).ok()
@@ -214,7 +218,7 @@ impl Ranges {
                 event: CollectiveEvent::Host(id, operator),
                 kind,
                 group: ProcessGroup::default(),
-                bytes: range_bytes(profile, id),
+                bytes: range_bytes(profile, kind, id),
                 start,
                 end: host.end(id),
                 launched: operator.map_or(start, |it| host.start[it.index()]),

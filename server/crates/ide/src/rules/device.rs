@@ -114,11 +114,15 @@ pub(crate) fn message(finding: &Finding, detail: &DeviceDetail) -> String {
             }
             text
         }
-        DeviceDetail::CommExposed { comm } => format!(
-            "collectives run {} here, {} of it while nothing is computed",
-            time(finding, comm),
-            duration(per(finding, finding.cost.as_f64()))
-        ),
+        DeviceDetail::CommExposed { comm, wait } => {
+            let text = format!(
+                "collectives run {} here, {} of it while nothing is computed",
+                time(finding, comm),
+                duration(per(finding, finding.cost.as_f64()))
+            );
+            let wait = wait.map(|it| duration(per(finding, it.as_f64())));
+            wait.map_or(text.clone(), |it| format!("{text}; {it} of it is waiting for other ranks"))
+        }
         DeviceDetail::FirstStep { number, first, median, here } => {
             return format!(
                 "{}: step {number} is the first and takes {}, the others {} (median); {} of the difference is CPU time of this \
@@ -238,7 +242,7 @@ mod tests {
                  cutlass_75_tensorop_bf16_s1688gemm_bf16_align1 for 12 × [3601, 64] @ [64, 3601], where 3601 is not (10 % of the step)",
             ),
             (
-                DeviceDetail::CommExposed { comm: Ns(50_000) },
+                DeviceDetail::CommExposed { comm: Ns(50_000), wait: None },
                 "rule: collectives run 25 µs per step here, 20 µs of it while nothing is computed (10 % of the step)",
             ),
             (

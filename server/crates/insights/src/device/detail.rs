@@ -71,6 +71,8 @@ pub enum DeviceDetail {
     CommExposed {
         /// Device time of the collectives.
         comm: Ns,
+        /// Of it, waiting for other ranks; `None` where too few ranks are recorded to know.
+        wait: Option<Ns>,
     },
     /// `first-step`: a step that warms up is among the measured ones.
     FirstStep {

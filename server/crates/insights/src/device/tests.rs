@@ -311,7 +311,10 @@ fn collectives_that_nothing_hides() {
     );
     let finding = only(&ledger);
     assert_eq!((finding.rule, finding.place.line, finding.share), ("comm-exposed", 3, 0.06));
-    assert_eq!(finding.detail, Detail::Device(DeviceDetail::CommExposed { comm: Ns(500_000) }));
+    assert_eq!(
+        finding.detail,
+        Detail::Device(DeviceDetail::CommExposed { comm: Ns(500_000), wait: None })
+    );
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! Rule `imbalance`: a line that takes longer on one rank than on the others.
+
+use std::collections::BTreeMap;
+
+use ledger::{Ledger, LineBooks, Ns};
+use metrics::Scale;
+use ranks::{Comparison, RankSummary};
+
+use super::common::{MINIMUM, WARNING};
+use super::detail::RankDetail;
+use crate::costly::Costly;
+use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
+use crate::{Detail, Finding, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "imbalance",
+    area: Area::Distributed,
+    title: "A line takes longer on one rank",
+    summary: "One rank spends more time on a line than the others, and they wait for it.",
+    severity: Severity::Information,
+    trigger: "On the rank that the others wait for step after step (`straggler`), a line's own time is above the mean over the ranks by the \
+              factor of the threshold and by a share of the step that reaches the threshold. The line that `straggler` names is left out.",
+    measure: "Own time of the line per step, of the device or the host, whichever differs more; its largest over the ranks, and the mean.",
+    thresholds: &[FACTOR, MINIMUM, WARNING],
+    remedy: "Give ranks equal work: batches of equal numbers of tokens, layers of equal cost on each stage, experts of equal load; do on all ranks, or on none in the loop, what one does.",
+    before: "batch = items[rank::world]                 # long ones may all be of one rank",
+    after: "batch = sorted(items, key=len)[rank::world]",
+    sources: &[],
+    limits: "It needs the traces of at least two ranks, with Python stacks. Ranks that do different work on purpose (stages of a pipeline) are not recognised as such.",
+    find,
+};
+
+const FACTOR: Threshold = Threshold {
+    name: "factor",
+    unit: ThresholdUnit::Count,
+    default: 1.5,
+    meaning: "largest time of a rank, as a multiple of the mean, from which a line is reported",
+};
+
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
+    let Some((compared, straggler)) =
+        Comparison::new(ledger).and_then(|it| it.straggler.clone().map(|late| (it, late)))
+    else {
+        return Vec::new();
+    };
+    let named = straggler.cause.as_ref().map(|it| &it.line);
+    let n = scale.n_steps().max(u64::from(ledger.ranks.max(1)));
+    let lines = ledger.lines.iter().filter(|(line, _)| Some(*line) != named);
+    let findings = lines.filter_map(|(line, books)| {
+        let (rank, here, mean) = most_unequal(books, &compared.ranks)?;
+        if rank != straggler.rank || here.as_f64() < limits.get(&FACTOR) * mean.as_f64() {
+            return None;
+        }
+        let cost = (here - mean).saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+        let detail = Detail::Ranks(RankDetail::Imbalance { rank, here, mean });
+        let remedy = "Give the ranks equal work here, or do on all of them what one does.";
+        let draft =
+            Costly { count: books.calls, ..Costly::line(line, books, cost, detail, remedy) };
+        let least = limits.get(&MINIMUM).max(limits.least());
+        draft.finding(&RULE, scale, least, |share| limits.severity(&WARNING, share))
+    });
+    findings.collect()
+}
+
+/// The rank with the most own time per step on a line, that time, and the mean over the ranks: of the device or of the host,
+/// whichever differs more.
+fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<(u32, Ns, Ns)> {
+    let (mut host, mut device): (BTreeMap<u32, Ns>, BTreeMap<u32, Ns>) = Default::default();
+    for (key, &time) in &books.by_thread {
+        *host.entry(key.rank).or_default() += time;
+    }
+    for (key, &time) in &books.by_device {
+        *device.entry(key.rank).or_default() += time;
+    }
+    let n_ranks = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
+    let unequal = |times: &BTreeMap<u32, Ns>| {
+        let per_step = ranks.iter().map(|it| {
+            let time = times.get(&it.rank).copied().unwrap_or(Ns::ZERO);
+            (it.rank, time / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX))
+        });
+        let mean = per_step.clone().map(|(_, time)| time).sum::<Ns>() / n_ranks;
+        let most = per_step.max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
+        most.map(|(rank, here)| (rank, here, mean))
+    };
+    [unequal(&host), unequal(&device)]
+        .into_iter()
+        .flatten()
+        .max_by_key(|(_, here, mean)| *here - *mean)
+}

@@ -1,0 +1,56 @@
+//! Rule `straggler`: a rank that the others wait for.
+
+use ledger::Ledger;
+use metrics::Scale;
+use ranks::Comparison;
+
+use super::common::{MINIMUM, WARNING};
+use super::detail::RankDetail;
+use crate::costly::Costly;
+use crate::rule::{Area, Rule, RuleLimits};
+use crate::{Detail, Finding, Severity};
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    id: "straggler",
+    area: Area::Distributed,
+    title: "The others wait for one rank",
+    summary: "One rank comes late to collectives step after step, so that every step of the job takes as long as its.",
+    severity: Severity::Information,
+    trigger: "In the median step the other ranks wait for one rank longer than for all others, by a share of the step that reaches the \
+              threshold. A delay in a few steps does not count.",
+    measure: "Collectives are matched over the ranks, and clocks aligned by them. In each, the time before the last rank began is waiting for \
+              that rank; of the ranks that wait, the longest counts. The line named is the one whose own time per step on the late rank is furthest above \
+              the median of the others, if that explains a third of the lateness.",
+    thresholds: &[MINIMUM, WARNING],
+    remedy: "Look at the line on the late rank: more data or longer sequences there, work that only one rank does (logging, evaluation, checkpoints), a \
+             slower disk, a slower device. Give ranks equal work, or do on all what one does.",
+    before: "if dist.get_rank() == 1:\n    extra_metrics(logits)\nloss.backward()",
+    after: "if step % 100 == 0:              # and outside of the measured steps\n    extra_metrics(logits)\nloss.backward()",
+    sources: &[
+        "[HTA: potential stragglers](https://hta.readthedocs.io/en/latest/source/features/straggler_identification.html)",
+    ],
+    limits: "It needs the traces of at least two ranks. A rank that is not recorded cannot be seen: waiting for it counts as transfer. Where two ranks are late by \
+             nearly the same, the later one is named. Without Python stacks no line is known, and only `perfline ranks` says who is late. What a rank is late by is \
+             what the others wait, which may be partly hidden by their computation.",
+    find,
+};
+
+fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
+    let straggler = Comparison::new(ledger).and_then(|it| it.straggler);
+    let finding = straggler.and_then(|it| {
+        let line = it.cause.as_ref().map(|it| &it.line).or(it.waits_at.as_ref())?.clone();
+        let books = ledger.lines.get(&line)?;
+        // A mean over steps and ranks of this is the lateness again.
+        let n = scale.n_steps().max(u64::from(ledger.ranks.max(1)));
+        let cost = it.lateness.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+        let count = it.late;
+        let remedy = "Look at what this line does on the late rank only: more data, work of one rank alone, a slower disk or device. \
+                      Give the ranks equal work.";
+        let detail = Detail::Ranks(RankDetail::Straggler(it));
+        let draft = Costly { count, ..Costly::line(&line, books, cost, detail, remedy) };
+        let least = limits.get(&MINIMUM).max(limits.least());
+        draft.finding(&RULE, scale, least, |share| limits.severity(&WARNING, share))
+    });
+    finding.into_iter().collect()
+}

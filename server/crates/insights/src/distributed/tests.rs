@@ -1,0 +1,104 @@
+//! From ledgers of several ranks, made by hand, to findings.
+
+use ledger::{
+    CollectiveCall, CollectiveKind, CollectiveSite, Interval, Ledger, LineBooks, LineKey, Ns,
+    Overview, ProcessGroup, RankCommunication, ThreadKey,
+};
+
+use crate::{Detail, RankDetail, RuleOptions, find};
+
+const STEP: i64 = 1_000_000;
+const STEPS: u32 = 5;
+
+fn key(line: u32) -> LineKey {
+    LineKey { file: "train.py".to_owned(), line }
+}
+
+/// Two ranks with steps of 1 ms. In each an all-reduce at line 9 ends at its end; `begins` says when a rank begins it in a step.
+fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
+    let mut ledger = Ledger { ranks: 2, ..Ledger::default() };
+    let interval = |n: i64| Interval { time: Ns(n * STEP), ..Interval::default() };
+    for rank in 0..2 {
+        let steps = (0..STEPS).map(|step| (step, interval(1))).collect();
+        let run = interval(i64::from(STEPS));
+        ledger.overviews.insert(rank, Overview { run, steps, ..Overview::default() });
+        let call = |step: u32| {
+            let begin = i64::from(step) * STEP;
+            CollectiveCall {
+                start: Ns(begin + begins(rank, step)),
+                end: Ns(begin + STEP),
+                step: Some(step),
+                sequence: None,
+            }
+        };
+        let site = CollectiveSite {
+            kind: CollectiveKind::AllReduce,
+            group: ProcessGroup::default(),
+            bytes: None,
+            is_on_device: false,
+            line: Some(key(9)),
+        };
+        let sites = [(site, (0..STEPS).map(call).collect())].into();
+        let communication = RankCommunication { world_size: Some(2), sites, ..Default::default() };
+        ledger.communication.insert(rank, communication);
+    }
+    ledger.steps = (0..STEPS).map(|step| (step, Ns(STEP))).collect();
+    ledger.lines.insert(key(9), LineBooks::default());
+    ledger
+}
+
+/// Gives a line its own time per step on both ranks.
+fn add(ledger: &mut Ledger, line: u32, per_step: [i64; 2]) {
+    let by_thread = per_step.iter().zip(0..).map(|(time, rank)| {
+        (ThreadKey { rank, thread: "1".to_owned() }, Ns(time * i64::from(STEPS)))
+    });
+    let books = LineBooks { by_thread: by_thread.collect(), ..LineBooks::default() };
+    ledger.lines.insert(key(line), books);
+}
+
+/// Rule and line of what is found.
+fn found(ledger: &Ledger) -> Vec<(&'static str, u32)> {
+    find(ledger, &RuleOptions::default()).iter().map(|it| (it.rule, it.place.line)).collect()
+}
+
+#[test]
+fn the_late_rank_and_its_unequal_lines_are_found() {
+    let mut ledger = ledger(|rank, _| if rank == 1 { 700_000 } else { 200_000 });
+    add(&mut ledger, 3, [50_000, 450_000]);
+    add(&mut ledger, 4, [20_000, 120_000]);
+    add(&mut ledger, 5, [100_000, 100_000]);
+    // What waits is longer on the others, and no cause.
+    add(&mut ledger, 9, [500_000, 0]);
+    assert_eq!(found(&ledger), [("straggler", 3), ("imbalance", 4)]);
+    let findings = find(&ledger, &RuleOptions::default());
+    assert_eq!(findings[0].cost_per_step, Some(Ns(500_000)));
+    assert_eq!(findings[1].cost_per_step, Some(Ns(50_000)));
+    let expected = RankDetail::Imbalance { rank: 1, here: Ns(120_000), mean: Ns(70_000) };
+    assert_eq!(findings[1].detail, Detail::Ranks(expected));
+}
+
+#[test]
+fn where_no_line_explains_it_the_line_that_waits_is_named() {
+    let mut ledger = ledger(|rank, _| if rank == 1 { 700_000 } else { 200_000 });
+    add(&mut ledger, 5, [100_000, 110_000]);
+    assert_eq!(found(&ledger), [("straggler", 9)]);
+}
+
+#[test]
+fn a_delay_in_one_step_is_no_straggler() {
+    let mut ledger = ledger(|rank, step| if rank == 1 && step == 3 { 900_000 } else { 200_000 });
+    add(&mut ledger, 3, [50_000, 200_000]);
+    assert_eq!(found(&ledger), []);
+}
+
+#[test]
+fn ranks_that_are_late_in_turn_are_alike() {
+    let mut ledger = ledger(|rank, step| if step % 2 == rank { 600_000 } else { 200_000 });
+    ledger
+        .communication
+        .values_mut()
+        .flat_map(|it| it.sites.values_mut())
+        .for_each(|it| it.truncate(4));
+    add(&mut ledger, 3, [50_000, 50_000]);
+    assert_eq!(found(&ledger), []);
+}

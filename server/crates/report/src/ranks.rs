@@ -1,0 +1,254 @@
+//! The ranks of a run beside each other: the sections of the report, `perfline ranks`, and `perfline.ranks/1`.
+
+use std::io::{self, Write};
+
+use ::ranks::{Comparison, LineCommunication, RankSummary};
+use ledger::{LineKey, Ns};
+
+use crate::fields::{FieldValue, object, write_list};
+use crate::model::{Cell, Column, Note, Section, Subject, Unit};
+use crate::recording::Recording;
+use crate::terminal::Terminal;
+use crate::{summary, text};
+
+/// Says what `perfline ranks` needs.
+const ONE_RANK: &str = "this recording is of one rank: name the traces of the other ranks too, or the folder that holds them";
+
+/// The sections of a run of several ranks; none of a run of one.
+pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
+    let Some(compared) = Comparison::new(&recording.run.merged) else { return Vec::new() };
+    let mut found = vec![by_rank(recording, &compared), by_line(recording, &compared, top)];
+    found.retain(|it| !it.rows.is_empty());
+    found
+}
+
+/// Prints the ranks of a run, at most `top` lines among them.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_text(
+    out: &mut dyn Write,
+    recording: &Recording<'_>,
+    top: usize,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    let scale = metrics::Scale::new(&recording.run.merged, metrics::Period::Mean);
+    let mut summary = summary::summary(recording.run, &scale);
+    let sections = sections(recording, top);
+    if sections.is_empty() {
+        summary.notes.push(Note::doubt(ONE_RANK));
+    }
+    text::summary(out, &summary, terminal)?;
+    sections.iter().try_for_each(|it| text::section(out, it, terminal))
+}
+
+fn by_rank(recording: &Recording<'_>, compared: &Comparison) -> Section {
+    let columns = [
+        Column::number("rank", Unit::Count),
+        Column::text("host"),
+        Column::number("step", Unit::Ns),
+        Column::number("compute", Unit::Ns),
+        Column::number("comm wait", Unit::Ns),
+        Column::number("comm transfer", Unit::Ns),
+        Column::number("data loader", Unit::Ns),
+        Column::number("idle", Unit::Ns),
+        Column::number("memory peak", Unit::Bytes),
+        Column::number("waited for", Unit::Ns),
+        Column::number("late at", Unit::Count),
+        Column::number("of", Unit::Count),
+    ];
+    let mut section = Section::new("ranks", "Ranks", Subject::Run, columns);
+    for it in &compared.ranks {
+        section.rows.push(vec![
+            Cell::integer(it.rank),
+            Cell::text(it.host.as_str()),
+            Cell::duration(it.step),
+            Cell::duration(it.compute).unless_zero(),
+            Cell::duration(it.wait).unless_zero(),
+            Cell::duration(it.transfer).unless_zero(),
+            Cell::duration(it.loader).unless_zero(),
+            Cell::duration(it.idle).unless_zero(),
+            it.memory_peak.map(Cell::bytes).unwrap_or_default(),
+            Cell::duration(it.waited_for).unless_zero(),
+            Cell::integer(it.late),
+            Cell::integer(it.collectives),
+        ]);
+    }
+    let notes = &mut section.notes;
+    if let Some(it) = &compared.straggler {
+        let name = |line: &LineKey| Some(recording.place(line).to_string());
+        notes.push(Note::plain(ide::straggler_message(it, name)));
+    }
+    if let Some(missing) = compared.missing() {
+        let note = format!("{missing}: waiting for a rank that is not counts as transfer");
+        notes.push(Note::doubt(note));
+    }
+    if compared.clocks.are_shifted() {
+        let text = crate::model::duration(compared.clocks.uncertainty());
+        notes.push(Note::plain(format!(
+            "clocks differ and were aligned by the collectives, to ±{text}"
+        )));
+    }
+    match (compared.matched.len(), compared.unmatched) {
+        (0, _) if 1 < compared.ranks.len() => {
+            notes.push(Note::doubt(
+                "no collective is recorded on several ranks: nothing shows who waits for whom",
+            ));
+        }
+        (_, 0) => {}
+        (_, n) => {
+            notes.push(Note::plain(format!(
+                "{n} collectives are recorded on one rank alone and left out"
+            )));
+        }
+    }
+    section
+}
+
+fn by_line(recording: &Recording<'_>, compared: &Comparison, top: usize) -> Section {
+    let columns = [
+        Column::number("wait", Unit::Ns),
+        Column::number("transfer", Unit::Ns),
+        Column::number("number", Unit::Count),
+        Column::number("bytes", Unit::Bytes),
+        Column::number("algorithm", Unit::BytesPerSecond),
+        Column::number("bus", Unit::BytesPerSecond),
+        Column::mixed("last"),
+        Column::text("kind"),
+        Column::text("line"),
+    ];
+    let title = "Collectives by line, all ranks together";
+    let mut section = Section::new("collectives", title, Subject::Lines, columns);
+    let rate =
+        |it: Option<f64>| it.map(|it| Cell::real(it, Unit::BytesPerSecond)).unwrap_or_default();
+    for it in compared.lines.iter().take(top) {
+        let last = it.last.map(|(rank, n)| format!("rank {rank} {n} ×")).unwrap_or_default();
+        section.rows.push(vec![
+            Cell::duration(it.wait),
+            Cell::duration(it.transfer),
+            Cell::integer(it.collectives),
+            it.bytes.map(Cell::bytes).unwrap_or_default(),
+            rate(it.algorithm_bandwidth),
+            rate(it.bus_bandwidth),
+            Cell::text(last),
+            Cell::text(it.kind.name()),
+            match &it.line {
+                Some(line) => Cell::place(recording.place(line)),
+                None => Cell::default(),
+            },
+        ]);
+    }
+    section
+}
+
+/// Prints the ranks as `perfline.ranks/1` (docs/cli.md), a rank or a line a line.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+    let compared = Comparison::new(&recording.run.merged).unwrap_or_default();
+    let or_null =
+        |text: Option<String>| FieldValue::Json(text.unwrap_or_else(|| "null".to_owned()));
+    writeln!(out, r#"{{"schema": "perfline.ranks/1","#)?;
+    let world_size = or_null(compared.world_size.map(|it| it.to_string()));
+    writeln!(out, r#" "world_size": {},"#, world_size.json())?;
+    let missing = compared.missing();
+    let missing = missing.map_or(FieldValue::Json("null".to_owned()), FieldValue::text);
+    writeln!(out, r#" "missing": {},"#, missing.json())?;
+    writeln!(
+        out,
+        r#" "collectives": {{"matched": {}, "unmatched": {}}},"#,
+        compared.matched.len(),
+        compared.unmatched
+    )?;
+    write_list(
+        out,
+        "clocks",
+        compared.clocks.0.iter().map(|(rank, it)| {
+            object(&[
+                ("rank", FieldValue::number(*rank)),
+                ("shift_us", time(it.shift)),
+                ("uncertainty_us", time(it.uncertainty)),
+            ])
+        }),
+    )?;
+    writeln!(out, ",")?;
+    write_list(out, "ranks", compared.ranks.iter().map(rank))?;
+    writeln!(out, ",")?;
+    write_list(out, "lines", compared.lines.iter().map(|it| line(recording, it)))?;
+    writeln!(out, ",")?;
+    write_list(
+        out,
+        "stragglers",
+        compared.straggler.iter().map(|it| {
+            let cause = it.cause.as_ref();
+            let [file, number] = place(recording, cause.map(|it| &it.line));
+            let [waits_file, waits_line] = place(recording, it.waits_at.as_ref());
+            object(&[
+                ("rank", FieldValue::number(it.rank)),
+                ("file", file),
+                ("line", number),
+                ("cost_us", time(it.lateness)),
+                ("late", FieldValue::number(it.late)),
+                ("collectives", FieldValue::number(it.collectives)),
+                ("waits_at_file", waits_file),
+                ("waits_at_line", waits_line),
+                ("here_us", or_null(cause.map(|it| time(it.here).json()))),
+                ("others_us", or_null(cause.map(|it| time(it.others).json()))),
+            ])
+        }),
+    )?;
+    writeln!(out, "}}")
+}
+
+fn time(time: Ns) -> FieldValue<'static> {
+    FieldValue::Time(time)
+}
+
+/// File and line, or two nulls.
+fn place<'a>(recording: &'a Recording<'_>, line: Option<&'a LineKey>) -> [FieldValue<'a>; 2] {
+    match line {
+        Some(it) => [FieldValue::text(recording.file(&it.file)), FieldValue::number(it.line)],
+        None => [FieldValue::Json("null".to_owned()), FieldValue::Json("null".to_owned())],
+    }
+}
+
+fn rank(it: &RankSummary) -> String {
+    let peak = it.memory_peak.map_or(FieldValue::Json("null".to_owned()), FieldValue::bytes);
+    object(&[
+        ("rank", FieldValue::number(it.rank)),
+        ("host", FieldValue::text(&it.host)),
+        ("steps", FieldValue::number(it.steps)),
+        ("step_us", time(it.step)),
+        ("compute_us", time(it.compute)),
+        ("comm_wait_us", time(it.wait)),
+        ("comm_transfer_us", time(it.transfer)),
+        ("loader_us", time(it.loader)),
+        ("idle_us", time(it.idle)),
+        ("memory_peak_bytes", peak),
+        ("waited_for_us", time(it.waited_for)),
+        ("late", FieldValue::number(it.late)),
+        ("collectives", FieldValue::number(it.collectives)),
+    ])
+}
+
+fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {
+    fn or_null(it: Option<FieldValue<'_>>) -> FieldValue<'_> {
+        it.unwrap_or(FieldValue::Json("null".to_owned()))
+    }
+    let rate = |it: Option<f64>| or_null(it.map(|it| FieldValue::number(it.round() as u64)));
+    let [file, number] = place(recording, it.line.as_ref());
+    object(&[
+        ("file", file),
+        ("line", number),
+        ("kind", FieldValue::text(it.kind.name())),
+        ("collectives", FieldValue::number(it.collectives)),
+        ("comm_wait_us", time(it.wait)),
+        ("comm_transfer_us", time(it.transfer)),
+        ("bytes", or_null(it.bytes.map(FieldValue::bytes))),
+        ("algorithm_bandwidth", rate(it.algorithm_bandwidth)),
+        ("bus_bandwidth", rate(it.bus_bandwidth)),
+        ("last_rank", or_null(it.last.map(|(rank, _)| FieldValue::number(rank)))),
+        ("last", or_null(it.last.map(|(_, n)| FieldValue::number(n)))),
+    ])
+}
