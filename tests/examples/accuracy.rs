@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p tests --example accuracy -- --root DIR [--site DIR]... [--keep-exact] [--mistakes] TRACE...`
 //!
+//! The time of your code is that of the calls and operators directly below its frames, without its frames inside them.
+//!
 //! `--keep-exact` leaves the exact evidence of calls to the inference of operators.
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
@@ -13,7 +15,7 @@ use ledger::Ns;
 
 use std::path::{Path, PathBuf};
 
-use measure::{Accuracy, Score, beside, measure};
+use measure::{Accuracy, OwnTime, Score, beside, measure};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -31,7 +33,10 @@ fn main() {
     println!(
         "right line / wrong line / function level / CPU time on the right line, in percent, of events"
     );
-    println!("{:<40} {:>40} {:>40} {:>40}", "recording", "own calls", "library calls", "operators");
+    println!(
+        "{:<40} {:>40} {:>40} {:>40}   your code's time: right / wrong / function level, ms",
+        "recording", "own calls", "library calls", "operators"
+    );
     let mut sum = Accuracy::default();
     for trace in &traces {
         let truth = beside(trace, ".truth.json");
@@ -41,6 +46,7 @@ fn main() {
         sum.own.add(&accuracy.own);
         sum.library.add(&accuracy.library);
         sum.operators.add(&accuracy.operators);
+        sum.time.add(&accuracy.time);
         if show_mistakes {
             let mut counts: std::collections::BTreeMap<&str, usize> =
                 std::collections::BTreeMap::new();
@@ -57,7 +63,19 @@ fn print(trace: &Path, accuracy: &Accuracy) {
     let name = parts.into_iter().rev().collect::<Vec<_>>().join("/");
     let [own, library, operators] =
         [&accuracy.own, &accuracy.library, &accuracy.operators].map(cell);
-    println!("{name:<40} {own:>40} {library:>40} {operators:>40}");
+    println!("{name:<40} {own:>40} {library:>40} {operators:>40}   {}", time_cell(&accuracy.time));
+}
+
+fn time_cell(time: &OwnTime) -> String {
+    let sum = time.right + time.wrong + time.at_functions;
+    let percent = |part: Ns| part.as_f64() * 100.0 / sum.max(Ns(1)).as_f64();
+    format!(
+        "{:.2} / {:.3} / {:.2} {:>9.1}",
+        percent(time.right),
+        percent(time.wrong),
+        percent(time.at_functions),
+        sum.as_f64() / 1e6
+    )
 }
 
 fn cell(score: &Score) -> String {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use attribution::{AttributionOptions, EventLine, event_lines, join_callers, join_lines};
 use ledger::{Evidence, Ns};
-use profile::{HostEventId, HostKind, Profile};
-use recorded::RecordedSources;
+use profile::{HostEventId, HostKind, Profile, ThreadId};
+use recorded::{Frame, RecordedSources, in_order};
 use trace_reader::TraceReader;
 use trace_reader::callers::read_callers;
 
@@ -53,6 +53,36 @@ impl Score {
     }
 }
 
+/// How much of the thread time of your code stands on the right line: the time of the calls and operators directly below
+/// your frames whose true line is known, without your frames inside them, which have lines of their own.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct OwnTime {
+    /// On the right line.
+    pub(crate) right: Ns,
+    /// On a wrong line.
+    pub(crate) wrong: Ns,
+    /// On the definition of the function, said to be so.
+    pub(crate) at_functions: Ns,
+}
+
+impl OwnTime {
+    fn count(&mut self, truth: (&str, u32), assigned: Option<&EventLine>, time: Ns) {
+        let assigned = assigned.filter(|it| it.evidence != Evidence::Function);
+        *match assigned {
+            Some(it) if (it.file.as_str(), it.line) == truth => &mut self.right,
+            Some(_) => &mut self.wrong,
+            None => &mut self.at_functions,
+        } += time;
+    }
+
+    /// Adds another recording's time.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.right += other.right;
+        self.wrong += other.wrong;
+        self.at_functions += other.at_functions;
+    }
+}
+
 /// The accuracy on one recording.
 #[derive(Debug, Default)]
 pub(crate) struct Accuracy {
@@ -62,6 +92,8 @@ pub(crate) struct Accuracy {
     pub(crate) library: Score,
     /// Operators directly below a frame of your code.
     pub(crate) operators: Score,
+    /// Of both of your code, by time.
+    pub(crate) time: OwnTime,
     /// Those that were not assigned to the right line, as text.
     pub(crate) mistakes: Vec<String>,
 }
@@ -89,6 +121,7 @@ pub(crate) fn measure(
         event_lines(&profile, &sources, hidden).into_iter().map(|it| (it.event, it)).collect();
     let mut accuracy = Accuracy::default();
     let host = &profile.host;
+    let own_time = own_time(&profile, &sources);
     for it in &exact {
         let is_call =
             host.kind[it.event.index()] == HostKind::Python && it.evidence == Evidence::Exact;
@@ -96,17 +129,20 @@ pub(crate) fn measure(
         if !is_call || !has_source {
             continue;
         }
-        let score =
-            if sources.is_user_code(&it.file) { &mut accuracy.own } else { &mut accuracy.library };
-        let assigned = inferred.get(&it.event);
+        let is_own = sources.is_user_code(&it.file);
+        let score = if is_own { &mut accuracy.own } else { &mut accuracy.library };
+        let (truth, assigned) = ((it.file.as_str(), it.line), inferred.get(&it.event));
+        if is_own {
+            accuracy.time.count(truth, assigned, own_time[it.event.index()]);
+        }
         let before = score.right;
-        score.count((&it.file, it.line), assigned, host.duration[it.event.index()]);
+        score.count(truth, assigned, host.duration[it.event.index()]);
         if score.right == before {
             accuracy.mistakes.push(mistake(&profile, it.event, (&it.file, it.line), assigned));
         }
     }
     if let Some(truth) = truth {
-        operators(&profile, truth, &sources, &inferred, &mut accuracy);
+        operators(&profile, truth, &sources, &inferred, &own_time, &mut accuracy);
     }
     accuracy
 }
@@ -116,6 +152,7 @@ fn operators(
     truth: &Path,
     sources: &RecordedSources,
     inferred: &HashMap<HostEventId, EventLine>,
+    own_time: &[Ns],
     accuracy: &mut Accuracy,
 ) {
     let host = &profile.host;
@@ -132,12 +169,64 @@ fn operators(
         let recorded = frame.rsplit_once('(').and_then(|_| frame.split('(').next()).unwrap_or("");
         let file = sources.get(recorded).map_or(recorded, |source| source.key.as_str());
         let assigned = inferred.get(&event);
+        accuracy.time.count((file, line), assigned, own_time[event.index()]);
         let before = accuracy.operators.right;
         accuracy.operators.count((file, line), assigned, host.duration[event.index()]);
         if accuracy.operators.right == before {
             accuracy.mistakes.push(mistake(profile, event, (file, line), assigned));
         }
     }
+}
+
+/// By host event: of one directly below a frame of your code, its time without the frames of your code inside it; of
+/// these frames and of all other events, nothing.
+fn own_time(profile: &Profile, sources: &RecordedSources) -> Vec<Ns> {
+    let host = &profile.host;
+    let is_user_frame = |id: HostEventId| {
+        let name = profile.strings.get(host.name[id.index()]);
+        let frame = (host.kind[id.index()] == HostKind::Python).then(|| Frame::parse(name));
+        let source = frame.flatten().and_then(|frame| sources.get(frame.file));
+        source.is_some_and(|source| source.is_user_code)
+    };
+    let mut times = vec![Ns(0); host.len()];
+    // By thread, the open events: their end, and what has the time inside them, none inside frames of your code that
+    // nothing else has called; outside of all of your code, time has no owner at all.
+    let mut open: HashMap<ThreadId, Vec<(Ns, Owner)>> = HashMap::new();
+    for id in in_order(profile) {
+        let at = id.index();
+        let stack = open.entry(host.thread[at]).or_default();
+        while stack.last().is_some_and(|&(end, _)| end <= host.start[at]) {
+            stack.pop();
+        }
+        let around = stack.last().map_or(Owner::Library, |&(_, owner)| owner);
+        let owner = match around {
+            _ if is_user_frame(id) => {
+                if let Owner::Event(owner) = around {
+                    times[owner] -= host.duration[at];
+                }
+                Owner::UserFrame
+            }
+            Owner::UserFrame => {
+                times[at] = host.duration[at];
+                Owner::Event(at)
+            }
+            Owner::Event(_) | Owner::Library => around,
+        };
+        stack.push((host.end(id), owner));
+    }
+    // Whole microseconds may leave more inside an event than it has.
+    times.into_iter().map(|it| it.max(Ns(0))).collect()
+}
+
+/// What the time inside an event belongs to.
+#[derive(Clone, Copy)]
+enum Owner {
+    /// A frame of your code: what runs directly in it owns its time.
+    UserFrame,
+    /// A call or an operator directly below such a frame.
+    Event(usize),
+    /// A library that none of your code called.
+    Library,
 }
 
 fn mistake(

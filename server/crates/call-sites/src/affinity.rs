@@ -30,9 +30,12 @@ pub(crate) fn emission(
         }
         ChildKey::Function(function) => called(site, function, costs),
         ChildKey::Module { class } => module(site, class, costs),
-        ChildKey::Builtin { name, owner, runs } => {
+        ChildKey::Builtin { name, owner, runs, object } => {
             let runs = runs.as_ref().filter(|(of, _)| of == file).map(|&(_, function)| function);
-            builtin(site, name, *owner, runs, costs)
+            let object = object.as_deref();
+            let is_object_named = object.is_none_or(|class| is_object_named(site, class));
+            let cost = builtin(site, name, *owner, runs, costs)?;
+            Some(if is_object_named { cost } else { cost + costs.builtin_of_other_object })
         }
         ChildKey::Operator { name } => operator(site, name, costs),
     }
@@ -97,6 +100,18 @@ impl<'k> Called<'k> {
     }
 }
 
+/// The methods of modules that are generators, the frames of which run where the elements are taken.
+const MODULE_GENERATORS: [&str; 8] = [
+    "parameters",
+    "named_parameters",
+    "buffers",
+    "named_buffers",
+    "children",
+    "named_children",
+    "modules",
+    "named_modules",
+];
+
 /// The cost of skipping a site, that is, of its leaving nothing, before anything was learned.
 pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Costs) -> u16 {
     let makes_generator = |name: &str| called.generators.contains(name);
@@ -105,14 +120,21 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
     let cost = match site.kind {
         _ if site.is_plain => 0,
         SiteKind::Call { callee, .. } if callee.name().is_some_and(makes_generator) => 0,
+        SiteKind::Call { callee, .. }
+            if callee.is_method
+                && callee.name().is_some_and(|it| MODULE_GENERATORS.contains(&it)) =>
+        {
+            costs.skip_generator
+        }
         SiteKind::Attribute { access: Access::Load, owner, .. }
             if is_always_got(owner.as_deref()) =>
         {
             costs.skip_registered
         }
         SiteKind::Subscript { index, .. } if index.is_of_plain => 0,
-        // Types are called without an event.
+        // Types and NumPy's universal functions are called without an event.
         SiteKind::Call { callee, .. } if callee.name().is_some_and(is_type_call) => 0,
+        SiteKind::Call { callee, .. } if is_object_of_c(callee) => 0,
         SiteKind::Call { .. } => match site.target.certainty {
             // Whatever is called may be a class.
             Certainty::Anything => costs.skip_unknown_call,
@@ -162,15 +184,29 @@ pub(crate) fn repeat_cost(
             costs.repeat_written
         }
         // C code calls functions of its package, one after the other.
+        // `zip(a, b)` asks one after the other for its iterator.
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
-            if is_of_import(callee, &it.file) && before != key =>
+            if it.name == "__iter__" && callee.name().is_some_and(is_type_call) =>
+        {
+            costs.repeat_iteration
+        }
+        (SiteKind::Call { .. }, ChildKey::Function(it)) if is_dispatched(before, &it.name) => 0,
+        (SiteKind::Call { callee, .. }, ChildKey::Function(it))
+            if is_of_import(callee, &it.file)
+                && before != key
+                && !callee
+                    .name()
+                    .is_some_and(|name| name == it.name || is_dispatcher_of(&it.name, name)) =>
         {
             costs.repeat_of_package
         }
         (_, ChildKey::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
         (SiteKind::Subscript { access: Access::Load, index }, ChildKey::Operator { .. }) => {
-            if n_operators(*index) > 1 {
+            if matches!(before, ChildKey::Operator { name } if name == "index") {
+                // One operator takes all parts that are tensors, after all other parts.
+                costs.repeat_subscript
+            } else if n_operators(*index) > 1 {
                 0
             } else if index.indices > 0 && !index.is_literal && !is_read(before) {
                 costs.repeat_indexing
@@ -206,6 +242,91 @@ pub(crate) fn repeat_cost(
         _ => costs.repeat_other,
     }
 }
+
+/// Whether what is called is a type or another object of C code, by the module that it is imported from: calling one leaves
+/// no event.
+fn is_object_of_c(callee: &Callee) -> bool {
+    let Binding::Imported { name: module } = &callee.binding else { return false };
+    match (callee.path.as_slice(), callee.name()) {
+        ([_], Some(name)) => TYPES_OF_C.contains(&name),
+        ([_, _], Some(name)) => match module.as_str() {
+            "numpy" => UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name),
+            "itertools" | "functools" | "collections" | "operator" => TYPES_OF_C.contains(&name),
+            _ => false,
+        },
+        // Compiled functions are recorded where they are built-in functions, and these are not.
+        ([_, part, _], Some(_)) => module == "numpy" && part == "random",
+        _ => false,
+    }
+}
+
+/// Types of the standard library that are written in C.
+const TYPES_OF_C: [&str; 16] = [
+    "chain",
+    "repeat",
+    "cycle",
+    "count",
+    "islice",
+    "product",
+    "accumulate",
+    "zip_longest",
+    "starmap",
+    "groupby",
+    "combinations",
+    "permutations",
+    "attrgetter",
+    "itemgetter",
+    "deque",
+    "defaultdict",
+];
+
+/// Types of NumPy.
+const TYPES_OF_NUMPY: [&str; 12] = [
+    "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "bool_",
+    "dtype", "ndarray",
+];
+
+/// NumPy's universal functions: objects, not functions.
+const UNIVERSAL_FUNCTIONS: [&str; 38] = [
+    "sin",
+    "cos",
+    "tan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "arctan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "sqrt",
+    "square",
+    "abs",
+    "absolute",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "floor",
+    "ceil",
+    "sign",
+    "power",
+    "mod",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+];
 
 fn is_type_call(name: &str) -> bool {
     let types = [
@@ -251,7 +372,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
     };
     match site.kind {
         SiteKind::Call { callee, .. } => Some(called_function(site, callee, key, costs)),
-        SiteKind::Attribute { name: attribute, access, owner, is_called, .. } => {
+        SiteKind::Attribute { name: attribute, access, owner, is_called, is_of_import, .. } => {
             let is_property = attribute == name || key.calls.contains(attribute);
             match (name, access) {
                 ("__getattr__" | "__getattribute__" | "__get__", Access::Load) => {
@@ -268,6 +389,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                         HeldValue::Plain | HeldValue::Method { .. } => costs.getattr_found,
                         // `_VF.einsum` is found by `torch/_VF.py`.
                         HeldValue::NotOfSelf if is_of_module(owner.as_deref(), &key.file) => 0,
+                        HeldValue::NotOfSelf if *is_of_import => costs.getattr_found,
                         HeldValue::NotOfSelf if is_tensor_attribute(attribute) => {
                             costs.getattr_of_tensor
                         }
@@ -282,6 +404,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                     // What a decorator made of a function is rather called than got.
                     Some(source) if source.is_nested => Some(costs.property_nested),
                     Some(source) => source.is_decorated.then_some(0),
+                    // What is called has an event of its own.
+                    None if *is_called => Some(costs.property_called),
                     None => Some(costs.property_without_source),
                 },
                 _ if is_dunder => None,
@@ -323,6 +447,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         }
         SiteKind::Iterate(part) => match name {
             _ if site.is_builtin_iterable => None,
+            _ if site.is_made_by_type && *part == Iteration::Start => None,
             "__iter__" => Some(if *part == Iteration::Start { 0 } else { costs.iteration_swapped }),
             "__next__" => Some(if *part == Iteration::Start { costs.iteration_swapped } else { 0 }),
             "__len__" | "__getitem__" => Some(costs.iteration_by_index),
@@ -383,6 +508,30 @@ fn is_alike(one: &str, other: &str) -> bool {
     one.trim_matches('_') == other.trim_matches('_')
 }
 
+/// Whether a function is what NumPy runs before `called` to find out whose implementation that is.
+fn is_dispatcher_of(name: &str, called: &str) -> bool {
+    name.strip_suffix("_dispatcher").is_some_and(|it| is_alike(it, called))
+}
+
+/// Whether an event was the dispatcher of the function `name`, which comes next.
+fn is_dispatched(before: &ChildKey, name: &str) -> bool {
+    matches!(before, ChildKey::Function(it) if is_dispatcher_of(&it.name, name))
+}
+
+/// Whether a call names the module that its function is of, and the function that was called is of another one:
+/// `F_t.resize(x)` and `torchvision/transforms/_functional_pil.py`.
+fn is_of_other_module(callee: &Callee, key: &FunctionKey) -> bool {
+    let Binding::Imported { name } = &callee.binding else { return false };
+    let is_function = key.source.as_ref().is_none_or(|it| it.class.is_none());
+    let owner = match callee.path.as_slice() {
+        [_, _] => name.as_str(),
+        [_, .., owner, _] => owner.as_str(),
+        _ => return false,
+    };
+    let is_name = |part: &str| part.contains(owner.trim_matches('_'));
+    is_function && !is_class_name(owner) && owner != "()" && !key.file.split('/').any(is_name)
+}
+
 /// The first name of a dotted callee.
 fn first_name(callee: &Callee) -> Option<&str> {
     callee.path.first().map(String::as_str)
@@ -410,7 +559,11 @@ fn called_function(
             Some(_) => class.is_some(),
             None => false,
         };
-        return if is_unlike { costs.call_unlike } else { 0 };
+        return match is_unlike {
+            true => costs.call_unlike,
+            false if is_of_other_module(callee, key) => costs.call_of_other_module,
+            false => 0,
+        };
     }
     if target.has(name) {
         return costs.call_assigned;
@@ -478,6 +631,9 @@ fn called_function(
             Certainty::Builtin => costs.wrapper_builtin,
             _ => costs.wrapper_other,
         };
+    }
+    if called.is_some_and(|it| is_dispatcher_of(name, it)) {
+        return 0;
     }
     // Private implementations are called by their public names, and the other way round.
     let is_alike = called.is_some_and(|it| is_alike(it, name));
@@ -670,9 +826,11 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
             UnaryOp::Invert => matches!(name, "bitwise_not" | "logical_not").then_some(0),
             UnaryOp::Plus => (name == "positive").then_some(0),
         },
-        SiteKind::Compare { op, .. } => {
-            let operators = compare_operators(*op);
-            operators.contains(&name).then_some(0)
+        SiteKind::Compare { op, left_is_literal } => {
+            let position = compare_operators(*op).iter().position(|it| *it == name);
+            // Those of a number and a tensor are turned round.
+            let is_turned = is_ordering(*op) && position == Some(1) && !left_is_literal;
+            position.map(|_| if is_turned { costs.operator_unusual } else { 0 })
         }
         SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
         SiteKind::TruthTest => match name {
@@ -779,10 +937,14 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
     let read = match name {
         "slice" => Some(fits(index.slices)),
         "unsqueeze" => Some(fits(index.new_axes)),
-        "select" | "index" => Some(fits(index.indices)),
+        "select" => Some(fits(index.indices)),
+        "index" => Some(fits(if index.is_literal { 0 } else { index.indices })),
         "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { costs.subscript_alias }),
         _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
             Some(costs.subscript_converted)
+        }
+        "lift_fresh" | "to" | "detach" if access == Access::Load => {
+            Some(costs.subscript_unconverted)
         }
         "item"
         | "_local_scalar_dense"
@@ -808,20 +970,36 @@ fn n_operators(index: Index) -> u32 {
     index.slices + index.new_axes + index.indices
 }
 
-/// Whether a variable or attribute is called like the class of a method: `config` like `PretrainedConfig`.
-fn is_object_of(name: Option<&str>, method: &FunctionKey) -> bool {
-    let class = method.source.as_ref().and_then(|source| source.class.as_deref());
-    let (Some(name), Some(class)) = (name, class) else { return false };
+/// Whether a call mentions what may be an object of `class`.
+fn is_object_named(site: &Expression<'_>, class: &str) -> bool {
+    site.mentions.iter().any(|it| is_name_of_object(it, class))
+        || (site.mentions.contains("self") && site.target.bases.contains(&class))
+}
+
+/// Whether a variable or attribute is called like a class: `config` like `PretrainedConfig`.
+fn is_name_of_object(name: &str, class: &str) -> bool {
     let name = name.trim_matches('_');
     name.len() > 2 && class.to_lowercase().ends_with(&name.to_lowercase())
 }
 
-/// Whether what a method is called on has a name like a file: `optimizer_g.step` and `torch/optim/optimizer.py`.
+/// Whether a variable or attribute is called like the class of a method: `config` like `PretrainedConfig`.
+fn is_object_of(name: Option<&str>, method: &FunctionKey) -> bool {
+    let class = method.source.as_ref().and_then(|source| source.class.as_deref());
+    let (Some(name), Some(class)) = (name, class) else { return false };
+    is_name_of_object(name, class)
+}
+
+/// Whether what is called, or what a method is called on, has a name like a file: `clip_grad_norm_` and
+/// `torch/nn/utils/clip_grad.py`, `optimizer_g.step` and `torch/optim/optimizer.py`.
 fn is_called_like(callee: &Callee, file: &str) -> bool {
-    let stem = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py"));
+    let Some(stem) = file.rsplit('/').next().and_then(|name| name.strip_suffix(".py")) else {
+        return false;
+    };
+    if stem.len() > 3 && callee.name().is_some_and(|it| it.contains(stem)) {
+        return true;
+    }
     let owner = callee.path.len().checked_sub(2).map(|at| callee.path[at].to_lowercase());
-    let (Some(stem), Some(owner)) = (stem, owner) else { return false };
-    owner.len() > 2 && (owner.contains(stem) || stem.contains(&owner))
+    owner.is_some_and(|it| it.len() > 2 && (it.contains(stem) || stem.contains(&it)))
 }
 
 /// Whether a file belongs to the imported package or module that a call names, of those whose C code calls their Python
@@ -931,6 +1109,10 @@ fn compare_methods(op: CompareOp) -> &'static [&'static str] {
             &["__contains__", "__eq__", "__iter__", "__next__", "__hash__"]
         }
     }
+}
+
+fn is_ordering(op: CompareOp) -> bool {
+    matches!(op, CompareOp::Lt | CompareOp::LtE | CompareOp::Gt | CompareOp::GtE)
 }
 
 fn compare_operators(op: CompareOp) -> &'static [&'static str] {

@@ -1,6 +1,6 @@
 //! The least costly path through a function's control flow that explains a sequence of children.
 
-use pysource::flow::{EdgeKind, IMPASSABLE, ShortestPaths, Site, SiteKind};
+use pysource::flow::{EdgeKind, Flow, IMPASSABLE, ShortestPaths, Site, SiteKind};
 use rustc_hash::FxHashMap;
 
 use crate::affinity::{self, Called};
@@ -27,6 +27,8 @@ pub(crate) struct Prior<'a> {
     emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
     /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
     loop_starts: Vec<u32>,
+    /// By site that tests the truth of a comparison: that of the comparison; else [`NO_SITE`].
+    compared: Vec<u32>,
 }
 
 impl<'a> Prior<'a> {
@@ -64,7 +66,8 @@ impl<'a> Prior<'a> {
             })
             .collect();
         let loop_starts = generators::loop_starts(&code.flow);
-        Self { code, python, expressions, skip_costs, emissions, loop_starts }
+        let compared = comparisons_tested(&code.flow);
+        Self { code, python, expressions, skip_costs, emissions, loop_starts, compared }
     }
 
     /// What is learned for all sites together that say the same as `site`.
@@ -404,7 +407,12 @@ impl<'a> Aligner<'a> {
             None => direct,
         };
         if from != site {
-            return cost;
+            // Only a comparison that gives a tensor leaves an event when its truth is read.
+            let compared = self.prior.compared[site as usize];
+            return match compared == NO_SITE || compared == from {
+                true => cost,
+                false => cost.saturating_add(self.costs.truth_without_comparison).min(UNREACHABLE),
+            };
         }
         // One expression may leave several events in a row.
         let expression = &self.prior.expressions[site as usize];
@@ -572,6 +580,18 @@ impl<'a> Aligner<'a> {
             .filter(|(_, site)| site.line_in(minor) == child.exact);
         sites.filter_map(|(site, _)| Some((u32::try_from(site).ok()?, known_line))).collect()
     }
+}
+
+/// By site: of one that tests the truth of a comparison, that of the comparison; else [`NO_SITE`].
+fn comparisons_tested(flow: &Flow) -> Vec<u32> {
+    let mut compared = vec![NO_SITE; flow.sites.len()];
+    for (at, pair) in (0_u32..).zip(flow.sites.windows(2)) {
+        let is_test = pair[1].kind == SiteKind::TruthTest && pair[0].text == pair[1].text;
+        if is_test && matches!(pair[0].kind, SiteKind::Compare { .. }) {
+            compared[at as usize + 1] = at;
+        }
+    }
+    compared
 }
 
 /// The site that a state says a child came from.

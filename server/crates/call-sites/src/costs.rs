@@ -37,7 +37,7 @@ costs! {
     /// What is learned from: events for which every other site costs at least this much more.
     min_lesson = 3,
     /// An edge that no path took whose lines were clear, where others came by: the same branch is taken again and again.
-    never_taken = 4,
+    never_taken = 2,
     /// A frame that was open when recording began, and is not on the line that its name says.
     elsewhere = 10,
     /// Not reaching the end of the function: an exception, or the end of the recording.
@@ -62,6 +62,8 @@ costs! {
     skip_method = 9,
     /// Skipping a call of a function of the same text or of a built-in: both leave events.
     skip_defined = 12,
+    /// Skipping a call of a method of modules that is a generator.
+    skip_generator = 2,
     /// Skipping a comprehension that is a function: its frame is recorded.
     skip_comprehension = 8,
     /// Skipping an operator or comparison: as often on numbers as on tensors.
@@ -137,6 +139,8 @@ costs! {
     property_nested = 12,
     /// A function without source as a property of its name.
     property_without_source = 4,
+    /// A function without source as a property whose value is called: the call has an event of its own.
+    property_called = 14,
     /// A property by another name.
     property_renamed = 22,
     /// `__torch_function__` for an operator: the operands are of a subclass of tensors.
@@ -166,6 +170,8 @@ costs! {
 
     /// A function of the name that is called, but a method where a function is meant or the other way round.
     call_unlike = 3,
+    /// A function of the name that is called, of another module than the one that the call names.
+    call_of_other_module = 4,
     /// A method by `super()` of a class that is none of the bases: that of another branch of a multiple inheritance.
     super_of_other = 6,
     /// A function that the called variable was assigned, or the imported one by its own name.
@@ -288,6 +294,8 @@ costs! {
     builtin_runs_unpassed = 3,
     /// A built-in that runs one, where the call has others as arguments.
     builtin_runs_other = 10,
+    /// A built-in that runs a method of a class, where the call mentions nothing that is called like the class.
+    builtin_of_other_object = 5,
     /// A built-in where a decorator is applied.
     builtin_decorator = 8,
     /// A built-in method for a special method: `__getitem__`, `__format__`, `__add__`.
@@ -301,6 +309,8 @@ costs! {
 
     /// An operator that is not the usual one of a binary operator.
     operator_unusual = 2,
+    /// Reading a comparison's truth where it gave no tensor right before.
+    truth_without_comparison = 10,
     /// Reading a tensor's value for its truth by another operator than `is_nonzero`.
     operator_truth = 5,
     /// `select` where `unbind` is usual: the old protocol of iteration.
@@ -317,6 +327,8 @@ costs! {
     subscript_without_part = 8,
     /// `alias` or `view` for a subscript with parts.
     subscript_alias = 3,
+    /// An operator that makes a tensor of what stands in brackets that have slices alone: arrays are sliced so.
+    subscript_unconverted = 12,
     /// An operator that makes a tensor of what a subscript is indexed by.
     subscript_converted = 5,
     /// An operator of advanced indexing: a mask is converted, an index is moved.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use pysource::flow::{Binding, Callee, Flow, Iterable, Mentions, SiteKind};
+use pysource::flow::{Access, Binding, Callee, Flow, Iterable, Mentions, SiteKind};
 use pysource::{AssignedValue, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
 use crate::code::FunctionCode;
+use crate::keys::OF_ONE_OBJECT;
 
 /// Classes beyond this number of a lineage are not looked at.
 const MAX_LINEAGE: usize = 16;
@@ -23,7 +24,10 @@ pub(crate) struct Expression<'a> {
     pub(crate) is_plain: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
-    /// What an attribute of `self` can hold.
+    /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
+    /// asks them for their iterators.
+    pub(crate) is_made_by_type: bool,
+    /// What an attribute of `self`, or of one of its attributes, can hold.
     pub(crate) attribute: HeldValue,
     /// Whether what is iterated calls a function for each element: `map`, `filter`.
     pub(crate) is_lazy: bool,
@@ -102,14 +106,35 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
             match &site.kind {
                 SiteKind::Call { callee, .. } => {
                     target = CallTarget::of(callee, &class);
+                    if callee.name().is_some_and(|it| OF_ONE_OBJECT.contains(&it)) {
+                        target.bases = class.names();
+                    }
                     shared = callee.name().map(|_| callee.path.join("."));
                 }
-                SiteKind::Attribute { name, is_of_self: true, .. } => {
-                    target.bases = class.bases();
-                    target.bases.push(class.name().rsplit('.').next().unwrap_or_default());
-                    attribute = class.held(name);
-                    shared = Some(format!("{}:{}.{name}", code.recorded, class.name()));
+                SiteKind::Attribute { name, is_of_self: true, owner, is_called, .. } => {
+                    target.bases = class.names();
+                    let (file, of) = (&code.recorded, class.name());
+                    match owner.as_deref() {
+                        Some("self") => {
+                            attribute = class.held(name);
+                            shared = Some(format!("{file}:{of}.{name}"));
+                        }
+                        Some(_) if *is_called => {}
+                        Some(owner) => {
+                            attribute = class.held_by(owner, name, classes);
+                            shared = Some(format!("{file}:{of}.{owner}.{name}"));
+                        }
+                        None => {}
+                    }
                 }
+                SiteKind::Attribute {
+                    name,
+                    access: Access::Load,
+                    owner: Some(owner),
+                    is_of_import: false,
+                    is_called: false,
+                    ..
+                } => shared = Some(format!("{}:{owner}.{name}", code.recorded)),
                 _ => {}
             }
             let values: Vec<&AssignedValue> = match &site.iterable {
@@ -117,6 +142,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 Iterable::OfSelf(name) => class.values_of(name).collect(),
                 _ => Vec::new(),
             };
+            let is_made_by_type = is_made_by_type(&site.iterable);
             let is_builtin_iterable = is_builtin_call(&site.iterable)
                 || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
             values.into_iter().for_each(|value| target.add_value(value));
@@ -132,6 +158,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 is_plain: site.is_plain,
                 target,
                 is_builtin_iterable,
+                is_made_by_type,
                 attribute,
                 is_lazy,
                 iterates_lambda,
@@ -214,7 +241,10 @@ impl<'a> CallTarget<'a> {
         match value {
             AssignedValue::Named(name) => self.names.push(name),
             AssignedValue::Made(name) => self.makers.push(name),
-            AssignedValue::Plain | AssignedValue::Unknown => {}
+            AssignedValue::Plain
+            | AssignedValue::None
+            | AssignedValue::Computed
+            | AssignedValue::Unknown => {}
         }
     }
 
@@ -231,6 +261,11 @@ fn is_lazy_call(iterable: &Iterable) -> bool {
     matches!(iterable, Iterable::Call { name, is_method: false, .. } if LAZY.contains(&name.as_str()))
 }
 
+fn is_made_by_type(iterable: &Iterable) -> bool {
+    matches!(iterable, Iterable::Call { name, is_method: false, .. }
+        if matches!(name.as_str(), "zip" | "enumerate" | "map" | "filter" | "reversed" | "sorted" | "list" | "tuple"))
+}
+
 /// Whether an iterable is a call that gives something whose iteration leaves nothing.
 fn is_builtin_call(iterable: &Iterable) -> bool {
     match iterable {
@@ -244,7 +279,7 @@ fn is_builtin_call(iterable: &Iterable) -> bool {
 
 fn is_builtin_made(value: &AssignedValue) -> bool {
     match value {
-        AssignedValue::Plain => true,
+        AssignedValue::Plain | AssignedValue::None => true,
         AssignedValue::Made(maker) => [
             "list",
             "tuple",
@@ -257,7 +292,7 @@ fn is_builtin_made(value: &AssignedValue) -> bool {
             "deque",
         ]
         .contains(&maker.as_str()),
-        AssignedValue::Named(_) | AssignedValue::Unknown => false,
+        AssignedValue::Named(_) | AssignedValue::Computed | AssignedValue::Unknown => false,
     }
 }
 
@@ -333,6 +368,13 @@ impl<'a> Lineage<'a> {
         bases.map(|base| base.rsplit('.').next().unwrap_or(base)).collect()
     }
 
+    /// Its name and those of all bases.
+    fn names(&self) -> Vec<&'a str> {
+        let mut names = self.bases();
+        names.push(self.name().rsplit('.').next().unwrap_or_default());
+        names
+    }
+
     fn values_of(&self, attribute: &str) -> impl Iterator<Item = &'a AssignedValue> {
         self.line.iter().flat_map(move |(_, class)| class.values_of(attribute))
     }
@@ -350,12 +392,44 @@ impl<'a> Lineage<'a> {
         }
         let is_made = |value: &AssignedValue| matches!(value, AssignedValue::Made(maker) if is_registered(maker));
         let is_registered = self.is_module() && self.values_of(name).any(is_made);
-        let is_plain = self.values_of(name).any(|value| *value == AssignedValue::Plain);
+        // What an operator gives is no parameter, buffer or module, even if it is a tensor.
+        let is_plain = self
+            .values_of(name)
+            .any(|it| matches!(it, AssignedValue::Plain | AssignedValue::Computed));
         match (is_registered, is_plain) {
             (true, true) => HeldValue::RegisteredOrPlain,
             (true, false) => HeldValue::Registered,
             (false, true) => HeldValue::Plain,
+            (false, false) if PLAIN_BY_CONVENTION.contains(&name) => HeldValue::Plain,
             (false, false) => HeldValue::Unknown,
+        }
+    }
+
+    /// What the attribute `name` of the attribute `owner` of `self` can hold.
+    fn held_by(&self, owner: &str, name: &str, classes: &'a Classes) -> HeldValue {
+        let mut makers = self.values_of(owner).filter_map(|value| match value {
+            AssignedValue::Made(maker) => Some(maker.as_str()),
+            _ => None,
+        });
+        let Some(maker) = makers.next().filter(|_| makers.next().is_none()) else {
+            return HeldValue::NotOfSelf;
+        };
+        if let Some([(module, row)]) = classes.0.get(maker).map(Vec::as_slice) {
+            let mut lineage = Self { module, line: Vec::new() };
+            lineage.add(module, &module.classes()[*row], classes);
+            return match lineage.held(name) {
+                // A base may have it.
+                HeldValue::Unknown => HeldValue::NotOfSelf,
+                held => held,
+            };
+        }
+        if maker == "ModuleDict" {
+            return HeldValue::Registered;
+        }
+        match LAYERS.iter().any(|it| maker.starts_with(it)) {
+            true if REGISTERED_IN_LAYERS.contains(&name) => HeldValue::Registered,
+            true => HeldValue::Plain,
+            false => HeldValue::NotOfSelf,
         }
     }
 
@@ -367,6 +441,26 @@ impl<'a> Lineage<'a> {
         })
     }
 }
+
+/// What the names of layers of `torch.nn` begin with whose attributes are parameters, buffers and plain values alone.
+const LAYERS: [&str; 9] = [
+    "Linear",
+    "Conv",
+    "Embedding",
+    "Dropout",
+    "LayerNorm",
+    "RMSNorm",
+    "GroupNorm",
+    "BatchNorm",
+    "InstanceNorm",
+];
+
+/// What attributes are called that hold settings, not modules.
+const PLAIN_BY_CONVENTION: [&str; 6] = ["config", "cfg", "args", "opt", "hparams", "training"];
+
+/// The parameters and buffers of these layers.
+const REGISTERED_IN_LAYERS: [&str; 5] =
+    ["weight", "bias", "running_mean", "running_var", "num_batches_tracked"];
 
 /// Whether what a call of `maker` made, assigned to an attribute of a module, becomes one of its parameters, buffers or
 /// modules.

@@ -25,6 +25,9 @@ pub(crate) enum ChildKey {
         owner: Owner,
         /// The generator expression or lambda that runs within: its file, and which function of it.
         runs: Option<(String, usize)>,
+        /// The class of the method that it runs for one of its arguments: `getattr` runs `__getattribute__`, `len` runs
+        /// `__len__`.
+        object: Option<String>,
     },
     /// An operator, without namespace and the `_` of the in-place variant.
     Operator { name: String },
@@ -117,6 +120,9 @@ const WRAPPERS: [&str; 17] = [
 /// Files in which frames are wrappers, whatever their name: since torch 2.15 that of `no_grad` is called `no_grad`.
 const WRAPPER_FILES: [&str; 2] = ["torch/utils/_contextlib.py", "torch/_compile.py"];
 
+/// Built-in functions that run a special method of an object that they are given.
+pub(crate) const OF_ONE_OBJECT: [&str; 5] = ["getattr", "hasattr", "len", "iter", "next"];
+
 /// How many of the names that a function calls are kept.
 const MAX_CALLS: usize = 32;
 
@@ -146,6 +152,8 @@ impl Keys {
         match (self.get(before), self.get(next)) {
             (ChildKey::Function(it), ChildKey::Function(next)) => {
                 it.source.is_none()
+                    // Several classes of a file have an `__init__`; of the special methods, `__iter__` may be a generator.
+                    && (it.name == "__iter__" || !it.name.starts_with("__"))
                     && (&it.name, &it.file) == (&next.name, &next.file)
                     && it.line < next.line
             }
@@ -300,7 +308,16 @@ fn python(
         let is_anonymous = definition.function().name.starts_with('<');
         is_anonymous.then(|| (definition.file.to_owned(), definition.function))
     });
-    ChildKey::Builtin { name: builtin_name(text).to_owned(), owner: owner(text), runs }
+    let name = builtin_name(text);
+    let object = OF_ONE_OBJECT.contains(&name).then(|| {
+        within.iter().find_map(|&it| {
+            let function = definitions.of(it).map(function_source)?;
+            let is_special =
+                function.class.is_some() && called_name(profile.strings.get(it))?.starts_with("__");
+            function.class.filter(|_| is_special)
+        })
+    });
+    ChildKey::Builtin { name: name.to_owned(), owner: owner(text), runs, object: object.flatten() }
 }
 
 fn function_source(definition: Definition<'_>) -> FunctionSource {

@@ -331,6 +331,8 @@ pub enum SiteKind {
         access: Access,
         /// The last name of what has the attribute: `b` of `a.b.name`; `None` for what has no name.
         owner: Option<String>,
+        /// Whether what has the attribute is a name that is imported: a module, mostly.
+        is_of_import: bool,
         /// Whether the expression begins with `self`, as `self.layers[0].name` does.
         is_of_self: bool,
         /// Whether it is what a call calls.

@@ -12,7 +12,7 @@ mod occurrences;
 mod scopes;
 
 pub use bindings::Binding;
-pub(crate) use bindings::{Bindings, resolve};
+pub(crate) use bindings::{Bindings, is_imported, resolve};
 pub(crate) use imports::{Imports, imported};
 pub(crate) use occurrences::{FileNames, FoundStatement, Occurrence, OccurrenceKind};
 pub(crate) use scopes::{Loops, ScopeCode, Scopes};

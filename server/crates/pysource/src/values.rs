@@ -1,6 +1,6 @@
 //! What expressions evaluate to, as far as it can be said without running them.
 
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, UnaryOp};
 
 use crate::stack_guard::guarded;
 
@@ -11,8 +11,12 @@ pub enum AssignedValue {
     Named(String),
     /// The result of calling this name: an object of a class, maybe.
     Made(String),
-    /// A number, string, `None`, or a display.
+    /// A number, string, or a display.
     Plain,
+    /// `None`: something else comes later, maybe.
+    None,
+    /// The result of an operator: a number or a tensor, and no object of a class that the text makes.
+    Computed,
     /// Anything else.
     Unknown,
 }
@@ -22,9 +26,9 @@ impl AssignedValue {
     pub(crate) fn is_plain(&self) -> bool {
         const MAKERS: [&str; 8] = ["len", "int", "float", "str", "bool", "round", "range", "time"];
         match self {
-            Self::Plain => true,
+            Self::Plain | Self::None => true,
             Self::Made(maker) => MAKERS.contains(&maker.as_str()),
-            Self::Named(_) | Self::Unknown => false,
+            Self::Named(_) | Self::Computed | Self::Unknown => false,
         }
     }
 }
@@ -58,6 +62,7 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
             Expr::Attribute(func) => AssignedValue::Made(func.attr.to_string()),
             _ => AssignedValue::Unknown,
         },
+        Expr::NoneLiteral(_) => AssignedValue::None,
         _ if expr.is_literal_expr()
             || matches!(
                 expr,
@@ -74,6 +79,8 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
         {
             AssignedValue::Plain
         }
+        Expr::UnaryOp(it) if it.op == UnaryOp::Not => AssignedValue::Plain,
+        Expr::BinOp(_) | Expr::UnaryOp(_) => AssignedValue::Computed,
         _ => AssignedValue::Unknown,
     }
 }

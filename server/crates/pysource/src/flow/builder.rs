@@ -10,7 +10,7 @@ use super::lines::LinesByVersion;
 use super::{Binding, ByteRange, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
 use crate::collect::is_self;
-use crate::semantic::{Bindings, ScopeCode, Scopes, resolve};
+use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
 use crate::values::{AssignedValue, value_of};
 
@@ -152,6 +152,12 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     pub(super) fn binding(&self, name: &str) -> Binding {
         let scope = self.inlined.unwrap_or(self.function);
         resolve(self.scopes, self.names, scope, name)
+    }
+
+    /// Whether a name is imported.
+    pub(super) fn is_imported(&self, name: &str) -> bool {
+        let scope = self.inlined.unwrap_or(self.function);
+        is_imported(self.scopes, self.names, scope, name)
     }
 
     /// The line of an offset.

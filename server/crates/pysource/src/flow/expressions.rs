@@ -387,10 +387,12 @@ impl<'a> FlowBuilder<'_, 'a> {
             Expr::Attribute(it) => Some(it.attr.to_string()),
             _ => None,
         };
+        let is_of_import = it.value.as_name_expr().is_some_and(|it| self.is_imported(&it.id));
         let kind = SiteKind::Attribute {
             name: it.attr.to_string(),
             access,
             owner,
+            is_of_import,
             is_of_self: begins_with_self(&it.value),
             is_called,
         };

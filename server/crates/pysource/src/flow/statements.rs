@@ -394,6 +394,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                         name,
                         access: Access::Load,
                         owner: None,
+                        is_of_import: false,
                         is_of_self: false,
                         is_called: false,
                     };

@@ -103,20 +103,43 @@ pub(crate) fn resolve(
     function: usize,
     name: &str,
 ) -> Binding {
+    match bound(scopes, names, function, name) {
+        Some((at, NameBinding::Variable(values))) => {
+            Binding::Variable { values: values.clone(), is_global: at == 0 }
+        }
+        Some((_, &NameBinding::Defined(function))) => Binding::Defined { function },
+        Some((_, NameBinding::Imported(name))) => Binding::Imported { name: name.clone() },
+        Some((_, NameBinding::Outside)) | None => Binding::Builtin,
+    }
+}
+
+/// Whether [`resolve`] finds an import.
+pub(crate) fn is_imported(
+    scopes: &Scopes<'_>,
+    names: &HashMap<usize, Bindings<'_>>,
+    function: usize,
+    name: &str,
+) -> bool {
+    matches!(bound(scopes, names, function, name), Some((_, NameBinding::Imported(_))))
+}
+
+/// What binds a name, with the scope that does.
+fn bound<'n>(
+    scopes: &Scopes<'_>,
+    names: &'n HashMap<usize, Bindings<'_>>,
+    function: usize,
+    name: &str,
+) -> Option<(usize, &'n NameBinding)> {
     let mut scope = Some(function);
     while let Some(at) = scope {
         let is_seen = at == function || !matches!(scopes.codes.get(at), Some(ScopeCode::Class(_)));
         match names.get(&at).and_then(|names| names.bound.get(name)).filter(|_| is_seen) {
-            Some(NameBinding::Variable(values)) => {
-                return Binding::Variable { values: values.clone(), is_global: at == 0 };
-            }
-            Some(&NameBinding::Defined(function)) => return Binding::Defined { function },
-            Some(NameBinding::Imported(name)) => return Binding::Imported { name: name.clone() },
             Some(NameBinding::Outside) | None => {}
+            Some(bound) => return Some((at, bound)),
         }
         scope = scopes.parents.get(at).copied().flatten();
     }
-    Binding::Builtin
+    None
 }
 
 struct BindingWalk<'s, 'a> {
