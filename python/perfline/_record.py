@@ -54,7 +54,9 @@ def main(arguments):
     try:
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
-        sys.exit(f"perfline: {command[0]} cannot be run: {error.strerror}")
+        missing = isinstance(error, FileNotFoundError)
+        reason = "there is no such program; check its name and the PATH" if missing else error.strerror
+        sys.exit(f"perfline: {command[0]} cannot be run: {reason}")
     # Ctrl-C reaches the program too. Both wait until it has written what was recorded.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))

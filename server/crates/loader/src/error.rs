@@ -1,6 +1,7 @@
 //! Why nothing could be loaded, and how inputs are named in messages.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The path that stands for the standard input where inputs are named; a file of that name is `./-`.
@@ -10,12 +11,12 @@ pub const STANDARD_INPUT: &str = "-";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened or read.
-    #[error("{}: {source}", shown(path))]
+    #[error("{}: {}", shown(path), reason(source))]
     Io {
         /// Which file.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file is neither a trace nor a snapshot, or nothing in it could be read.
     #[error("{}: {message} (at byte {offset})", shown(path))]
@@ -46,6 +47,19 @@ pub enum Error {
 impl Error {
     pub(crate) fn panicked(path: &Path, message: String) -> Self {
         Self::Panicked { path: path.to_owned(), message }
+    }
+}
+
+/// Why a file could not be read, and what to do about it where that is known.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "there is no such file or folder; check the path".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "reading it is not permitted; change its permissions, or copy it to where it may be read".to_owned()
+        }
+        _ => format!("reading it failed: {error}"),
     }
 }
 

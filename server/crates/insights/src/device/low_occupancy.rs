@@ -106,7 +106,7 @@ fn is_product(name: &str) -> bool {
 }
 
 fn blocks(key: &KernelKey) -> u64 {
-    key.grid.iter().map(|&it| u64::from(it)).product()
+    key.grid.iter().fold(1, |blocks, &it| u64::saturating_mul(blocks, u64::from(it)))
 }
 
 /// Mean occupancy in tenths of a percent.
