@@ -132,6 +132,39 @@ fn clocks_that_differ_are_aligned_by_the_collectives() {
 }
 
 #[test]
+fn ranks_of_one_machine_have_one_clock() {
+    let mut ledger = fixture("late_rank.slow_data");
+    for rank in ledger.communication.values_mut() {
+        rank.host = "node".to_owned();
+    }
+    // One collective that cannot be what it is taken for.
+    let of_rank_1 = ledger.communication.get_mut(&1).expect("rank 1");
+    let call = of_rank_1.sites.values_mut().flatten().next().expect("a collective");
+    call.start += Ns(500_000_000);
+    call.end += Ns(500_000_000);
+    let compared = compared(&ledger);
+    assert!(!compared.clocks.are_shifted());
+    assert_eq!((compared.matched.len(), compared.unmatched), (9, 1));
+}
+
+#[test]
+fn each_line_says_what_each_rank_spends_on_it() {
+    let ledger = fixture("late_rank.slow_line");
+    let of_rank = |books: &ledger::LineBooks, rank: u32| -> Ns {
+        books.by_thread.iter().filter(|(it, _)| it.rank == rank).map(|(_, time)| time).sum()
+    };
+    let on_ranks = |books: &ledger::LineBooks| (0..4).map(|it| of_rank(books, it)).sum::<Ns>();
+    assert!(ledger.lines.values().all(|it| on_ranks(it) == it.cpu_own));
+    let compared = compared(&ledger);
+    let waits = compared.waits_by_line();
+    let sum =
+        |of: fn(&(Ns, Ns)) -> Ns| -> Ns { waits.values().flat_map(|it| it.values()).map(of).sum() };
+    let lines = || compared.lines.iter();
+    assert_eq!(sum(|it| it.0), lines().map(|it| it.wait).sum());
+    assert_eq!(sum(|it| it.1), lines().map(|it| it.transfer).sum());
+}
+
+#[test]
 fn one_rank_alone_says_which_it_is() {
     let mut ledger = fixture("late_rank.slow_line");
     ledger.communication.retain(|rank, _| *rank == 3);

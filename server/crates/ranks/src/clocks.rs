@@ -51,11 +51,13 @@ impl Clocks {
                 }
                 let of = known[&rank];
                 for (other, pair) in pairs(matched, rank, &known) {
-                    let are_apart = {
-                        let (mine, theirs) = (host_of(rank), host_of(other));
-                        !mine.is_empty() && !theirs.is_empty() && mine != theirs
+                    let (mine, theirs) = (host_of(rank), host_of(other));
+                    let are_known = !mine.is_empty() && !theirs.is_empty();
+                    let clock = match are_known && mine == theirs {
+                        // One machine has one clock, whatever collectives that are taken for one say.
+                        true => Clock { shift: Ns::ZERO, uncertainty: Ns::ZERO },
+                        false => pair.clock(are_known),
                     };
-                    let clock = pair.clock(are_apart);
                     let shift = of.shift.saturating_add(clock.shift);
                     let uncertainty = of.uncertainty.saturating_add(clock.uncertainty);
                     known.insert(other, Clock { shift, uncertainty });

@@ -80,6 +80,22 @@ impl Comparison {
         })
     }
 
+    /// How long each rank waited and transferred in the matched collectives of each line, over the recording.
+    #[must_use]
+    pub fn waits_by_line(&self) -> BTreeMap<&LineKey, BTreeMap<u32, (Ns, Ns)>> {
+        let mut waits: BTreeMap<&LineKey, BTreeMap<u32, (Ns, Ns)>> = BTreeMap::new();
+        for it in &self.matched {
+            for part in &it.parts {
+                let Some(line) = &part.line else { continue };
+                let (wait, transfer) = waits.entry(line).or_default().entry(part.rank).or_default();
+                let shares = it.shares(part);
+                *wait = wait.saturating_add(shares.wait);
+                *transfer = transfer.saturating_add(shares.transfer);
+            }
+        }
+        waits
+    }
+
     /// What of a job is recorded, if not all: `2 of 128 ranks are recorded`, `rank 3 of 8 only is recorded`.
     #[must_use]
     pub fn missing(&self) -> Option<String> {

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Input;
 use metrics::Unit;
+use ranks::Comparison;
 
 use crate::fields::{FieldValue, object, write_list};
 use crate::recording::Recording;
@@ -31,8 +32,67 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
-    write_list(out, "lines", rows.iter().map(|(key, books)| object(&columns(key, books))))?;
+    let ranks = RanksOfLines::new(recording);
+    let lines = rows.iter().map(|(key, books)| {
+        let mut fields = Vec::from(columns(key, books));
+        fields.extend(ranks.as_ref().map(|it| ("ranks", it.field(key, books))));
+        object(&fields)
+    });
+    write_list(out, "lines", lines)?;
     writeln!(out, "}}")
+}
+
+/// What the lines cost each rank of a run of several.
+struct RanksOfLines {
+    /// By line under the names of the output: the time in matched collectives before, and after, all ranks had begun.
+    waits: BTreeMap<LineKey, BTreeMap<u32, (Ns, Ns)>>,
+}
+
+impl RanksOfLines {
+    /// `None` of a run of one rank.
+    fn new(recording: &Recording<'_>) -> Option<Self> {
+        let ledger = &recording.run.merged;
+        let compared = Comparison::new(ledger).filter(|it| 1 < it.ranks.len())?;
+        let mut waits: BTreeMap<LineKey, BTreeMap<u32, (Ns, Ns)>> = BTreeMap::new();
+        for (key, of_line) in compared.waits_by_line() {
+            let file = recording.file(&key.file).to_owned();
+            let mine = waits.entry(LineKey { file, line: key.line }).or_default();
+            for (rank, (wait, transfer)) in of_line {
+                let (my_wait, my_transfer) = mine.entry(rank).or_default();
+                *my_wait = my_wait.saturating_add(wait);
+                *my_transfer = my_transfer.saturating_add(transfer);
+            }
+        }
+        Some(Self { waits })
+    }
+
+    /// The ranks on which the line costs anything.
+    fn field(&self, key: &LineKey, books: &LineBooks) -> FieldValue<'static> {
+        let mut ranks: BTreeMap<u32, [Ns; 4]> = BTreeMap::new();
+        for (thread, &time) in &books.by_thread {
+            let cpu = &mut ranks.entry(thread.rank).or_default()[0];
+            *cpu = cpu.saturating_add(time);
+        }
+        for (device, &time) in &books.by_device {
+            let cuda = &mut ranks.entry(device.rank).or_default()[1];
+            *cuda = cuda.saturating_add(time);
+        }
+        for (&rank, &(wait, transfer)) in self.waits.get(key).into_iter().flatten() {
+            let times = ranks.entry(rank).or_default();
+            (times[2], times[3]) = (wait, transfer);
+        }
+        let ranks = ranks.iter().filter(|(_, times)| times.iter().any(|it| *it != Ns::ZERO));
+        let ranks = ranks.map(|(rank, [cpu, cuda, wait, transfer])| {
+            object(&[
+                ("rank", FieldValue::number(*rank)),
+                ("cpu_own_us", FieldValue::Time(*cpu)),
+                ("cuda_own_us", FieldValue::Time(*cuda)),
+                ("comm_wait_us", FieldValue::Time(*wait)),
+                ("comm_transfer_us", FieldValue::Time(*transfer)),
+            ])
+        });
+        FieldValue::Json(format!("[{}]", ranks.collect::<Vec<_>>().join(", ")))
+    }
 }
 
 /// Prints every line as CSV, with a header.
