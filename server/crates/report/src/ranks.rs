@@ -97,8 +97,9 @@ fn by_rank(recording: &Recording<'_>, compared: &Comparison) -> Section {
         }
         (_, 0) => {}
         (_, n) => {
+            let are = if n == 1 { "collective is" } else { "collectives are" };
             notes.push(Note::plain(format!(
-                "{n} collectives are recorded on one rank alone and left out"
+                "{n} {are} left out: recorded on one rank alone, or not what the others take part in"
             )));
         }
     }
