@@ -207,13 +207,15 @@ impl Finder {
     }
 }
 
-/// Whether a function within a function begins on `line`. Decorators may give their wrapper another name: torch 2.15 records
+/// Whether a function within a function begins on `line`, or, if it is decorated, has `line`: a frame that was open when
+/// recording began carries its current line. Decorators may give their wrapper another name: torch 2.15 records
 /// `decorate_context` as `no_grad` or `inference_mode` (`_set_stack_frame_name` in `torch/utils/_contextlib.py`).
 fn may_be_renamed(module: &Module, line: u32) -> bool {
     let functions = module.functions();
     let is_def = |it: &Function| matches!(it.kind, FunctionKind::Def | FunctionKind::AsyncDef);
     functions.iter().any(|function| {
-        function.first_line == line
+        let is_decorated = function.first_line < function.def_line;
+        (function.first_line == line || is_decorated && function.contains(line))
             && is_def(function)
             && function.parent.is_some_and(|parent| is_def(&functions[parent]))
     })
@@ -387,6 +389,7 @@ mod tests {
         };
         assert_eq!(fit("wrapper", 2), Some(SourceFit::Fits));
         assert_eq!(fit("no_grad", 2), Some(SourceFit::Fits));
+        assert_eq!(fit("no_grad", 4), Some(SourceFit::Fits));
         assert_eq!(fit("wrapper", 1), Some(SourceFit::Edited));
         assert_eq!(fit("no_grad", 1), None);
     }
