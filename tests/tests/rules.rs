@@ -15,6 +15,7 @@ use tests::fixtures::repository;
 type Row = (&'static str, &'static str, &'static str);
 
 const HABITS: &str = "cpu/torch2.15.0/losses_of_time.json.gz";
+const PYTHON: &str = "cpu/torch2.15.0/python_losses.json.gz";
 const COMPILING: &str = "cpu/torch2.15.0/recompiling.json.gz";
 const UPLOADS: &str = "simulated_cuda/torch2.15.0/uploads.json.gz";
 const DEVICES: &str = "cpu/torch2.15.0/two_devices.json.gz";
@@ -27,7 +28,7 @@ const BALANCED: &str = "cpu/torch2.15.0/late_rank.balanced";
 const SLOW_MODEL: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
 
 /// What is found.
-const FOUND: [Row; 27] = [
+const FOUND: [Row; 29] = [
     ("sync", SLOW_MODEL, "if x.max().item() > 100:"),
     ("dataloader", HABITS, "x, _ = next(source)"),
     ("for-loop-indexing", HABITS, "out.append(x[i] * 2 + 1)"),
@@ -43,6 +44,8 @@ const FOUND: [Row; 27] = [
     ("graph-break", HABITS, "torch._dynamo.graph_break()"),
     ("recompile", COMPILING, "slow_sum(torch.ones(next(sizes)))"),
     ("data-parallel", DEVICES, "return parallel(x).sum()"),
+    ("foreach", PYTHON, "average.mul_(0.99).add_(p, alpha=0.01)"),
+    ("python-overhead", PYTHON, "meter.log(numbers_of(number))"),
     ("hot-loop", TRANSFORMER, "for block in self.blocks:"),
     ("launch-bound", SLOW_MODEL, "opt.step()"),
     ("low-occupancy", SLOW_MODEL, "if x.max().item() > 100:"),
@@ -58,7 +61,7 @@ const FOUND: [Row; 27] = [
 ];
 
 /// What is done right beside it, and is not.
-const SILENT: [Row; 24] = [
+const SILENT: [Row; 27] = [
     ("sync", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("dataloader", HABITS, "return data[step % len(data)]"),
     ("for-loop-indexing", HABITS, "h = cell(x[i], h)"),
@@ -73,6 +76,9 @@ const SILENT: [Row; 24] = [
     ("graph-break", HABITS, "x = torch.cos(x) * 2  # in one graph"),
     ("recompile", COMPILING, "fast_sum(torch.ones(64))"),
     ("data-parallel", DEVICES, "return alone(x).sum()"),
+    ("foreach", PYTHON, "torch._foreach_lerp_(averages, list(model.parameters()), 0.01)"),
+    ("foreach", PYTHON, "x.mul_(0.5)"),
+    ("python-overhead", PYTHON, "meter.log({\"loss\": number})"),
     ("hot-loop", SLOW_MODEL, "for layer, gate in zip(self.layers, self.gates):"),
     ("launch-bound", SLOW_MODEL, "x = torch.relu(layer(x))"),
     ("low-occupancy", SLOW_MODEL, "x = torch.relu(layer(x))"),
@@ -86,7 +92,7 @@ const SILENT: [Row; 24] = [
 ];
 
 /// The rules of which everything that they find in these recordings is listed.
-const HOST: [&str; 11] = [
+const HOST: [&str; 13] = [
     "dataloader",
     "for-loop-indexing",
     "optimizer-single-tensor",
@@ -98,11 +104,14 @@ const HOST: [&str; 11] = [
     "graph-break",
     "recompile",
     "data-parallel",
+    "foreach",
+    "python-overhead",
 ];
 
-/// Rules over what these recordings do not hold: the text of a file alone, half precision, memory that grows or runs out, a
-/// second line that is unequal over ranks. Each is held against texts or books made by hand, beside it.
-const BY_HAND: [&str; 10] = [
+/// Rules over what these recordings do not hold: the text of a file alone, half precision, garbage collection, memory that
+/// grows or runs out, a second line that is unequal over ranks. Each is held against texts or books made by hand, beside it.
+const BY_HAND: [&str; 11] = [
+    "gc-pause",
     "tensor-cores-unaligned",
     "possible-sync",
     "memory-leak",

@@ -87,7 +87,10 @@ pub fn attribute(
     let is_recording = &recording_stacks(&pass.events.stacks);
     let waits = &waits(profile, gaps, stacks, steps, &pass, is_recording);
     let copies = &PageableCopies::new(profile, launches, &pass, waits);
-    let patterns = find_patterns(profile, launches, stacks, steps, &mut pass.events, copies);
+    let is_idle: Vec<bool> = pass.charges.idle_count.iter().map(|&it| it != 0).collect();
+    let left_out = (&is_idle[..], &is_recording[..]);
+    let patterns =
+        find_patterns(profile, launches, stacks, steps, &mut pass.events, copies, left_out);
     let events = &pass.events;
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
     let memory = memory.charge(profile, steps, memory_lines);

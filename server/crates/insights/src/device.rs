@@ -11,6 +11,7 @@ mod low_occupancy;
 mod tensor_cores;
 
 pub use detail::{DeviceDetail, Product};
+pub use launch_bound::{LaunchBoundRun, launch_bound_run};
 
 use crate::Rule;
 

@@ -11,7 +11,7 @@ const MAX_WAITS: f64 = 0.9;
 type Covers = fn(&Finding, &Finding, &Ledger) -> bool;
 
 /// Findings of the first rule are left out where one of the second covers them.
-static EXPLAINED: [(&Rule, &Rule, Covers); 6] = [
+static EXPLAINED: [(&Rule, &Rule, Covers); 11] = [
     (&sync::RULE, &host::h2d_copy::RULE, waits_for_copies),
     // What need not be copied at all need not be pinned.
     (&host::h2d_copy::RULE, &host::extra_copy::RULE, is_extra),
@@ -19,6 +19,11 @@ static EXPLAINED: [(&Rule, &Rule, Covers); 6] = [
     (&device::gpu_idle::RULE, &device::hot_loop::RULE, is_in_loop),
     (&device::gpu_idle::RULE, &device::launch_bound::RULE, is_same_line),
     (&device::gpu_idle::RULE, &host::data_loader::RULE, is_same_line),
+    (&device::gpu_idle::RULE, &host::python_overhead::RULE, is_same_line),
+    (&host::python_overhead::RULE, &device::launch_bound::RULE, is_half),
+    (&host::python_overhead::RULE, &device::hot_loop::RULE, is_in_loop),
+    (&host::python_overhead::RULE, &host::optimizer::RULE, is_half),
+    (&host::python_overhead::RULE, &host::data_parallel::RULE, is_half),
 ];
 
 /// Whether one of `others` says all that a finding does. Those may be explained themselves.
@@ -30,6 +35,11 @@ pub(crate) fn is_explained(finding: &Finding, others: &[Finding], ledger: &Ledge
 
 fn is_same_line(finding: &Finding, other: &Finding, _: &Ledger) -> bool {
     finding.place == other.place
+}
+
+/// Whether the other finding of the line has half of the cost or more.
+fn is_half(finding: &Finding, other: &Finding, ledger: &Ledger) -> bool {
+    is_same_line(finding, other, ledger) && finding.cost <= other.cost.saturating_mul(2)
 }
 
 /// Whether the line runs in the loop.

@@ -23,7 +23,7 @@ mod suppression;
 mod sync;
 
 pub use catalogue::{rule, rules};
-pub use device::{DeviceDetail, Product};
+pub use device::{DeviceDetail, LaunchBoundRun, Product, launch_bound_run};
 pub use distributed::RankDetail;
 pub use find::find;
 pub use finding::{Detail, Finding, Related};

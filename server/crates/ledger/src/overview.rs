@@ -27,6 +27,8 @@ pub struct Overview {
     /// Operators that there is a formula of FLOPs for, but whose arguments are not recorded (`record_shapes`; strides of
     /// convolutions since torch 1.13).
     pub operators_without_flops: u64,
+    /// Calls that launched a kernel whose event is not in the recording, where it has events of devices.
+    pub launches_without_event: u64,
 }
 
 /// A part of the run: a step, or all of them.

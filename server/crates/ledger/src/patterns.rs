@@ -28,6 +28,12 @@ pub enum Pattern {
     GraphBreak,
     /// `torch.compile` at work.
     Compilation,
+    /// Tensors that are updated one by one in a loop, outside of the optimizers of PyTorch.
+    UpdateOneByOne,
+    /// Python between operators: frames and short built-in calls.
+    PythonBetween,
+    /// Python's garbage collector.
+    GarbageCollection,
     /// `nn.DataParallel` handing out parameters and inputs, and collecting results.
     DataParallel,
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use insights::{LaunchBoundRun, launch_bound_run};
 use ledger::{Bytes, Ledger, Metric, Ns, Reason};
 use loader::{Input, InputKind, Run};
 use metrics::numbers::{self, count, percent};
@@ -18,7 +19,9 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
+    notes.extend(missing_events(ledger).map(Note::plain));
     notes.extend(recording_cost(ledger, scale).map(Note::plain));
+    notes.extend(launch_bound(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
     if !ledger.adds_up() {
@@ -146,6 +149,33 @@ fn in_flight(ledger: &Ledger) -> Option<String> {
     })
 }
 
+/// How many kernels were launched and are not in the recording.
+fn missing_events(ledger: &Ledger) -> Option<String> {
+    let missing: u64 = ledger.overviews.values().map(|it| it.launches_without_event).sum();
+    let launches = match missing {
+        0 => return None,
+        1 => "1 kernel launch has".to_owned(),
+        more => format!("{} kernel launches have", count(more as f64)),
+    };
+    Some(format!(
+        "{launches} no device event in the recording, so that its device time is missing here: the profiler lost events, \
+         record again with fewer steps"
+    ))
+}
+
+/// That the run as a whole is launch-bound, in numbers.
+fn launch_bound(ledger: &Ledger) -> Option<String> {
+    let LaunchBoundRun { kernels, host, launches, shorter_than_call } = launch_bound_run(ledger)?;
+    Some(format!(
+        "launch-bound: kernels run {} of the time, and the CPU takes {} for each of {} launches ({} of what was launched is over sooner \
+         than the call); fewer and larger kernels help: torch.compile, CUDA graphs, larger batches",
+        percent(kernels),
+        numbers::duration(host),
+        count(launches as f64),
+        percent(shorter_than_call as f64 / launches as f64),
+    ))
+}
+
 /// What the profiler itself did, where it is a hundredth of the step (of the recording, where it has no steps) or more.
 fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     let scale = scale.with_period(Period::Mean);
@@ -212,6 +242,19 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn lost_events_are_counted() {
+        let with = |launches_without_event| {
+            let mut ledger = Ledger::default();
+            let overview = ledger::Overview { launches_without_event, ..Default::default() };
+            ledger.overviews.insert(0, overview);
+            missing_events(&ledger).unwrap_or_default()
+        };
+        assert!(with(3).starts_with("3 kernel launches have no device event"));
+        assert!(with(1).starts_with("1 kernel launch has no device event"));
+        assert_eq!(with(0), "");
     }
 
     #[test]

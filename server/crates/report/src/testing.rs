@@ -122,6 +122,7 @@ fn overview() -> Overview {
         steps: BTreeMap::from([(2, step(9)), (3, step(11))]),
         devices: BTreeMap::from([(0, device)]),
         operators_without_flops: 3,
+        launches_without_event: 0,
     }
 }
 

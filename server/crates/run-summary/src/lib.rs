@@ -17,6 +17,7 @@ mod devices;
 mod eligible;
 mod flops;
 mod intervals;
+mod missing;
 mod spans;
 mod streams;
 mod usage;
@@ -60,7 +61,9 @@ impl RunSummary {
         for (ordinal, arithmetic) in arithmetic::by_device(&counted) {
             devices.entry(ordinal).or_default().arithmetic = arithmetic;
         }
-        let overview = Overview { run, steps, devices, operators_without_flops };
+        let launches_without_event = missing::launches_without_event(profile, order);
+        let overview =
+            Overview { run, steps, devices, operators_without_flops, launches_without_event };
         let collectives = communication::collectives(profile, classes);
         let collective_calls = collective_calls::collective_calls(profile, launches, classes);
         Self { overview, counted, collective_calls, collectives }

@@ -6,6 +6,7 @@ mod copies;
 mod found;
 mod indexing;
 mod name_classes;
+mod updates;
 mod walk;
 
 pub(crate) use copies::PageableCopies;
@@ -25,8 +26,10 @@ pub(crate) fn find_patterns(
     steps: &Steps,
     events: &mut EventStacks<'_>,
     copies: &PageableCopies,
+    (is_idle, is_recording): (&[bool], &[bool]),
 ) -> PatternCharges {
-    let mut found = walk::walk(profile, launches, steps, copies, events);
+    let left_out = (is_idle, is_recording);
+    let mut found = walk::walk(profile, launches, steps, copies, events, left_out);
     copies.find(profile, launches, stacks, steps, events, &mut found);
     found
 }

@@ -87,6 +87,24 @@ pub(crate) fn message(
             };
             format!("torch.compile compiles {at}{steps}: {cost}{versions}")
         }
+        Pattern::UpdateOneByOne => format!(
+            "tensors are updated one by one {at}: {}, {cost}",
+            number(finding, books.ops, "operator")
+        ),
+        Pattern::PythonBetween => format!(
+            "Python between operators takes {} {at}, in {}{}",
+            time(finding, books.cpu),
+            number(finding, books.count, "call"),
+            if finding.cost < books.cpu {
+                format!("; the GPU idles {cost} of it")
+            } else {
+                String::new()
+            }
+        ),
+        Pattern::GarbageCollection => format!(
+            "Python's garbage collector takes {cost} {at}, in {}",
+            number(finding, books.count, "collection")
+        ),
         Pattern::DataParallel => format!(
             "DataParallel hands out parameters and inputs {at} and collects results: {cost} of {}",
             time(finding, books.around)
@@ -199,6 +217,18 @@ mod tests {
             (
                 Pattern::Compilation,
                 "torch.compile compiles here in 1 of 2 steps: 4 ms per step; that makes 3 versions",
+            ),
+            (
+                Pattern::UpdateOneByOne,
+                "tensors are updated one by one here: 24 operators, 4 ms per step",
+            ),
+            (
+                Pattern::PythonBetween,
+                "Python between operators takes 4 ms per step here, in 2 calls",
+            ),
+            (
+                Pattern::GarbageCollection,
+                "Python's garbage collector takes 4 ms per step here, in 2 collections",
             ),
             (
                 Pattern::DataParallel,

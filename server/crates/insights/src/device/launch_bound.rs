@@ -20,7 +20,10 @@ pub(crate) static RULE: Rule = Rule {
               because nothing was launched.",
     measure: "The host's time for a kernel is the thread time of the line by its kernels, waits left out; where several threads work for \
               the line, that of the busiest. The cost is the idle time of the device while the line ran, in gaps that were ended by something \
-              launched after they had begun, without what a wait caused of them or passed while the profiler itself worked; a mean over the devices of a rank.",
+              launched after they had begun, without what a wait caused of them or passed while the profiler itself worked; a mean over the devices of a rank. \
+              The summary of `perfline report` says of the whole run that it is launch-bound where kernels run for less than half of the steps, most of \
+              the rest went to operators, runtime calls and Python, streams were idle for at least 80 % because the host was late, and \
+              the host took at most 200 µs for a launch.",
     thresholds: &[MINIMUM, WARNING, KERNELS, HOST],
     remedy: "Launch fewer and larger kernels: `torch.compile` fuses them, a CUDA graph launches all in one call \
              (`mode=\"reduce-overhead\"`), larger batches give each more to do; optimizers take `fused=True` or `foreach=True`.",
@@ -71,4 +74,58 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
         finding(&RULE, scale, limits, draft)
     });
     findings.collect()
+}
+
+/// A run that is launch-bound as a whole: its devices are idle because their work is launched one small kernel at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchBoundRun {
+    /// Share (of 1) of the steps during which a kernel ran.
+    pub kernels: f64,
+    /// Time of the host for one launch, in nanoseconds.
+    pub host: f64,
+    /// Kernels, copies and fills that were launched by a call of their own, in the recording.
+    pub launches: u64,
+    /// Of these, those that ran shorter than that call.
+    pub shorter_than_call: u64,
+}
+
+/// Share of the steps from which kernels keep the device busy.
+const MIN_BUSY: f64 = 0.5;
+
+/// Share of the idle time of streams from which it is the host that is late.
+const MIN_LATE: f64 = 0.8;
+
+/// Time of the host for a launch from which it does something else than launching.
+const MAX_HOST: f64 = 200_000.0;
+
+/// Whether the run as a whole is launch-bound, all ranks together.
+#[must_use]
+pub fn launch_bound_run(ledger: &Ledger) -> Option<LaunchBoundRun> {
+    let (mut time, mut kernel, mut host) = (Ns::ZERO, Ns::ZERO, Ns::ZERO);
+    let (mut idle, mut late) = (Ns::ZERO, Ns::ZERO);
+    let (mut launches, mut shorter_than_call) = (0_u64, 0_u64);
+    for overview in ledger.overviews.values() {
+        let parts = &overview.run.breakdown;
+        time += overview.run.time;
+        kernel += parts.kernel;
+        host += parts.runtime + parts.cpu + parts.other;
+        for device in overview.devices.values() {
+            late += device.idle.host_wait;
+            idle += device.idle.host_wait + device.idle.kernel_wait + device.idle.other;
+            launches = launches.saturating_add(device.launches.count);
+            shorter_than_call = shorter_than_call.saturating_add(device.launches.shorter_than_call);
+        }
+    }
+    let kernels = kernel.as_f64() / time.as_f64();
+    let for_one = host.as_f64() / launches as f64;
+    let is_launch_bound = kernels < MIN_BUSY
+        && MIN_BUSY * time.as_f64() <= host.as_f64()
+        && MIN_LATE * idle.as_f64() <= late.as_f64()
+        && for_one <= MAX_HOST;
+    is_launch_bound.then_some(LaunchBoundRun {
+        kernels,
+        host: for_one,
+        launches,
+        shorter_than_call,
+    })
 }

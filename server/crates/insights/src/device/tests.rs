@@ -1,11 +1,12 @@
 //! From a ledger built by hand to findings, rule by rule.
 
 use ledger::{
-    DeviceBooks, DeviceKey, DeviceOverview, Kernel, KernelClass, KernelKey, Launching, Ledger,
-    LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep, ProductSizes, TensorCores, ThreadKey,
+    Breakdown, DeviceBooks, DeviceKey, DeviceOverview, IdleClasses, Kernel, KernelClass, KernelKey,
+    LaunchSummary, Launching, Ledger, LineBooks, LineKey, LoopBooks, Ns, Overview, PerStep,
+    ProductSizes, TensorCores, ThreadKey,
 };
 
-use super::{DeviceDetail, Product};
+use super::{DeviceDetail, LaunchBoundRun, Product, launch_bound_run};
 use crate::{Detail, Finding, RuleOptions, Severity, find};
 
 /// Two steps of 1 ms on a device with 100 multiprocessors.
@@ -343,4 +344,33 @@ fn a_first_step_that_warms_up() {
     assert_eq!(found(&ledger), []);
     ledger.steps = [(4, Ns(1_500_000)), (5, Ns(900_000))].into();
     assert_eq!(found(&ledger), [], "one other step says nothing");
+}
+
+#[test]
+fn a_run_that_is_launch_bound() {
+    let run = |kernel, loader, launches, late| {
+        let mut ledger = ledger();
+        let overview = ledger.overviews.get_mut(&0).unwrap();
+        overview.run.time = Ns(1_000_000);
+        overview.run.breakdown = Breakdown {
+            kernel: Ns(kernel),
+            data_loader: Ns(loader),
+            cpu: Ns(1_000_000 - kernel - loader),
+            ..Breakdown::default()
+        };
+        let device = overview.devices.get_mut(&0).unwrap();
+        device.launches =
+            LaunchSummary { count: launches, shorter_than_call: 9, ..LaunchSummary::default() };
+        device.idle =
+            IdleClasses { host_wait: Ns(late), other: Ns(100 - late), ..IdleClasses::default() };
+        launch_bound_run(&ledger)
+    };
+    let expected =
+        LaunchBoundRun { kernels: 0.1, host: 45_000.0, launches: 20, shorter_than_call: 9 };
+    assert_eq!(run(100_000, 0, 20, 80), Some(expected));
+    assert_eq!(run(500_000, 0, 20, 80), None, "the device is busy");
+    assert_eq!(run(100_000, 401_000, 20, 80), None, "it waits for data");
+    assert_eq!(run(100_000, 0, 4, 80), None, "the host does something else");
+    assert_eq!(run(100_000, 0, 20, 79), None, "streams wait for each other");
+    assert_eq!(launch_bound_run(&Ledger::default()), None);
 }

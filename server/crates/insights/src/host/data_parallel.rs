@@ -8,7 +8,7 @@ use crate::rule::{Area, Rule, RuleLimits};
 use crate::{Finding, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "data-parallel",
     area: Area::Distributed,
     title: "nn.DataParallel on several devices",

@@ -8,7 +8,7 @@ use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
 /// The rule.
-pub(super) static RULE: Rule = Rule {
+pub(crate) static RULE: Rule = Rule {
     id: "optimizer-single-tensor",
     area: Area::Host,
     title: "The optimizer takes one parameter after the other",

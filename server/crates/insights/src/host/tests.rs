@@ -132,3 +132,41 @@ fn a_wait_for_a_copy_is_reported_once() {
     ledger.lines.get_mut(&key()).unwrap().sync = Ns(400_000);
     assert_eq!(found(&ledger).len(), 2, "it waits for more than copies");
 }
+
+#[test]
+fn tensors_one_by_one() {
+    let books =
+        |most, cpu| PatternBooks { count: 2, most, ops: 20, cpu, ..PatternBooks::default() };
+    let of = |most, cpu| found(&ledger(Pattern::UpdateOneByOne, books(most, cpu)));
+    assert_eq!(of(8, Ns(200_000)), [("foreach", Ns(100_000), 100, Severity::Warning)]);
+    assert_eq!(of(7, Ns(200_000)), NONE, "too few");
+    assert_eq!(of(8, Ns(2_000_001)), NONE, "operators that take long");
+}
+
+#[test]
+fn python_between_operators() {
+    let of = |count, own| {
+        let books = PatternBooks { count, cpu: Ns(400_000), ..PatternBooks::default() };
+        let mut ledger = ledger(Pattern::PythonBetween, books);
+        ledger.lines.get_mut(&key()).unwrap().cpu_own = own;
+        ledger
+    };
+    let id = "python-overhead";
+    assert_eq!(found(&of(400, Ns(800_000))), [(id, Ns(200_000), 200, Severity::Information)]);
+    assert_eq!(found(&of(399, Ns(800_000))), NONE, "too few calls");
+    assert_eq!(found(&of(400, Ns(800_001))), NONE, "most of the time is something else");
+    let mut ledger = with_device(of(400, Ns(800_000)));
+    assert_eq!(found(&ledger), NONE, "the device works meanwhile");
+    let line = ledger.lines.get_mut(&key()).unwrap();
+    line.gpu_idle = Ns(370_000);
+    line.launching.idle_after_wait = Ns(50_000);
+    assert_eq!(found(&ledger), [(id, Ns(160_000), 160, Severity::Information)]);
+}
+
+#[test]
+fn collections() {
+    let books = |cpu| PatternBooks { count: 4, cpu, ..PatternBooks::default() };
+    let of = |cpu| found(&ledger(Pattern::GarbageCollection, books(cpu)));
+    assert_eq!(of(Ns(100_000)), [("gc-pause", Ns(50_000), 50, Severity::Warning)]);
+    assert_eq!(of(Ns(9_000)), NONE);
+}

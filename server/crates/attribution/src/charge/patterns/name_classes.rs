@@ -24,6 +24,10 @@ pub(super) enum NameClass {
     Zero,
     /// `aten::add_`.
     AddInPlace,
+    /// Another operator that changes a tensor in place or measures one, and of which there is one over lists.
+    Update,
+    /// Python's garbage collector (`record_python_gc_info=True`).
+    GarbageCollection,
     /// A convolution.
     Convolution,
     /// A batch normalization.
@@ -98,6 +102,7 @@ fn class(name: &str) -> NameClass {
         return NameClass::CompiledRegion { version: version.unwrap_or(0) };
     }
     match name {
+        "Python GC" => NameClass::GarbageCollection,
         "TorchDynamo Cache Lookup" => NameClass::CacheLookup,
         "entire_frame_compile" | "_compile.compile_inner" => NameClass::Compilation,
         _ => NameClass::Other,
@@ -113,6 +118,8 @@ fn of_operator(name: &str) -> NameClass {
         "fill_" | "uniform_" | "normal_" | "random_" => NameClass::Fill,
         "zero_" | "_foreach_zero_" => NameClass::Zero,
         "add_" => NameClass::AddInPlace,
+        "mul_" | "sub_" | "div_" | "lerp_" | "addcmul_" | "addcdiv_" | "copy_" | "clamp_"
+        | "neg_" | "sqrt_" | "linalg_vector_norm" => NameClass::Update,
         "conv1d" | "conv2d" | "conv3d" => NameClass::Convolution,
         "batch_norm" => NameClass::BatchNorm,
         "_to_cpu" => NameClass::ToCpu,
@@ -149,6 +156,9 @@ mod tests {
         let rows = [
             ("aten::select", NameClass::Select),
             ("aten::selected", NameClass::Other),
+            ("aten::lerp_", NameClass::Update),
+            ("aten::lerp", NameClass::Other),
+            ("Python GC", NameClass::GarbageCollection),
             ("aten::_foreach_add_", NameClass::Foreach),
             ("train.py(3): f", NameClass::Frame),
             ("torch/optim/adam.py(348): _single_tensor_adam", NameClass::SingleTensor),

@@ -8,11 +8,15 @@ use super::copies::{PageableCopies, is_upload};
 use super::found::PatternCharges;
 use super::indexing::{Indexing, Item};
 use super::name_classes::{NameClass, name_classes};
+use super::updates::Updates;
 use crate::event_stacks::EventStacks;
 use recorded::{Frame, Launches, Steps};
 
 /// Operators of one step of an optimizer from which it works on one parameter at a time, where no frame says so.
 const MIN_OPERATORS: u64 = 10;
+
+/// Built-in calls up to this are Python's own overhead, as `isinstance` and `dict.get` are; longer ones do something.
+const MAX_SHORT_CALL: Ns = Ns(100_000);
 
 /// Walks over all host events.
 pub(super) fn walk(
@@ -21,6 +25,7 @@ pub(super) fn walk(
     steps: &Steps,
     copies: &PageableCopies,
     events: &mut EventStacks<'_>,
+    (is_idle, is_recording): (&[bool], &[bool]),
 ) -> PatternCharges {
     let threads = (0..profile.threads.len()).map(|_| ThreadWalk::default()).collect();
     let order = std::mem::take(&mut events.order);
@@ -28,6 +33,8 @@ pub(super) fn walk(
         profile,
         steps,
         copies,
+        is_idle,
+        is_recording,
         name_classes: name_classes(profile),
         device: DeviceWork::new(profile, launches),
         has_python: !profile.host.python.id.is_empty(),
@@ -96,10 +103,16 @@ struct StackedEvent {
     around: Within,
     is_operator: bool,
     is_python: bool,
+    is_builtin: bool,
     /// Place on the stack of the innermost frame of your code, itself included.
     user_frame: Option<usize>,
     /// Of such a frame.
     indexing: Option<Box<Indexing>>,
+    updates: Option<Box<Updates>>,
+    /// Time of the events directly in it.
+    children: Ns,
+    /// Python in it that no function of yours below it is charged with, and the calls that it was.
+    python: (Ns, u64),
     /// Device time, and bytes from the host, of what was launched in it.
     cuda: Ns,
     uploaded: Bytes,
@@ -144,6 +157,10 @@ struct PatternWalk<'a, 'b, 'c> {
     profile: &'a Profile,
     steps: &'b Steps,
     copies: &'b PageableCopies,
+    /// By thread, whether it only waits.
+    is_idle: &'b [bool],
+    /// By node, whether the profiler itself works there.
+    is_recording: &'b [bool],
     name_classes: Vec<NameClass>,
     device: DeviceWork,
     has_python: bool,
@@ -203,8 +220,12 @@ impl PatternWalk<'_, '_, '_> {
             around,
             is_operator,
             is_python,
+            is_builtin: is_python && class == NameClass::Other,
             user_frame,
             indexing: None,
+            updates: None,
+            children: Ns::ZERO,
+            python: (Ns::ZERO, 0),
             cuda,
             uploaded,
             ops: 0,
@@ -241,9 +262,15 @@ impl PatternWalk<'_, '_, '_> {
                 self.found.charge(self.steps, line, Pattern::ForLoopIndexing, at, &books);
             }
         }
+        if let Some(updates) = open.updates.take() {
+            for (line, at, books) in updates.runs() {
+                self.found.charge(self.steps, line, Pattern::UpdateOneByOne, at, &books);
+            }
+        }
         if open.is_operator {
             self.operator(thread, &mut open, is_outermost);
         }
+        self.python(thread, &mut open);
         self.range(thread, &open);
         let stack = &mut self.threads[thread].stack;
         if open.class == NameClass::ToCpu
@@ -252,6 +279,7 @@ impl PatternWalk<'_, '_, '_> {
             operator.falls_back = true;
         }
         if let Some(parent) = stack.last_mut() {
+            parent.children += open.end - open.start;
             parent.cuda += open.cuda;
             parent.uploaded += open.uploaded;
             parent.ops += open.ops + u64::from(is_outermost);
@@ -261,6 +289,56 @@ impl PatternWalk<'_, '_, '_> {
                 parent.last_line = open.last_line;
             }
         }
+    }
+
+    /// What an event itself spent in Python, rather than in the events in it: charged to the line that called it in the
+    /// innermost function of yours, and what that spends itself to that function.
+    fn python(&mut self, thread: usize, open: &mut StackedEvent) {
+        if self.is_left_out(thread, open) {
+            return;
+        }
+        let time = (open.end - open.start - open.children).max(Ns::ZERO);
+        let kind = self.profile.host.kind[open.id.index()];
+        let is_frame = matches!(
+            open.class,
+            NameClass::Frame | NameClass::Resumed | NameClass::Module | NameClass::ZeroGrad
+        );
+        // A long built-in call works, or waits for something.
+        let is_python = is_frame
+            || kind == HostKind::Annotation
+            || (kind == HostKind::Python && time <= MAX_SHORT_CALL);
+        if is_python {
+            open.python.0 += time;
+            open.python.1 += u64::from(kind == HostKind::Python);
+        }
+        let stack = &mut self.threads[thread].stack;
+        let row = stack.len();
+        let is_of_yours = open.user_frame == Some(row);
+        let (spent, calls) = open.python;
+        match stack.last_mut() {
+            // In a function of yours, but not directly.
+            Some(parent) if !is_of_yours && parent.user_frame.is_some_and(|it| it + 1 < row) => {
+                parent.python.0 += spent;
+                parent.python.1 += calls;
+            }
+            _ if spent > Ns::ZERO && open.user_frame.is_some() => {
+                let line = self.line(open.id);
+                let books = PatternBooks { count: calls, cpu: spent, ..PatternBooks::default() };
+                self.charge(open, line, Pattern::PythonBetween, books);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether what an event does itself is no Python between operators: the thread only waits, the profiler is at work, or
+    /// a rule that knows better reports it.
+    fn is_left_out(&self, thread: usize, open: &StackedEvent) -> bool {
+        let within = open.within;
+        self.is_idle[thread]
+            || within.data_loader
+            || within.compilation
+            || open.class == NameClass::GarbageCollection
+            || self.is_recording[self.events.stack_of[open.id.index()].index()]
     }
 
     /// Frames, ranges, and operators that stand for more than themselves.
@@ -287,6 +365,9 @@ impl PatternWalk<'_, '_, '_> {
                     false => Pattern::DataLoaderAlone,
                 };
                 self.charge(open, line, pattern, one);
+            }
+            NameClass::GarbageCollection => {
+                self.charge(open, line, Pattern::GarbageCollection, one);
             }
             NameClass::Compilation if !open.around.compilation => {
                 self.charge(open, line, Pattern::Compilation, one);
@@ -369,6 +450,28 @@ impl PatternWalk<'_, '_, '_> {
         self.convolution(thread, open);
         self.upload(thread, open);
         self.index(thread, open);
+        self.update(thread, open);
+    }
+
+    /// An operator that changes a tensor in place, directly in a function of yours.
+    fn update(&mut self, thread: usize, open: &StackedEvent) {
+        let is_update = match open.class {
+            NameClass::Update | NameClass::AddInPlace => true,
+            NameClass::Zero => !open.within.zero_grad,
+            _ => false,
+        };
+        let Some(sizes) = self.arguments(open.id).filter(|_| is_update) else { return };
+        let stack = &mut self.threads[thread].stack;
+        let Some(row) = open.user_frame else { return };
+        if stack.iter().rposition(|it| it.is_python && !it.is_builtin) != Some(row) {
+            return;
+        }
+        let name = self.profile.host.name[open.id.index()];
+        if let Some(frame) = stack.get_mut(row) {
+            let updates = frame.updates.get_or_insert_default();
+            let span = (open.start, open.end);
+            updates.operator((open.last_line, name), sizes, span, open.cuda);
+        }
     }
 
     /// Text of the sizes of the arguments of an operator.
