@@ -328,6 +328,11 @@ const UNIVERSAL_FUNCTIONS: [&str; 38] = [
     "logical_not",
 ];
 
+/// Whether a type takes one value, not elements.
+fn is_scalar_type(name: &str) -> bool {
+    matches!(name, "int" | "float" | "bool" | "str")
+}
+
 fn is_type_call(name: &str) -> bool {
     let types = [
         "int",
@@ -686,7 +691,7 @@ fn comprehension(
         }
         (SiteKind::Call { callee, .. }, "<genexpr>") => Some(
             elsewhere
-                + if callee.name().is_some_and(is_type_call) {
+                + if callee.name().is_some_and(|it| is_type_call(it) && !is_scalar_type(it)) {
                     costs.genexpr_in_type
                 } else {
                     costs.genexpr_in_call

@@ -150,7 +150,10 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 || LAZY.iter().any(|maker| target.makers.contains(maker));
             let iterates_lambda =
                 matches!(site.iterable, Iterable::Call { passes_lambda: true, .. });
-            let takes = taken(flow, at);
+            let takes = match site.iterable {
+                Iterable::Generator { function } => Some(function),
+                _ => taken(flow, at),
+            };
             let kind = &site.kind;
             Expression {
                 kind,

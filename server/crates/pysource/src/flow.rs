@@ -413,6 +413,11 @@ pub enum Iterable {
     Name(Binding),
     /// `self.name`.
     OfSelf(String),
+    /// A generator expression, as an index into [`crate::Module::functions`].
+    Generator {
+        /// Which.
+        function: usize,
+    },
     /// The result of a call.
     Call {
         /// The function's or method's name.

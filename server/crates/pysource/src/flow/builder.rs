@@ -231,6 +231,10 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         match expr {
             Expr::Name(it) => Iterable::Name(self.binding(&it.id)),
             Expr::Attribute(it) if is_self(&it.value) => Iterable::OfSelf(it.attr.to_string()),
+            Expr::Generator(it) => match self.scopes.number(it) {
+                Some(function) => Iterable::Generator { function },
+                None => Iterable::Other,
+            },
             Expr::Call(it) => {
                 let (name, is_method) = match &*it.func {
                     Expr::Name(it) => (it.id.as_str(), false),
