@@ -67,11 +67,19 @@ fn resolve(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(inputs)
 }
 
+/// How many of the files that were found in a folder are named.
+const MAX_NAMED: usize = 2;
+
 fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = loader::discover(folder).into_iter().next();
     let recording = found.ok_or_else(|| Failure::NothingFound(folder.to_owned()))?;
-    let names: Vec<String> = recording.inputs.iter().map(|it| it.display().to_string()).collect();
-    report(&format!("reading {}", names.join(" ")));
+    let names = recording.inputs.iter().map(|it| it.display().to_string());
+    let named: Vec<String> = names.take(MAX_NAMED).collect();
+    let more = match recording.inputs.len() - named.len() {
+        0 => String::new(),
+        n => format!(" and {n} more of this run"),
+    };
+    report(&format!("reading {}{more}", named.join(" ")));
     Ok(recording.inputs)
 }
 

@@ -111,7 +111,7 @@ fn runs(mut files: Vec<Candidate>) -> Vec<DiscoveredRun> {
     for file in files {
         let is_of_process = |run: &Vec<Candidate>| {
             let is_same = |it: &Candidate| it.process == file.process && it.rank == file.rank;
-            file.rank.is_some() && file.process.is_some() && run.iter().any(is_same)
+            file.process.is_some() && run.iter().any(is_same)
         };
         let fits = |run: &Vec<Candidate>| {
             let is_near = run[0].time.duration_since(file.time).unwrap_or_default() <= SAME_RUN;

@@ -38,7 +38,9 @@ pub(crate) struct InputFile {
     pub(crate) order: usize,
     pub(crate) kind: InputKind,
     pub(crate) rank_by_name: Option<u32>,
-    /// Place among the traces, for files that name no rank.
+    /// The process that wrote it, where the name says.
+    process: Option<String>,
+    /// Place among the processes that wrote files of this kind, for files that name no rank.
     pub(crate) place: u32,
     is_only_trace: bool,
 }
@@ -88,7 +90,14 @@ impl Plan {
                 return Ok(Some(index));
             }
         }
-        let place = self.jobs.iter().filter(|job| job.kind == kind).count();
+        let process = names::process_and_time(&input.path).map(|(process, _)| process);
+        let others = self.jobs.iter().filter(|job| job.kind == kind);
+        // What one process wrote are the cycles of its schedule.
+        let is_cycle = |job: &&InputFile| process.is_some() && job.process == process;
+        let place = match others.clone().find(is_cycle) {
+            Some(job) => job.place,
+            None => others.map(|job| job.place + 1).max().unwrap_or(0),
+        };
         self.jobs.push(InputFile {
             rank_by_name: names::rank(&input.path),
             input,
@@ -96,7 +105,8 @@ impl Plan {
             copies: Vec::new(),
             order: self.jobs.len(),
             kind,
-            place: u32::try_from(place).unwrap_or(u32::MAX),
+            process,
+            place,
             is_only_trace: false,
         });
         Ok(Some(self.jobs.len() - 1))

@@ -292,6 +292,37 @@ fn ranks_whose_names_do_not_say_so_are_one_run() {
     assert_eq!(run.ranks.iter().map(|it| it.rank).collect::<Vec<_>>(), [0, 1]);
 }
 
+#[test]
+fn cycles_of_one_process_are_one_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (cycle, name) in [
+        (0, "vm_10.1795342000000000000"),
+        (1, "vm_10.1795342500000000000"),
+        (0, "vm_8.1795341000000000000"),
+    ] {
+        let from = fixture(&format!("cpu/torch2.11.0/scheduled.{cycle}.json.gz"));
+        let to = folder.path().join(format!("{name}.pt.trace.json.gz"));
+        fs::copy(from, to).expect("copied");
+    }
+    let mut found = found_names(folder.path());
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            vec!["vm_10.1795342000000000000", "vm_10.1795342500000000000"],
+            vec!["vm_8.1795341000000000000"],
+        ]
+    );
+    let cycles = [0, 1].map(|it| fixture(&format!("cpu/torch2.11.0/scheduled.{it}.json.gz")));
+    let n_steps = |inputs: &[PathBuf]| load_at(inputs, &workloads()).merged.steps.len();
+    let all = discover(folder.path());
+    let run = all.iter().find(|it| it.inputs.len() == 2).expect("both cycles");
+    let loaded = load_at(&run.inputs, &workloads());
+    assert_eq!(loaded.ranks.iter().map(|it| it.rank).collect::<Vec<_>>(), [0]);
+    let each: usize = cycles.iter().map(|it| n_steps(std::slice::from_ref(it))).sum();
+    assert_eq!(loaded.merged.steps.len(), each);
+}
+
 #[cfg(unix)]
 #[test]
 fn recordings_and_side_cars_are_found_by_links_that_stay_in_the_folder() {
