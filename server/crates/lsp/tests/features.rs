@@ -538,7 +538,10 @@ async fn status() {
     });
     client.command("perfline.load", load).await.unwrap_err();
     let reported = client.expect_that("perfline/status", |it| it["failures"] != json!([])).await;
-    assert!(reported["failures"][0].as_str().unwrap().ends_with("trace.json: gone"), "{reported}");
+    assert!(
+        reported["failures"][0].as_str().unwrap().ends_with("trace.json: reading it failed: gone"),
+        "{reported}"
+    );
     assert_eq!(reported["loaded"], true, "what was there stays");
     client.command("perfline.unload", json!([])).await.unwrap();
     client.expect_that("perfline/status", |it| it["loaded"] == false).await;
