@@ -132,7 +132,10 @@ class Endings(RecordTest):
     def test_what_cannot_be_run_is_said(self):
         done = self.record("no-such-program")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("perfline: no-such-program cannot be run: there is no such program; check its name and the PATH", done.stderr)
+        self.assertIn(
+            "perfline: no-such-program cannot be run: there is no such program; check its name and the PATH",
+            done.stderr,
+        )
 
 
 class Arguments(unittest.TestCase):
