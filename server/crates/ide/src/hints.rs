@@ -6,6 +6,7 @@ use ledger::{Evidence, LineBooks};
 use metrics::Quantity;
 use metrics::numbers::{count, duration};
 
+use crate::by_rank::{Side, Uneven};
 use crate::format::HintFormat;
 use crate::hover::{self, HoverText};
 use crate::place::{Placed, PlacedSource, among};
@@ -76,7 +77,8 @@ fn auto(scale: &ViewScale<'_>, books: &LineBooks, room: usize) -> Option<String>
     let mut pieces: Vec<Piece> = match scale.metric {
         // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.
         ViewMetric::Cuda => [
-            time(scale, books, scale.primary(), Quantity::CudaBackward, "gpu"),
+            uneven(scale, books, Side::Device)
+                .or_else(|| time(scale, books, scale.primary(), Quantity::CudaBackward, "gpu")),
             wait(scale, books),
             plain(scale, books, Quantity::Idle, "gpu idle"),
             plain(scale, books, Quantity::Waiting, "waiting"),
@@ -84,11 +86,15 @@ fn auto(scale: &ViewScale<'_>, books: &LineBooks, room: usize) -> Option<String>
         .into_iter()
         .flatten()
         .collect(),
-        ViewMetric::Cpu => [
-            time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"),
-            plain(scale, books, Quantity::Waiting, "waiting"),
-            wait(scale, books),
-        ]
+        ViewMetric::Cpu => match uneven(scale, books, Side::Host) {
+            // It holds the waiting.
+            Some(piece) => vec![Some(piece)],
+            None => vec![
+                time(scale, books, scale.primary(), Quantity::CpuBackward, "cpu"),
+                plain(scale, books, Quantity::Waiting, "waiting"),
+                wait(scale, books),
+            ],
+        }
         .into_iter()
         .flatten()
         .collect(),
@@ -126,6 +132,16 @@ struct Piece {
     /// What it costs, to be compared with the other pieces of the line.
     size: f64,
     text: String,
+}
+
+/// `29 ms · r1 only`: where one rank differs, a mean over the ranks is true of none.
+fn uneven(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<Piece> {
+    if scale.overlaps() {
+        return None;
+    }
+    let uneven = Uneven::of(scale, books, side)?;
+    let text = uneven.text(if side == Side::Device { " gpu" } else { "" });
+    Some(Piece { size: uneven.time, text })
 }
 
 /// `6.3 ms gpu +11 ms bwd`; either part may be missing.

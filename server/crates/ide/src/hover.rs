@@ -7,6 +7,7 @@ use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 
+use crate::by_rank::ranks;
 use crate::diagnostics;
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
@@ -98,6 +99,7 @@ pub(crate) fn of_line(
 ) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
     sections.extend(metrics(scale, placed));
+    sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
     sections.extend(findings(source, found, placed));

@@ -11,6 +11,7 @@
 //! Places are 1-based lines and byte offsets of the text in [`PlacedSource::text`].
 
 mod actions;
+mod by_rank;
 mod details;
 mod diagnostics;
 mod explain;

@@ -64,8 +64,12 @@ impl<'a> ViewScale<'a> {
 
     /// The number of a line where it is notable.
     pub(crate) fn notable(&self, quantity: Quantity, books: &LineBooks) -> Option<f64> {
-        let value = self.value(quantity, books).filter(|&value| 0.0 < value)?;
-        (self.threshold <= self.share(quantity, value)).then_some(value)
+        self.value(quantity, books).filter(|&value| self.is_notable(quantity, value))
+    }
+
+    /// Whether so much of a quantity is notable on one line.
+    pub(crate) fn is_notable(&self, quantity: Quantity, value: f64) -> bool {
+        0.0 < value && self.threshold <= self.share(quantity, value)
     }
 
     /// `per step`, and the like: what all numbers are of.
