@@ -254,6 +254,8 @@ impl Children {
         let mut run_of = vec![u32::MAX; host.len()];
         let mut parents = Vec::new();
         let mut ranges: Vec<Option<bool>> = vec![None; profile.strings.len()];
+        // A collection of garbage begins anywhere, and no line asks for it; what it calls (`__del__`) neither.
+        let collection = profile.strings.find("Python GC");
         for &id in order {
             let kind = host.kind[id.index()];
             if !matches!(kind, HostKind::Python | HostKind::Operator) {
@@ -281,6 +283,10 @@ impl Children {
                 if is_range {
                     continue;
                 }
+            }
+            if kind == HostKind::Python && Some(host.name[id.index()]) == collection {
+                stack.push((end, id, kind));
+                continue;
             }
             if let Some(microseconds) = &mut microseconds {
                 below = microseconds.parent(profile, id, below);
@@ -455,6 +461,18 @@ mod tests {
         ]);
         let expected = ["aten::linear", "m.py(9): g"].map(str::to_owned).to_vec();
         assert_eq!(found, [("m.py(1): f".to_owned(), expected)]);
+    }
+
+    #[test]
+    fn a_collection_of_garbage_is_nobodys_child() {
+        let found = children(&[
+            ("python_function", "m.py(1): f", 10.125, 90.5),
+            ("python_function", "Python GC", 20.125, 30.5),
+            ("python_function", "m.py(5): __del__", 25.125, 5.5),
+            ("python_function", "m.py(9): g", 60.125, 5.5),
+        ]);
+        let of_f = ["m.py(9): g"].map(str::to_owned).to_vec();
+        assert!(found.contains(&("m.py(1): f".to_owned(), of_f)), "{found:?}");
     }
 
     #[test]
