@@ -20,6 +20,9 @@ const TOLERANCE: Ns = Ns(2_000);
 /// Entries of the log are this close to the calls that they are, but for a difference of the clocks that all share.
 const APART: Ns = Ns(20_000);
 
+/// So many calls decide whether one of them is missing in the log or in the trace.
+const N_AHEAD: usize = 8;
+
 /// The line of a module where it begins, from Python 3.11 on.
 const NO_LINE: u32 = 0;
 
@@ -348,11 +351,19 @@ fn pair(codes: &Codes<'_>, thread: &ThreadLines, calls: &[LoggedCall]) -> Vec<(u
                     let both = rows.get(row).zip(calls.get(call));
                     both.map_or(Ns::MAX, |(&row, &call)| (difference(row, call) - apart).abs())
                 };
+                // A call of a function in itself begins as close to the one as to the other: what follows decides.
+                let ahead = |row: usize, call: usize| {
+                    (0..N_AHEAD).map(|n| distance(row + n, call + n).min(APART)).sum::<Ns>()
+                };
                 let here = distance(row, call);
-                if distance(row + 1, call) < here {
+                let is_nearer = |row_then: usize, call_then: usize| {
+                    distance(row_then, call_then) < here
+                        && ahead(row_then, call_then) < ahead(row, call)
+                };
+                if is_nearer(row + 1, call) {
                     row += 1;
                     cost += APART;
-                } else if distance(row, call + 1) < here {
+                } else if is_nearer(row, call + 1) {
                     call += 1;
                     cost += APART;
                 } else {
