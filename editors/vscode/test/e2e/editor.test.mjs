@@ -45,7 +45,7 @@ test('a hover names the kernels', async () => {
   await window.screenshot('hover', { keepMouse: true });
 });
 
-test('a line that waits for the device is underlined, and its fixes are offered and applied', async () => {
+test('a line with a costly finding is underlined, and its fixes are offered and applied', async () => {
   const { page } = window;
   const warnings = page.locator('.squiggly-warning');
   await window.goTo(46);
@@ -63,7 +63,7 @@ test('a line that waits for the device is underlined, and its fixes are offered 
   }, 'the menu of quick fixes');
   await window.screenshot('quick-fix');
   await menu.locator('.monaco-list-row', { hasText: 'Ignore' }).first().click();
-  await window.line('x.max().item() > 100', /# perfline: ignore\[sync\]/);
+  await window.line('x.max().item() > 100', /# perfline: ignore\[low-occupancy\]/);
   await until(async () => (await warnings.count()) === count - 1, 'one warning less');
   await page.keyboard.press('Control+z');
   await until(async () => (await warnings.count()) === count, 'the warning again');
