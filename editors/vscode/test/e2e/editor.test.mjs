@@ -47,10 +47,10 @@ test('a hover names the kernels', async () => {
 
 test('a line with a costly finding is underlined, and its fixes are offered and applied', async () => {
   const { page } = window;
-  const warnings = page.locator('.squiggly-warning');
+  const findings = page.locator('.squiggly-warning, .squiggly-info');
   await window.goTo(46);
-  await warnings.first().waitFor({ state: 'attached' });
-  const count = await warnings.count();
+  await findings.first().waitFor({ state: 'attached' });
+  const count = await findings.count();
   const menu = page.locator('.action-widget').first();
   // The menu does not open where the editor has not got the focus back from the palette yet.
   await until(async () => {
@@ -64,9 +64,9 @@ test('a line with a costly finding is underlined, and its fixes are offered and 
   await window.screenshot('quick-fix');
   await menu.locator('.monaco-list-row', { hasText: 'Ignore' }).first().click();
   await window.line('x.max().item() > 100', /# perfline: ignore\[low-occupancy\]/);
-  await until(async () => (await warnings.count()) === count - 1, 'one warning less');
+  await until(async () => (await findings.count()) === count - 1, 'one finding less');
   await page.keyboard.press('Control+z');
-  await until(async () => (await warnings.count()) === count, 'the warning again');
+  await until(async () => (await findings.count()) === count, 'the finding again');
 });
 
 test('hot lines are coloured by heat, and the bar shows how they are known', async () => {
