@@ -51,8 +51,8 @@ impl Slack {
             }
             self.left.push((sync.row, sync.end - sync.start));
         }
-        let length = gap.end - gap.start;
-        let mut rest = if gap.cause == IdleCause::Host { length } else { Ns::ZERO };
+        let by_host = if gap.cause == IdleCause::Host { gap.end - gap.start } else { Ns::ZERO };
+        let mut rest = by_host;
         while rest > Ns::ZERO
             && let Some((row, left)) = self.left.pop()
         {
@@ -63,8 +63,7 @@ impl Slack {
                 self.left.push((row, left - taken));
             }
         }
-        let is_host = gap.cause == IdleCause::Host;
-        self.caused.push(if is_host { length - rest } else { Ns::ZERO });
+        self.caused.push(by_host - rest);
     }
 }
 

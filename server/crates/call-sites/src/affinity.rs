@@ -7,6 +7,7 @@ use pysource::flow::{
 };
 use rustc_hash::FxHashSet;
 
+use crate::c_objects::is_object_of_c;
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name};
 use crate::keys::{ChildKey, FunctionKey, Owner};
@@ -242,91 +243,6 @@ pub(crate) fn repeat_cost(
         _ => costs.repeat_other,
     }
 }
-
-/// Whether what is called is a type or another object of C code, by the module that it is imported from: calling one leaves
-/// no event.
-fn is_object_of_c(callee: &Callee) -> bool {
-    let Binding::Imported { name: module } = &callee.binding else { return false };
-    match (callee.path.as_slice(), callee.name()) {
-        ([_], Some(name)) => TYPES_OF_C.contains(&name),
-        ([_, _], Some(name)) => match module.as_str() {
-            "numpy" => UNIVERSAL_FUNCTIONS.contains(&name) || TYPES_OF_NUMPY.contains(&name),
-            "itertools" | "functools" | "collections" | "operator" => TYPES_OF_C.contains(&name),
-            _ => false,
-        },
-        // Compiled functions are recorded where they are built-in functions, and these are not.
-        ([_, part, _], Some(_)) => module == "numpy" && part == "random",
-        _ => false,
-    }
-}
-
-/// Types of the standard library that are written in C.
-const TYPES_OF_C: [&str; 16] = [
-    "chain",
-    "repeat",
-    "cycle",
-    "count",
-    "islice",
-    "product",
-    "accumulate",
-    "zip_longest",
-    "starmap",
-    "groupby",
-    "combinations",
-    "permutations",
-    "attrgetter",
-    "itemgetter",
-    "deque",
-    "defaultdict",
-];
-
-/// Types of NumPy.
-const TYPES_OF_NUMPY: [&str; 12] = [
-    "float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "bool_",
-    "dtype", "ndarray",
-];
-
-/// NumPy's universal functions: objects, not functions.
-const UNIVERSAL_FUNCTIONS: [&str; 38] = [
-    "sin",
-    "cos",
-    "tan",
-    "arcsin",
-    "arccos",
-    "arctan",
-    "arctan2",
-    "sinh",
-    "cosh",
-    "tanh",
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "square",
-    "abs",
-    "absolute",
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "maximum",
-    "minimum",
-    "floor",
-    "ceil",
-    "sign",
-    "power",
-    "mod",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-];
 
 /// Whether a type takes one value, not elements.
 fn is_scalar_type(name: &str) -> bool {

@@ -59,6 +59,7 @@
 mod affinity;
 mod align;
 mod answer;
+mod c_objects;
 mod code;
 mod compiled;
 mod costs;

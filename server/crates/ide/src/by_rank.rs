@@ -39,14 +39,10 @@ fn by_rank(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<BTree
     }
     let ranks = ledger.overviews.keys().copied().chain(ledger.threads.keys().map(|it| it.rank));
     let mut sums: BTreeMap<u32, Ns> = ranks.map(|rank| (rank, Ns::ZERO)).collect();
-    let mut add = |rank: u32, time: Ns| {
-        let sum = sums.entry(rank).or_default();
-        *sum = sum.saturating_add(time);
-    };
-    match side {
-        Side::Host => books.by_thread.iter().for_each(|(key, &time)| add(key.rank, time)),
-        Side::Device => books.by_device.iter().for_each(|(key, &time)| add(key.rank, time)),
-    }
+    sums.extend(match side {
+        Side::Host => books.host_by_rank(),
+        Side::Device => books.device_by_rank(),
+    });
     // The scale's mean is that over steps and ranks.
     let n = if scale.period() == Period::Run { 1.0 } else { f64::from(ledger.ranks) };
     Some(sums.into_iter().map(|(rank, sum)| (rank, n * scale.mean(sum.as_f64()))).collect())

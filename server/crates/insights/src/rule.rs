@@ -128,6 +128,14 @@ impl ThresholdUnit {
     }
 }
 
+/// Share from which a finding is reported, for the rules that list it.
+pub(crate) const MINIMUM: Threshold = Threshold {
+    name: "share",
+    unit: ThresholdUnit::Percent,
+    default: 5.0,
+    meaning: "share of the step from which a finding is reported",
+};
+
 /// Share from which a finding is a warning, for the rules that list it.
 pub(crate) const WARNING: Threshold = Threshold {
     name: "warning",

@@ -157,11 +157,33 @@ pub struct LineBooks {
     pub patterns: BTreeMap<Pattern, PatternBooks>,
 }
 
+/// Times by rank; ranks without any are absent.
+fn added_up(times: impl Iterator<Item = (u32, Ns)>) -> BTreeMap<u32, Ns> {
+    let mut by_rank: BTreeMap<u32, Ns> = BTreeMap::new();
+    for (rank, time) in times {
+        let sum = by_rank.entry(rank).or_default();
+        *sum = sum.saturating_add(time);
+    }
+    by_rank
+}
+
 impl LineBooks {
     /// Floating-point operations in all precisions, by the rule of `cuda_own`.
     #[must_use]
     pub fn flops(&self) -> u64 {
         Arithmetic::sum(&self.arithmetic).flops
+    }
+
+    /// [`Self::by_thread`], added up by rank.
+    #[must_use]
+    pub fn host_by_rank(&self) -> BTreeMap<u32, Ns> {
+        added_up(self.by_thread.iter().map(|(thread, &time)| (thread.rank, time)))
+    }
+
+    /// [`Self::by_device`], added up by rank.
+    #[must_use]
+    pub fn device_by_rank(&self) -> BTreeMap<u32, Ns> {
+        added_up(self.by_device.iter().map(|(device, &time)| (device.rank, time)))
     }
 
     /// Whether nothing was charged to the line. What is not looked at is a part of what is: own and self time of total

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Ledger, LineBooks, LineKey, Ns};
+use ledger::{Ledger, LineKey, Ns};
 
 use crate::matching::Matched;
 use crate::rank_summary::RankSummary;
@@ -104,23 +104,19 @@ fn waits_at(matched: &[Matched], rank: u32) -> Option<LineKey> {
 
 /// The line that explains most of the lateness of `rank`: work of the device goes before work of the host, which waits for it.
 fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Option<Cause> {
-    let on_device = |books: &LineBooks, rank: u32| -> Ns {
-        books.by_device.iter().filter(|(key, _)| key.rank == rank).map(|(_, time)| time).sum()
-    };
-    let on_host = |books: &LineBooks, rank: u32| -> Ns {
-        books.by_thread.iter().filter(|(key, _)| key.rank == rank).map(|(_, time)| time).sum()
-    };
-    let most = |time: &dyn Fn(&LineBooks, u32) -> Ns, is_on_device: bool| {
-        let per_step = |books: &LineBooks, it: &RankSummary| {
-            time(books, it.rank) / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX)
-        };
+    let most = |is_on_device: bool| {
         let causes = ledger.lines.iter().map(|(line, books)| {
+            let times = if is_on_device { books.device_by_rank() } else { books.host_by_rank() };
+            let per_step = |it: &RankSummary| {
+                let time = times.get(&it.rank).copied().unwrap_or(Ns::ZERO);
+                time / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX)
+            };
             let here = ranks.iter().find(|it| it.rank == rank);
             let others = ranks.iter().filter(|it| it.rank != rank);
             Cause {
                 line: line.clone(),
-                here: here.map_or(Ns::ZERO, |it| per_step(books, it)),
-                others: median(others.map(|it| per_step(books, it)).collect()),
+                here: here.map_or(Ns::ZERO, per_step),
+                others: median(others.map(per_step).collect()),
                 is_on_device,
             }
         });
@@ -128,7 +124,7 @@ fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Opt
         let explained = (most.here - most.others).as_f64();
         (MIN_EXPLAINED * lateness.as_f64() <= explained).then_some(most)
     };
-    most(&on_device, true).or_else(|| most(&on_host, false))
+    most(true).or_else(|| most(false))
 }
 
 /// The median, of an even number the mean of the middle two; 0 of nothing.

@@ -69,13 +69,11 @@ impl RanksOfLines {
     /// The ranks on which the line costs anything.
     fn field(&self, key: &LineKey, books: &LineBooks) -> FieldValue<'static> {
         let mut ranks: BTreeMap<u32, [Ns; 4]> = BTreeMap::new();
-        for (thread, &time) in &books.by_thread {
-            let cpu = &mut ranks.entry(thread.rank).or_default()[0];
-            *cpu = cpu.saturating_add(time);
+        for (rank, cpu) in books.host_by_rank() {
+            ranks.entry(rank).or_default()[0] = cpu;
         }
-        for (device, &time) in &books.by_device {
-            let cuda = &mut ranks.entry(device.rank).or_default()[1];
-            *cuda = cuda.saturating_add(time);
+        for (rank, cuda) in books.device_by_rank() {
+            ranks.entry(rank).or_default()[1] = cuda;
         }
         for (&rank, &(wait, transfer)) in self.waits.get(key).into_iter().flatten() {
             let times = ranks.entry(rank).or_default();

@@ -6,10 +6,10 @@ use ledger::{Ledger, LineKey, Ns};
 use metrics::Scale;
 use ranks::Comparison;
 
-use super::common::{MINIMUM, WARNING, finding};
+use super::common::{WARNING, finding};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, devices_per_rank};
-use crate::rule::{Area, Rule, RuleLimits};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.

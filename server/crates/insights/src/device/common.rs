@@ -7,15 +7,7 @@ use metrics::Scale;
 
 use crate::Finding;
 use crate::costly::Costly;
-use crate::rule::{Rule, RuleLimits, Threshold, ThresholdUnit};
-
-/// Share of the step from which a finding is reported.
-pub(super) const MINIMUM: Threshold = Threshold {
-    name: "share",
-    unit: ThresholdUnit::Percent,
-    default: 5.0,
-    meaning: "share of the step from which a finding is reported",
-};
+use crate::rule::{MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 
 /// Share of the step from which a finding is a warning.
 pub(super) const WARNING: Threshold = Threshold {

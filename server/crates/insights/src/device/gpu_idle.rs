@@ -3,10 +3,10 @@
 use ledger::{Ledger, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, finding};
+use super::common::{WARNING, finding};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, devices_per_rank, in_steps};
-use crate::rule::{Area, Rule, RuleLimits};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.

@@ -3,10 +3,10 @@
 use ledger::{Ledger, LineKey, LoopBooks, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, finding};
+use super::common::{WARNING, finding};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, devices_per_rank};
-use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.

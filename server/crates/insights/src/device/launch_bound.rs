@@ -3,10 +3,10 @@
 use ledger::{Ledger, Ns};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, finding, host_time};
+use super::common::{WARNING, finding, host_time};
 use super::detail::DeviceDetail;
 use crate::costly::{Costly, devices_per_rank, in_steps};
-use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.

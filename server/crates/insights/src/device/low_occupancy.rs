@@ -3,10 +3,10 @@
 use ledger::{Kernel, KernelClass, KernelKey, Ledger, LineBooks, Ns, TensorCores};
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, finding, least_capable};
+use super::common::{WARNING, finding, least_capable};
 use super::detail::DeviceDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.

@@ -6,10 +6,10 @@ use ledger::{
 };
 use metrics::Scale;
 
-use super::common::{MINIMUM, WARNING, finding, least_capable};
+use super::common::{WARNING, finding, least_capable};
 use super::detail::{DeviceDetail, Product};
 use crate::costly::Costly;
-use crate::rule::{Area, Rule, RuleLimits};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Related, Severity};
 
 /// The rule.

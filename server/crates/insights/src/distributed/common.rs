@@ -2,14 +2,6 @@
 
 use crate::rule::{Threshold, ThresholdUnit};
 
-/// Share of the step from which a finding is reported.
-pub(super) const MINIMUM: Threshold = Threshold {
-    name: "share",
-    unit: ThresholdUnit::Percent,
-    default: 5.0,
-    meaning: "share of the step from which a finding is reported",
-};
-
 /// Share of the step from which a finding is a warning.
 pub(super) const WARNING: Threshold = Threshold {
     name: "warning",

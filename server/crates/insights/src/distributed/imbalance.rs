@@ -6,10 +6,10 @@ use ledger::{Ledger, LineBooks, Ns};
 use metrics::Scale;
 use ranks::{Comparison, RankSummary};
 
-use super::common::{MINIMUM, WARNING};
+use super::common::WARNING;
 use super::detail::RankDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits, Threshold, ThresholdUnit};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.
@@ -66,13 +66,6 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
 /// The rank with the most own time per step on a line, that time, and the mean over the ranks: of the device or of the host,
 /// whichever differs more.
 fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<(u32, Ns, Ns)> {
-    let (mut host, mut device): (BTreeMap<u32, Ns>, BTreeMap<u32, Ns>) = Default::default();
-    for (key, &time) in &books.by_thread {
-        *host.entry(key.rank).or_default() += time;
-    }
-    for (key, &time) in &books.by_device {
-        *device.entry(key.rank).or_default() += time;
-    }
     let n_ranks = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
     let unequal = |times: &BTreeMap<u32, Ns>| {
         let per_step = ranks.iter().map(|it| {
@@ -83,7 +76,7 @@ fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<(u32, Ns, Ns
         let most = per_step.max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
         most.map(|(rank, here)| (rank, here, mean))
     };
-    [unequal(&host), unequal(&device)]
+    [unequal(&books.host_by_rank()), unequal(&books.device_by_rank())]
         .into_iter()
         .flatten()
         .max_by_key(|(_, here, mean)| *here - *mean)

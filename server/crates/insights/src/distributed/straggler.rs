@@ -4,10 +4,10 @@ use ledger::Ledger;
 use metrics::Scale;
 use ranks::Comparison;
 
-use super::common::{MINIMUM, WARNING};
+use super::common::WARNING;
 use super::detail::RankDetail;
 use crate::costly::Costly;
-use crate::rule::{Area, Rule, RuleLimits};
+use crate::rule::{Area, MINIMUM, Rule, RuleLimits};
 use crate::{Detail, Finding, Severity};
 
 /// The rule.

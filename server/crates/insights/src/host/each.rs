@@ -4,7 +4,7 @@ use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
 use metrics::Scale;
 
 use crate::costly::Costly;
-use crate::rule::{Rule, RuleLimits, WARNING};
+use crate::rule::{Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Detail, Finding, Severity};
 
 /// What a pattern on one line is to its rule.
@@ -15,6 +15,27 @@ pub(super) struct FindingDraft {
     pub(super) of: Ns,
     pub(super) severity: Option<Severity>,
     pub(super) remedy: &'static str,
+}
+
+/// Up to which mean time an operator is short, for the rules that list it. Larger ones keep the processor or device busy:
+/// how they are launched does not count then.
+pub(super) const OPERATOR: Threshold = Threshold {
+    name: "operator",
+    unit: ThresholdUnit::Micros,
+    default: 100.0,
+    meaning: "mean time of an operator up to which it is short",
+};
+
+/// Short operators ([`OPERATOR`]) that run at least as often as `repeats` says: all of their time is what they cost.
+pub(super) fn repeated(
+    books: &PatternBooks,
+    limits: &RuleLimits<'_>,
+    repeats: &Threshold,
+    remedy: &'static str,
+) -> Option<FindingDraft> {
+    let operator = books.cpu.as_f64() / books.ops.max(1) as f64;
+    let is_reported = limits.get(repeats) <= books.most as f64 && operator <= limits.get(&OPERATOR);
+    is_reported.then_some(FindingDraft { cost: books.cpu, of: books.cpu, severity: None, remedy })
 }
 
 /// The lines on which `draft` has something to report, and whose share is above the threshold.

@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::each::{OPERATOR, each, repeated};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
@@ -34,25 +34,14 @@ const REPEATS: Threshold = Threshold {
     meaning: "rounds in a row from which it is reported",
 };
 
-/// Larger operators keep the processor or device busy: what the loop adds does not count then.
-const OPERATOR: Threshold = Threshold {
-    name: "operator",
-    unit: ThresholdUnit::Micros,
-    default: 100.0,
-    meaning: "mean time of an operator up to which it is short",
-};
-
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::ForLoopIndexing, |books| {
-        let operator = books.cpu.as_f64() / books.ops.max(1) as f64;
-        let is_reported =
-            limits.get(&REPEATS) <= books.most as f64 && operator <= limits.get(&OPERATOR);
-        is_reported.then_some(FindingDraft {
-            cost: books.cpu,
-            of: books.cpu,
-            severity: None,
-            remedy: "Let one operator work on all rows: leave the index out, use a slice or a mask, torch.where, gather, or \
+        repeated(
+            books,
+            limits,
+            &REPEATS,
+            "Let one operator work on all rows: leave the index out, use a slice or a mask, torch.where, gather, or \
                      torch.func.vmap.",
-        })
+        )
     })
 }

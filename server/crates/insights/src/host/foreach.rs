@@ -3,7 +3,7 @@
 use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::each::{OPERATOR, each, repeated};
 use crate::rule::{Area, Rule, RuleLimits, Threshold, ThresholdUnit, WARNING};
 use crate::{Finding, Severity};
 
@@ -40,24 +40,13 @@ const REPEATS: Threshold = Threshold {
     meaning: "times that the operator runs in one call from which it is reported",
 };
 
-/// Of larger operators the launch is a small part.
-const OPERATOR: Threshold = Threshold {
-    name: "operator",
-    unit: ThresholdUnit::Micros,
-    default: 100.0,
-    meaning: "mean time of an operator up to which it is short",
-};
-
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
     each(&RULE, (ledger, scale, limits), Pattern::UpdateOneByOne, |books| {
-        let operator = books.cpu.as_f64() / books.ops.max(1) as f64;
-        let is_reported =
-            limits.get(&REPEATS) <= books.most as f64 && operator <= limits.get(&OPERATOR);
-        is_reported.then_some(FindingDraft {
-            cost: books.cpu,
-            of: books.cpu,
-            severity: None,
-            remedy: "torch._foreach_mul_, _foreach_add_, _foreach_lerp_, _foreach_copy_ and the like work on the list of all tensors at once.",
-        })
+        repeated(
+            books,
+            limits,
+            &REPEATS,
+            "torch._foreach_mul_, _foreach_add_, _foreach_lerp_, _foreach_copy_ and the like work on the list of all tensors at once.",
+        )
     })
 }
