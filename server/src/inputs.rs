@@ -43,6 +43,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
         mine: args.mine.clone(),
         ignore_exact: args.ignore_exact,
+        ..LoadOptions::new(&args.root, None)
     }
 }
 

@@ -36,10 +36,11 @@ impl Evidence {
 /// Whether the source on disk is the one that ran.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SourceFit {
-    /// The functions that ran are defined on the lines that the recording names.
+    /// It is, as far as is known: the same text, or one in which the functions that ran are defined on the lines that
+    /// the recording names.
     #[default]
     Fits,
-    /// A file was found, but some functions are defined elsewhere in it: it was edited since.
+    /// A file was found, but it was changed since. The text that ran may be known nevertheless.
     Edited,
     /// No file was found.
     Missing,

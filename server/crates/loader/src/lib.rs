@@ -39,6 +39,7 @@ pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
 pub use options::LoadOptions;
 pub use python_environment::library_roots;
+pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use source_folders::{SourceFolders, source_folders};
 pub use timing::{Times, Timing};
@@ -60,7 +61,7 @@ pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
 #[must_use]
 pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> RecordedSources {
     let options = LoadOptions::new(root, Some(sites.to_vec()));
-    sources::Finder::new(&options).find(&recorded_files(profile))
+    sources::Finder::new(&options).find(&recorded_files(profile), &TextsByFile::new())
 }
 
 /// Reads `inputs`, charges their events to lines and merges their books. Each is opened once, so that pipes can be read;

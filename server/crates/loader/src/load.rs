@@ -1,6 +1,7 @@
 //! Inputs to a run: reads each, pairs traces with side-cars, charges, merges.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use attribution::{attribute, join_callers, join_lines, join_snapshot};
 use device_memory::{attribute_snapshot, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, WarningKind, Warnings};
-use recorded::{recorded_files, recorded_snapshot_files};
+use recorded::{TextsByFile, recorded_files, recorded_snapshot_files};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
@@ -92,6 +93,8 @@ fn give_one_rank(results: &mut [LoadedInput]) {
 struct LoadedInput {
     inputs: Vec<Input>,
     ledger: Ledger,
+    /// The texts of your code that ran, by key in the ledger.
+    texts: TextsByFile,
     rank: u32,
     times: Option<Times>,
 }
@@ -199,7 +202,7 @@ impl LoadContext<'_> {
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
-        let sources = self.finder.find(&recorded_files(&trace.profile));
+        let sources = self.finder.find(&recorded_files(&trace.profile), &TextsByFile::new());
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
@@ -227,7 +230,8 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         inputs.insert(0, input);
-        Ok(LoadedInput { inputs, ledger, rank, times: Some(times) })
+        let texts = sources.own_texts();
+        Ok(LoadedInput { inputs, ledger, texts, rank, times: Some(times) })
     }
 
     /// Reads a side-car into its trace. InputFile that cannot be used costs a warning, not the trace.
@@ -292,7 +296,7 @@ impl LoadContext<'_> {
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
-        let sources = self.finder.find(&recorded_snapshot_files(&snapshot));
+        let sources = self.finder.find(&recorded_snapshot_files(&snapshot), &TextsByFile::new());
         let finding = begin.elapsed();
         let begin = Instant::now();
         let ledger = attribute_snapshot(&snapshot, &sources, rank);
@@ -316,7 +320,8 @@ impl LoadContext<'_> {
             finding,
             attributing,
         };
-        Ok(LoadedInput { inputs: vec![input], ledger, rank, times: Some(times) })
+        let (inputs, texts) = (vec![input], sources.own_texts());
+        Ok(LoadedInput { inputs, ledger, texts, rank, times: Some(times) })
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
@@ -339,7 +344,8 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         let ledger = attribute_timeline(&timeline, rank);
-        Ok(LoadedInput { inputs: vec![input], ledger, rank, times: None })
+        let (inputs, texts) = (vec![input], TextsByFile::new());
+        Ok(LoadedInput { inputs, ledger, texts, rank, times: None })
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
@@ -414,8 +420,19 @@ fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
 fn merge(results: Vec<LoadedInput>, failed: &[Error]) -> Run {
     let mut inputs = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
+    let mut texts = TextsByFile::new();
     for loaded in results {
         inputs.extend(loaded.inputs);
+        for (key, text) in loaded.texts {
+            // What is more certain to have run counts; all ranks of a run ran the same.
+            match texts.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(text)),
+                Entry::Occupied(mut entry) if text.origin < entry.get().origin => {
+                    entry.insert(text);
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
         let ledger = by_rank.entry(loaded.rank).or_default();
         ledger.merge(&loaded.ledger);
         // Several files of one rank are still one rank.
@@ -426,5 +443,6 @@ fn merge(results: Vec<LoadedInput>, failed: &[Error]) -> Run {
         merged.merge(ledger);
     }
     let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
-    Run { inputs, failures: failed.iter().map(Error::to_string).collect(), ranks, merged }
+    let failures = failed.iter().map(Error::to_string).collect();
+    Run { inputs, failures, ranks, merged, texts }
 }

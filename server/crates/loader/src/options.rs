@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use recorded::TextsByFile;
+
 use crate::MinePattern;
 
 /// What to load a recording against.
@@ -15,12 +17,20 @@ pub struct LoadOptions {
     pub mine: Vec<MinePattern>,
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
     pub ignore_exact: bool,
+    /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
+    pub known_texts: TextsByFile,
 }
 
 impl LoadOptions {
     /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
-        Self { root: root.into(), sites, mine: Vec::new(), ignore_exact: false }
+        Self {
+            root: root.into(),
+            sites,
+            mine: Vec::new(),
+            ignore_exact: false,
+            known_texts: TextsByFile::new(),
+        }
     }
 }

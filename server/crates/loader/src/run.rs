@@ -1,9 +1,11 @@
 //! What was loaded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ledger::{Ledger, SourceFile, SourceFit};
 use profile::Warning;
+use pysource::LineMap;
+use recorded::{TextOrigin, TextThatRan, TextsByFile};
 
 /// What an input turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,19 +72,52 @@ pub struct Run {
     pub ranks: Vec<Rank>,
     /// The sum of all ranks.
     pub merged: Ledger,
+    /// The texts of your code that ran, by key in the ledger; [`Self::text_that_ran`] knows those of libraries, too.
+    pub texts: TextsByFile,
 }
 
 impl Run {
+    /// The text of a file that ran, by its key in the ledger: the recorded lines are lines of it. `read` reads the file
+    /// on disk, which is asked for where that is the text that ran. `None` where the text that ran is not known.
+    #[must_use]
+    pub fn text_that_ran(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Path) -> Option<String>,
+    ) -> Option<TextThatRan> {
+        if let Some(known) = self.texts.get(key) {
+            return Some(known.clone());
+        }
+        let file = self.merged.files.get(key).filter(|file| file.fit == SourceFit::Fits)?;
+        let text = read(file.path.as_ref()?)?.into();
+        Some(TextThatRan { text, origin: TextOrigin::File })
+    }
+
+    /// Where the lines of a file that ran are in `current`, a later text of it; `None` where the text that ran is not
+    /// known. `read` as in [`Self::text_that_ran`].
+    #[must_use]
+    pub fn lines_in(
+        &self,
+        key: &str,
+        current: &str,
+        read: impl FnOnce(&Path) -> Option<String>,
+    ) -> Option<LineMap> {
+        Some(LineMap::between(&self.text_that_ran(key, read)?.text, current))
+    }
+
     /// What is doubtful about the sources: one line for the files on disk that are not the text that ran, and one for
-    /// those that were not found. Time in them is shown on functions where the recording names no line.
+    /// those that were not found. Time in them is shown on functions where the recording names no line. Where the text
+    /// that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
         let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
             // What is no Python file cannot be looked for. Your files come first.
             let is_python =
-                |file: &&SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
-            let files = self.merged.files.values().filter(|it| it.fit == fit).filter(is_python);
-            let mut files: Vec<&SourceFile> = files.collect();
+                |file: &SourceFile| fit != SourceFit::Missing || file.recorded.ends_with(".py");
+            let files = self.merged.files.iter().filter(|(key, file)| {
+                file.fit == fit && is_python(file) && !self.texts.contains_key(*key)
+            });
+            let mut files: Vec<&SourceFile> = files.map(|(_, file)| file).collect();
             files.sort_by_key(|file| !file.is_user_code);
             let first = files.first()?;
             let path =

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ledger::SourceFit;
-use pysource::{Function, FunctionKind, Module};
-use recorded::{RecordedFile, RecordedSource, RecordedSources};
+use pysource::{Function, FunctionKind, LineIndex, Module};
+use recorded::{
+    RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+};
 
 use crate::python_environment::library_roots;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
@@ -37,6 +39,8 @@ pub(crate) struct Finder {
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
+    /// Texts that ran, by the path as recorded.
+    known_texts: TextsByFile,
 }
 
 impl Finder {
@@ -45,16 +49,24 @@ impl Finder {
         let libraries = python_environment::libraries(&library_roots(options));
         let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
         let folders = source_folders(options);
-        let mine = options.mine.clone();
-        Self { root, libraries, folders, mine, by_name: OnceLock::new(), files: Mutex::default() }
+        Self {
+            root,
+            libraries,
+            folders,
+            mine: options.mine.clone(),
+            by_name: OnceLock::new(),
+            files: Mutex::default(),
+            known_texts: options.known_texts.clone(),
+        }
     }
 
-    /// What is known about each of `files`.
-    pub(crate) fn find(&self, files: &[RecordedFile]) -> RecordedSources {
+    /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
+    pub(crate) fn find(&self, files: &[RecordedFile], texts: &TextsByFile) -> RecordedSources {
         let mut found: Vec<(&RecordedFile, RecordedSource)> = Vec::with_capacity(files.len());
         let mut rest = Vec::new();
         for file in files {
-            if let Some(source) = self.own(file) {
+            let ran = TextOfFile::new(file, [texts, &self.known_texts]);
+            if let Some(source) = self.own(file, ran) {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
                 let source = self.library(file).unwrap_or_else(|| missing(file));
@@ -82,28 +94,47 @@ impl Finder {
         sources
     }
 
-    /// The file of yours that `file` is, if there is one whose functions it has.
-    fn own(&self, file: &RecordedFile) -> Option<RecordedSource> {
-        let mut best: Option<(Match, PathBuf, PythonFile)> = None;
-        let (candidates, is_certain) = self.candidates(&RecordedPath::new(&file.path)?);
+    /// The file of yours that `file` is, if there is one whose functions it has. Where the text that ran is known, the
+    /// file of that text is it, else the one that the path leads to, whatever is in it now.
+    fn own(&self, file: &RecordedFile, ran: Option<TextOfFile>) -> Option<RecordedSource> {
+        let mut best: Option<((bool, Match), PathBuf, PythonFile)> = None;
+        let (candidates, is_certain) = match RecordedPath::new(&file.path) {
+            Some(path) => self.candidates(&path),
+            None => (Vec::new(), false),
+        };
         for relative in candidates {
             let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
-            let Some(found) = Match::new(file, &python.module) else { continue };
-            if !is_certain && !found.has_most() {
+            let is_text = ran.as_ref().is_some_and(|it| is_same_text(&it.text, &python.text));
+            let found = Match::new(file, &python.module);
+            let Some(found) = found.or((is_certain && ran.is_some()).then_some(Match::NOTHING))
+            else {
+                continue;
+            };
+            if !is_text && !is_certain && !found.has_most() {
                 continue;
             }
-            if best.as_ref().is_none_or(|(other, ..)| found > *other) {
-                best = Some((found, relative, python));
+            if best.as_ref().is_none_or(|(other, ..)| (is_text, found) > *other) {
+                best = Some(((is_text, found), relative, python));
             }
         }
-        let (found, relative, python) = best?;
-        let key = relative.to_string_lossy().replace('\\', "/");
-        let path = Some(self.root.join(&relative));
+        let Some(((is_text, found), relative, python)) = best else {
+            return ran.map(|ran| ran.source(missing(file)));
+        };
+        let source = RecordedSource {
+            key: relative.to_string_lossy().replace('\\', "/"),
+            path: Some(self.root.join(&relative)),
+            is_user_code: true,
+            ..RecordedSource::default()
+        };
+        if let Some(ran) = ran {
+            let fit = if is_text { SourceFit::Fits } else { SourceFit::Edited };
+            return Some(ran.source(RecordedSource { fit, ..source }));
+        }
         let fit = found.fit();
         // Recorded lines mean nothing in a text that was edited since.
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
-        Some(RecordedSource { key, path, is_user_code: true, fit, module, text })
+        Some(RecordedSource { fit, module, text, ..source })
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
@@ -190,6 +221,7 @@ impl Finder {
             fit,
             module,
             text,
+            origin: TextOrigin::File,
         })
     }
 
@@ -205,6 +237,37 @@ impl Finder {
         files().insert(path.to_owned(), file.clone());
         file
     }
+}
+
+/// The text of a file that ran, known from elsewhere than the file.
+struct TextOfFile {
+    text: Arc<str>,
+    origin: TextOrigin,
+    module: Arc<Module>,
+}
+
+impl TextOfFile {
+    /// The first text of `file` in which the functions that ran are where the recording names them: what was written
+    /// beside the trace need not be what Python had read.
+    fn new(file: &RecordedFile, texts: [&TextsByFile; 2]) -> Option<Self> {
+        texts.into_iter().find_map(|texts| {
+            let TextThatRan { text, origin } = texts.get(&file.path)?.clone();
+            let module = Arc::new(Module::parse(&text));
+            let fits = Match::new(file, &module).is_some_and(|it| it.fit() == SourceFit::Fits);
+            fits.then_some(Self { text, origin, module })
+        })
+    }
+
+    /// `source`, with this as the text that ran.
+    fn source(self, source: RecordedSource) -> RecordedSource {
+        let (module, text) = (Some(self.module), Some(self.text));
+        RecordedSource { is_user_code: true, module, text, origin: self.origin, ..source }
+    }
+}
+
+/// Whether two texts are the same but for how lines end.
+fn is_same_text(a: &str, b: &str) -> bool {
+    a == b || LineIndex::new(a).n_lines() == LineIndex::new(b).n_lines() && a.lines().eq(b.lines())
 }
 
 /// Whether a function within a function begins on `line`, or, if it is decorated, has `line`: a frame that was open when
@@ -236,6 +299,9 @@ struct Match {
 }
 
 impl Match {
+    /// None of the functions is there.
+    const NOTHING: Self = Self { in_place: 0, present: 0 };
+
     /// `None` if functions were recorded and none of them is in the file.
     fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
         // Comprehensions and module bodies identify no file: every file may have them, and not every Python calls them.
@@ -275,7 +341,7 @@ mod tests {
         let options = LoadOptions::new(root, Some(sites.to_vec()));
         let file =
             RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
-        let sources = Finder::new(&options).find(std::slice::from_ref(&file));
+        let sources = Finder::new(&options).find(std::slice::from_ref(&file), &TextsByFile::new());
         let source = sources.get(recorded)?;
         Some((source.path.clone()?, source.is_user_code))
     }
@@ -351,7 +417,7 @@ mod tests {
                 functions: functions.clone(),
             };
             let files: Vec<RecordedFile> = paths.iter().map(file).collect();
-            let sources = Finder::new(&options).find(&files);
+            let sources = Finder::new(&options).find(&files, &TextsByFile::new());
             let is_user_code = |path: &&&str| sources.get(path).is_some_and(|it| it.is_user_code);
             paths.iter().filter(is_user_code).map(|it| (*it).to_owned()).collect()
         };
@@ -372,7 +438,12 @@ mod tests {
         let is_found = |recorded: &str, functions: &[&str]| {
             let functions = functions.iter().map(|name| ((*name).to_owned(), 1)).collect();
             let file = RecordedFile { path: recorded.to_owned(), functions };
-            Finder::new(&options).find(&[file]).get(recorded).unwrap().path.is_some()
+            Finder::new(&options)
+                .find(&[file], &TextsByFile::new())
+                .get(recorded)
+                .unwrap()
+                .path
+                .is_some()
         };
         assert!(!is_found("/srv/vllm/scheduler.py", &["step", "add_request", "abort"]));
         assert!(is_found("/srv/vllm/scheduler.py", &["step", "schedule", "abort"]));

@@ -8,7 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use ledger::{Balance, Evidence, LineKey, SourceFit};
-use loader::{Error, InputKind, LoadOptions, Run, Stage, Watch, discover, load};
+use loader::{
+    Error, InputKind, LoadOptions, Run, Stage, TextOrigin, TextThatRan, Watch, discover, load,
+};
+use pysource::Carried;
 
 fn fixture(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures").join(path)
@@ -113,6 +116,39 @@ fn an_edited_file_is_reported_as_such() {
     let [edited, missing] = &doubts[..] else { panic!("{doubts:?}") };
     assert!(edited.starts_with("slow_model.py, ") && edited.contains("is not the text that ran"));
     assert!(missing.contains("source files were not found"), "{missing}");
+}
+
+#[test]
+fn lines_are_those_of_the_text_that_ran_where_it_is_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = fs::read_to_string(workloads().join("slow_model.py")).expect("source");
+    let now = format!("# a new first line\n{}", ran.replace("def forward", "def forward_"));
+    let trace = fixture("cpu/torch2.11.0/slow_model.json.gz");
+    let load = |text: &str| {
+        let text = TextThatRan { text: text.into(), origin: TextOrigin::Kept };
+        let known_texts = [("slow_model.py".to_owned(), text)].into();
+        let options = LoadOptions { ignore_exact: true, known_texts, ..options(folder.path()) };
+        try_load(std::slice::from_ref(&trace), &options).expect("loads")
+    };
+    // The file is gone.
+    let run = load(&ran);
+    let file = &run.merged.files["slow_model.py"];
+    assert_eq!((file.fit, file.is_user_code, &file.path), (SourceFit::Missing, true, &None));
+    assert_eq!(line(&run, "slow_model.py", 46).evidence, Evidence::Inferred);
+    // It was changed.
+    fs::write(folder.path().join("slow_model.py"), &now).expect("written");
+    let run = load(&ran);
+    let file = &run.merged.files["slow_model.py"];
+    assert_eq!((file.fit, file.is_user_code), (SourceFit::Edited, true));
+    let item = line(&run, "slow_model.py", 46);
+    assert_eq!((item.evidence, item.function.as_str()), (Evidence::Inferred, "SlowModel.forward"));
+    assert!(!run.source_doubts().iter().any(|it| it.contains("slow_model.py")));
+    let read = |_: &Path| -> Option<String> { panic!("the text is known") };
+    let map = run.lines_in("slow_model.py", &now, read).expect("a map");
+    assert_eq!(map.current(46), Some(Carried { line: 47, is_edited: false }));
+    // What does not fit the recording did not run.
+    let run = load(&now);
+    assert!(!run.texts.contains_key("slow_model.py"));
 }
 
 #[test]

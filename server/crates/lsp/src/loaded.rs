@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ide::{Finding, LazyModule, PlacedSource, View};
-use ledger::{Ledger, SourceFit};
-use loader::{LoadOptions, Run, SourceFolders};
+use ledger::Ledger;
+use loader::{LoadOptions, Run, SourceFolders, TextOrigin, TextThatRan, TextsByFile};
 use pysource::{LineIndex, LineMap, Module};
 
 use crate::document::Document;
@@ -67,7 +67,7 @@ pub(crate) struct LoadedRecording {
     sources: SourceFolders,
     /// Keys of the files that were found, by the one spelling of their path.
     by_path: HashMap<String, String>,
-    /// The texts that ran, as far as they were asked for: those on disk when the recording was loaded.
+    /// The texts that ran, as far as they were asked for.
     texts: Mutex<HashMap<String, Option<Arc<str>>>>,
     /// Files that are not open, as they were read last.
     closed: Mutex<HashMap<String, Arc<Closed>>>,
@@ -93,8 +93,8 @@ struct Closed {
 }
 
 impl LoadedRecording {
-    /// Reads the sources of your code. Texts that `before` has of the same recording are kept: they are nearer to what
-    /// ran than what is on disk now.
+    /// Reads the sources of your code that the run does not hold. Texts that `before` has of the same recording are kept:
+    /// they are nearer to what ran than what is on disk now.
     pub(crate) fn new(
         generation: u64,
         signature: Signature,
@@ -111,12 +111,13 @@ impl LoadedRecording {
         for (key, file) in &run.merged.files {
             let Some(path) = &file.path else { continue };
             by_path.insert(paths::real(path), key.clone());
-            if file.is_user_code {
-                let is_text = file.fit == SourceFit::Fits;
-                let text = || if is_text { sources.read(path).map(Arc::from) } else { None };
+            if file.is_user_code && !run.texts.contains_key(key) {
+                let text = || Some(run.text_that_ran(key, |path| sources.read(path))?.text);
                 texts.entry(key.clone()).or_insert_with(text);
             }
         }
+        let known = run.texts.iter().map(|(key, it)| (key.clone(), Some(Arc::clone(&it.text))));
+        texts.extend(known);
         Self {
             generation,
             signature,
@@ -129,6 +130,16 @@ impl LoadedRecording {
             closed: Mutex::default(),
             found: Mutex::default(),
         }
+    }
+
+    /// The texts that ran, for another load of the same recording: by now files may have been changed.
+    pub(crate) fn known_texts(&self) -> TextsByFile {
+        let texts = self.run.texts.iter().filter_map(|(key, it)| {
+            let recorded = self.run.merged.files.get(key)?.recorded.clone();
+            let origin = it.origin.min(TextOrigin::Kept);
+            Some((recorded, TextThatRan { text: Arc::clone(&it.text), origin }))
+        });
+        texts.collect()
     }
 
     /// What a report is made from. Touches the disk.
@@ -197,17 +208,18 @@ impl LoadedRecording {
             return text;
         }
         let file = self.run.merged.files.get(key)?;
-        let text = match (&file.path, file.fit) {
-            (Some(path), SourceFit::Fits) => self.sources.read(path),
-            (Some(_), _) => None,
+        let text = match &file.path {
+            Some(_) => {
+                self.run.text_that_ran(key, |path| self.sources.read(path)).map(|it| it.text)
+            }
             // Found by its name alone: it must look like what ran.
-            (None, _) => document
+            None => document
                 .and_then(|(document, folders)| {
                     SourceFolders::new(folders).read(Path::new(document.path()?))
                 })
-                .filter(|text| ide::fits(&self.run.merged, key, &Module::parse(text))),
+                .filter(|text| ide::fits(&self.run.merged, key, &Module::parse(text)))
+                .map(Arc::from),
         };
-        let text = text.map(Arc::from);
         self.texts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

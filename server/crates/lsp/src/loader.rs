@@ -290,7 +290,11 @@ async fn read(
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
         let LoadTarget { inputs, root, signature, .. } = target;
-        let options = LoadOptions { mine, ..LoadOptions::new(root, sites) };
+        let known_texts = before
+            .as_ref()
+            .filter(|it| it.signature == signature)
+            .map_or_else(loader::TextsByFile::new, |it| it.known_texts());
+        let options = LoadOptions { mine, known_texts, ..LoadOptions::new(root, sites) };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
             Error::Cancelled => LoadFailure::Cancelled,

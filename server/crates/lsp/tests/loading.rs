@@ -237,6 +237,7 @@ async fn a_stale_load_stops_for_a_newer_one() {
             failures: vec![],
             ranks: vec![],
             merged: ledger::Ledger::default(),
+            texts: loader::TextsByFile::new(),
         })
     });
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;

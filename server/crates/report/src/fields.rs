@@ -15,6 +15,9 @@ pub(crate) enum FieldValue<'a> {
     Integer(i128),
     /// A time, written in microseconds.
     Time(Ns),
+    Flag(bool),
+    /// What is not known: `null`, an empty cell.
+    Unknown,
     /// JSON text.
     Json(String),
 }
@@ -41,6 +44,7 @@ impl<'a> FieldValue<'a> {
     fn push_json(&self, json: &mut String) {
         match self {
             Self::Text(text) => push_quoted(json, text),
+            Self::Unknown => json.push_str("null"),
             other => other.push_plain(json),
         }
     }
@@ -64,6 +68,8 @@ impl<'a> FieldValue<'a> {
                 let _ = write!(plain, "{number}");
             }
             Self::Time(ns) => push_microseconds(plain, *ns),
+            Self::Flag(flag) => plain.push_str(if *flag { "true" } else { "false" }),
+            Self::Unknown => {}
             Self::Json(text) => plain.push_str(text),
         }
     }

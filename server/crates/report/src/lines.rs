@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 
-use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns};
+use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit};
 use loader::Input;
 use metrics::Unit;
+use pysource::LineMap;
 use ranks::Comparison;
 
 use crate::fields::{FieldValue, object, write_list};
@@ -33,8 +34,8 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
     let ranks = RanksOfLines::new(recording);
-    let lines = rows.iter().map(|(key, books)| {
-        let mut fields = Vec::from(columns(key, books));
+    let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
+        let mut fields = Vec::from(columns(key, *now, books));
         fields.extend(ranks.as_ref().map(|it| ("ranks", it.field(key, books))));
         object(&fields)
     });
@@ -98,17 +99,25 @@ impl RanksOfLines {
 /// # Errors
 /// If `out` cannot be written.
 pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
-    let names = columns(&LineKey { file: String::new(), line: 0 }, &LineBooks::default())
-        .map(|(name, _)| name);
+    let names = columns(
+        &LineKey { file: String::new(), line: 0 },
+        LineNow::default(),
+        &LineBooks::default(),
+    )
+    .map(|(name, _)| name);
     writeln!(out, "{}", names.join(","))?;
-    for (key, books) in &rows(recording) {
-        writeln!(out, "{}", columns(key, books).map(|(_, value)| value.csv()).join(","))?;
+    for LineOfOutput { key, now, books } in &rows(recording) {
+        writeln!(out, "{}", columns(key, *now, books).map(|(_, value)| value.csv()).join(","))?;
     }
     Ok(())
 }
 
 /// The columns of a line by name, in the order of the contract.
-fn columns<'a>(key: &'a LineKey, it: &'a LineBooks) -> [(&'static str, FieldValue<'a>); 25] {
+fn columns<'a>(
+    key: &'a LineKey,
+    now: LineNow,
+    it: &'a LineBooks,
+) -> [(&'static str, FieldValue<'a>); 27] {
     [
         ("file", FieldValue::text(&*key.file)),
         ("line", FieldValue::number(key.line)),
@@ -135,6 +144,8 @@ fn columns<'a>(key: &'a LineKey, it: &'a LineBooks) -> [(&'static str, FieldValu
         ("flops", FieldValue::number(it.flops())),
         ("achieved_flops", achieved(it)),
         ("waiting_us", FieldValue::Time(it.waiting)),
+        ("line_now", now.line.map_or(FieldValue::Unknown, FieldValue::number)),
+        ("stale", FieldValue::Flag(now.is_stale)),
     ]
 }
 
@@ -144,22 +155,61 @@ fn achieved(it: &LineBooks) -> FieldValue<'static> {
     FieldValue::number(rate.round() as u64)
 }
 
+/// A line of the output.
+struct LineOfOutput<'a> {
+    /// Under the name that its file has in the output.
+    key: LineKey,
+    now: LineNow,
+    books: Cow<'a, LineBooks>,
+}
+
+/// Where a recorded line is in the file as it is now.
+#[derive(Debug, Clone, Copy, Default)]
+struct LineNow {
+    /// `None` where it is gone, where there is no file, or where it is not known what became of it.
+    line: Option<u32>,
+    /// Whether its text was changed since, or may have been.
+    is_stale: bool,
+}
+
+impl LineNow {
+    fn new(fit: SourceFit, map: Option<&LineMap>, line: u32) -> Self {
+        match (fit, map.map(|map| map.current(line))) {
+            (SourceFit::Missing, _) => Self::default(),
+            (SourceFit::Fits, _) => Self { line: Some(line), is_stale: false },
+            (SourceFit::Edited, Some(Some(at))) => {
+                Self { line: Some(at.line), is_stale: at.is_edited }
+            }
+            (SourceFit::Edited, _) => Self { line: None, is_stale: true },
+        }
+    }
+}
+
 /// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
-fn rows<'a>(recording: &Recording<'a>) -> Vec<(LineKey, Cow<'a, LineBooks>)> {
-    let mut renamed = BTreeMap::<_, Cow<'_, _>>::new();
-    for (key, books) in &recording.run.merged.lines {
+fn rows<'a>(recording: &Recording<'a>) -> Vec<LineOfOutput<'a>> {
+    let ledger = &recording.run.merged;
+    let mut maps: BTreeMap<&str, (SourceFit, Option<LineMap>)> = BTreeMap::new();
+    let mut renamed = BTreeMap::<_, (LineNow, Cow<'_, _>)>::new();
+    for (key, books) in &ledger.lines {
+        let (fit, map) = maps.entry(&key.file).or_insert_with(|| {
+            let fit = ledger.files.get(&key.file).map_or(SourceFit::Missing, |file| file.fit);
+            let is_edited = fit == SourceFit::Edited;
+            (fit, is_edited.then(|| recording.present(&key.file)?.map).flatten())
+        });
+        let now = LineNow::new(*fit, map.as_ref(), key.line);
         let file = recording.file(&key.file).to_owned();
         match renamed.entry(LineKey { file, line: key.line }) {
             Entry::Vacant(entry) => {
-                entry.insert(Cow::Borrowed(books));
+                entry.insert((now, Cow::Borrowed(books)));
             }
             // Two spellings of one file (`train.py`, `/home/me/train.py`) may lead to one name: they are one line.
-            Entry::Occupied(mut entry) => entry.get_mut().to_mut().merge(books),
+            Entry::Occupied(mut entry) => entry.get_mut().1.to_mut().merge(books),
         }
     }
-    let mut rows: Vec<_> = renamed.into_iter().collect();
+    let rows = renamed.into_iter().map(|(key, (now, books))| LineOfOutput { key, now, books });
+    let mut rows: Vec<_> = rows.collect();
     // The map is in order of file and line, and the sort is stable.
-    rows.sort_by_key(|(_, books)| std::cmp::Reverse(books.cpu_own));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.books.cpu_own));
     rows
 }
 
@@ -255,22 +305,22 @@ mod tests {
         let text = json(&training());
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         expect![[r#"
-{"schema": "perfline.lines/1",
- "inputs": [
-  {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
- "failures": [],
- "steps": 2,
- "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "waiting_us": 700, "idle_threads": 2},
- "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},
- "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}, "waiting_us": {"lines": 400, "unattributed": 300, "total": 700}},
- "lines": [
-  {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
-  {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0},
-  {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
-  {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400},
-  {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0},
-  {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0}]}
-"#]]
+            {"schema": "perfline.lines/1",
+             "inputs": [
+              {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
+             "failures": [],
+             "steps": 2,
+             "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "waiting_us": 700, "idle_threads": 2},
+             "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},
+             "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}, "waiting_us": {"lines": 400, "unattributed": 300, "total": 700}},
+             "lines": [
+              {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 25, "stale": false},
+              {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0, "line_now": 17, "stale": false},
+              {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 18, "stale": false},
+              {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400, "line_now": null, "stale": false},
+              {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 15, "stale": false},
+              {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": null, "stale": false}]}
+        "#]]
         .assert_eq(&text);
     }
 
@@ -281,6 +331,7 @@ mod tests {
             failures: Vec::new(),
             ranks: Vec::new(),
             merged: Ledger::default(),
+            texts: loader::TextsByFile::new(),
         };
         let value: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
         assert_eq!(value["lines"], serde_json::json!([]));
@@ -293,13 +344,13 @@ mod tests {
         assert_eq!(
             text.lines().next(),
             Some(
-                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us"
+                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us,line_now,stale"
             )
         );
         assert_eq!(
             text.lines().find(|it| it.starts_with("helper")),
             Some(
-                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400"
+                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400,,false"
             )
         );
         assert_eq!(text.lines().count(), 1 + 6);
@@ -318,7 +369,7 @@ mod tests {
         assert_eq!(
             mine,
             [
-                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0"
+                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0,17,false"
             ]
         );
     }

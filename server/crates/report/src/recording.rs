@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use ledger::LineKey;
+use ledger::{LineKey, SourceFit};
 use loader::{Run, SourceFolders};
+use pysource::LineMap;
 
 use crate::model::Place;
 
@@ -25,9 +27,30 @@ impl Recording<'_> {
         self.names.get(key).map_or(key, String::as_str)
     }
 
+    /// A file as it is now, by its key; the text that ran where there is no file. `None` where the text that ran is not
+    /// known, so that no line of the ledger can be found in it.
+    pub(crate) fn present(&self, key: &str) -> Option<PresentText> {
+        let read = |path: &Path| self.sources.read(path);
+        let ran = self.run.text_that_ran(key, read)?.text;
+        let file = self.run.merged.files.get(key)?;
+        if file.fit != SourceFit::Edited {
+            return Some(PresentText { text: ran, map: None });
+        }
+        let text: Arc<str> = read(file.path.as_ref()?)?.into();
+        let map = Some(LineMap::between(&ran, &text));
+        Some(PresentText { text, map })
+    }
+
     pub(crate) fn place(&self, line: &LineKey) -> Place {
         Place { file: self.file(&line.file).to_owned(), line: line.line }
     }
+}
+
+/// A file as it is now.
+pub(crate) struct PresentText {
+    pub(crate) text: Arc<str>,
+    /// From the text that ran; `None` where it is that text.
+    pub(crate) map: Option<LineMap>,
 }
 
 /// Where source text comes from.

@@ -316,5 +316,6 @@ pub(crate) fn training() -> Run {
         failures: Vec::new(),
         ranks: vec![Rank { rank: 0, ledger: ledger.clone() }],
         merged: ledger,
+        texts: loader::TextsByFile::new(),
     }
 }

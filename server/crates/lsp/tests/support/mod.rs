@@ -418,7 +418,13 @@ pub fn run_of(key: &str, path: &Path) -> Run {
     let ranks = [0, 1].map(|rank| Rank { rank, ledger: ledger_of(key, path, 1 + i64::from(rank)) });
     let mut merged = Ledger::default();
     ranks.iter().for_each(|rank| merged.merge(&rank.ledger));
-    Run { inputs: Vec::new(), failures: Vec::new(), ranks: ranks.to_vec(), merged }
+    Run {
+        inputs: Vec::new(),
+        failures: Vec::new(),
+        ranks: ranks.to_vec(),
+        merged,
+        texts: loader::TextsByFile::new(),
+    }
 }
 
 fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {

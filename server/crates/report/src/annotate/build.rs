@@ -6,12 +6,12 @@ use ledger::{Evidence, LineBooks, SourceFile, SourceFit};
 use loader::Run;
 use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, evidence_shares};
-use pysource::Module;
+use pysource::{Carried, LineMap, Module};
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
 use crate::model::{Cell, Column};
-use crate::recording::Recording;
+use crate::recording::{PresentText, Recording};
 use crate::summary;
 
 /// The columns of numbers in the order in which they are shown; `backward` is the backward time of the recording.
@@ -76,6 +76,14 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
     let index = |it| present.iter().position(|&column| column == it);
     let found = found(recording, options, &scale);
     let has = |kind| found.iter().any(|it| it.said.values().any(|it| it.evidence == kind));
+    let files: Vec<AnnotatedFile> =
+        found.iter().map(|it| file(recording, it, &scale, &present, options.context)).collect();
+    let is_stale = |row: &AnnotatedRow| {
+        let AnnotatedRow::Line(line) = row else { return false };
+        line.cost.as_ref().is_some_and(|it| it.is_stale)
+    };
+    let any_stale = files.iter().flat_map(|it| &it.rows).any(is_stale);
+    let stale = any_stale.then_some("≈  the line was changed since the recording");
     let legend = [
         (Evidence::Inferred, "~  the line is inferred from the source and the order of events"),
         (
@@ -88,17 +96,21 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
         period: if scale.period() == Period::Run { "per run" } else { "per step" },
         columns: present.iter().map(|it| Column::number(it.heading(), it.unit())).collect(),
         by_priority: columns_by_priority(backward).into_iter().filter_map(index).collect(),
-        legend: legend.into_iter().filter(|&(kind, _)| has(kind)).map(|(_, text)| text).collect(),
-        nothing: found.is_empty().then(|| nothing_to_say(run, options)),
-        files: found
-            .iter()
-            .map(|it| file(recording, it, &scale, &present, options.context))
+        legend: legend
+            .into_iter()
+            .filter(|&(kind, _)| has(kind))
+            .map(|(_, text)| text)
+            .chain(stale)
             .collect(),
+        nothing: found.is_empty().then(|| nothing_to_say(run, options)),
+        files,
     }
 }
 
 /// A file with its lines.
 struct FoundFile<'a> {
+    /// Key in the ledger.
+    key: &'a str,
     name: &'a str,
     source: &'a SourceFile,
     /// All of its lines.
@@ -123,6 +135,7 @@ fn found<'a>(
             continue;
         };
         let file = files.entry(&key.file).or_insert_with(|| FoundFile {
+            key: &key.file,
             name: recording.file(&key.file),
             source,
             all: Vec::new(),
@@ -147,30 +160,77 @@ fn file(
     context: u32,
 ) -> AnnotatedFile {
     let fit = found.source.fit;
-    let path = found.source.path.as_ref().filter(|_| fit == SourceFit::Fits);
-    let text = path.and_then(|path| recording.sources.read(path));
-    let doubt = match fit {
-        SourceFit::Fits if text.is_some() => None,
+    let now = recording.present(found.key);
+    let mut doubt = match fit {
+        SourceFit::Fits if now.is_some() => None,
         SourceFit::Fits => Some("the file cannot be read: lines are listed without text"),
+        SourceFit::Edited if now.is_some() => None,
         SourceFit::Edited => {
             Some("edited since the recording: lines are listed as recorded, without text")
+        }
+        SourceFit::Missing if now.is_some() => {
+            Some("not found here (see --root): the text is that of the recording")
         }
         SourceFit::Missing => {
             Some("not found here (see --root, --site): lines are listed without text")
         }
-    };
-    let cost = |books: &&LineBooks| cost(books, scale, columns);
-    let rows = match &text {
-        Some(text) => annotated(text, &found.said, cost, context),
+    }
+    .map(str::to_owned);
+    let has_text = now.is_some();
+    let rows = match &now {
+        Some(PresentText { text, map }) => {
+            let carried = CarriedBooks::new(map.as_ref(), &found.said);
+            if fit == SourceFit::Edited {
+                doubt = Some(carried.changes());
+            }
+            let cost =
+                |(books, is_stale): &(&LineBooks, bool)| cost(books, *is_stale, scale, columns);
+            annotated(text, &carried.lines, cost, context)
+        }
         None => {
             let line = |(&number, books): (&u32, &&LineBooks)| {
                 let text = format!("in {}", books.function);
-                AnnotatedRow::Line(AnnotatedLine { number, text, cost: Some(cost(books)) })
+                let cost = cost(books, false, scale, columns);
+                AnnotatedRow::Line(AnnotatedLine { number, text, cost: Some(cost) })
             };
             found.said.iter().map(line).collect()
         }
     };
-    AnnotatedFile { name: found.name.to_owned(), extent: extent(recording.run, found), doubt, rows }
+    let name = found.name.to_owned();
+    AnnotatedFile { name, extent: extent(recording.run, found), has_text, doubt, rows }
+}
+
+/// The lines that have something to say where they are in the file as it is now.
+struct CarriedBooks<'a> {
+    /// By line: what was charged, and whether the line was changed since.
+    lines: BTreeMap<u32, (&'a LineBooks, bool)>,
+    /// Lines that are not in the file any more.
+    gone: usize,
+}
+
+impl<'a> CarriedBooks<'a> {
+    /// `said` are lines of the text that ran; `map` leads to the file as it is now, if that is another text.
+    fn new(map: Option<&LineMap>, said: &BTreeMap<u32, &'a LineBooks>) -> Self {
+        let mut carried = Self { lines: BTreeMap::new(), gone: 0 };
+        for (&line, &books) in said {
+            let same = Carried { line, is_edited: false };
+            match map.map_or(Some(same), |map| map.current(line)) {
+                Some(at) => drop(carried.lines.insert(at.line, (books, at.is_edited))),
+                None => carried.gone += 1,
+            }
+        }
+        carried
+    }
+
+    /// What became of the lines of a file that was changed.
+    fn changes(&self) -> String {
+        let gone = match self.gone {
+            0 => String::new(),
+            1 => "; 1 line that ran is not in it any more".to_owned(),
+            n => format!("; {n} lines that ran are not in it any more"),
+        };
+        format!("changed since the recording: numbers follow their lines{gone}")
+    }
 }
 
 /// The shares of a file in the totals, and how its lines are known.
@@ -193,7 +253,7 @@ fn extent(run: &Run, found: &FoundFile<'_>) -> String {
     parts
 }
 
-fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost {
+fn cost(books: &LineBooks, is_stale: bool, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost {
     let amount = |&column: &Quantity| {
         let value = scale.value(column, books).unwrap_or(0.0);
         LineAmount {
@@ -203,6 +263,7 @@ fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost 
     };
     LineCost {
         evidence: books.evidence,
+        is_stale,
         share: scale.line_share(books),
         amounts: columns.iter().map(amount).collect(),
     }
@@ -211,8 +272,8 @@ fn cost(books: &LineBooks, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost 
 /// The parts of the text around the lines, the heads of their functions included.
 fn annotated<'a>(
     text: &str,
-    said: &BTreeMap<u32, &'a LineBooks>,
-    cost: impl Fn(&&'a LineBooks) -> LineCost,
+    said: &BTreeMap<u32, (&'a LineBooks, bool)>,
+    cost: impl Fn(&(&'a LineBooks, bool)) -> LineCost,
     context: u32,
 ) -> Vec<AnnotatedRow> {
     let lines: Vec<&str> = text.lines().collect();

@@ -31,8 +31,10 @@ pub struct AnnotatedFile {
     /// What follows the name: its shares of the totals, and how its lines are known. Begins with its separator, or is
     /// empty.
     pub extent: String,
-    /// Why its text is not shown.
-    pub doubt: Option<&'static str>,
+    /// Whether its text is shown.
+    pub has_text: bool,
+    /// Why its text is not shown, or how it differs from the one that ran.
+    pub doubt: Option<String>,
     /// Its rows, from the top.
     pub rows: Vec<AnnotatedRow>,
 }
@@ -49,7 +51,7 @@ pub enum AnnotatedRow {
 /// A line of source.
 #[derive(Debug, Clone)]
 pub struct AnnotatedLine {
-    /// From 1, in the text as recorded.
+    /// From 1, in the file as it is now; in the text that ran where no text is shown.
     pub number: u32,
     /// Its text or, where that is not known, its function: `in train`.
     pub text: String,
@@ -62,6 +64,8 @@ pub struct AnnotatedLine {
 pub struct LineCost {
     /// How the line is known.
     pub evidence: Evidence,
+    /// Whether the line was changed since.
+    pub is_stale: bool,
     /// Its share of 1 of the step or recording.
     pub share: f64,
     /// An amount for each column.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use ledger::SourceFit;
-use loader::Run;
+use loader::{Run, TextOrigin, TextThatRan};
 use metrics::Period;
 use pysource::Module;
 
@@ -10,7 +10,7 @@ use super::build::nothing_to_say;
 use super::regions::regions;
 use super::*;
 use crate::terminal::{Colours, Terminal};
-use crate::testing::{recording, sources, training};
+use crate::testing::{TextsInMemory, recording, sources, training};
 
 fn options() -> AnnotateOptions {
     AnnotateOptions {
@@ -23,8 +23,17 @@ fn options() -> AnnotateOptions {
 }
 
 fn shown(run: &Run, options: &AnnotateOptions, terminal: Terminal) -> String {
+    shown_with(run, &sources(), options, terminal)
+}
+
+fn shown_with(
+    run: &Run,
+    sources: &TextsInMemory,
+    options: &AnnotateOptions,
+    terminal: Terminal,
+) -> String {
     let mut out = Vec::new();
-    let annotated = build(&recording(run, &sources()), options);
+    let annotated = build(&recording(run, sources), options);
     write_text(&mut out, &annotated, &terminal).unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -171,6 +180,46 @@ line     share     own   total     own backward    wait waiting    idle    comm 
 ~  the line is inferred from the source and the order of events
 "#]]
     .assert_eq(&shown(&run, &options, PIPE));
+}
+
+#[test]
+fn numbers_follow_their_lines_in_a_file_that_was_changed() {
+    let mut run = training();
+    let ran = sources().0.into_values().next().unwrap();
+    let now = ran
+        .replace("import torch", "import math\nimport torch")
+        .replace("x.max().item() > 100", "x.max().item() > 10")
+        .replace("        model(batch).sum().backward()\n", "        pass\n");
+    let text = TextThatRan { text: ran.into(), origin: TextOrigin::Kept };
+    run.texts.insert("train.py".to_owned(), text);
+    run.merged.files.get_mut("train.py").unwrap().fit = SourceFit::Edited;
+    let sources = TextsInMemory([("/home/me/train.py".into(), now)].into());
+    let options = AnnotateOptions { threshold: 10.0, ..options() };
+    expect![[r#"
+        trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+        H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
+        on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+        2 idle threads, left out: they only waited
+        ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+
+        train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated bytes · 71.8 % exact, 26.7 % inferred, 1.54 % function
+        changed since the recording: numbers follow their lines
+              per step     cpu     cpu    cuda              gpu             gpu exposed
+        line     share     own   total     own backward    wait waiting    idle    comm    alloc     peak   calls kernels │
+           5                                                                                                              │ class Model(torch.nn.Module):
+           …
+          16                                                                                                              │     def forward(self, x):
+          17                                                                                                              │         for layer in self.layers:
+          18      60 %    3 ms    3 ms    6 ms     4 ms                  500 µs  200 µs    1 MiB    1 MiB      20      42 │             x = torch.relu(layer(x))
+          19 ≈~   26 %  2.6 ms  2.6 ms                   2.5 ms          1.5 ms          512 KiB                2       1 │         if x.max().item() > 10:
+           …
+          24                                                                                                              │ def train(model, data):
+          25                                                                                                              │     for batch in data:
+          26 ≈    60 %    4 ms  9.9 ms    6 ms                                                                  3         │         pass
+
+        ~  the line is inferred from the source and the order of events
+        ≈  the line was changed since the recording
+    "#]].assert_eq(&shown_with(&run, &sources, &options, PIPE));
 }
 
 #[test]

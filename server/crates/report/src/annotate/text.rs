@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
+use ledger::Evidence;
 use metrics::numbers::percent;
-use metrics::{Unit, mark};
+use metrics::{Unit, mark, mark_in_text};
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineCost};
 use crate::model::Column;
@@ -108,7 +109,7 @@ impl<'a> ColumnTable<'a> {
 
     fn head(&self, out: &mut dyn Write, file: &AnnotatedFile) -> io::Result<()> {
         writeln!(out, "{}", self.terminal.titled(&file.name, &file.extent))?;
-        if let Some(doubt) = file.doubt {
+        if let Some(doubt) = &file.doubt {
             writeln!(out, "{}", self.terminal.paint(DOUBT, &cut(doubt, self.terminal.width)))?;
         }
         let share = right("share", self.edge() - self.line_width);
@@ -148,7 +149,9 @@ impl<'a> ColumnTable<'a> {
     fn cost(&self, cost: &LineCost) -> String {
         let share = if 0.0 < cost.share { percent(cost.share) } else { String::new() };
         let share = right(&share, Self::SHARE);
-        let mut text = format!("{} ", left(mark(cost.evidence), Self::MARK));
+        let is_stale = cost.is_stale && cost.evidence != Evidence::Function;
+        let mark = if is_stale { mark_in_text(cost.evidence, true) } else { mark(cost.evidence) };
+        let mut text = format!("{} ", left(mark, Self::MARK));
         text += &if cost.share < 0.005 {
             share
         } else {
@@ -184,6 +187,6 @@ impl<'a> ColumnTable<'a> {
 
 /// What the source gets at least of a terminal's columns; names of functions need less.
 fn source_width(width: usize, annotated: &Annotated) -> usize {
-    let has_text = annotated.files.iter().any(|it| it.doubt.is_none());
+    let has_text = annotated.files.iter().any(|it| it.has_text);
     if has_text { (width * 2 / 5).max(30) } else { width / 4 }
 }

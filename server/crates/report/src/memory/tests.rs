@@ -102,7 +102,13 @@ fn run() -> Run {
     };
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     ledger.memory.insert(DeviceKey { rank: 0, device: 0 }, memory);
-    Run { inputs: Vec::new(), failures: Vec::new(), ranks: Vec::new(), merged: ledger }
+    Run {
+        inputs: Vec::new(),
+        failures: Vec::new(),
+        ranks: Vec::new(),
+        merged: ledger,
+        texts: loader::TextsByFile::new(),
+    }
 }
 
 fn text_of(run: &Run, sources: &TextsInMemory, width: Option<usize>) -> String {
