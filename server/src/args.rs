@@ -71,6 +71,14 @@ pub(crate) struct RecordingArgs {
     /// Pretend that the recording names no line exactly, to measure how well lines are inferred
     #[arg(long)]
     pub(crate) ignore_exact: bool,
+
+    /// Read these ranks alone: 0,3,7, repeatable
+    #[arg(long = "rank", value_name = "N", value_delimiter = ',')]
+    pub(crate) ranks: Vec<u32>,
+
+    /// Read the ranks of this process group alone, by its name or description as recorded, repeatable
+    #[arg(long = "group", value_name = "NAME")]
+    pub(crate) groups: Vec<String>,
 }
 
 impl RecordingArgs {
@@ -233,6 +241,20 @@ pub(crate) struct RanksArgs {
     /// Lines listed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
+
+    /// Also list the lines that rank A spends more or less time on than rank B, the largest difference first
+    #[arg(long, value_name = "A,B", value_parser = two_ranks)]
+    pub(crate) between: Option<(u32, u32)>,
+}
+
+fn two_ranks(text: &str) -> Result<(u32, u32), String> {
+    let ranks = text
+        .split_once(',')
+        .and_then(|(one, other)| Some((one.trim().parse().ok()?, other.trim().parse().ok()?)));
+    match ranks {
+        Some((one, other)) if one != other => Ok((one, other)),
+        _ => Err("two different ranks are needed, as in 0,1".to_owned()),
+    }
 }
 
 /// Findings, totals, steps, devices, hottest lines, waits, losses and the books; limits for CI

@@ -38,11 +38,16 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Ranks(args) => print(&args.recording, |out, it| {
+            let between = args.between;
+            if let Some(unknown) = ranks::unknown_rank(&it.recording, between) {
+                inputs::report(&unknown);
+                return Ok(ExitCode::from(2));
+            }
             match args.format {
                 args::OutputFormat::Text => {
-                    ranks::write_text(out, &it.recording, args.top, &terminal)?;
+                    ranks::write_text(out, &it.recording, args.top, between, &terminal)?;
                 }
-                args::OutputFormat::Json => ranks::write_json(out, &it.recording)?,
+                args::OutputFormat::Json => ranks::write_json(out, &it.recording, between)?,
             }
             Ok(ExitCode::SUCCESS)
         }),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loader::{LoadOptions, Progress, Run, Stage, Timing, Watch};
+use loader::{LoadOptions, Progress, RankChoice, Run, Stage, Timing, Watch};
 use report::terminal::clean;
 
 use crate::args::RecordingArgs;
@@ -43,6 +43,10 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
         mine: args.mine.clone(),
         ignore_exact: args.ignore_exact,
+        ranks: RankChoice {
+            ranks: args.ranks.iter().copied().collect(),
+            groups: args.groups.clone(),
+        },
         ..LoadOptions::new(&args.root, None)
     }
 }

@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use ledger::{LineBooks, Ns};
 use metrics::numbers::duration;
 use metrics::{Period, Quantity};
+use ranks::{Side, Spread, ranks_of, times_by_rank};
 
 use crate::scale::ViewScale;
 use crate::sections::{LineSection, RichText, table};
-
-/// From which multiple of the mean of the other ranks on a rank is named in a hint.
-const MIN_FACTOR: f64 = 2.0;
 
 /// Below this part of the largest time, the mean of the other ranks is not named.
 const MIN_OTHERS: f64 = 0.01;
@@ -21,31 +19,34 @@ const MAX_ROWS: usize = 8;
 /// Characters of a bar.
 const BAR_LENGTH: usize = 12;
 
-/// Where time is spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// On the threads of the host, waiting included.
-    Host,
-    /// On devices.
-    Device,
-}
-
-/// The line's own time on each rank, in nanoseconds: of the mean step of the rank, or of the recording. `None` where one
-/// rank was recorded, and of a single step, of which ranks are not kept apart.
-fn by_rank(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<BTreeMap<u32, f64>> {
+/// The own time of lines on each rank, added up over `lines`, over the recording. `None` where one rank was recorded, and of a
+/// single step, of which ranks are not kept apart.
+fn sums_by_rank<'a>(
+    scale: &ViewScale<'_>,
+    lines: impl IntoIterator<Item = &'a LineBooks>,
+    side: Side,
+) -> Option<BTreeMap<u32, Ns>> {
     let ledger = scale.ledger();
     if ledger.ranks < 2 || matches!(scale.period(), Period::Step(_)) {
         return None;
     }
-    let ranks = ledger.overviews.keys().copied().chain(ledger.threads.keys().map(|it| it.rank));
-    let mut sums: BTreeMap<u32, Ns> = ranks.map(|rank| (rank, Ns::ZERO)).collect();
-    sums.extend(match side {
-        Side::Host => books.host_by_rank(),
-        Side::Device => books.device_by_rank(),
-    });
+    let ranks = ranks_of(ledger);
+    let mut sums: BTreeMap<u32, Ns> = BTreeMap::new();
+    for books in lines {
+        for (rank, time) in times_by_rank(&ranks, books, side) {
+            let sum = sums.entry(rank).or_default();
+            *sum = sum.saturating_add(time);
+        }
+    }
+    Some(sums)
+}
+
+/// What a sum over the recording on one rank is of the mean step of that rank, in nanoseconds; the sum where the whole
+/// recording is shown.
+fn of_rank(scale: &ViewScale<'_>, sum: Ns) -> f64 {
     // The scale's mean is that over steps and ranks.
-    let n = if scale.period() == Period::Run { 1.0 } else { f64::from(ledger.ranks) };
-    Some(sums.into_iter().map(|(rank, sum)| (rank, n * scale.mean(sum.as_f64()))).collect())
+    let n = if scale.period() == Period::Run { 1.0 } else { f64::from(scale.ledger().ranks) };
+    n * scale.mean(sum.as_f64())
 }
 
 /// A line that takes longer on one rank than on the others.
@@ -60,17 +61,19 @@ pub(crate) struct Uneven {
 
 impl Uneven {
     /// `None` where the ranks are alike, or the time is not notable on any of them.
-    pub(crate) fn of(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<Self> {
-        let times = by_rank(scale, books, side)?;
-        let (&rank, &time) = times.iter().max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)))?;
-        let n_others = times.len().checked_sub(1).filter(|&it| 0 < it)?;
-        let others = (times.values().sum::<f64>() - time) / n_others as f64;
+    pub(crate) fn of<'a>(
+        scale: &ViewScale<'_>,
+        lines: impl IntoIterator<Item = &'a LineBooks>,
+        side: Side,
+    ) -> Option<Self> {
+        let spread = Spread::of(&sums_by_rank(scale, lines, side)?)?;
+        let (time, others) = (of_rank(scale, spread.max), of_rank(scale, spread.others));
         let quantity = match side {
             Side::Host => Quantity::CpuOwn,
             Side::Device => Quantity::CudaOwn,
         };
-        let is_uneven = 0.0 < time && MIN_FACTOR * others <= time;
-        (is_uneven && scale.is_notable(quantity, time)).then_some(Self { rank, time, others })
+        let is_notable = spread.is_uneven() && scale.is_notable(quantity, time);
+        is_notable.then_some(Self { rank: spread.worst, time, others })
     }
 
     /// `29 ms · r1 only`, `68 ms gpu · r1, others 9 ms`; `unit` is what stands behind the time.
@@ -85,8 +88,12 @@ impl Uneven {
 
 /// The line's own time on each rank, with a bar; of many ranks, those with most.
 pub(crate) fn ranks(scale: &ViewScale<'_>, books: &LineBooks) -> Option<LineSection> {
-    let host = by_rank(scale, books, Side::Host)?;
-    let device = by_rank(scale, books, Side::Device)?;
+    let of_side = |side| {
+        let sums = sums_by_rank(scale, [books], side)?;
+        let times = sums.into_iter().map(|(rank, sum)| (rank, of_rank(scale, sum)));
+        Some(times.collect::<BTreeMap<u32, f64>>())
+    };
+    let (host, device) = (of_side(Side::Host)?, of_side(Side::Device)?);
     let has_device = device.values().any(|&it| 0.0 < it);
     let time = |rank: u32| [&host, &device].map(|it| it.get(&rank).copied().unwrap_or(0.0));
     let mut times: Vec<(u32, [f64; 2])> = host.keys().map(|&rank| (rank, time(rank))).collect();
@@ -153,7 +160,7 @@ mod tests {
     fn hint(times: &[i64]) -> Option<String> {
         let (ledger, books) = run(times);
         let scale = ViewScale::new(&ledger, &View::default());
-        Uneven::of(&scale, &books, Side::Host).map(|it| it.text(""))
+        Uneven::of(&scale, [&books], Side::Host).map(|it| it.text(""))
     }
 
     #[test]
@@ -170,7 +177,7 @@ mod tests {
     fn a_single_step_says_nothing_of_ranks() {
         let (ledger, books) = run(&[0, 58]);
         let view = View { period: Period::Step(1), ..View::default() };
-        assert_eq!(Uneven::of(&ViewScale::new(&ledger, &view), &books, Side::Host), None);
+        assert_eq!(Uneven::of(&ViewScale::new(&ledger, &view), [&books], Side::Host), None);
     }
 
     fn shown(times: &[i64], on_device: bool) -> Vec<String> {

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 use ledger::{Evidence, LineBooks};
 use metrics::Quantity;
 use metrics::numbers::{count, duration};
+use ranks::Side;
 
-use crate::by_rank::{Side, Uneven};
+use crate::by_rank::Uneven;
 use crate::format::HintFormat;
 use crate::hover::{self, HoverText};
 use crate::place::{Placed, PlacedSource, among};
@@ -139,7 +140,7 @@ fn uneven(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<Piece>
     if scale.overlaps() {
         return None;
     }
-    let uneven = Uneven::of(scale, books, side)?;
+    let uneven = Uneven::of(scale, [books], side)?;
     let text = uneven.text(if side == Side::Device { " gpu" } else { "" });
     Some(Piece { size: uneven.time, text })
 }

@@ -7,7 +7,9 @@ use ledger::{LineKey, LoopBooks};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 use pysource::LoopKind;
+use ranks::Side;
 
+use crate::by_rank::Uneven;
 use crate::diagnostics::current_line;
 use crate::place::{Placed, PlacedSource, among, is_def, last_name};
 use crate::scale::ViewScale;
@@ -101,6 +103,8 @@ pub(crate) struct Totals {
     /// then those of the line with most, which is less than the whole.
     pub(crate) is_recursive: bool,
     is_stale: bool,
+    /// The rank on which the lines together take longer than on the others: device time, else thread time.
+    uneven: Option<(Uneven, Side)>,
 }
 
 impl Totals {
@@ -124,6 +128,10 @@ impl Totals {
             is_recursive: inside.iter().any(|placed| placed.books.callers.keys().any(calls_itself)),
             ..Self::default()
         };
+        totals.uneven = [Side::Device, Side::Host].into_iter().find_map(|side| {
+            let lines = inside.iter().map(|it| &*it.books);
+            Some((Uneven::of(scale, lines, side)?, side))
+        });
         for placed in inside {
             let value = |quantity| scale.value(quantity, &placed.books).unwrap_or(0.0);
             let (cpu, cuda) = (value(Quantity::CpuTotal), value(Quantity::CudaTotal));
@@ -186,6 +194,10 @@ impl Totals {
         }
         if 0.0 < self.wait {
             text += &format!(" · {} wait", duration(self.wait));
+        }
+        if let Some((uneven, side)) = &self.uneven {
+            let unit = if *side == Side::Device { " gpu" } else { "" };
+            text += &format!(" · {}", uneven.text(unit));
         }
         Some(text)
     }
@@ -256,6 +268,25 @@ mod tests {
             "step 1 10ms\n3 fn=f cpu=1ms cpu_total=6ms caller=3:2ms\n4 fn=f cpu_total=5ms\n",
         );
         assert_eq!(titles(&fixture, &View::default()), ["1 f: ≥ 60 % of the step 1..=4"]);
+    }
+
+    #[test]
+    fn the_rank_that_takes_longer_is_named() {
+        let mut fixture = Fixture::new(
+            "def f():\n    g()\n    h()\n",
+            "step 1 10ms\n2 fn=f cpu=1ms cpu_total=5ms\n3 fn=f cpu=1ms cpu_total=1ms\n",
+        );
+        fixture.ledger.ranks = 2;
+        let thread = |rank| ledger::ThreadKey { rank, thread: "1".to_owned() };
+        for rank in 0..2 {
+            fixture.ledger.threads.insert(thread(rank), Ns(10_000_000));
+        }
+        for (books, times) in fixture.ledger.lines.values_mut().zip([[1, 8], [1, 2]]) {
+            let times = (0..).zip(times).map(|(rank, time)| (thread(rank), Ns(1_000_000 * time)));
+            books.by_thread = times.collect();
+        }
+        let expected = ["1 f: 30 % of the step · 10 ms · r1, others 2 ms 1..=3"];
+        assert_eq!(titles(&fixture, &View::default()), expected);
     }
 
     #[test]

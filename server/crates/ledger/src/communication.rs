@@ -1,6 +1,6 @@
 //! When each rank was in which collective: what ranks are compared by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Bytes, LineKey, Ns};
 
@@ -11,6 +11,8 @@ pub struct RankCommunication {
     pub world_size: Option<u32>,
     /// The machine, where the recording says; else empty.
     pub host: String,
+    /// The process groups that the rank is in, where the recording lists them.
+    pub groups: BTreeSet<GroupMembers>,
     /// The collectives, by what they are and by the line that launched them.
     pub sites: BTreeMap<CollectiveSite, Vec<CollectiveCall>>,
 }
@@ -40,6 +42,17 @@ pub struct ProcessGroup {
     pub ranks: String,
     /// Its number of ranks; 0 where it is not recorded.
     pub size: u32,
+}
+
+/// A process group with the ranks in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GroupMembers {
+    /// Its name, unique in the job.
+    pub name: String,
+    /// What it is for, which several groups may share (`default_pg`, `mesh_tp`); empty where it is not recorded.
+    pub description: String,
+    /// The ranks in it.
+    pub ranks: Vec<u32>,
 }
 
 /// One collective on one rank. The order is that of time.

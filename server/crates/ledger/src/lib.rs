@@ -22,7 +22,7 @@ mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
-    CollectiveCall, CollectiveKind, CollectiveSite, ProcessGroup, RankCommunication,
+    CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup, RankCommunication,
 };
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;

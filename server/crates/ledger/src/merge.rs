@@ -265,7 +265,8 @@ impl DeviceBooks {
 impl RankCommunication {
     /// Adds what another recording of the same rank holds.
     fn merge(&mut self, other: &Self) {
-        let Self { world_size, host, sites } = other;
+        let Self { world_size, host, groups, sites } = other;
+        self.groups.extend(groups.iter().cloned());
         self.world_size = self.world_size.max(*world_size);
         if self.host < *host {
             self.host.clone_from(host);
@@ -283,10 +284,10 @@ mod tests {
 
     use crate::{
         Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
-        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, IdleThread, Kernel,
-        KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator, Pattern,
-        PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication, Reason,
-        RecordingCost, SegmentTime, SourceFile, SourceFit, ThreadKey,
+        CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
+        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator,
+        Pattern, PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication,
+        Reason, RecordingCost, SegmentTime, SourceFile, SourceFit, ThreadKey,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -416,7 +417,7 @@ mod tests {
                 line: None,
             };
             let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1) };
-            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), sites: [(site, vec![call])].into() };
+            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), sites: [(site, vec![call])].into() };
             ledger.communication.insert(rank, mine);
             ledger
         }

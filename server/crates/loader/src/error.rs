@@ -39,6 +39,22 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// No input is of a rank that was asked for.
+    #[error("unknown rank `{rank}`, expected one of: {there}")]
+    UnknownRank {
+        /// The rank that was asked for.
+        rank: u32,
+        /// Those that there are.
+        there: String,
+    },
+    /// No input is of a process group that was asked for.
+    #[error("unknown process group `{group}`: {there}")]
+    UnknownGroup {
+        /// The group that was asked for.
+        group: String,
+        /// Those that there are, or what to do instead.
+        there: String,
+    },
     /// [`crate::Watch::cancelled`] was set.
     #[error("cancelled")]
     Cancelled,

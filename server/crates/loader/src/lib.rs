@@ -9,6 +9,7 @@
 //! *The tests that say so*: `tests/` of this crate, on the recordings in `fixtures/`.
 
 mod blocks;
+mod chosen;
 mod compressed;
 mod damage;
 mod discover;
@@ -37,7 +38,7 @@ mod zstd;
 pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
-pub use options::LoadOptions;
+pub use options::{LoadOptions, RankChoice};
 pub use python_environment::library_roots;
 pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};

@@ -1,7 +1,7 @@
 //! Inputs to a run: reads each, pairs traces with side-cars, charges, merges.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
 
 use crate::blocks::{self, End};
+use crate::chosen::chosen;
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::Opened;
@@ -25,7 +26,9 @@ use crate::plan::{InputFile, Plan, SideCar, SideCarText};
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::workers::{self, n_cores};
-use crate::{Error, Input, InputKind, LoadOptions, Progress, Rank, Run, Stage, Watch, shown};
+use crate::{
+    Error, Input, InputKind, LoadOptions, Progress, Rank, RankChoice, Run, Stage, Watch, shown,
+};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MAX_CORES: usize = 8;
@@ -38,6 +41,7 @@ pub(crate) fn load(
 ) -> Result<(Run, Timing), Error> {
     let begin = Instant::now();
     let mut plan = Plan::new(inputs, watch.cancelled);
+    plan.choose(&options.ranks);
     let job = LoadContext {
         options,
         watch,
@@ -69,7 +73,7 @@ pub(crate) fn load(
     }
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
     let merging = Instant::now();
-    let run = merge(results, &failed);
+    let run = merge(results, &failed, &options.ranks, &plan.unread)?;
     let timing = Timing { inputs: times, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
 }
@@ -416,9 +420,17 @@ fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
     Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }
 
-/// Adds the books of each rank, and of all ranks.
-fn merge(results: Vec<LoadedInput>, failed: &[Error]) -> Run {
-    let mut inputs = Vec::new();
+/// Adds the books of each rank, and of all ranks that were asked for.
+///
+/// # Errors
+/// If one was asked for that there is not.
+fn merge(
+    results: Vec<LoadedInput>,
+    failed: &[Error],
+    choice: &RankChoice,
+    unread: &BTreeSet<u32>,
+) -> Result<Run, Error> {
+    let mut inputs: Vec<Input> = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
     let mut texts = TextsByFile::new();
     for loaded in results {
@@ -438,11 +450,14 @@ fn merge(results: Vec<LoadedInput>, failed: &[Error]) -> Run {
         // Several files of one rank are still one rank.
         ledger.ranks = 1;
     }
+    let chosen = chosen(choice, &by_rank, unread)?;
+    inputs.retain(|it| chosen.contains(&it.rank));
+    by_rank.retain(|rank, _| chosen.contains(rank));
     let mut merged = Ledger::default();
     for ledger in by_rank.values() {
         merged.merge(ledger);
     }
     let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
     let failures = failed.iter().map(Error::to_string).collect();
-    Run { inputs, failures, ranks, merged, texts }
+    Ok(Run { inputs, failures, ranks, merged, texts })
 }

@@ -1,5 +1,6 @@
 //! What to load a recording against.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use recorded::TextsByFile;
@@ -19,6 +20,25 @@ pub struct LoadOptions {
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
     pub known_texts: TextsByFile,
+    /// Which ranks are read.
+    pub ranks: RankChoice,
+}
+
+/// Which ranks of a run are read: all, unless some are named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RankChoice {
+    /// By number.
+    pub ranks: BTreeSet<u32>,
+    /// By a process group that they are in: its name, or its description.
+    pub groups: Vec<String>,
+}
+
+impl RankChoice {
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.ranks.is_empty() && self.groups.is_empty()
+    }
 }
 
 impl LoadOptions {
@@ -31,6 +51,7 @@ impl LoadOptions {
             mine: Vec::new(),
             ignore_exact: false,
             known_texts: TextsByFile::new(),
+            ranks: RankChoice::default(),
         }
     }
 }

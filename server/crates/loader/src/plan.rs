@@ -1,6 +1,6 @@
 //! What to read: each input opened once, its format determined, and put with those that it belongs to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
-use crate::{Error, InputKind, blocks, names, walk};
+use crate::{Error, InputKind, RankChoice, blocks, names, walk};
 
 /// What to read.
 pub(crate) struct Plan {
@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) is_only_pair: bool,
     /// Whether there is any trace.
     pub(crate) has_traces: bool,
+    /// The ranks whose inputs are not read, because others were asked for.
+    pub(crate) unread: BTreeSet<u32>,
     /// Inputs that cannot even be looked at.
     pub(crate) failed: Vec<Error>,
 }
@@ -54,6 +56,7 @@ impl Plan {
             snapshots: BTreeMap::new(),
             is_only_pair: false,
             has_traces: false,
+            unread: BTreeSet::new(),
             failed: Vec::new(),
         };
         // The job that reads each file, if there is one.
@@ -110,6 +113,26 @@ impl Plan {
             is_only_trace: false,
         });
         Ok(Some(self.jobs.len() - 1))
+    }
+
+    /// Leaves out the inputs that are known to be of no rank that was asked for, before they are read. Of which ranks a
+    /// group is stands in the inputs.
+    pub(crate) fn choose(&mut self, choice: &RankChoice) {
+        if choice.ranks.is_empty() || !choice.groups.is_empty() || self.is_only_pair {
+            return;
+        }
+        let unread = &mut self.unread;
+        self.jobs.retain(|job| {
+            let rank = match job.kind {
+                InputKind::Kineto => job.input.head_meta().rank.or(job.rank_by_name),
+                _ => Some(job.rank_or_place()),
+            };
+            let left_out = rank.filter(|it| !choice.ranks.contains(it));
+            unread.extend(left_out);
+            left_out.is_none()
+        });
+        // No trace may wait for a snapshot that is not read.
+        self.snapshots.retain(|rank, _| choice.ranks.contains(rank));
     }
 
     /// Finds out which inputs belong together.

@@ -34,7 +34,7 @@ pub use host::{
 pub use interner::Interner;
 pub use line_log::{LineLog, LoggedCode, ThreadLines};
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
-pub use meta::{DeviceProperties, Meta};
+pub use meta::{DeviceProperties, Meta, RankGroup};
 pub use snapshot::{
     Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent,
     SnapshotFrame, SnapshotSegment, StackId,

@@ -12,6 +12,8 @@ pub struct Meta {
     pub rank: Option<u32>,
     /// `distributedInfo.world_size`: how many ranks the job has.
     pub world_size: Option<u32>,
+    /// `distributedInfo.pg_config`: the process groups that the rank is in.
+    pub groups: Vec<RankGroup>,
     /// `host_name`; empty where the recording does not say.
     pub host: String,
     /// The version of torch that recorded, as `(major, minor)`. A side-car says it, no trace does; `(2, 14)` where the
@@ -36,4 +38,15 @@ pub struct DeviceProperties {
     pub compute_minor: u32,
     /// `numSms`.
     pub multiprocessors: u32,
+}
+
+/// One entry of `distributedInfo.pg_config`.
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RankGroup {
+    /// `pg_name`: unique in the job.
+    pub name: String,
+    /// `pg_desc`, which several groups may share (`default_pg`, `mesh_tp`); empty where it is not recorded.
+    pub description: String,
+    /// The ranks in it.
+    pub ranks: Vec<u32>,
 }

@@ -1,12 +1,13 @@
 //! The tables: by rank, and by line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ledger::{Bytes, CollectiveKind, Ledger, LineKey, Ns};
 
 use crate::clocks::Clocks;
 use crate::matching::{Matched, matched};
 use crate::rank_summary::{RankSummary, rank_summary};
+use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
 
 /// The ranks of a run beside each other.
@@ -96,19 +97,15 @@ impl Comparison {
         waits
     }
 
-    /// What of a job is recorded, if not all: `2 of 128 ranks are recorded`, `rank 3 of 8 only is recorded`.
+    /// What of a job was read, if not all: `2 of 128 ranks were read`, `rank 3 of 8 only was read`.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let world_size = self.world_size.filter(|&it| u64::from(it) > self.ranks.len() as u64)?;
         Some(match self.ranks.as_slice() {
-            [only] => format!("rank {} of {world_size} only is recorded", only.rank),
-            several => format!("{} of {world_size} ranks are recorded", several.len()),
+            [only] => format!("rank {} of {world_size} only was read", only.rank),
+            several => format!("{} of {world_size} ranks were read", several.len()),
         })
     }
-}
-
-fn ranks_of(ledger: &Ledger) -> BTreeSet<u32> {
-    ledger.overviews.keys().chain(ledger.communication.keys()).copied().collect()
 }
 
 /// Sums of one line and kind.

@@ -6,6 +6,7 @@ use ledger::{Ledger, LineKey, Ns};
 
 use crate::matching::Matched;
 use crate::rank_summary::RankSummary;
+use crate::spread::median;
 
 /// Share (of 1) of the lateness that a line must explain to be named.
 const MIN_EXPLAINED: f64 = 0.3;
@@ -125,14 +126,4 @@ fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Opt
         (MIN_EXPLAINED * lateness.as_f64() <= explained).then_some(most)
     };
     most(true).or_else(|| most(false))
-}
-
-/// The median, of an even number the mean of the middle two; 0 of nothing.
-fn median(mut times: Vec<Ns>) -> Ns {
-    times.sort_unstable();
-    match times.len() {
-        0 => Ns::ZERO,
-        n if n % 2 == 1 => times[n / 2],
-        n => times[n / 2 - 1] + (times[n / 2] - times[n / 2 - 1]) / 2,
-    }
 }

@@ -1,15 +1,15 @@
 //! Every line with everything it is charged with: the machine-readable contract `perfline.lines/1` (docs/cli.md).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit};
 use loader::Input;
 use metrics::Unit;
 use pysource::LineMap;
-use ranks::Comparison;
+use ranks::{Comparison, Spread};
 
 use crate::fields::{FieldValue, object, write_list};
 use crate::recording::Recording;
@@ -45,6 +45,8 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
 
 /// What the lines cost each rank of a run of several.
 struct RanksOfLines {
+    /// The ranks of the run.
+    ranks: BTreeSet<u32>,
     /// By line under the names of the output: the time in matched collectives before, and after, all ranks had begun.
     waits: BTreeMap<LineKey, BTreeMap<u32, (Ns, Ns)>>,
 }
@@ -64,11 +66,12 @@ impl RanksOfLines {
                 *my_transfer = my_transfer.saturating_add(transfer);
             }
         }
-        Some(Self { waits })
+        let ranks = compared.ranks.iter().map(|it| it.rank).collect();
+        Some(Self { ranks, waits })
     }
 
-    /// The ranks on which the line costs anything.
-    fn field(&self, key: &LineKey, books: &LineBooks) -> FieldValue<'static> {
+    /// By rank: own time on threads and on devices, time in matched collectives before and after all ranks had begun.
+    fn times(&self, key: &LineKey, books: &LineBooks) -> BTreeMap<u32, [Ns; 4]> {
         let mut ranks: BTreeMap<u32, [Ns; 4]> = BTreeMap::new();
         for (rank, cpu) in books.host_by_rank() {
             ranks.entry(rank).or_default()[0] = cpu;
@@ -80,34 +83,77 @@ impl RanksOfLines {
             let times = ranks.entry(rank).or_default();
             (times[2], times[3]) = (wait, transfer);
         }
+        ranks
+    }
+
+    /// The ranks on which the line costs anything.
+    fn field(&self, key: &LineKey, books: &LineBooks) -> FieldValue<'static> {
+        let ranks = self.times(key, books);
         let ranks = ranks.iter().filter(|(_, times)| times.iter().any(|it| *it != Ns::ZERO));
-        let ranks = ranks.map(|(rank, [cpu, cuda, wait, transfer])| {
-            object(&[
-                ("rank", FieldValue::number(*rank)),
-                ("cpu_own_us", FieldValue::Time(*cpu)),
-                ("cuda_own_us", FieldValue::Time(*cuda)),
-                ("comm_wait_us", FieldValue::Time(*wait)),
-                ("comm_transfer_us", FieldValue::Time(*transfer)),
-            ])
+        let ranks = ranks.map(|(rank, times)| {
+            let mut fields = vec![("rank".to_owned(), FieldValue::number(*rank))];
+            let times = AMOUNTS_BY_RANK.iter().zip(times);
+            fields.extend(times.map(|(name, it)| (format!("{name}_us"), FieldValue::Time(*it))));
+            object(&fields)
         });
         FieldValue::Json(format!("[{}]", ranks.collect::<Vec<_>>().join(", ")))
     }
+
+    /// The columns that CSV has of runs of several ranks.
+    fn names() -> impl Iterator<Item = String> {
+        AMOUNTS_BY_RANK.iter().flat_map(|name| {
+            ["min_us", "median_us", "max_us", "worst_rank"].map(|it| format!("{name}_{it}"))
+        })
+    }
+
+    /// Of each amount the least, the median and the most over all ranks, and the rank with most, if any has some.
+    fn columns(&self, key: &LineKey, books: &LineBooks) -> Vec<FieldValue<'static>> {
+        let times = self.times(key, books);
+        let mut columns = Vec::new();
+        for index in 0..AMOUNTS_BY_RANK.len() {
+            let time = |rank| times.get(rank).map_or(Ns::ZERO, |it| it[index]);
+            let spread = Spread::of(&self.ranks.iter().map(|rank| (*rank, time(rank))).collect());
+            columns.extend(match spread.filter(|it| Ns::ZERO < it.max) {
+                Some(it) => [
+                    FieldValue::Time(it.min),
+                    FieldValue::Time(it.median),
+                    FieldValue::Time(it.max),
+                    FieldValue::number(it.worst),
+                ],
+                None => [
+                    FieldValue::Time(Ns::ZERO),
+                    FieldValue::Time(Ns::ZERO),
+                    FieldValue::Time(Ns::ZERO),
+                    FieldValue::text(""),
+                ],
+            });
+        }
+        columns
+    }
 }
+
+/// What is said of a line on each rank, in the order of [`RanksOfLines::times`].
+const AMOUNTS_BY_RANK: [&str; 4] = ["cpu_own", "cuda_own", "comm_wait", "comm_transfer"];
 
 /// Prints every line as CSV, with a header.
 ///
 /// # Errors
 /// If `out` cannot be written.
 pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+    let ranks = RanksOfLines::new(recording);
     let names = columns(
         &LineKey { file: String::new(), line: 0 },
         LineNow::default(),
         &LineBooks::default(),
     )
-    .map(|(name, _)| name);
+    .map(|(name, _)| name.to_owned());
+    let of_ranks = ranks.iter().flat_map(|_| RanksOfLines::names());
+    let names: Vec<String> = names.into_iter().chain(of_ranks).collect();
     writeln!(out, "{}", names.join(","))?;
     for LineOfOutput { key, now, books } in &rows(recording) {
-        writeln!(out, "{}", columns(key, *now, books).map(|(_, value)| value.csv()).join(","))?;
+        let of_ranks = ranks.iter().flat_map(|it| it.columns(key, books));
+        let values = columns(key, *now, books).into_iter().map(|(_, value)| value).chain(of_ranks);
+        writeln!(out, "{}", values.map(|it| it.csv()).collect::<Vec<_>>().join(","))?;
     }
     Ok(())
 }
@@ -283,7 +329,7 @@ mod tests {
     use super::*;
 
     use expect_test::expect;
-    use ledger::SourceFile;
+    use ledger::{SourceFile, ThreadKey};
     use loader::Run;
 
     use crate::testing::{recording, sources, training};
@@ -354,6 +400,32 @@ mod tests {
             )
         );
         assert_eq!(text.lines().count(), 1 + 6);
+    }
+
+    #[test]
+    fn csv_of_several_ranks_says_which_is_the_worst() {
+        let mut run = training();
+        let thread = |rank| ThreadKey { rank, thread: "1".to_owned() };
+        for rank in 0..3 {
+            run.merged.overviews.entry(rank).or_default();
+        }
+        let key = LineKey { file: "train.py".to_owned(), line: 17 };
+        let times = [(0, 1_000_000), (1, 4_500_000), (2, 500_000)];
+        let books = run.merged.lines.get_mut(&key).unwrap();
+        books.by_thread = times.map(|(rank, time)| (thread(rank), Ns(time))).into();
+        let text = csv(&run);
+        let header = text.lines().next().unwrap();
+        assert!(
+            header.ends_with(
+                ",waiting_us,cpu_own_min_us,cpu_own_median_us,cpu_own_max_us,cpu_own_worst_rank,cuda_own_min_us,cuda_own_median_us,cuda_own_max_us,cuda_own_worst_rank,comm_wait_min_us,comm_wait_median_us,comm_wait_max_us,comm_wait_worst_rank,comm_transfer_min_us,comm_transfer_median_us,comm_transfer_max_us,comm_transfer_worst_rank"
+            ),
+            "{header}"
+        );
+        let line = text.lines().find(|it| it.starts_with("train.py,17,")).unwrap();
+        assert!(line.ends_with(",0,500,1000,4500,1,0,0,0,,0,0,0,,0,0,0,"), "{line}");
+        let n = header.split(',').count();
+        let plain = text.lines().filter(|it| !it.contains('"'));
+        assert!(plain.clone().count() > 3 && plain.clone().all(|it| it.split(',').count() == n));
     }
 
     #[test]

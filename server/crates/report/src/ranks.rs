@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use ::ranks::{Comparison, LineCommunication, RankSummary};
+use ::ranks::{
+    Comparison, LineCommunication, LineDifference, RankSummary, Side, differences, ranks_of,
+};
 use ledger::{LineKey, Ns};
 
 use crate::fields::{FieldValue, object, write_list};
@@ -22,7 +24,17 @@ pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
     found
 }
 
-/// Prints the ranks of a run, at most `top` lines among them.
+/// Says which of two ranks is none of the recording, if one is not.
+#[must_use]
+pub fn unknown_rank(recording: &Recording<'_>, between: Option<(u32, u32)>) -> Option<String> {
+    let there = ranks_of(&recording.run.merged);
+    let (one, other) = between?;
+    let unknown = [one, other].into_iter().find(|it| !there.contains(it))?;
+    let there: Vec<String> = there.iter().map(u32::to_string).collect();
+    Some(format!("unknown rank `{unknown}`, expected one of: {}", there.join(", ")))
+}
+
+/// Prints the ranks of a run, at most `top` lines among them, and the lines that two ranks differ by, if two are named.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -30,11 +42,13 @@ pub fn write_text(
     out: &mut dyn Write,
     recording: &Recording<'_>,
     top: usize,
+    between: Option<(u32, u32)>,
     terminal: &Terminal,
 ) -> io::Result<()> {
     let scale = metrics::Scale::new(&recording.run.merged, metrics::Period::Mean);
     let mut summary = summary::summary(recording.run, &scale);
-    let sections = sections(recording, top);
+    let mut sections = sections(recording, top);
+    sections.extend(between.map(|it| by_difference(recording, it, top)));
     if sections.is_empty() {
         summary.notes.push(Note::doubt(ONE_RANK));
     }
@@ -142,11 +156,67 @@ fn by_line(recording: &Recording<'_>, compared: &Comparison, top: usize) -> Sect
     section
 }
 
+/// The lines that one rank spends more or less time on than another.
+fn by_difference(recording: &Recording<'_>, (one, other): (u32, u32), top: usize) -> Section {
+    let columns = [
+        Column::number("difference", Unit::Ns),
+        Column::number("one", Unit::Ns),
+        Column::number("other", Unit::Ns),
+        Column::text("of"),
+        Column::text("line"),
+        Column::text("function"),
+    ];
+    let title = "Lines by difference of two ranks";
+    let mut section = Section::new("between", title, Subject::Lines, columns);
+    let ledger = &recording.run.merged;
+    let found = differences(ledger, one, other);
+    for it in found.iter().take(top) {
+        let function = ledger.lines.get(&it.line).map_or("", |books| books.function.as_str());
+        section.rows.push(vec![
+            Cell::duration(it.difference()),
+            Cell::duration(it.one).unless_zero(),
+            Cell::duration(it.other).unless_zero(),
+            Cell::text(side(it.side)),
+            Cell::place(recording.place(&it.line)),
+            Cell::text(function),
+        ]);
+    }
+    section.notes.push(Note::plain(format!("one is rank {one}, other is rank {other}")));
+    if found.is_empty() {
+        section.notes.push(Note::plain("no line differs"));
+    }
+    section
+}
+
+/// What the time of a side is called.
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Host => "thread time",
+        Side::Device => "CUDA time",
+    }
+}
+
+fn difference(recording: &Recording<'_>, it: &LineDifference) -> String {
+    let [file, number] = place(recording, Some(&it.line));
+    object(&[
+        ("file", file),
+        ("line", number),
+        ("on", FieldValue::text(if it.side == Side::Device { "device" } else { "host" })),
+        ("one_us", time(it.one)),
+        ("other_us", time(it.other)),
+        ("difference_us", time(it.difference())),
+    ])
+}
+
 /// Prints the ranks as `perfline.ranks/1` (docs/cli.md), a rank or a line a line.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+pub fn write_json(
+    out: &mut dyn Write,
+    recording: &Recording<'_>,
+    between: Option<(u32, u32)>,
+) -> io::Result<()> {
     let compared = Comparison::new(&recording.run.merged).unwrap_or_default();
     let or_null =
         |text: Option<String>| FieldValue::Json(text.unwrap_or_else(|| "null".to_owned()));
@@ -199,6 +269,11 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
             ])
         }),
     )?;
+    if let Some((one, other)) = between {
+        writeln!(out, ",")?;
+        let found = differences(&recording.run.merged, one, other);
+        write_list(out, "between", found.iter().map(|it| difference(recording, it)))?;
+    }
     writeln!(out, "}}")
 }
 

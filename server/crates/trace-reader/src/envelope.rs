@@ -1,6 +1,6 @@
 //! What stands beside `traceEvents`.
 
-use profile::{Bytes, DeviceProperties, Meta, Ns, WarningKind, Warnings};
+use profile::{Bytes, DeviceProperties, Meta, Ns, RankGroup, WarningKind, Warnings};
 
 use crate::event::Values;
 use crate::scan::{self, Scan};
@@ -64,6 +64,7 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
                 b"world_size" => {
                     meta.world_size = values.number(0)?.and_then(|it| u32::try_from(it).ok());
                 }
+                b"pg_config" => groups(values, &mut meta.groups)?,
                 _ => values.skip()?,
             }
             Ok(())
@@ -75,24 +76,60 @@ fn read_value(key: &[u8], values: &mut Values<'_, '_>, meta: &mut Meta) -> Scan<
     Ok(())
 }
 
+fn groups(values: &mut Values<'_, '_>, groups: &mut Vec<RankGroup>) -> Scan<()> {
+    groups.clear();
+    each_item(values, |values| {
+        let mut group = RankGroup::default();
+        let result = each_member(values, |key, values| {
+            match key {
+                b"pg_name" => group.name = decoded(values)?,
+                b"pg_desc" => group.description = decoded(values)?,
+                b"ranks" => each_item(values, |values| {
+                    group.ranks.extend(values.number(0)?.and_then(|it| u32::try_from(it).ok()));
+                    Ok(())
+                })?,
+                _ => values.skip()?,
+            }
+            Ok(())
+        });
+        groups.push(group);
+        result
+    })
+}
+
 fn devices(values: &mut Values<'_, '_>, devices: &mut Vec<DeviceProperties>) -> Scan<()> {
-    if scan::byte(values.buf, values.at)? != b'[' {
-        return Ok(());
-    }
     devices.clear();
+    each_item(values, |values| {
+        let mut device = DeviceProperties::default();
+        let result = each_member(values, |key, values| device_member(key, values, &mut device));
+        devices.push(device);
+        result
+    })
+}
+
+/// Hands each item of the array at hand to `read`, which must move past it; skips anything else.
+fn each_item<'a, 'b>(
+    values: &mut Values<'a, 'b>,
+    mut read: impl FnMut(&mut Values<'a, 'b>) -> Scan<()>,
+) -> Scan<()> {
+    if scan::byte(values.buf, values.at)? != b'[' {
+        return values.skip();
+    }
     values.at += 1;
     loop {
         let (byte, at) = scan::significant(values.buf, values.at)?;
         values.at = at;
         match byte {
-            b']' => return Ok(()),
+            b']' => {
+                values.at += 1;
+                return Ok(());
+            }
             b',' => values.at += 1,
             _ => {
-                let mut device = DeviceProperties::default();
-                let result =
-                    each_member(values, |key, values| device_member(key, values, &mut device));
-                devices.push(device);
-                result?;
+                let before = values.at;
+                read(values)?;
+                // What is no value is passed over.
+                values.at = values.at.max(before + 1);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The collectives of the rank, by the lines that launched them.
 
-use ledger::{CollectiveCall, CollectiveSite, RankCommunication};
+use ledger::{CollectiveCall, CollectiveSite, GroupMembers, RankCommunication};
 use line_stacks::line_key;
-use profile::Profile;
+use profile::{Profile, RankGroup};
 use recorded::Steps;
 use run_summary::{CollectiveEvent, RunSummary};
 
@@ -24,6 +24,7 @@ pub(crate) fn communication(
     let mut found = RankCommunication {
         world_size: meta.world_size,
         host: meta.host.clone(),
+        groups: meta.groups.iter().map(members).collect(),
         ..RankCommunication::default()
     };
     for it in &summary.collective_calls {
@@ -49,4 +50,12 @@ pub(crate) fn communication(
     }
     found.sites.values_mut().for_each(|calls| calls.sort_unstable());
     Some(found)
+}
+
+fn members(group: &RankGroup) -> GroupMembers {
+    GroupMembers {
+        name: group.name.clone(),
+        description: group.description.clone(),
+        ranks: group.ranks.clone(),
+    }
 }

@@ -1,12 +1,13 @@
 //! From a recording to its annotated source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{Evidence, LineBooks, SourceFile, SourceFit};
+use ledger::{Evidence, LineBooks, Ns, SourceFile, SourceFit};
 use loader::Run;
 use metrics::numbers::percent;
-use metrics::{Period, Quantity, Scale, evidence_shares};
+use metrics::{Period, Quantity, Scale, Unit, evidence_shares};
 use pysource::{Carried, LineMap, Module};
+use ranks::{Side, Spread, ranks_of, times_by_rank};
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
@@ -76,8 +77,23 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
     let index = |it| present.iter().position(|&column| column == it);
     let found = found(recording, options, &scale);
     let has = |kind| found.iter().any(|it| it.said.values().any(|it| it.evidence == kind));
+    let rank_columns = RankColumns::new(&scale, options.threshold, &found);
+    let mut by_priority: Vec<usize> =
+        columns_by_priority(backward).into_iter().filter_map(index).collect();
+    let mut headings: Vec<Column> =
+        present.iter().map(|it| Column::number(it.heading(), it.unit())).collect();
+    if let Some(it) = &rank_columns {
+        // Who is the worst, and how bad that is, goes before all but the two times that lines are compared by.
+        let first = headings.len();
+        headings.extend(it.headings());
+        let times = [Quantity::CpuBusy, Quantity::CudaOwn];
+        let place = times.into_iter().filter(|it| present.contains(it)).count();
+        by_priority.splice(place..place, [first, first + 1]);
+        by_priority.extend([first + 2, first + 3]);
+    }
+    let costs = LineCosts { scale: &scale, columns: &present, ranks: &rank_columns };
     let files: Vec<AnnotatedFile> =
-        found.iter().map(|it| file(recording, it, &scale, &present, options.context)).collect();
+        found.iter().map(|it| file(recording, it, &costs, options.context)).collect();
     let is_stale = |row: &AnnotatedRow| {
         let AnnotatedRow::Line(line) = row else { return false };
         line.cost.as_ref().is_some_and(|it| it.is_stale)
@@ -94,8 +110,8 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
     Annotated {
         summary: summary::summary(run, &scale),
         period: if scale.period() == Period::Run { "per run" } else { "per step" },
-        columns: present.iter().map(|it| Column::number(it.heading(), it.unit())).collect(),
-        by_priority: columns_by_priority(backward).into_iter().filter_map(index).collect(),
+        columns: headings,
+        by_priority,
         legend: legend
             .into_iter()
             .filter(|&(kind, _)| has(kind))
@@ -155,8 +171,7 @@ fn found<'a>(
 fn file(
     recording: &Recording<'_>,
     found: &FoundFile<'_>,
-    scale: &Scale<'_>,
-    columns: &[Quantity],
+    costs: &LineCosts<'_>,
     context: u32,
 ) -> AnnotatedFile {
     let fit = found.source.fit;
@@ -183,14 +198,13 @@ fn file(
             if fit == SourceFit::Edited {
                 doubt = Some(carried.changes());
             }
-            let cost =
-                |(books, is_stale): &(&LineBooks, bool)| cost(books, *is_stale, scale, columns);
+            let cost = |(books, is_stale): &(&LineBooks, bool)| costs.of(books, *is_stale);
             annotated(text, &carried.lines, cost, context)
         }
         None => {
             let line = |(&number, books): (&u32, &&LineBooks)| {
                 let text = format!("in {}", books.function);
-                let cost = cost(books, false, scale, columns);
+                let cost = costs.of(books, false);
                 AnnotatedRow::Line(AnnotatedLine { number, text, cost: Some(cost) })
             };
             found.said.iter().map(line).collect()
@@ -253,19 +267,93 @@ fn extent(run: &Run, found: &FoundFile<'_>) -> String {
     parts
 }
 
-fn cost(books: &LineBooks, is_stale: bool, scale: &Scale<'_>, columns: &[Quantity]) -> LineCost {
-    let amount = |&column: &Quantity| {
-        let value = scale.value(column, books).unwrap_or(0.0);
-        LineAmount {
-            cell: Cell::quantity(column, value).unless_zero(),
-            share: scale.share(column, value),
+/// What the numbers of lines are taken from.
+struct LineCosts<'a> {
+    scale: &'a Scale<'a>,
+    columns: &'a [Quantity],
+    ranks: &'a Option<RankColumns<'a>>,
+}
+
+impl LineCosts<'_> {
+    fn of(&self, books: &LineBooks, is_stale: bool) -> LineCost {
+        let scale = self.scale;
+        let amount = |&column: &Quantity| {
+            let value = scale.value(column, books).unwrap_or(0.0);
+            LineAmount {
+                cell: Cell::quantity(column, value).unless_zero(),
+                share: scale.share(column, value),
+            }
+        };
+        let mut amounts: Vec<LineAmount> = self.columns.iter().map(amount).collect();
+        amounts.extend(self.ranks.iter().flat_map(|it| it.amounts(books)));
+        LineCost { evidence: books.evidence, is_stale, share: scale.line_share(books), amounts }
+    }
+}
+
+/// The columns of a run of several ranks: filled where one rank takes notably longer than the others.
+struct RankColumns<'a> {
+    scale: &'a Scale<'a>,
+    ranks: BTreeSet<u32>,
+    /// Least share of 1 that the time of the worst rank needs.
+    threshold: f64,
+}
+
+impl<'a> RankColumns<'a> {
+    /// `None` unless a line that is shown differs over the ranks.
+    fn new(scale: &'a Scale<'a>, threshold: f64, found: &[FoundFile<'_>]) -> Option<Self> {
+        let ranks = ranks_of(scale.ledger());
+        // A step is a mean over the ranks: of a single one they are not kept apart.
+        if ranks.len() < 2 || matches!(scale.period(), Period::Step(_)) {
+            return None;
         }
-    };
-    LineCost {
-        evidence: books.evidence,
-        is_stale,
-        share: scale.line_share(books),
-        amounts: columns.iter().map(amount).collect(),
+        let it = Self { scale, ranks, threshold: threshold / 100.0 };
+        let mut lines = found.iter().flat_map(|file| file.said.values());
+        lines.any(|books| it.uneven(books).is_some()).then_some(it)
+    }
+
+    /// In the order of [`Self::amounts`].
+    fn headings(&self) -> [Column; 4] {
+        [
+            Column::number("worst rank", Unit::Count),
+            Column::number("ranks max", Unit::Ns),
+            Column::number("ranks median", Unit::Ns),
+            Column::number("ranks min", Unit::Ns),
+        ]
+    }
+
+    /// A time over the recording of one rank as the scale has it: of the mean step of the rank.
+    fn time(&self, sum: Ns) -> f64 {
+        let n = if self.scale.period() == Period::Run { 1.0 } else { self.ranks.len() as f64 };
+        n * self.scale.mean(sum.as_f64())
+    }
+
+    /// How a line differs over the ranks: on devices, else on the host.
+    fn uneven(&self, books: &LineBooks) -> Option<(Spread, Quantity)> {
+        let sides = [(Side::Device, Quantity::CudaOwn), (Side::Host, Quantity::CpuOwn)];
+        sides.into_iter().find_map(|(side, quantity)| {
+            let spread = Spread::of(&times_by_rank(&self.ranks, books, side))?;
+            let share = self.scale.share(quantity, self.time(spread.max));
+            (spread.is_uneven() && self.threshold <= share).then_some((spread, quantity))
+        })
+    }
+
+    fn amounts(&self, books: &LineBooks) -> [LineAmount; 4] {
+        let Some((spread, quantity)) = self.uneven(books) else {
+            return std::array::from_fn(|_| LineAmount { cell: Cell::default(), share: 0.0 });
+        };
+        let amount = |time: Ns| {
+            let value = self.time(time);
+            LineAmount {
+                cell: Cell::quantity(quantity, value),
+                share: self.scale.share(quantity, value),
+            }
+        };
+        [
+            LineAmount { cell: Cell::integer(spread.worst), share: 0.0 },
+            amount(spread.max),
+            amount(spread.median),
+            amount(spread.min),
+        ]
     }
 }
 

@@ -116,6 +116,26 @@ too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, alloâ
 }
 
 #[test]
+fn lines_that_differ_over_the_ranks_name_the_worst_beside_their_times() {
+    let mut run = training();
+    run.merged.ranks = 2;
+    let thread = |rank| ledger::ThreadKey { rank, thread: "1".to_owned() };
+    for rank in 0..2 {
+        run.merged.threads.insert(thread(rank), ledger::Ns(20_000_000));
+    }
+    let key = ledger::LineKey { file: "train.py".to_owned(), line: 17 };
+    let books = run.merged.lines.get_mut(&key).unwrap();
+    let times = [(0, 1_000_000), (1, 9_000_000)];
+    books.by_thread = times.map(|(rank, time)| (thread(rank), ledger::Ns(time))).into();
+    let narrow = Terminal { width: Some(80), ..PIPE };
+    let shown = shown(&run, &options(), narrow);
+    assert!(shown.lines().all(|line| crate::terminal::columns(line) <= 80), "{shown}");
+    let line = shown.lines().find(|it| it.starts_with("  17")).unwrap();
+    assert!(line.contains("     1  4.5 ms â”‚             x = "), "{shown}");
+    assert!(shown.contains("    cpu    cuda worst   ranks\n"), "{shown}");
+}
+
+#[test]
 fn sums_over_the_run_with_context_and_library_files() {
     let options = AnnotateOptions {
         period: Period::Run,

@@ -35,7 +35,12 @@ fn heading(column: &Column) -> [&'static str; 2] {
 
 /// Terminal columns that the numbers and the heading of a column need.
 fn width(column: &Column) -> usize {
-    let numbers = if column.unit == Some(Unit::Bytes) { 8 } else { 7 };
+    let numbers = match column.unit {
+        Some(Unit::Bytes) => 8,
+        // A rank, of which jobs have thousands at most.
+        Some(Unit::Count) if column.name == "worst rank" => 5,
+        _ => 7,
+    };
     heading(column).map(str::len).into_iter().fold(numbers, usize::max)
 }
 

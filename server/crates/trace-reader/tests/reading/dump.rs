@@ -53,6 +53,9 @@ fn dump_meta(out: &mut String, profile: &Profile) {
             writeln!(out, "{name} {value}").unwrap();
         }
     }
+    for it in &meta.groups {
+        writeln!(out, "group {:?} {:?} {:?}", it.name, it.description, it.ranks).unwrap();
+    }
     for it in &meta.devices {
         writeln!(
             out,

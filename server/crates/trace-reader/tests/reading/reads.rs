@@ -286,7 +286,7 @@ fn envelope() {
     },
     {"id": 1, "name": ""}
   ],
-  "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_count": 1, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},
+  "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1]}, {"pg_name": "3", "ranks": [1], "more": []}, 7]},
   "record_shapes": 1, "with_stack": "1", "profile_memory": false,
   "traceEvents": [],
   "traceName": "x.json", "displayTimeUnit": "ms", "baseTimeNanoseconds": 1790857026000000000
@@ -295,6 +295,9 @@ fn envelope() {
         r#"
         base 1790857026000000000
         rank 3
+        group "0" "default_pg" [0, 1]
+        group "3" "" [1]
+        group "" "" []
         device 0 "NVIDIA H100 80GB HBM3" memory=85018279936 compute=9.0 sms=132
         device 1 "" memory=0 compute=0.0 sms=0
         0 events, complete
