@@ -116,6 +116,9 @@ impl RecordingArgs {
 ///   ~          inferred from the source and the order of events
 ///   fn         only the function is known: the numbers on its def line are the
 ///              part that could not be put on one of its lines
+///
+/// Among the inputs, sources and notebooks (train.py, run.ipynb) are not read as
+/// recordings: they alone are shown.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct AnnotateArgs {
@@ -140,17 +143,31 @@ pub(crate) struct AnnotateArgs {
 }
 
 impl AnnotateArgs {
+    /// What to load: the inputs that are no sources.
+    pub(crate) fn recording(&self) -> RecordingArgs {
+        let inputs = self.recording.inputs.iter().filter(|it| !is_source(it)).cloned().collect();
+        RecordingArgs { inputs, ..self.recording.clone() }
+    }
+
     /// What is shown.
     pub(crate) fn options(&self) -> report::annotate::AnnotateOptions {
+        let files = self.recording.inputs.iter().filter(|it| is_source(it));
+        let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
         report::annotate::AnnotateOptions {
             // A recording without steps is shown as a whole.
             period: if self.per == Some(Per::Run) { Period::Run } else { Period::Mean },
             context: self.context,
             threshold: self.threshold,
             all: self.all,
+            files,
             root: self.recording.root.display().to_string(),
         }
     }
+}
+
+/// Whether an input names a source to show, by its ending.
+fn is_source(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "py" || it == "ipynb")
 }
 
 /// What numbers stand for.

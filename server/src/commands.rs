@@ -21,7 +21,7 @@ use crate::{inputs, output, terminal};
 pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     let terminal = terminal::of_stdout();
     match command {
-        Command::Annotate(args) => print(&args.recording, |out, it| {
+        Command::Annotate(args) => print(&args.recording(), |out, it| {
             let annotated = annotate::build(&it.recording, &args.options());
             annotate::write_text(out, &annotated, &terminal)?;
             Ok(ExitCode::SUCCESS)

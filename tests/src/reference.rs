@@ -785,7 +785,7 @@ fn threads(recording: &Recording, stacks: &Stacks) -> Vec<Vec<Interval>> {
 
 /// Whether a Python event is a call that waits.
 fn is_waiting(host: &Host) -> bool {
-    let functions = ["sleep", "select", "waitpid", "sigwait"];
+    let functions = ["sleep", "select", "waitpid", "sigwait", "read"];
     let methods = [
         "acquire of _thread.",
         "__enter__ of _thread.",

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Heat, HeatLine, HeatScope } from './api';
 import { BARS, type Bar, LEVELS, groupKey, grouped, worthShowing } from './levels';
+import { isCell } from './reveal';
 import type { Session } from './session';
 
 type Style = 'background' | 'gutter' | 'off';
@@ -74,7 +75,7 @@ export class HeatDecorations implements vscode.Disposable {
 
   private async draw(editor: vscode.TextEditor): Promise<void> {
     const { document } = editor;
-    if (document.languageId !== 'python' || document.uri.scheme !== 'file') {
+    if (document.languageId !== 'python' || !(document.uri.scheme === 'file' || isCell(document.uri))) {
       return;
     }
     const { version } = document;

@@ -209,7 +209,7 @@ export class Server implements vscode.Disposable {
   private clientOf(located: Located): LanguageClient {
     const run = { command: located.path, args: ['lsp'], transport: TransportKind.stdio };
     const client: LanguageClient = new LanguageClient('perfline', 'Perfline', run, {
-      documentSelector: [{ scheme: 'file', language: 'python' }],
+      documentSelector: ['file', 'vscode-notebook-cell'].map((scheme) => ({ scheme, language: 'python' })),
       outputChannel: this.log,
       // What the user has to know is shown as a message, with what to do.
       revealOutputChannelOn: RevealOutputChannelOn.Never,

@@ -41,8 +41,19 @@ impl SourceFolders {
     /// The text of a source file. `None` if it is not there or cannot be read, and for everything that must not be
     /// read: what does not lie below one of the folders when all links are followed, is not named as Python sources
     /// and notebooks are, is no regular file, or has more than 16 MiB.
+    ///
+    /// The path of a cell (`pysource::cell_path`) gives the text of that cell.
     #[must_use]
     pub fn read(&self, path: &Path) -> Option<String> {
+        let Some((notebook, index)) = path.to_str().and_then(pysource::split_cell_path) else {
+            return self.read_file(path);
+        };
+        let cells = pysource::notebook_cells(&self.read_file(Path::new(notebook))?);
+        cells.into_iter().find(|cell| cell.index == index).map(|cell| cell.text)
+    }
+
+    /// The text of the file itself.
+    pub(crate) fn read_file(&self, path: &Path) -> Option<String> {
         let mut bytes = Vec::new();
         // A file may grow while it is read, and those of `/proc` have no length.
         self.open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).ok()?;

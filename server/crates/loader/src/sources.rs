@@ -28,6 +28,14 @@ struct PythonFile {
     text: Arc<str>,
 }
 
+/// A cell of a notebook on disk.
+#[derive(Clone)]
+struct CellFile {
+    /// Relative to the root (`pysource::cell_path`).
+    relative: PathBuf,
+    python: PythonFile,
+}
+
 /// Finds files, and remembers what it found: the ranks of a run name the same ones.
 pub(crate) struct Finder {
     /// Without links, if it is there.
@@ -38,6 +46,9 @@ pub(crate) struct Finder {
     mine: Vec<MinePattern>,
     /// Python files below the root by file name, relative to the root. Filled when first needed.
     by_name: OnceLock<BTreeMap<String, Vec<PathBuf>>>,
+    /// Cells of notebooks below the root by the number in the name of their file (`pysource::cell_hash`). Filled when first
+    /// needed.
+    cells: OnceLock<BTreeMap<u32, CellFile>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
     /// Texts that ran, by the path as recorded.
     known_texts: TextsByFile,
@@ -55,6 +66,7 @@ impl Finder {
             folders,
             mine: options.mine.clone(),
             by_name: OnceLock::new(),
+            cells: OnceLock::new(),
             files: Mutex::default(),
             known_texts: options.known_texts.clone(),
         }
@@ -66,7 +78,13 @@ impl Finder {
         let mut rest = Vec::new();
         for file in files {
             let ran = TextOfFile::new(file, [texts, &self.known_texts]);
-            if let Some(source) = self.own(file, ran) {
+            if let Some(hash) = pysource::recorded_cell(&file.path) {
+                let source = self.cell(hash).unwrap_or_else(|| match ran {
+                    Some(ran) => ran.source(missing(file)),
+                    None => missing(file),
+                });
+                found.push((file, RecordedSource { is_user_code: true, ..source }));
+            } else if let Some(source) = self.own(file, ran) {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
                 let source = self.library(file).unwrap_or_else(|| missing(file));
@@ -92,6 +110,44 @@ impl Finder {
             sources.insert(&file.path, source);
         }
         sources
+    }
+
+    /// The cell whose text has `hash`, which says that it is the one that ran.
+    fn cell(&self, hash: u32) -> Option<RecordedSource> {
+        let CellFile { relative, python } = self.cells().get(&hash)?.clone();
+        Some(RecordedSource {
+            key: relative.to_string_lossy().replace('\\', "/"),
+            path: Some(self.root.join(&relative)),
+            is_user_code: true,
+            fit: SourceFit::Fits,
+            module: Some(python.module),
+            text: Some(python.text),
+            origin: TextOrigin::File,
+        })
+    }
+
+    fn cells(&self) -> &BTreeMap<u32, CellFile> {
+        self.cells.get_or_init(|| {
+            let mut cells = BTreeMap::new();
+            let is_notebook = |path: &Path| path.extension().is_some_and(|it| it == "ipynb");
+            walk::files(&self.root, is_notebook, |path| {
+                let Ok(notebook) = path.strip_prefix(&self.root) else { return };
+                let text = self.folders.read_file(path).unwrap_or_default();
+                for cell in pysource::notebook_cells(&text) {
+                    for text in pysource::texts_of_cell(&cell.text) {
+                        // Of several cells with one text, which have one file, the first one of the first notebook.
+                        cells.entry(pysource::cell_hash(&text)).or_insert_with(|| CellFile {
+                            relative: pysource::cell_path(notebook, cell.index),
+                            python: PythonFile {
+                                module: Arc::new(Module::parse(&text)),
+                                text: text.into(),
+                            },
+                        });
+                    }
+                }
+            });
+            cells
+        })
     }
 
     /// The file of yours that `file` is, if there is one whose functions it has. Where the text that ran is known, the

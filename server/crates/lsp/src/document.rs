@@ -19,6 +19,18 @@ pub(crate) struct Document {
     /// The path on disk, in its one spelling; the same for all versions.
     path: Arc<OnceLock<Option<String>>>,
     carried: Mutex<Option<CarriedLines>>,
+    cell: Mutex<Option<CellThatRan>>,
+}
+
+/// The cell of a recording that the document is.
+#[derive(Clone)]
+pub(crate) struct CellThatRan {
+    /// Which load it belongs to.
+    pub(crate) generation: u64,
+    /// The key of its file.
+    pub(crate) key: String,
+    /// Its text as it ran: the document's when it was first seen.
+    pub(crate) text: Arc<str>,
 }
 
 /// Where the lines of a recording are in the document.
@@ -42,6 +54,7 @@ impl Document {
             index,
             path: Arc::default(),
             carried: Mutex::new(None),
+            cell: Mutex::new(None),
         }
     }
 
@@ -75,12 +88,28 @@ impl Document {
             index,
             path: Arc::clone(&self.path),
             carried: Mutex::new(carried),
+            cell: Mutex::new(self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
     }
 
     /// The path on disk in its one spelling; `None` for what is not on disk. Touches the disk the first time.
     pub(crate) fn path(&self) -> Option<&str> {
         self.path.get_or_init(|| Some(paths::real(&paths::of_uri(&self.uri)?))).as_deref()
+    }
+
+    /// Which cell of a load's recording this is. `find` gives the key of the file that ran with a text: a cell that was
+    /// edited since stays the one that it was when its text was last one that ran.
+    pub(crate) fn cell(
+        &self,
+        generation: u64,
+        find: impl FnOnce(&str) -> Option<String>,
+    ) -> Option<CellThatRan> {
+        let mut known = self.cell.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|it| it.generation != generation) {
+            let text = Arc::clone(&self.text);
+            *known = find(&text).map(|key| CellThatRan { generation, key, text });
+        }
+        known.clone()
     }
 
     /// Where the lines of a load's recorded text are; `recorded` gives that text, if it is known.

@@ -10,7 +10,7 @@ use ledger::Ledger;
 use loader::{LoadOptions, Run, SourceFolders, TextOrigin, TextThatRan, TextsByFile};
 use pysource::{LineIndex, LineMap, Module};
 
-use crate::document::Document;
+use crate::document::{CellThatRan, Document};
 use crate::paths;
 
 /// What the files of a recording look like from outside: enough to see that one was written anew.
@@ -67,6 +67,8 @@ pub(crate) struct LoadedRecording {
     sources: SourceFolders,
     /// Keys of the files that were found, by the one spelling of their path.
     by_path: HashMap<String, String>,
+    /// Keys of the files that are cells of notebooks, by the hash of the text that ran.
+    cells: HashMap<u32, String>,
     /// The texts that ran, as far as they were asked for.
     texts: Mutex<HashMap<String, Option<Arc<str>>>>,
     /// Files that are not open, as they were read last.
@@ -104,11 +106,14 @@ impl LoadedRecording {
     ) -> Self {
         let (sites, sources) = (loader::library_roots(options), loader::source_folders(options));
         let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
-        let mut by_path = HashMap::new();
+        let (mut by_path, mut cells) = (HashMap::new(), HashMap::new());
         if let Some(before) = before.filter(|it| it.signature == signature) {
             texts.clone_from(&before.texts.lock().unwrap_or_else(PoisonError::into_inner));
         }
         for (key, file) in &run.merged.files {
+            if let Some(hash) = pysource::recorded_cell(&file.recorded) {
+                cells.insert(hash, key.clone());
+            }
             let Some(path) = &file.path else { continue };
             by_path.insert(paths::real(path), key.clone());
             if file.is_user_code && !run.texts.contains_key(key) {
@@ -126,6 +131,7 @@ impl LoadedRecording {
             root: options.root.clone(),
             sources,
             by_path,
+            cells,
             texts: Mutex::new(texts),
             closed: Mutex::default(),
             found: Mutex::default(),
@@ -167,8 +173,22 @@ impl LoadedRecording {
         chosen.map_or(&self.run.merged, |it| &it.ledger)
     }
 
-    /// The key of a document's file: by its path, else by the names that the recorded path ends with.
+    /// The cell of the recording that a document is.
+    fn cell_of(&self, document: &Document) -> Option<CellThatRan> {
+        let key_of_text = |text: &str| {
+            let mut texts = pysource::texts_of_cell(text);
+            texts.find_map(|it| self.cells.get(&pysource::cell_hash(&it)).cloned())
+        };
+        let is_cell = !self.cells.is_empty() && paths::is_cell(&document.uri);
+        is_cell.then(|| document.cell(self.generation, key_of_text))?
+    }
+
+    /// The key of a document's file: by its text where it is a cell of a notebook, else by its path, else by the names that the
+    /// recorded path ends with.
     pub(crate) fn key_of(&self, document: &Document, folders: &[PathBuf]) -> Option<&str> {
+        if let Some(cell) = self.cell_of(document) {
+            return self.run.merged.files.get_key_value(&cell.key).map(|(key, _)| key.as_str());
+        }
         let path = document.path()?;
         if let Some(key) = self.by_path.get(path) {
             return Some(key);
@@ -203,6 +223,9 @@ impl LoadedRecording {
         key: &str,
         document: Option<(&Document, &[PathBuf])>,
     ) -> Option<Arc<str>> {
+        if let Some(cell) = document.and_then(|(it, _)| self.cell_of(it)) {
+            return Some(cell.text);
+        }
         let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if let Some(text) = known {
             return text;
@@ -269,7 +292,8 @@ impl LoadedRecording {
     /// Reads a file again only if it was changed: this is asked for after every keystroke.
     fn closed(&self, key: &str) -> Option<Arc<Closed>> {
         let path = self.run.merged.files.get(key)?.path.as_ref()?;
-        let data = path.metadata().ok()?;
+        let notebook = path.to_str().and_then(pysource::split_cell_path);
+        let data = notebook.map_or(path.as_path(), |(it, _)| Path::new(it)).metadata().ok()?;
         let version = (data.len(), data.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         let known = self.closed.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if let Some(known) = known.filter(|it| it.version == version) {

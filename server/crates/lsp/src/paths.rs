@@ -9,6 +9,23 @@ pub(crate) fn of_uri(uri: &Url) -> Option<PathBuf> {
     if uri.scheme() == "file" { uri.to_file_path().ok() } else { None }
 }
 
+/// Whether a document is a cell of an open notebook, as VS Code names them.
+pub(crate) fn is_cell(uri: &Url) -> bool {
+    uri.scheme() == "vscode-notebook-cell"
+}
+
+/// The URI of a file; that of a cell (`pysource::cell_path`) is its notebook's, with `#cell=3` for the cell of that index.
+pub(crate) fn to_uri(path: &Path) -> Option<Url> {
+    match path.to_str().and_then(pysource::split_cell_path) {
+        Some((notebook, index)) => {
+            let mut uri = Url::from_file_path(notebook).ok()?;
+            uri.set_fragment(Some(&format!("cell={index}")));
+            Some(uri)
+        }
+        None => Url::from_file_path(path).ok(),
+    }
+}
+
 /// The one spelling of a path on this machine: links followed where it exists. Touches the disk.
 pub(crate) fn real(path: &Path) -> String {
     let real = path.canonicalize();

@@ -1,7 +1,6 @@
 //! Sends what the client does not ask for: diagnostics, the status, and that hints and lenses are to be asked for again.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,7 @@ use crate::document::Document;
 use crate::ext::StatusChanged;
 use crate::loaded::LoadedRecording;
 use crate::session::{Session, SessionSnapshot};
-use crate::to_proto;
+use crate::{paths, to_proto};
 
 /// Publishes after every change, many changes at once, until the session stops.
 pub(crate) async fn run(session: Arc<Session>) {
@@ -97,7 +96,8 @@ fn all(snapshot: &SessionSnapshot, documents: &[Arc<Document>]) -> Published {
         .collect();
     let uri_of = |key: &str| match open.get(key) {
         Some(document) => Some(document.uri.clone()),
-        None => loaded.path_of(key).and_then(uri_of_path),
+        // Editors have no place for what is in a cell of a notebook that is not open.
+        None => loaded.path_of(key).and_then(paths::to_uri).filter(|uri| uri.fragment().is_none()),
     };
     let found = findings.iter().map(|finding| finding.place.file.as_str());
     let mut keys: Vec<&str> = found.chain(open.keys().copied()).collect();
@@ -146,9 +146,4 @@ fn of_file(
         Some(document) => loaded.with_document(snapshot.rank, document, &snapshot.folders, work),
         None => loaded.with_file(snapshot.rank, key, work),
     }
-}
-
-/// The URI of a file that is not open.
-pub(crate) fn uri_of_path(path: &Path) -> Option<Url> {
-    Url::from_file_path(path).ok()
 }

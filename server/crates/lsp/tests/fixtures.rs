@@ -132,3 +132,53 @@ async fn quick_fixes_reach_the_constructor() {
         assert_eq!(edit["newText"], written);
     }
 }
+
+/// The kernel names the file of a cell by a hash of its text, so that a cell is known wherever its document says it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn cells_of_a_notebook() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let copy =
+        |from: &str, to: &str| std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    copy("cpu/torch2.15.0/notebook.json.gz", "notebook.json.gz");
+    copy("workloads/notebook.ipynb", "notebook.ipynb");
+    let notebook = std::fs::read_to_string(folder.path().join("notebook.ipynb")).unwrap();
+    let cells = pysource::notebook_cells(&notebook);
+    let text = |needle: &str| cells.iter().map(|it| &*it.text).find(|it| it.contains(needle));
+    let (class, training) = (text("class Classifier").unwrap(), text("prof.step()").unwrap());
+
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    let path = support::uri(&folder.path().join("notebook.ipynb"));
+    let uri = |id: &str| format!("{}#{id}", path.replacen("file:", "vscode-notebook-cell:", 1));
+    client.open(&uri("W2sZmlsZQ%3D%3D"), class).await;
+    client.open(&uri("W5sZmlsZQ%3D%3D"), training).await;
+    client.open(&uri("W6sZmlsZQ%3D%3D"), "loss.backward()\n").await;
+    let on = |hints: Vec<String>, line: usize| {
+        hints.into_iter().find(|it| it.starts_with(&format!("{line}:")))
+    };
+    let block = class.lines().position(|it| it.contains("F.gelu")).unwrap();
+    let hint = on(client.hints(&uri("W2sZmlsZQ%3D%3D")).await, block).unwrap();
+    assert!(hint.contains(" ~") && hint.contains(" ms cpu"), "{hint}");
+    let backward = training.lines().position(|it| it.contains("backward")).unwrap();
+    let hint = on(client.hints(&uri("W5sZmlsZQ%3D%3D")).await, backward).unwrap();
+    assert!(hint.contains(" ms cpu"), "{hint}");
+    let none = client.hints(&uri("W6sZmlsZQ%3D%3D")).await;
+    assert!(none.is_empty(), "this text never ran: {none:?}");
+
+    // An edit is followed as in any other file.
+    client.change(&uri("W2sZmlsZQ%3D%3D"), 2, [0, 0, 0, 0], "# new\n").await;
+    let moved = on(client.hints(&uri("W2sZmlsZQ%3D%3D")).await, block + 1).unwrap();
+    assert!(moved.contains(" ms cpu") && !moved.contains('≈'), "{moved}");
+
+    // What is not open is named by its place in the notebook.
+    client
+        .notify("textDocument/didClose", json!({"textDocument": {"uri": uri("W5sZmlsZQ%3D%3D")}}))
+        .await;
+    let hot = client.command("perfline.hotLines", json!([{}])).await.unwrap();
+    let place =
+        hot["lines"].as_array().unwrap().iter().find(|it| it["source"] == "loss.backward()");
+    let place = place.unwrap_or_else(|| panic!("{hot:#}"));
+    assert_eq!(place["uri"], format!("{path}#cell=5"));
+    assert_eq!((&place["file"], &place["line"]), (&json!("notebook.ipynb:cell 6"), &json!(7)));
+}

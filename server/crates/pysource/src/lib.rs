@@ -2,7 +2,7 @@
 //!
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
 //! order ([`flow`]), which edits make it faster and are provably what they say ([`edits`], [`Move`]), what comments say
-//! to Perfline ([`Directive`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that
+//! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that
 //! was recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
@@ -24,6 +24,7 @@ mod line_index;
 mod line_map;
 mod module;
 mod moves;
+mod notebook;
 mod repair;
 #[cfg(test)]
 mod robustness;
@@ -38,5 +39,9 @@ pub use line_index::{Encoding, LineIndex, Position};
 pub use line_map::{Carried, LineMap};
 pub use module::{ClassFacts, Function, FunctionKind, Loop, LoopKind, Module};
 pub use moves::{Destination, Move};
+pub use notebook::{
+    NotebookCell, cell_hash, cell_path, notebook_cells, recorded_cell, split_cell_path,
+    texts_of_cell,
+};
 pub use syncs::{PossibleSync, SyncKind};
 pub use values::AssignedValue;

@@ -28,9 +28,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The function that a recorded one is, or goes on.
+/// The function that a recorded one is, or goes on. IPython 8 calls the code of a cell `<cell line: 1>`, by the line that it
+/// begins on.
 #[must_use]
 pub fn function_of(recorded: &str) -> &str {
+    if recorded.starts_with("<cell line: ") {
+        return "<module>";
+    }
     let resumed = recorded.strip_prefix("torch_dynamo_resume_in_");
     resumed.and_then(|it| it.rsplit_once("_at_")).map_or(recorded, |it| it.0)
 }

@@ -12,9 +12,23 @@ const MIN_IDLE_PERCENT: i128 = 90;
 const MIN_SILENCE: Ns = Ns(1_000_000);
 
 /// Built-in functions and methods that return when something else has happened, by what they belong to: the type of a
-/// method, with its module as far as that distinguishes it from others, or `""` for a function of a module.
+/// method, with its module as far as that distinguishes it from others, or `""` for a function of a module. `read` is `os.read`,
+/// with which pipes are read (by the kernel of a notebook, by `multiprocessing`): files have methods for it.
 const WAITING: [(&str, &[&str]); 6] = [
-    ("", &["sleep", "select", "waitpid", "wait4", "waitid", "sigwait", "sigtimedwait", "pause"]),
+    (
+        "",
+        &[
+            "sleep",
+            "select",
+            "waitpid",
+            "wait4",
+            "waitid",
+            "sigwait",
+            "sigtimedwait",
+            "pause",
+            "read",
+        ],
+    ),
     ("_thread.", &["acquire", "join", "__enter__"]),
     ("_multiprocessing.", &["acquire", "__enter__"]),
     ("select.", &["poll", "control"]),

@@ -36,6 +36,10 @@ pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<
     let ranks = RanksOfLines::new(recording);
     let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
         let mut fields = Vec::from(columns(key, *now, books));
+        if let Some((notebook, index)) = pysource::split_cell_path(&key.file) {
+            fields[0] = ("file", FieldValue::text(notebook));
+            fields.insert(1, ("cell", FieldValue::number(index as u64)));
+        }
         fields.extend(ranks.as_ref().map(|it| ("ranks", it.field(key, books))));
         object(&fields)
     });

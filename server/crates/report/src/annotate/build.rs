@@ -1,6 +1,7 @@
 //! From a recording to its annotated source.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use ledger::{Evidence, LineBooks, Ns, SourceFile, SourceFit};
 use loader::Run;
@@ -62,8 +63,22 @@ pub struct AnnotateOptions {
     pub threshold: f64,
     /// Library files too.
     pub all: bool,
+    /// Where the files are that are shown, notebooks with all their cells; empty for all files.
+    pub files: Vec<PathBuf>,
     /// The folder of the user's code, as it is called in messages.
     pub root: String,
+}
+
+impl AnnotateOptions {
+    fn shows(&self, file: &SourceFile) -> bool {
+        if self.files.is_empty() {
+            return file.is_user_code || self.all;
+        }
+        let Some(path) = &file.path else { return false };
+        let notebook = path.to_str().and_then(pysource::split_cell_path);
+        let path = notebook.map_or(path.as_path(), |(notebook, _)| Path::new(notebook));
+        self.files.iter().any(|it| it == path)
+    }
 }
 
 /// The files that have lines to show, hottest first.
@@ -145,9 +160,7 @@ fn found<'a>(
     let columns = columns(scale.backward());
     let mut files: BTreeMap<&str, FoundFile<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
-        let Some(source) =
-            run.merged.files.get(&key.file).filter(|it| it.is_user_code || options.all)
-        else {
+        let Some(source) = run.merged.files.get(&key.file).filter(|it| options.shows(it)) else {
             continue;
         };
         let file = files.entry(&key.file).or_insert_with(|| FoundFile {
@@ -394,6 +407,16 @@ pub(super) fn nothing_to_say(run: &Run, options: &AnnotateOptions) -> String {
         (true, _) => "No line is known: there are no Python stacks in what could be read of the \
                       damaged input. Copy it again, or record with with_stack=True."
             .to_owned(),
+        (false, _) if !options.files.is_empty() => {
+            let named = options.files.iter().map(|it| it.display().to_string());
+            let named = named.collect::<Vec<_>>().join(", ");
+            format!(
+                "The recording has no line of {named} with a share of {} % or more: name the folder of your code with \
+                 --root, or see --threshold. Cells of a notebook are found by their text: one that was edited since is \
+                 not the one that ran.",
+                options.threshold
+            )
+        }
         (false, false) => format!(
             "No line is in your code, which was looked for in {}: name its folder with --root, or show library files \
              with --all.",

@@ -18,6 +18,7 @@ fn options() -> AnnotateOptions {
         period: Period::Mean,
         context: 0,
         threshold: 0.5,
+        files: Vec::new(),
         all: false,
     }
 }

@@ -12,7 +12,7 @@ use tower_lsp::lsp_types::{Range, Url};
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
 use crate::session::SessionSnapshot;
-use crate::{paths, publish, to_proto};
+use crate::{paths, to_proto};
 
 /// The files of a recording, as they are now.
 pub(super) struct CurrentFiles<'a> {
@@ -79,7 +79,7 @@ impl<'a> CurrentFiles<'a> {
     fn uri(&self, key: &str) -> Option<Url> {
         match self.open.get(key) {
             Some(document) => Some(document.uri.clone()),
-            None => self.loaded.path_of(key).and_then(publish::uri_of_path),
+            None => self.loaded.path_of(key).and_then(paths::to_uri),
         }
     }
 

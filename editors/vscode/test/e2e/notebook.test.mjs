@@ -1,0 +1,59 @@
+// A notebook: the kernel names the file of each cell by a hash of its text.
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, REPOSITORY, keepFailure, temporaryFolder, until } from './bench.mjs';
+
+let bench;
+let window;
+
+before(async () => {
+  const folder = path.join(temporaryFolder(), 'notebook');
+  mkdirSync(folder);
+  copyFileSync(path.join(REPOSITORY, 'fixtures/workloads/notebook.ipynb'), path.join(folder, 'notebook.ipynb'));
+  copyFileSync(
+    path.join(REPOSITORY, 'fixtures/cpu/torch2.15.0/notebook.json.gz'),
+    path.join(folder, 'notebook.json.gz'),
+  );
+  bench = await Bench.start();
+  window = await bench.open(folder, 'notebook.ipynb');
+});
+afterEach(keepFailure);
+after(() => bench.stop());
+
+/** The lines of all cells that are shown, with their hints. */
+async function lines() {
+  const texts = await window.page.locator('.notebookOverlay .view-line').allTextContents();
+  return texts.map((it) => it.replaceAll('\u00a0', ' '));
+}
+
+async function hasLine(pattern) {
+  await until(async () => (await lines()).some((it) => pattern.test(it)), `a line that matches ${pattern}`).catch(
+    async (error) => {
+      error.message += `\n${JSON.stringify(await lines(), undefined, 1)}`;
+      throw error;
+    },
+  );
+}
+
+test('hints stand on the lines of the cells', async () => {
+  await hasLine(/x = x \+ F\.gelu\(block\(x\)\).*~\d+ ms cpu/);
+  await window.screenshot('notebook');
+});
+
+test('a hot line leads to its cell', async () => {
+  await window.command('Perfline: Go to Hot Line');
+  await window.pick(/loss\.backward\(\)/);
+  await hasLine(/loss\.backward\(\).*\d+ ms cpu/);
+  await until(async () => (await window.cursorLine()) === 7, 'the cursor on line 7 of the cell');
+  const heat = await window.page.evaluate(
+    () =>
+      [...document.querySelectorAll('.notebookOverlay .view-overlays [class*="ced-"]')].filter(
+        (it) => getComputedStyle(it).borderLeftWidth === '3px',
+      ).length,
+  );
+  assert.ok(heat > 0, 'lines of cells are coloured by heat');
+  await window.screenshot('notebook-hot-line');
+});
