@@ -175,7 +175,8 @@ class Session:
         return self._steps >= MIN_STEPS and (longest <= SPREAD * shortest or self._steps >= MAX_STEPS)
 
     def _start(self, **steps):
-        prof = recorder.profile(self._options["folder"], lines=self._options["lines"], **steps)
+        options = {name: self._options[name] for name in ("folder", "lines", "sources")}
+        prof = recorder.profile(**options, **steps)
         self._prof = prof.__enter__()
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _terminated)

@@ -47,6 +47,7 @@ def main(arguments):
             "steps": options.steps,
             "then": options.then,
             "lines": options.lines == "on",
+            "sources": options.sources == "on",
             "parent": parent,
         }
     )
@@ -89,6 +90,10 @@ def parse(arguments):
     parser.add_argument(
         "--lines", choices=("on", "off"), default="on",
         help="note when each line of your code begins, so that operators have exact lines (default: on)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sources", choices=("on", "off"), default="on",
+        help="write the texts of your files beside the trace, so that numbers stay on their lines (default: on)",
     )  # fmt: skip
     parser.add_argument(
         "command", nargs="?", metavar="COMMAND", help="script.py, -m module, or a program, with its arguments"

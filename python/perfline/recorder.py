@@ -15,16 +15,21 @@ import array
 import contextlib
 import dis
 import gzip
+import hashlib
 import json
+import linecache
 import os
 import platform
 import secrets
 import socket
+import stat
+import subprocess
 import sys
 import sysconfig
 import tempfile
 import threading
 import time
+import tokenize
 import warnings
 
 SCHEMA = "perfline.callers/1"
@@ -38,6 +43,15 @@ TOOLS = (2, 3, 4, 1, 0)
 """Ids of ``sys.monitoring`` that are tried; 2 is meant for profilers, 0 for debuggers, 1 for coverage tools."""
 
 LIBRARY_FOLDERS = frozenset(("site-packages", "dist-packages"))
+
+MAX_TEXT = 1 << 20
+"""Bytes of a source file whose text is kept; of a larger one there is the hash."""
+
+MAX_TEXTS = 8 << 20
+"""Bytes of all texts that one recording keeps."""
+
+GIT_SECONDS = 5
+"""How long git may take to say what was changed since the last commit."""
 
 COMPRESSION = 6
 """Level of gzip for traces. The default of Python, 9, takes five times as long for a tenth less."""
@@ -59,13 +73,17 @@ class profile:
     With ``lines`` it is also noted when each line of the user's code begins, so that operators, which no trace gives a
     line, have exact lines too. Debuggers and coverage tools that use ``sys.settrace`` go before it.
 
+    With ``sources`` the texts of the user's files that ran are written beside the trace, so that numbers stay on their
+    lines when a file is edited later.
+
     Each process of a distributed program records its own rank. ``options`` go to ``torch.profiler.profile``
     (``activities``, ``with_flops``, ``experimental_config``, …).
 
     Nothing is raised: where recording is not possible, one warning says why and the block runs without it.
     """
 
-    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, **options):
+    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, sources=True, **options):
+        self._sources = _Sources() if sources else None
         self.recordings = []
         """The paths of the traces that were written."""
         self._folder = folder
@@ -88,6 +106,7 @@ class profile:
                     wait=max(self._skip - 1, 0), warmup=min(self._skip, 1), active=self._steps, repeat=1
                 )
             prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **self._options)
+            self._read_sources()
             if schedule is None or self._skip == 0:
                 self._start_lines()
             prof.__enter__()
@@ -109,6 +128,7 @@ class profile:
             if self._steps is not None and self._calls == self._skip + self._steps:
                 self._stop_lines()
             elif self._steps is not None and self._calls == self._skip:
+                self._read_sources()
                 self._start_lines()
             self._prof.step()
         except Exception as error:
@@ -141,9 +161,17 @@ class profile:
 
     def _save(self, prof):
         try:
-            self.recordings.append(_write_recording(prof, self._folder, None, self._lines))
+            self.recordings.append(_write_recording(prof, self._folder, None, self._lines, self._sources))
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
+
+    def _read_sources(self):
+        try:
+            if self._sources is not None:
+                self._sources.read()
+        except Exception as error:
+            self._sources = None
+            self._note(f"the texts of sources are not recorded: {_reason(error)}")
 
     def _start_lines(self):
         try:
@@ -171,27 +199,36 @@ class profile:
             _warn(self._problem, stacklevel=4)
 
 
-def trace_handler(folder, worker_name=None):
+def trace_handler(folder, worker_name=None, sources=True):
     """Returns what ``on_trace_ready`` of ``torch.profiler.profile`` takes: it writes each recording to ``folder``.
 
     A recording is the trace, ``<worker>.<time>.pt.trace.json.gz``, as ``tensorboard_trace_handler`` names it, and beside
-    it the callers of its Python calls, ``<worker>.<time>.callers.json.gz``, if the trace itself lacks them (PyTorch
-    before 2.14). The worker is ``<host>_<process>``, in a distributed program ``<host>_rank<rank>``, so that Perfline
+    it ``<worker>.<time>.callers.json.gz``: the callers of its Python calls, if the trace itself lacks them (PyTorch
+    before 2.14), and with ``sources`` the texts of the user's files that ran. The worker is ``<host>_<process>``, in a distributed program ``<host>_rank<rank>``, so that Perfline
     knows the ranks of a run. A file gets its name when it is complete. The folder is made if there is none.
 
     Record with ``with_stack=True``, or there are no lines. What goes wrong is a warning.
     """
 
+    texts = None
+    if sources:
+        try:
+            texts = _Sources()
+            texts.read()
+        except Exception as error:
+            texts = None
+            _warn(f"the texts of sources are not recorded: {_reason(error)}", stacklevel=3)
+
     def handler(prof):
         try:
-            _write_recording(prof, folder, worker_name)
+            _write_recording(prof, folder, worker_name, None, texts)
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 
     return handler
 
 
-def _write_recording(prof, folder, worker_name, lines=None):
+def _write_recording(prof, folder, worker_name, lines, sources):
     """Writes a trace and, where it lacks what is known, its side-car; returns the path of the trace."""
     folder = os.fsdecode(folder)
     os.makedirs(folder, exist_ok=True)
@@ -203,8 +240,8 @@ def _write_recording(prof, folder, worker_name, lines=None):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        if lines is not None or not has_callers:
-            _write_side_car(prof, f"{stem}.callers.json.gz", lines, not has_callers)
+        if lines is not None or sources is not None or not has_callers:
+            _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers)
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
     return path
@@ -461,6 +498,96 @@ class _UserFiles(dict):
         return self[file]
 
 
+class _Sources:
+    """The texts of the user's files, as near to what Python read as can be had: those that ``linecache`` has (cells of
+    notebooks are only there), else the files as they are when recording begins.
+    """
+
+    def __init__(self):
+        self._is_user_code = _UserFiles()
+        # By the path that code objects have: the text, or None where there is none.
+        self._texts = {}
+
+    def read(self):
+        """Reads the files of all modules that are loaded, those alone that were not read before."""
+        for path in [*_module_files(), *linecache.cache]:
+            if path not in self._texts and self._is_user_code[path]:
+                self._texts[path] = _source_text(path)
+
+    def document(self, index, knows_what_ran):
+        """What a side-car holds of it. ``index`` numbers the strings; where it ``knows_what_ran``, it names each file
+        that ran, by itself or in the name of a function.
+        """
+        self.read()
+        ran = {name.rpartition("): ")[0].rpartition("(")[0] for name in index}.union(index)
+        prefixes = _path_prefixes()
+        files, left = [], MAX_TEXTS
+        for path, text in self._texts.items():
+            name = _recorded_path(path, prefixes)
+            if text is None or (knows_what_ran and name not in ran):
+                continue
+            encoded = text.encode("utf-8", "replace")
+            is_kept = len(encoded) <= min(MAX_TEXT, left)
+            left -= len(encoded) if is_kept else 0
+            files.append(
+                {
+                    "file": index.setdefault(name, len(index)),
+                    "sha256": hashlib.sha256(encoded).hexdigest(),
+                    "text": text if is_kept else None,
+                }
+            )
+        return {"files": files, "git": _git_state()}
+
+
+def _module_files():
+    """The Python files of the modules that are loaded."""
+    for module in list(sys.modules.values()):
+        # Not by `getattr`: modules that load their parts when these are asked for must not begin to.
+        file = vars(module).get("__file__") if isinstance(module, type(sys)) else None
+        if isinstance(file, str) and file.endswith(".py"):
+            yield file
+
+
+def _source_text(path):
+    """The text of a source, or None where there is none."""
+    known = linecache.cache.get(path)
+    if known is not None and len(known) == 4:
+        return "".join(known[2])
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_TEXTS:
+            return None
+        with tokenize.open(path) as file:
+            return file.read()
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _git_state():
+    """The commit that is checked out, and whether files that git knows were changed since; None where git is not used."""
+
+    def ask(*command):
+        # What a repository configures to be run is not wanted here, and what else works in it is not to be held up.
+        options = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks"]
+        return subprocess.run(
+            ["git", *options, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=GIT_SECONDS,
+            check=True,
+            text=True,
+        ).stdout.strip()
+
+    try:
+        return {
+            "revision": ask("rev-parse", "HEAD"),
+            "dirty": bool(ask("status", "--porcelain", "--untracked-files=no")),
+        }
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+
+
 def _path_prefixes():
     """The folders that PyTorch leaves out before the paths of a trace, the longest first."""
     folders = {os.path.join(os.path.abspath(folder), "") for folder in sys.path}
@@ -485,15 +612,15 @@ def write_callers(prof, path):
     ``on_trace_ready`` is running. Returns the number of calls written. Where that is 0, or calls are missing, one
     warning says why; no exception is raised, and a file that was at ``path`` stays unless the new one is complete.
     """
-    return _write_side_car(prof, path, None, True)
+    return _write_side_car(prof, path, None, None, True)
 
 
-def _write_side_car(prof, path, lines, has_calls):
-    """Writes a side-car with the lines that ``lines`` noted, if there are some, and with the callers of calls, if it is
-    to have them; returns the number of these calls.
+def _write_side_car(prof, path, lines, sources, has_calls):
+    """Writes a side-car with the lines that ``lines`` noted and the texts that ``sources`` read, if there are some, and
+    with the callers of calls, if it is to have them; returns the number of these calls.
     """
     try:
-        calls, problem = _try_to_write(prof, path, lines, has_calls)
+        calls, problem = _try_to_write(prof, path, lines, sources, has_calls)
     except Exception as error:
         calls, problem = 0, f"nothing was written to {path!r}: {_reason(error)}"
     if problem:
@@ -501,7 +628,7 @@ def _write_side_car(prof, path, lines, has_calls):
     return calls
 
 
-def _try_to_write(prof, path, lines, has_calls):
+def _try_to_write(prof, path, lines, sources, has_calls):
     """Returns the number of calls written, and what there is to warn of, or None."""
     # Here, so that importing this module cannot fail: PyTorch's internals differ between versions.
     import torch
@@ -522,11 +649,14 @@ def _try_to_write(prof, path, lines, has_calls):
         "torch": str(torch.__version__),
         "python": platform.python_version(),
         "lines": None if lines is None else lines.document(index),
+        # After what numbers the files that ran, before the strings that it adds to.
+        "sources": None if sources is None else sources.document(index, has_calls or lines is not None),
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    if lines is None:
-        del document["lines"]
+    for part in ("lines", "sources"):
+        if document[part] is None:
+            del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))
     calls = sum(len(rows) for rows in threads.values())
     if left_out:

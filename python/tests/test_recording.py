@@ -2,7 +2,9 @@
 
 import contextlib
 import gzip
+import hashlib
 import json
+import linecache
 import os
 import pathlib
 import socket
@@ -16,6 +18,7 @@ from unittest import mock
 
 import perfline
 import stand_in
+from perfline import recorder
 
 HOST = socket.gethostname()
 
@@ -196,6 +199,97 @@ class Harm(RecordingTest):
         self.assertIn("perfline.recorder.profile", done.stdout)
 
 
+class Texts(RecordingTest):
+    """The texts of sources, as they were when recording began."""
+
+    def setUp(self):
+        super().setUp()
+        self.project = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
+        self.enter(mock.patch.object(sys, "path", [str(self.project), *sys.path]))
+        self.enter(mock.patch.dict(linecache.cache))
+
+    def module(self, name, text):
+        """A module of the program that is recorded."""
+        path = self.project / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        module = types.ModuleType(name)
+        module.__file__ = str(path)
+        self.enter(mock.patch.dict(sys.modules, {name: module}))
+        return path
+
+    def sources(self):
+        (path,) = self.folder.glob("*.callers.json.gz")
+        with gzip.open(path) as side_car:
+            document = json.load(side_car)
+        found = document.get("sources", {"files": []})
+        return {document["strings"][it["file"]]: it for it in found["files"]}
+
+    # The one caller that the stand-in records is `train.py`.
+    def test_those_that_ran_are_written(self):
+        path = self.module("train", "step = 'é'\n")
+        self.module("never", "x = 1\n")
+        with self.warns(), perfline.profile(self.folder, steps=None, lines=False):
+            path.write_text("edited()\n", encoding="utf-8")
+        digest = hashlib.sha256("step = 'é'\n".encode()).hexdigest()
+        self.assertEqual(
+            self.sources(), {"train.py": {"file": mock.ANY, "sha256": digest, "text": "step = 'é'\n"}}
+        )
+
+    def test_what_is_known_of_a_text_that_is_in_no_file(self):
+        cell = str(self.project / "ipykernel_1" / "17.py")
+        linecache.cache[cell] = (4, None, ["a()\n", "b()"], cell)
+        sources = recorder._Sources()
+        self.assertEqual(sources.document({"ipykernel_1/17.py(1): <module>": 0}, True)["files"][0]["text"], "a()\nb()")
+
+    def test_large_texts_have_a_hash_alone(self):
+        self.module("train", "#" * 40)
+        with mock.patch.object(recorder, "MAX_TEXT", 10):
+            self.record(6)
+        self.assertIsNone(self.sources()["train.py"]["text"])
+        self.assertEqual(len(self.sources()["train.py"]["sha256"]), 64)
+
+    def test_they_can_be_left_out(self):
+        self.module("train", "x\n")
+        self.record(6, sources=False)
+        self.assertEqual(self.sources(), {})
+
+    def test_a_trace_handler_reads_them_when_it_is_made(self):
+        path = self.module("train", "before()\n")
+        handler = perfline.trace_handler(self.folder)
+        path.write_text("after()\n", encoding="utf-8")
+        with self.warns():
+            handler(stand_in.Profile(schedule=None, on_trace_ready=handler))
+        self.assertEqual(self.sources()["train.py"]["text"], "before()\n")
+
+    def test_what_cannot_be_read_is_left_out(self):
+        self.module("train", "x\n").write_bytes(b"# coding: nothing\n")
+        self.module("other", "x\n").unlink()
+        os.mkfifo(self.project / "pipe.py")
+        self.module("pipe_of", "x\n")
+        sys.modules["pipe_of"].__file__ = str(self.project / "pipe.py")
+        with self.warns():
+            self.record(6)
+        self.assertTrue({"train.py", "other.py", "pipe.py"}.isdisjoint(self.sources()))
+
+    def test_the_commit_and_whether_it_was_changed(self):
+        def git(*arguments):
+            identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            done = subprocess.run(["git", *identity, *arguments], cwd=self.project, check=True, capture_output=True)
+            return done.stdout.decode().strip()
+
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.project)
+        self.assertIsNone(recorder._git_state())
+        git("init", "-q")
+        (self.project / "a.py").write_text("a\n")
+        git("add", ".")
+        git("commit", "-qm", "a")
+        self.assertEqual(recorder._git_state(), {"revision": git("rev-parse", "HEAD"), "dirty": False})
+        (self.project / "a.py").write_text("b\n")
+        self.assertTrue(recorder._git_state()["dirty"])
+
+
 class Files(RecordingTest):
     def write(self, *arguments, trace=None):
         handler = perfline.trace_handler(self.folder, *arguments)
@@ -212,8 +306,8 @@ class Files(RecordingTest):
             self.assertEqual(json.load(callers)["schema"], "perfline.callers/1")
 
     def test_a_trace_that_names_the_callers_has_no_file_beside_it(self):
-        self.write(trace={"traceEvents": [{"args": {"CallFrom": "train.py:3"}}]})
-        self.assertEqual(self.files(), [f"{HOST}_{os.getpid()}.1700000000000000000.pt.trace.json.gz"])
+        self.write("worker", False, trace={"traceEvents": [{"args": {"CallFrom": "train.py:3"}}]})
+        self.assertEqual(self.files(), ["worker.1700000000000000000.pt.trace.json.gz"])
 
     def test_the_worker_can_be_named(self):
         self.write("first")

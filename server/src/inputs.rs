@@ -47,6 +47,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),
         },
+        text_cache: loader::text_cache_folder(),
         ..LoadOptions::new(&args.root, None)
     }
 }

@@ -28,6 +28,8 @@ fn commands_print_what_the_documentation_says() {
         .env("VIRTUAL_ENV", "no environment")
         .env("CONDA_PREFIX", "no environment")
         .env("PATH", "")
+        // What was loaded before makes none either.
+        .env("PERFLINE_CACHE_DIR", "")
         .case(PAGE)
         .run();
 }

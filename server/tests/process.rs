@@ -15,7 +15,7 @@ fn perfline(arguments: &[&str]) -> Command {
     for name in ["NO_COLOR", "CLICOLOR_FORCE", "COLORTERM"] {
         command.env_remove(name);
     }
-    command.args(arguments).stdin(Stdio::null());
+    command.args(arguments).env("PERFLINE_CACHE_DIR", "").stdin(Stdio::null());
     command
 }
 

@@ -27,7 +27,11 @@ fn fixture(name: &str) -> PathBuf {
 
 fn perfline(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
-    command.args(arguments).env_remove("CLICOLOR_FORCE").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_remove("CLICOLOR_FORCE")
+        .env("PERFLINE_CACHE_DIR", "")
+        .stdin(Stdio::null());
     command
 }
 

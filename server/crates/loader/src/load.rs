@@ -10,8 +10,11 @@ use std::time::Instant;
 use attribution::{attribute, join_callers, join_lines, join_snapshot};
 use device_memory::{attribute_snapshot, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
-use profile::{Callers, Profile, WarningKind, Warnings};
-use recorded::{TextsByFile, recorded_files, recorded_snapshot_files};
+use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
+use recorded::{
+    RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile, recorded_files,
+    recorded_snapshot_files,
+};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
@@ -20,9 +23,11 @@ use crate::blocks::{self, End};
 use crate::chosen::chosen;
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
+use crate::kept_texts::{KeptTexts, RecordingKey};
 use crate::open::Opened;
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText};
+use crate::recorded_at::RecordedAt;
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::workers::{self, n_cores};
@@ -193,10 +198,11 @@ impl LoadContext<'_> {
         add_damage(&mut warnings, damage);
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
+        let mut recorded_texts = TextsByFile::new();
         if !self.options.ignore_exact
             && let Some(callers) = plan.callers_of(one, file, &self.options.root)
         {
-            inputs.push(self.join(&callers, &mut trace.profile, rank));
+            inputs.push(self.join(&callers, &mut trace.profile, &mut recorded_texts, rank));
         }
         let snapshot = plan.snapshot_of(rank);
         if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
@@ -206,7 +212,10 @@ impl LoadContext<'_> {
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
-        let sources = self.finder.find(&recorded_files(&trace.profile), &TextsByFile::new());
+        let files = recorded_files(&trace.profile);
+        let at = RecordedAt::of_trace(&trace.profile, &file.path);
+        let sources =
+            self.find(&files, recorded_texts, || RecordingKey::of_trace(&trace.profile), at);
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
@@ -238,8 +247,46 @@ impl LoadContext<'_> {
         Ok(LoadedInput { inputs, ledger, texts, rank, times: Some(times) })
     }
 
-    /// Reads a side-car into its trace. InputFile that cannot be used costs a warning, not the trace.
-    fn join(&self, side_car: &SideCar, profile: &mut Profile, rank: u32) -> Input {
+    /// The sources of `files`, with the texts that ran: those that the recording holds, those that were kept when it was
+    /// first loaded, else the files, which then are kept.
+    fn find(
+        &self,
+        files: &[RecordedFile],
+        mut texts: TextsByFile,
+        key: impl FnOnce() -> RecordingKey,
+        at: RecordedAt,
+    ) -> RecordedSources {
+        let Some(folder) = &self.options.text_cache else { return self.finder.find(files, &texts) };
+        let (kept_texts, key) = (KeptTexts::new(folder), key());
+        let mut kept = kept_texts.read(key);
+        for (file, text) in &kept {
+            texts.entry(file.clone()).or_insert_with(|| text.clone());
+        }
+        let sources = self.finder.find(files, &texts);
+        let n_kept = kept.len();
+        for (file, source) in files.iter().filter_map(|it| Some((it, sources.get(&it.path)?))) {
+            let (Some(text), Some(path)) = (&source.text, &source.path) else { continue };
+            let is_worth = source.is_user_code && source.origin == TextOrigin::File;
+            if is_worth && !kept.contains_key(&file.path) && !at.is_newer(path) {
+                let text = TextThatRan { text: Arc::clone(text), origin: TextOrigin::Kept };
+                kept.insert(file.path.clone(), text);
+            }
+        }
+        if n_kept < kept.len() {
+            kept_texts.keep(key, &kept);
+        }
+        sources
+    }
+
+    /// Reads a side-car into its trace and the texts that ran, by the path as recorded. A side-car that cannot be used costs
+    /// a warning, not the trace.
+    fn join(
+        &self,
+        side_car: &SideCar,
+        profile: &mut Profile,
+        texts: &mut TextsByFile,
+        rank: u32,
+    ) -> Input {
         let mut input = Input {
             path: side_car.path().to_owned(),
             kind: InputKind::Callers,
@@ -264,6 +311,12 @@ impl LoadContext<'_> {
                         warnings.extend(read_warnings);
                         warnings.extend(join_callers(profile, &callers));
                         warnings.extend(join_lines(profile, &callers));
+                        let text = |it: &RecordedText| {
+                            let text = it.text.as_str().into();
+                            let file = callers.strings.get(it.file).to_owned();
+                            (file, TextThatRan { text, origin: TextOrigin::Recorded })
+                        };
+                        texts.extend(callers.texts.iter().map(text));
                     }
                 }
             }
@@ -300,7 +353,10 @@ impl LoadContext<'_> {
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
-        let sources = self.finder.find(&recorded_snapshot_files(&snapshot), &TextsByFile::new());
+        let files = recorded_snapshot_files(&snapshot);
+        let at = RecordedAt::of_file(&file.path);
+        let key = || RecordingKey::of_snapshot(&snapshot);
+        let sources = self.find(&files, TextsByFile::new(), key, at);
         let finding = begin.elapsed();
         let begin = Instant::now();
         let ledger = attribute_snapshot(&snapshot, &sources, rank);

@@ -20,6 +20,8 @@ pub struct LoadOptions {
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
     pub known_texts: TextsByFile,
+    /// Folder in which the texts that ran are kept ([`crate::text_cache_folder`]); `None` keeps none and uses none.
+    pub text_cache: Option<PathBuf>,
     /// Which ranks are read.
     pub ranks: RankChoice,
 }
@@ -42,7 +44,8 @@ impl RankChoice {
 }
 
 impl LoadOptions {
-    /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment.
+    /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment. No texts
+    /// are kept.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
         Self {
@@ -52,6 +55,7 @@ impl LoadOptions {
             ignore_exact: false,
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),
+            text_cache: None,
         }
     }
 }

@@ -151,6 +151,84 @@ fn lines_are_those_of_the_text_that_ran_where_it_is_known() {
     assert!(!run.texts.contains_key("slow_model.py"));
 }
 
+/// A folder with a trace of `slow_model.py` (PyTorch 2.15 names the callers), the source, and a cache.
+fn project() -> (tempfile::TempDir, PathBuf, LoadOptions) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("run.json.gz");
+    fs::copy(fixture("cpu/torch2.15.0/slow_model.json.gz"), &trace).expect("copied");
+    fs::copy(workloads().join("slow_model.py"), folder.path().join("slow_model.py"))
+        .expect("copied");
+    let text_cache = Some(folder.path().join(".cache"));
+    let options = LoadOptions { text_cache, ..options(folder.path()) };
+    (folder, trace, options)
+}
+
+/// The source, with the body of its hottest function changed so that all functions stay where they are.
+fn edited(text: &str) -> String {
+    let edited = text.replace("    opt.step()\n", "    opt.step(None)\n");
+    assert_ne!(edited, text);
+    edited
+}
+
+#[test]
+fn the_recording_holds_the_text_that_ran() {
+    let (folder, trace, options) = project();
+    let source = folder.path().join("slow_model.py");
+    let ran = fs::read_to_string(&source).expect("source");
+    let side_car = |text: &str| {
+        let text = text.replace('\n', "\\n").replace('"', "\\\"");
+        let side_car = format!(
+            r#"{{"schema": "perfline.callers/1", "strings": ["slow_model.py", "gone.py"], "threads": [],
+            "sources": {{"git": null, "files": [{{"file": 1, "sha256": "0", "text": null}},
+            {{"file": 0, "sha256": "0", "text": "{text}"}}, {{"file": 7, "text": "x"}}]}}}}"#
+        );
+        fs::write(folder.path().join("run.callers.json"), side_car).expect("written");
+    };
+    fs::write(&source, edited(&ran)).expect("written");
+    side_car(&ran);
+    let run = try_load(std::slice::from_ref(&trace), &options).expect("loads");
+    assert!(run.inputs.iter().all(|it| it.complete), "{:?}", run.inputs);
+    let text = &run.texts["slow_model.py"];
+    assert_eq!((text.origin, &*text.text), (TextOrigin::Recorded, &*ran));
+    assert_eq!(run.merged.files["slow_model.py"].fit, SourceFit::Edited);
+    // What was read when recording began need not be what Python had read.
+    side_car("def other():\n    pass\n");
+    let run = try_load(&[trace], &options).expect("loads");
+    assert_eq!(run.texts["slow_model.py"].origin, TextOrigin::File);
+}
+
+#[test]
+fn a_copy_of_the_text_that_ran_is_kept() {
+    let (folder, trace, options) = project();
+    let source = folder.path().join("slow_model.py");
+    let ran = fs::read_to_string(&source).expect("source");
+    let load = |options: &LoadOptions, trace: &Path| {
+        let run = try_load(&[trace.to_owned()], options).expect("loads");
+        let text = &run.texts["slow_model.py"];
+        (text.origin, *text.text == *ran, run.merged.files["slow_model.py"].fit)
+    };
+    assert_eq!(load(&options, &trace), (TextOrigin::File, true, SourceFit::Fits));
+    fs::write(&source, edited(&ran)).expect("written");
+    // Whatever the recording is called by now.
+    let renamed = folder.path().join("other.json.gz");
+    fs::rename(&trace, &renamed).expect("renamed");
+    assert_eq!(load(&options, &renamed), (TextOrigin::Kept, true, SourceFit::Edited));
+    fs::write(&source, &ran).expect("written");
+    assert_eq!(load(&options, &renamed), (TextOrigin::Kept, true, SourceFit::Fits));
+    let none = LoadOptions { text_cache: None, ..options };
+    assert_eq!(load(&none, &renamed), (TextOrigin::File, true, SourceFit::Fits));
+}
+
+#[test]
+fn no_copy_is_kept_of_a_file_that_is_newer_than_the_recording() {
+    let (folder, trace, options) = project();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let file = fs::File::options().append(true).open(&trace).expect("opened");
+    file.set_modified(long_ago).expect("set");
+    try_load(&[trace], &options).expect("loads");
+    assert!(!folder.path().join(".cache").exists());
+}
+
 #[test]
 fn when_nothing_is_found_all_but_libraries_is_yours() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -22,6 +22,8 @@ pub struct Config {
     pub gather: Duration,
     /// How often the process that `initialize` names is looked at: the session ends with it.
     pub poll_parent: Duration,
+    /// Where the texts that ran are kept; `None` keeps none.
+    pub text_cache: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -35,6 +37,7 @@ impl Default for Config {
             quiet_period: Duration::from_secs(1),
             gather: Duration::from_millis(100),
             poll_parent: Duration::from_secs(3),
+            text_cache: ::loader::text_cache_folder(),
         }
     }
 }

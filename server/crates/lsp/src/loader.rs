@@ -283,10 +283,13 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (sites, mine, before) = {
+    let (sites, mine, keeps_sources, before) = {
         let state = session.state();
-        (state.settings.sites.clone(), state.settings.mine.clone(), state.loaded.clone())
+        let settings = &state.settings;
+        let (sites, mine) = (settings.sites.clone(), settings.mine.clone());
+        (sites, mine, settings.keeps_sources, state.loaded.clone())
     };
+    let text_cache = session.config.text_cache.clone().filter(|_| keeps_sources);
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
         let LoadTarget { inputs, root, signature, .. } = target;
@@ -294,7 +297,8 @@ async fn read(
             .as_ref()
             .filter(|it| it.signature == signature)
             .map_or_else(loader::TextsByFile::new, |it| it.known_texts());
-        let options = LoadOptions { mine, known_texts, ..LoadOptions::new(root, sites) };
+        let options =
+            LoadOptions { mine, known_texts, text_cache, ..LoadOptions::new(root, sites) };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
             Error::Cancelled => LoadFailure::Cancelled,

@@ -79,6 +79,9 @@ settings! {
     MINE: "code.mine", SettingKind::List("packages and globs"), [],
         "Library code that counts as yours: names of packages (`vllm`) or patterns of recorded paths \
          (`vllm/model_executor/**`).";
+    KEEP: "sources.keep", SettingKind::Boolean, true,
+        "Keeps a copy of your source files as they ran when a recording is loaded for the first time, in the cache folder of \
+         your account, so that numbers stay on their lines when a file is changed later.";
     METRIC: "view.metric", SettingKind::Choice(metrics), "auto",
         "What hints, heat and lists show. Choosing a metric by a command changes it until the session ends.";
     CHARGE: "view.charge", SettingKind::Choice(charges), "own",
@@ -132,6 +135,7 @@ pub(crate) struct Settings {
     pub(crate) exclude: Vec<Glob>,
     pub(crate) sites: Option<Vec<PathBuf>>,
     pub(crate) mine: Vec<MinePattern>,
+    pub(crate) keeps_sources: bool,
     pub(crate) view: View,
     pub(crate) hints: bool,
     pub(crate) lenses: bool,
@@ -158,6 +162,7 @@ impl Settings {
                 thresholds: reader.get(&RULES, thresholds),
             },
             hints: reader.get(&HINTS, boolean),
+            keeps_sources: reader.get(&KEEP, boolean),
             lenses: reader.get(&LENSES, boolean),
             diagnostics: reader.get(&DIAGNOSTICS, boolean),
         };

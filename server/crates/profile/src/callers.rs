@@ -13,6 +13,19 @@ pub struct Callers {
     pub threads: Vec<ThreadCallers>,
     /// The lines of the user's code, where they were logged.
     pub lines: Option<LineLog>,
+    /// The texts of the user's files that ran, where they were recorded.
+    pub texts: Vec<RecordedText>,
+    /// The commit that was checked out, as git names it, where it was recorded.
+    pub revision: Option<String>,
+}
+
+/// The text of a file when recording began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedText {
+    /// Path of the file, spelled as in the trace.
+    pub file: StrId,
+    /// The text.
+    pub text: String,
 }
 
 /// The Python calls of one thread in start order, as columns.

@@ -23,7 +23,7 @@ mod snapshot;
 mod timeline;
 mod warning;
 
-pub use callers::{Callers, ThreadCallers};
+pub use callers::{Callers, RecordedText, ThreadCallers};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };

@@ -1,8 +1,8 @@
 //! Reads the recorder's side-car, `perfline.callers/1`: callers, and when lines began (`fixtures/FORMAT.md`).
 
 use profile::{
-    Callers, Interner, LineLog, LoggedCode, Ns, StrId, ThreadCallers, ThreadLines, WarningKind,
-    Warnings,
+    Callers, Interner, LineLog, LoggedCode, Ns, RecordedText, StrId, ThreadCallers, ThreadLines,
+    WarningKind, Warnings,
 };
 
 use crate::envelope::each_member;
@@ -89,6 +89,73 @@ struct CallersFile {
     ids: Vec<StrId>,
     threads: Vec<FileThread>,
     lines: Option<FileLines>,
+    sources: FileSources,
+}
+
+/// Bytes of all texts that are taken from a file: as much as the recorder writes, and more than programs have.
+const MAX_TEXTS: usize = 64 << 20;
+
+/// The texts of sources.
+#[derive(Default)]
+struct FileSources {
+    /// Index of the path in `strings`, and the text where the file has it.
+    files: Vec<(i64, Option<String>)>,
+    revision: Option<String>,
+}
+
+impl FileSources {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut sources = Self::default();
+        each_member(values, |key, values| match key {
+            b"files" => each_element(values, |values| {
+                let (mut file, mut text) = (-1, None);
+                each_member(values, |key, values| match key {
+                    b"file" => {
+                        file = values.number(0)?.unwrap_or(-1);
+                        Ok(())
+                    }
+                    b"text" if scan::byte(values.buf, values.at)? == b'"' => {
+                        text = Some(decoded(values)?);
+                        Ok(())
+                    }
+                    _ => values.skip(),
+                })?;
+                sources.files.push((file, text));
+                Ok(())
+            }),
+            b"git" if scan::byte(values.buf, values.at)? == b'{' => {
+                each_member(values, |key, values| match key {
+                    b"revision" if scan::byte(values.buf, values.at)? == b'"' => {
+                        sources.revision = Some(decoded(values)?);
+                        Ok(())
+                    }
+                    _ => values.skip(),
+                })
+            }
+            _ => values.skip(),
+        })?;
+        Ok(sources)
+    }
+
+    /// The texts, as many as there is room for.
+    fn texts(self, ids: &[StrId], warnings: &mut Warnings) -> Vec<RecordedText> {
+        let mut left = MAX_TEXTS;
+        let mut texts = Vec::new();
+        for (file, text) in self.files {
+            let (Some(file), Some(text)) = (string(ids, file), text) else { continue };
+            match left.checked_sub(text.len()) {
+                Some(rest) => left = rest,
+                None => {
+                    let message =
+                        "the text of a source was left out: all texts have more than 64 MiB";
+                    warnings.add(WarningKind::Other, None, message);
+                    continue;
+                }
+            }
+            texts.push(RecordedText { file, text });
+        }
+        texts
+    }
 }
 
 #[derive(Default)]
@@ -145,15 +212,21 @@ impl CallersFile {
                 self.lines = Some(FileLines::read(values)?);
                 Ok(())
             }
+            b"sources" => {
+                self.sources = FileSources::read(values)?;
+                Ok(())
+            }
             _ => values.skip(),
         })
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, torch, lines, .. } = self;
+        let Self { strings, ids, threads, torch, lines, mut sources, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
-        Callers { strings, threads, torch: version(&torch), lines }
+        let revision = sources.revision.take();
+        let texts = sources.texts(&ids, warnings);
+        Callers { strings, threads, torch: version(&torch), lines, texts, revision }
     }
 }
 

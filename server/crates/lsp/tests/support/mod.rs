@@ -60,6 +60,7 @@ impl Client {
             quiet_period: Duration::from_millis(30),
             gather: Duration::from_millis(5),
             poll_parent: Duration::from_millis(20),
+            text_cache: None,
         };
         let server = tokio::spawn(lsp::serve(input, output, config));
         let (sender, messages) = unbounded_channel();
