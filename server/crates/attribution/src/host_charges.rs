@@ -6,6 +6,16 @@ use profile::StrId;
 use recorded::IdleCause;
 use rustc_hash::FxHashMap;
 
+/// Thread time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ThreadTime {
+    pub(crate) cpu: Ns,
+    /// What of it lies in steps; all of it where there are none.
+    pub(crate) in_steps: Ns,
+    /// Of this, that of the thread that runs the step.
+    pub(crate) elapsed: Ns,
+}
+
 /// Idle time, and what of it has which cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Idle {
@@ -33,7 +43,7 @@ impl Idle {
 #[derive(Default)]
 pub(crate) struct HostCharges {
     /// Thread time by node, the empty stack included.
-    pub(crate) cpu: Vec<Ns>,
+    pub(crate) time: Vec<ThreadTime>,
     /// Whether anything was charged to the node itself.
     pub(crate) is_charged: Vec<bool>,
     /// Traced time by thread.
@@ -60,10 +70,6 @@ pub(crate) struct HostCharges {
     pub(crate) waiting: Vec<Ns>,
     /// Time in calls that wait that lies in steps, all stacks together.
     pub(crate) waiting_in_steps: Ns,
-    /// Of the thread time by node, what lies in steps; all of it where there are none.
-    pub(crate) in_steps: Vec<Ns>,
-    /// Of this, that of the thread that runs the step.
-    pub(crate) elapsed: Vec<Ns>,
     /// By thread, how many idle threads it stands for; 0 where it is not idle.
     pub(crate) idle_count: Vec<u64>,
     /// Traced time by thread of those that are idle, which is in none of the other amounts.

@@ -69,7 +69,8 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
     let mut cuda_below = vec![Ns::ZERO; stacks.len()];
     let mut steps_below = vec![(Ns::ZERO, Ns::ZERO); stacks.len()];
     for node in stacks.nodes().rev() {
-        let (cpu, cuda) = (amount(&charges.host.cpu, node), amount(&charges.device.cuda, node));
+        let (time, cuda) = (amount(&charges.host.time, node), amount(&charges.device.cuda, node));
+        let cpu = time.cpu;
         cpu_below[node.index()] += cpu;
         cuda_below[node.index()] += cuda;
         let (all_cpu, all_cuda) = (cpu_below[node.index()], cuda_below[node.index()]);
@@ -77,8 +78,8 @@ fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
         cpu_below[parent.index()] += all_cpu;
         cuda_below[parent.index()] += all_cuda;
         let of_steps = &mut steps_below[node.index()];
-        of_steps.0 += amount(&charges.host.in_steps, node);
-        of_steps.1 += amount(&charges.host.elapsed, node);
+        of_steps.0 += time.in_steps;
+        of_steps.1 += time.elapsed;
         let (in_steps, elapsed) = *of_steps;
         steps_below[parent.index()].0 += in_steps;
         steps_below[parent.index()].1 += elapsed;
@@ -115,8 +116,9 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     charged.launching.idle_kernel += idle.kernel;
     charged.launching.idle_after_wait += idle.after_wait;
     if charges.is_recording[node.index()] {
-        charged.recording.time += amount(&charges.host.cpu, node);
-        charged.recording.in_steps += amount(&charges.host.in_steps, node);
+        let time = amount(&charges.host.time, node);
+        charged.recording.time += time.cpu;
+        charged.recording.in_steps += time.in_steps;
         charged.recording.idle += idle.time - idle.after_wait;
     }
     charged.idle_after_sync += amount(&charges.waits.by_node, node).1;
@@ -225,7 +227,7 @@ fn in_steps(ledger: &Ledger, charges: &Charges<'_>) -> Books {
     };
     let mut syncs = syncs.iter().map(|&id| (profile.host.start[id.index()], profile.host.end(id)));
     Books {
-        cpu: host.in_steps.iter().sum(),
+        cpu: host.time.iter().map(|it| it.in_steps).sum(),
         waiting: host.waiting_in_steps,
         cuda: device.in_steps,
         gpu_idle: sum(&mut gaps.all.iter().map(|gap| (gap.start, gap.end))),
@@ -255,7 +257,7 @@ fn post_totals(ledger: &mut Ledger, charges: &Charges<'_>) {
     ledger.totals.flops = summary.totals.flops;
     ledger.in_steps = in_steps(ledger, charges);
     let unattributed = &mut ledger.unattributed;
-    unattributed.charge(no_line, Metric::Cpu, host.cpu.first().map_or(0, |it| it.0));
+    unattributed.charge(no_line, Metric::Cpu, host.time.first().map_or(0, |it| it.cpu.0));
     unattributed.charge(no_line, Metric::Cuda, device.without_line.0);
     unattributed.charge(Reason::NoLaunch, Metric::Cuda, device.without_launch.0);
     unattributed.charge(Reason::InFlight, Metric::Cuda, device.in_flight.0);

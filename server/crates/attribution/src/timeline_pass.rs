@@ -94,7 +94,7 @@ pub(crate) fn timeline_pass<'a>(
     memory.for_each(|row| pass.memory_event(row));
     (0..n_threads).for_each(|thread| pass.end(thread));
     let Pass { mut events, mut charges, syncs, inferred, .. } = pass;
-    for (node, _) in charges.cpu.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
+    for (node, _) in charges.time.iter().enumerate().filter(|(_, it)| it.cpu != Ns::ZERO) {
         *grow_to(&mut charges.is_charged, node) = true;
     }
     events.order = order;
@@ -146,8 +146,8 @@ struct OpenEvent {
     is_bare: bool,
     /// A call that waits.
     is_waiting: bool,
-    /// The operator that is outermost between here and the innermost Python event below, and its end.
-    operator: Option<(HostEventId, Ns)>,
+    /// The operator that is outermost between here and the innermost Python event below; none without device events.
+    operator: HostEventId,
 }
 
 /// Where the walk is on one thread.
@@ -208,9 +208,10 @@ impl<'a> Pass<'a, '_> {
         let (kind, thread) = (host.kind[id.index()], host.thread[id.index()].index());
         let start = host.start[id.index()];
         self.advance(thread, start);
-        let below = innermost_base(&self.threads[thread].stack, start);
+        let below = innermost_base(&self.threads[thread].stack, start)
+            .map(|below| (below.line_stack, below.operator));
         let parent_stack = match below {
-            Some(below) => below.line_stack,
+            Some((line_stack, _)) => line_stack,
             None => {
                 let adopted = self.adopted(id, kind, thread, start);
                 self.threads[thread].has_adopted = !adopted.is_empty();
@@ -226,7 +227,7 @@ impl<'a> Pass<'a, '_> {
             is_sync: false,
             is_bare: kind == HostKind::Annotation && below.is_none(),
             is_waiting: false,
-            operator: None,
+            operator: HostEventId::NONE,
         };
         match kind {
             HostKind::Annotation => {}
@@ -235,19 +236,19 @@ impl<'a> Pass<'a, '_> {
             HostKind::Runtime => self.open_runtime(&mut open, thread, start),
         }
         self.events.stack_of[id.index()] = open.line_stack;
-        let around = below.and_then(|below| below.operator).and_then(|(operator, end)| {
-            // Where operators overlap without nesting, the outermost may end before those in it.
-            let outermost = || outermost_operator(&self.threads[thread].stack, start);
-            if end > start { Some((operator, end)) } else { outermost() }
-        });
-        open.operator = match kind {
-            HostKind::Python => None,
-            HostKind::Operator => around.or(Some((id, open.end))),
-            HostKind::Annotation | HostKind::Runtime => around,
-        };
         if !self.events.operator.is_empty() {
-            self.events.operator[id.index()] =
-                open.operator.map_or(HostEventId::NONE, |(operator, _)| operator);
+            let around = below.map_or(HostEventId::NONE, |(_, operator)| operator).get();
+            let around = around.and_then(|operator| {
+                // Where operators overlap without nesting, the outermost may end before those in it.
+                let outermost = || outermost_operator(&self.threads[thread].stack, start);
+                if host.end(operator) > start { Some(operator) } else { outermost() }
+            });
+            open.operator = match kind {
+                HostKind::Python => HostEventId::NONE,
+                HostKind::Operator => around.unwrap_or(id),
+                HostKind::Annotation | HostKind::Runtime => around.unwrap_or(HostEventId::NONE),
+            };
+            self.events.operator[id.index()] = open.operator;
             let state = &self.threads[thread];
             if state.backward_node_end > start {
                 self.events.backward_node[id.index()] = state.backward_node;
@@ -420,8 +421,8 @@ impl<'a> Pass<'a, '_> {
                 // An annotation alone says nothing of the thread: recording ends before the ranges that it finds open.
                 let open = innermost_at(&state.stack, start);
                 state.clock = open.map_or(last, |open| open.end.min(last));
-                let Some(open) = open else { continue };
-                charge.add(state, start, state.clock, open.line_stack, open.is_waiting);
+                let Some(&OpenEvent { line_stack, is_waiting, .. }) = open else { continue };
+                charge.add(state, start, state.clock, line_stack, is_waiting);
             }
             if top_end > until {
                 return;
@@ -479,18 +480,18 @@ impl OpenCharge<'_> {
             self.charges.idle_threads[self.thread] += end - start;
             return;
         }
-        *grow_to(&mut self.charges.cpu, node.index()) += end - start;
-        if state.has_adopted {
-            *grow_to(&mut self.charges.adopted, node.index()) += end - start;
-        }
         let charged = self.stacks.charged_line(node);
         let (in_steps, elapsed) = match self.steps.0.is_empty() {
             true => (end - start, if self.is_main { end - start } else { Ns::ZERO }),
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         };
-        *grow_to(&mut self.charges.in_steps, node.index()) += in_steps;
-        if !state.has_adopted {
-            *grow_to(&mut self.charges.elapsed, node.index()) += elapsed;
+        let of_node = grow_to(&mut self.charges.time, node.index());
+        of_node.cpu += end - start;
+        of_node.in_steps += in_steps;
+        if state.has_adopted {
+            *grow_to(&mut self.charges.adopted, node.index()) += end - start;
+        } else {
+            of_node.elapsed += elapsed;
         }
         if is_waiting {
             *grow_to(&mut self.charges.waiting, node.index()) += end - start;
@@ -591,26 +592,28 @@ impl Waiters {
 
 /// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow
 /// the frames that were open when it began.
-fn innermost_base(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
-    stack.iter().rev().find(|it| it.kind != HostKind::Annotation && it.end > at).copied()
+#[inline]
+fn innermost_base(stack: &[OpenEvent], at: Ns) -> Option<&OpenEvent> {
+    stack.iter().rev().find(|it| it.kind != HostKind::Annotation && it.end > at)
 }
 
 /// The event whose line stack is that of the instant `at`: the innermost that hands on its own or, where there is none,
 /// the innermost annotation that began without one.
-fn innermost_at(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
-    let bare = || stack.iter().rev().find(|it| it.is_bare && it.end > at).copied();
+#[inline]
+fn innermost_at(stack: &[OpenEvent], at: Ns) -> Option<&OpenEvent> {
+    let bare = || stack.iter().rev().find(|it| it.is_bare && it.end > at);
     innermost_base(stack, at).or_else(bare)
 }
 
 /// The innermost Python event that is open at `at`.
-fn innermost_python(stack: &[OpenEvent], at: Ns) -> Option<OpenEvent> {
-    stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at).copied()
+#[inline]
+fn innermost_python(stack: &[OpenEvent], at: Ns) -> Option<&OpenEvent> {
+    stack.iter().rev().find(|open| open.kind == HostKind::Python && open.end > at)
 }
 
-/// The operator, and its end, that is outermost of those open at `at` above the innermost Python event.
-fn outermost_operator(stack: &[OpenEvent], at: Ns) -> Option<(HostEventId, Ns)> {
+/// The operator that is outermost of those open at `at` above the innermost Python event.
+fn outermost_operator(stack: &[OpenEvent], at: Ns) -> Option<HostEventId> {
     let open = stack.iter().rev().filter(|it| it.end > at);
     let above_python = open.take_while(|it| it.kind != HostKind::Python);
-    let outermost = above_python.filter(|it| it.kind == HostKind::Operator).last();
-    outermost.map(|it| (it.id, it.end))
+    above_python.filter(|it| it.kind == HostKind::Operator).last().map(|it| it.id)
 }

@@ -51,9 +51,7 @@ impl Steps {
     }
 
     fn each(&self, start: Ns, end: Ns, cursor: &mut usize, mut charge: impl FnMut(&Step, Ns)) {
-        while self.0.get(*cursor).is_some_and(|step| step.end <= start) {
-            *cursor += 1;
-        }
+        self.skip_to(start, cursor);
         for step in &self.0[(*cursor).min(self.0.len())..] {
             if step.start >= end {
                 break;
@@ -65,9 +63,25 @@ impl Steps {
         }
     }
 
+    /// Moves `cursor` on to the first step that ends after `start`.
+    #[inline]
+    fn skip_to(&self, start: Ns, cursor: &mut usize) {
+        while self.0.get(*cursor).is_some_and(|step| step.end <= start) {
+            *cursor += 1;
+        }
+    }
+
     /// What of `start..end` lies in steps, and what of this in steps of `thread`; with `cursor` as in [`Self::split`].
     #[must_use]
+    #[inline]
     pub fn within(&self, start: Ns, end: Ns, thread: usize, cursor: &mut usize) -> (Ns, Ns) {
+        self.skip_to(start, cursor);
+        let Some(step) = self.0.get(*cursor) else { return (Ns::ZERO, Ns::ZERO) };
+        if step.start <= start && end <= step.end {
+            // Most times are short and lie in one step.
+            let time = end - start;
+            return (time, if step.thread.index() == thread { time } else { Ns::ZERO });
+        }
         let (mut sum, mut of_thread) = (Ns::ZERO, Ns::ZERO);
         self.each(start, end, cursor, |step, time| {
             sum += time;

@@ -92,9 +92,11 @@ impl<'a> Event<'a> {
             let start = values.at;
             let template = templates.next(buf, start, &mut path, values.anomalies)?;
             values.at = start + template.len;
-            for (label, span) in template.constants() {
-                if let Some(raw) = span.get(buf, start) {
-                    self.set_label(label, RawText { raw, needs_unescape: false });
+            if template.has_constants {
+                for (label, span) in template.constants() {
+                    if let Some(raw) = span.get(buf, start) {
+                        self.set_label(label, RawText { raw, needs_unescape: false });
+                    }
                 }
             }
             match template.next {

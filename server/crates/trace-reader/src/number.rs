@@ -56,10 +56,8 @@ fn digits(buf: &[u8], mut at: usize, value: &mut u64) -> usize {
         [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
     // Eight at a time: the length of a number cannot be foreseen, and a loop over its digits would pay for that.
     while let Some(word) = scan::word_at(buf, at) {
+        let n_digits = scan::n_digits(word);
         let word = word ^ scan::repeat(b'0');
-        // A carry out of a byte can only disturb bytes after one that is no digit.
-        let others = (word.wrapping_add(scan::repeat(0x76)) | word) & scan::repeat(0x80);
-        let n_digits = (others.trailing_zeros() / 8) as usize;
         if n_digits == 0 {
             return at;
         }

@@ -74,10 +74,25 @@ pub(crate) fn skip_value(buf: &[u8], at: usize) -> Scan<usize> {
 }
 
 /// Reads a number or a bare word (`null`, `NaN`, `N/A`): its bytes, and the position after it.
+#[inline]
 pub(crate) fn word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
+    // Most are numbers of a few digits.
+    if let Some(word) = word_at(buf, at) {
+        let len = n_digits(word);
+        if len > 0 && buf.get(at + len).copied().is_some_and(is_end_of_word) {
+            return Ok((&buf[at..at + len], at + len));
+        }
+    }
+    any_word(buf, at)
+}
+
+fn is_end_of_word(byte: u8) -> bool {
+    matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t')
+}
+
+fn any_word(buf: &[u8], at: usize) -> Scan<(&[u8], usize)> {
     let rest = buf.get(at..).unwrap_or_default();
-    let is_end = |byte: u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t');
-    let len = rest.iter().position(|&it| is_end(it)).ok_or(Stop::More)?;
+    let len = rest.iter().position(|&it| is_end_of_word(it)).ok_or(Stop::More)?;
     if len == 0
         || rest[..len]
             .iter()
@@ -101,29 +116,19 @@ fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
         |depth: i64| u32::try_from(depth).ok().and_then(|it| 1_u64.checked_shl(it)).unwrap_or(0);
     let mut at = start;
     loop {
-        let rest = buf.get(at..).ok_or(Stop::More)?;
-        // Lists of numbers take one table look-up a byte.
-        let mut taken = None;
-        for (index, &byte) in rest.iter().enumerate() {
-            let change = CHANGE[usize::from(byte)];
-            depth += i64::from(change);
-            if change == STOP || depth == 0 {
-                taken = Some(index);
-                break;
-            }
-        }
-        at += taken.ok_or(Stop::More)?;
+        at = skip_lists(buf, at, &mut depth)?;
         if depth == 0 {
             return Ok(at + 1);
         }
-        depth -= i64::from(STOP);
+        depth -= STOP;
         match buf[at] {
             b'"' => {
                 let end = string(buf, at)?.1;
-                if !can_follow_string(buf, end)? {
+                let (next, position) = significant(buf, end)?;
+                if !is_after_string(next) {
                     return Err(Stop::Bad(end));
                 }
-                at = end;
+                at = position;
             }
             b'{' => {
                 if at > start && starts_event(buf, at)? {
@@ -149,11 +154,35 @@ fn skip_nested(buf: &[u8], start: usize) -> Scan<usize> {
     }
 }
 
-/// Stands in [`CHANGE`] for a byte that needs a closer look.
-const STOP: i8 = 64;
+/// Skips lists, numbers and what is between them, one table look-up a byte: the position of the byte that brings the depth
+/// to 0, or that needs a closer look. [`STOP`] is added to the depth then.
+#[inline(always)]
+fn skip_lists(buf: &[u8], mut at: usize, depth: &mut i64) -> Scan<usize> {
+    // In one comparison: whether a depth, which is at least 1 before and changes by 1 or `STOP`, is 0 or at least `STOP`.
+    let is_end = |depth: i64| depth.wrapping_sub(1).cast_unsigned() >= STOP.cast_unsigned() - 1;
+    while let Some(bytes) = buf.get(at..).and_then(|it| it.first_chunk::<8>()) {
+        for (index, &byte) in bytes.iter().enumerate() {
+            *depth += CHANGE[usize::from(byte)];
+            if is_end(*depth) {
+                return Ok(at + index);
+            }
+        }
+        at += bytes.len();
+    }
+    for (index, &byte) in buf.get(at..).unwrap_or_default().iter().enumerate() {
+        *depth += CHANGE[usize::from(byte)];
+        if is_end(*depth) {
+            return Ok(at + index);
+        }
+    }
+    Err(Stop::More)
+}
+
+/// Stands in [`CHANGE`] for a byte that needs a closer look: more than any depth.
+const STOP: i64 = 1 << 40;
 
 /// By how much a byte outside strings changes the depth.
-const CHANGE: [i8; 256] = {
+const CHANGE: [i64; 256] = {
     let mut table = [0; 256];
     let mut control = 0;
     while control < b' ' {
@@ -220,6 +249,15 @@ pub(crate) fn word_at(buf: &[u8], at: usize) -> Option<u64> {
     buf.get(at..)?.first_chunk().map(|it| u64::from_le_bytes(*it))
 }
 
+/// How many of the eight bytes are digits, counted from the first up to one that is none.
+#[inline(always)]
+pub(crate) fn n_digits(word: u64) -> usize {
+    let word = word ^ repeat(b'0');
+    // A carry out of a byte can only disturb bytes after one that is no digit.
+    let others = (word.wrapping_add(repeat(0x76)) | word) & repeat(0x80);
+    (others.trailing_zeros() / 8) as usize
+}
+
 #[inline(always)]
 pub(crate) const fn repeat(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
@@ -270,5 +308,10 @@ fn unusual_end(buf: &[u8], first: usize) -> Scan<usize> {
 }
 
 fn can_follow_string(buf: &[u8], at: usize) -> Scan<bool> {
-    Ok(matches!(significant(buf, at)?.0, b',' | b'}' | b']' | b':'))
+    Ok(is_after_string(significant(buf, at)?.0))
+}
+
+#[inline(always)]
+fn is_after_string(byte: u8) -> bool {
+    matches!(byte, b',' | b'}' | b']' | b':')
 }

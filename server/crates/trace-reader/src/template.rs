@@ -29,6 +29,8 @@ pub(crate) struct Template {
     pub(crate) next: Next,
     /// Where the values of [`CONSTANTS`] are in the template.
     constants: [TemplateSpan; CONSTANTS.len()],
+    /// Whether any of them is there: most templates have none.
+    pub(crate) has_constants: bool,
     /// Whether what comes next is inside `args`.
     is_in_args: bool,
 }
@@ -152,7 +154,8 @@ fn read(
             _ => break (value, Next::Value(key)),
         }
     };
-    Ok(Template { len: end - start, next, constants, is_in_args })
+    let has_constants = constants.iter().any(|it| it.len > 0);
+    Ok(Template { len: end - start, next, constants, has_constants, is_in_args })
 }
 
 /// The plain string or number at `value`, if it is near enough to the template's `start`, and the position after it.
@@ -314,6 +317,7 @@ impl Template {
         len: 0,
         next: Next::End,
         constants: [TemplateSpan { start: 0, len: 0 }; CONSTANTS.len()],
+        has_constants: false,
         is_in_args: false,
     };
 }

@@ -95,7 +95,7 @@ impl Amounts {
         let idle = amount(&charges.host.idle, node);
         let is_recording = charges.is_recording[node.index()];
         Self {
-            time: amount(&charges.host.cpu, node) - amount(&charges.host.adopted, node),
+            time: amount(&charges.host.time, node).cpu - amount(&charges.host.adopted, node),
             cuda: amount(&charges.device.cuda, node),
             kernels: amount(&charges.device.kernels, node),
             sync: amount(&charges.waits.by_node, node).0,
