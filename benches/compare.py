@@ -2,6 +2,7 @@
 
     python3 benches/compare.py                  # builds, makes the inputs, installs the peers, runs, prints the tables
     python3 benches/compare.py --slope 4G       # Perfline alone, on traces from 100 MB to that size
+    python3 benches/compare.py --results FILE   # adds every single run to a CSV file, to compare commits by
 
 Peers are installed with pip into a virtual environment below the folder of the inputs. Every round runs each of them once,
 Perfline among them, so that what else the machine does hits all alike; the tables show medians over the rounds;
@@ -9,6 +10,7 @@ multiples are of the same round. Time is that of the whole process, from its sta
 """
 
 import argparse
+import csv
 import os
 import platform
 import shutil
@@ -28,6 +30,8 @@ SIMDJSON = "import sys, simdjson; simdjson.Parser().load(sys.argv[1])"
 ORJSON = "import sys, orjson; orjson.loads(open(sys.argv[1], 'rb').read())"
 JSON = "import sys, json; json.load(open(sys.argv[1], 'rb'))"
 PICKLE = "import sys, pickle; pickle.load(open(sys.argv[1], 'rb'))"
+# The columns of `--results`.
+COLUMNS = ["commit", "input", "input_bytes", "program", "round", "wall_s", "cpu_s", "peak_bytes"]
 HTA = "import sys; from hta.common.trace import Trace; Trace(trace_files={0: sys.argv[1]}, trace_dir='').parse_traces(use_multiprocessing=False)"
 TENSORBOARD = "import sys; from torch_tb_profiler.profiler.data import RunProfileData; RunProfileData.parse('worker', 0, sys.argv[1], sys.argv[2])"
 
@@ -48,6 +52,12 @@ def main():
     parser.add_argument(
         "--slope", metavar="SIZE", help="run Perfline alone, on traces of SIZE and, halving, down to 100 MB"
     )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        metavar="FILE",
+        help="add each run to this CSV file, with the commit: bytes of input and memory, seconds of time",
+    )
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
@@ -65,6 +75,10 @@ class Bench:
             subprocess.run(["cargo", "build", "--release", "--package", "perfline"], cwd=ROOT, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
         self.binary = options.perfline or target / "release/perfline"
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        self.commit = described.stdout.strip() or "unknown"
 
     def machine(self):
         """What the numbers were taken on."""
@@ -77,7 +91,7 @@ class Bench:
         python = self.peers()
         size = self.options.size
         for version in ["torch2.15.0", "torch2.11.0"]:
-            trace = self.trace(version, size, ".json")
+            trace = self.trace("cpu", version, size, ".json")
             runs = {"Perfline": self.lines(trace), "pysimdjson, parse alone": [python, "-c", SIMDJSON, trace]}
             slow = {}
             if version == "torch2.15.0":
@@ -89,8 +103,12 @@ class Bench:
                     "TensorBoard plugin": [python, "-c", TENSORBOARD, trace, self.dir],
                 }
             self.table(f"{version}, .json", trace, runs, slow, "pysimdjson, parse alone", trace.stat().st_size)
-        raw = self.trace("torch2.15.0", size, ".json").stat().st_size
-        trace = self.trace("torch2.15.0", size, ".json.gz")
+        trace = self.trace("simulated_cuda", "torch2.15.0", size, ".json")
+        runs = {"Perfline": self.lines(trace), "pysimdjson, parse alone": [python, "-c", SIMDJSON, trace]}
+        title = "torch2.15.0 with a simulated GPU, .json"
+        self.table(title, trace, runs, {}, "pysimdjson, parse alone", trace.stat().st_size)
+        raw = self.trace("cpu", "torch2.15.0", size, ".json").stat().st_size
+        trace = self.trace("cpu", "torch2.15.0", size, ".json.gz")
         runs = {"Perfline": self.lines(trace), "gzip -dc": ["gzip", "-dc", trace]}
         for name, command in [("pigz -dc", ["pigz", "-dc"]), ("igzip -dc", ["igzip", "-dc"])]:
             if shutil.which(command[0]):
@@ -108,8 +126,9 @@ class Bench:
         n_halvings = (largest // 10**8).bit_length() - 1
         for n in range(n_halvings, -1, -1):
             size = largest >> n
-            trace = self.trace("torch2.15.0", f"{size // 10**6}M", ".json")
+            trace = self.trace("cpu", "torch2.15.0", f"{size // 10**6}M", ".json")
             results = [run(self.lines(trace)) for _ in range(self.options.rounds)]
+            self.keep(f"{size // 10**6}M", trace, {"Perfline": dict(enumerate(results))})
             wall, cpu, memory = medians(results)
             n = trace.stat().st_size
             trace.unlink()
@@ -122,11 +141,26 @@ class Bench:
         site = ["--site", self.options.site] if self.options.site else []
         return [self.binary, "lines", "--format", "json", "--root", FIXTURES / "workloads", *site, trace]
 
-    def trace(self, version, size, ending):
-        path = self.dir / f"{version}-{size}{ending}"
-        source = FIXTURES / "cpu" / version / "transformer.json.gz"
-        self.make(path, "trace", source, size)
+    def trace(self, recorded, version, size, ending):
+        """A trace made of that of `recorded`, a folder of the fixtures; with devices, one whose texts grow in number."""
+        kind = "trace" if recorded == "cpu" else "growing"
+        path = self.dir / f"{recorded}-{version}-{size}{ending}"
+        self.make(path, kind, FIXTURES / recorded / version / "transformer.json.gz", size)
         return path
+
+    def keep(self, title, path, results):
+        """Adds `results`, by program and round, to the file that was asked for."""
+        if self.options.results is None:
+            return
+        is_new = not self.options.results.exists()
+        with self.options.results.open("a", newline="") as file:
+            writer = csv.writer(file)
+            if is_new:
+                writer.writerow(COLUMNS)
+            for name, rounds in results.items():
+                for n, (wall, cpu, memory) in rounds.items():
+                    row = [self.commit, title, path.stat().st_size, name, n, f"{wall:.4f}", f"{cpu:.4f}", memory]
+                    writer.writerow(row)
 
     def make(self, path, *what):
         """An input that is there is used again; one that was not finished has another name."""
@@ -162,6 +196,7 @@ class Bench:
         print(
             f"\nMultiples are of {unit}.\n\n| | time | × | cpu | × | peak memory | of the raw size |\n|---|---|---|---|---|---|---|"
         )
+        self.keep(title, path, results)
         rows = {name: medians(it.values()) for name, it in results.items() if it}
         for name, (wall, cpu, memory) in sorted(rows.items(), key=lambda it: it[1][0]):
             # Of the same round, because what else the machine does changes from one to the next.

@@ -2,8 +2,11 @@
 memory snapshot by making up a training run.
 
     python3 benches/inputs.py trace fixtures/cpu/torch2.15.0/transformer.json.gz 400M trace.json
+    python3 benches/inputs.py growing fixtures/simulated_cuda/torch2.15.0/transformer.json.gz 400M trace.json
     python3 benches/inputs.py snapshot 500M snapshot.pickle
 
+`trace` repeats all texts as they are. With `growing`, each repetition has texts that none before had, as a longer run does:
+the arguments of operators that are whole numbers, such as where a batch begins in its data.
 A name that ends in .gz is compressed. Nothing of the size of the output is held in memory.
 """
 
@@ -16,26 +19,33 @@ import sys
 FIELD = re.compile(
     r'"(ts|External id|Record function id|Python id|Python parent id|Sequence number|Ev Idx|correlation|id)": ?(-?\d+(?:\.\d+)?)'
     r'|"(ProfilerStep#)(\d+)"'
+    r'|(")(\d{3,})"'
 )
 # In an object of an event these are one number space each.
-SPACES = {"Python parent id": "Python id", "ProfilerStep#": "step"}
+SPACES = {"Python parent id": "Python id", "ProfilerStep#": "step", '"': "argument"}
 
 
 class Repetition:
-    """The text of all events, taken apart so that the next repetition only has to write its numbers."""
+    """The text of all events, taken apart so that the next repetition only has to write its numbers.
 
-    def __init__(self, events):
+    If it `grows`, the whole numbers among the arguments of operators differ from one repetition to the next.
+    """
+
+    def __init__(self, events, grows):
         self.literals, self.values, spaces = [], [], []
         at = 0
         for found in FIELD.finditer(events):
-            key, number = (found[1], found[2]) if found[1] else (found[3], found[4])
+            group = found.lastindex
+            key, number = found[group - 1], found[group]
             if (key == "Record function id" and number == "0") or number.startswith("-"):
                 continue
-            group = 2 if found[1] else 4
+            space = SPACES.get(key, key)
+            if space == "argument" and not grows:
+                continue
             self.literals.append(events[at : found.start(group)])
             at = found.end(group)
             self.values.append(nanoseconds(number) if key == "ts" else int(number))
-            spaces.append(SPACES.get(key, key))
+            spaces.append(space)
         self.last = events[at:]
         # Far enough that no number of a repetition is one of the repetition before.
         period = {}
@@ -65,7 +75,7 @@ def nanoseconds(text):
     return int(whole) * 1000 + int(fraction.ljust(3, "0")[:3])
 
 
-def trace(source, size, target):
+def trace(source, size, target, grows=False):
     """Writes a trace of about `size` bytes: the events of `source`, one time after the other."""
     with gzip.open(source, "rt") as file:
         text = file.read()
@@ -76,7 +86,7 @@ def trace(source, size, target):
     # What names threads and processes is said once.
     first_real = re.search(r'\{\s*"ph": "[^M]"', events).start()
     head, events = head + events[:first_real], events[first_real:].rstrip()
-    repetition = Repetition(events)
+    repetition = Repetition(events, grows)
     with writer(target) as file:
         written = file.write(head.encode()) + file.write(events.encode())
         n = 1
@@ -225,6 +235,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["trace", source, size, target]:
             print(f"{trace(source, n_bytes(size), target)} repetitions")
+        case ["growing", source, size, target]:
+            print(f"{trace(source, n_bytes(size), target, grows=True)} repetitions")
         case ["snapshot", size, target]:
             print(f"{snapshot(n_bytes(size), target)} steps")
         case _:
