@@ -11,6 +11,8 @@
     for line in run.lines[:10]:
         print(line["file"], line["line"], line["cpu_own_us"], line["cuda_own_us"])
 
+In a notebook, ``%load_ext perfline`` and then ``%%perfline`` above a cell run it and print what its lines cost.
+
 ``python -m perfline`` is the program: ``python -m perfline annotate`` prints the source with what each line costs.
 Importing this package does not import PyTorch.
 """
@@ -19,3 +21,10 @@ from perfline._run import ReadError, Run, read
 from perfline.recorder import profile, trace_handler, write_callers
 
 __all__ = ["ReadError", "Run", "profile", "read", "trace_handler", "write_callers"]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What ``%load_ext perfline`` calls in IPython."""
+    from perfline import _notebook
+
+    _notebook.register(shell)

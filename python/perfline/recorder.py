@@ -310,16 +310,24 @@ class _Lines:
         def number(text):
             return index.setdefault(text, len(index))
 
-        numbers = {key: position for position, key in enumerate(self._codes)}
+        numbers, rows_of, modules = {}, [], {}
+        for key, code in self._codes.items():
+            # IPython compiles each statement of a cell by itself, and a trace calls them all the same.
+            is_module = code.co_name == "<module>" or code.co_name.startswith("<cell line: ")
+            place = modules.setdefault(code.co_filename, len(rows_of)) if is_module else len(rows_of)
+            if place == len(rows_of):
+                rows_of.append([])
+            rows_of[place].append(code)
+            numbers[key] = place
         prefixes = _path_prefixes()
-        codes = self._codes.values()
+        codes = [same[0] for same in rows_of]
         return {
             "until_ns": self._until,
             "codes": {
                 "file": [number(_recorded_path(it.co_filename, prefixes)) for it in codes],
                 "function": [number(it.co_name) for it in codes],
                 "first": [it.co_firstlineno for it in codes],
-                "last": [max(line or 0 for _, line in dis.findlinestarts(it)) for it in codes],
+                "last": [max(line or 0 for code in same for _, line in dis.findlinestarts(code)) for same in rows_of],
             },
             "threads": [
                 {

@@ -82,6 +82,17 @@ class Noting(LinesTest):
         self.assertEqual(self.noted(here.co_name), {threading.get_native_id(): [3, 2]})
         self.assert_nothing_stays()
 
+    def test_the_statements_of_a_cell_are_one_module(self):
+        """IPython compiles each by itself; a trace does not distinguish them."""
+        statements = [compile(f"{blank}x = 1", "cell.py", "exec") for blank in ("", "\n\n")]
+        with self.warns(), perfline.profile(self.folder, steps=None):
+            for statement in statements:
+                exec(statement, {})
+        self.assertEqual(self.noted("<module>"), {threading.get_native_id(): [0, 1, 0, 3]})
+        codes, strings = self.side_car()["lines"]["codes"], self.side_car()["strings"]
+        [code] = [it for it, name in enumerate(codes["function"]) if strings[name] == "<module>"]
+        self.assertEqual((codes["first"][code], codes["last"][code]), (1, 3))
+
     def test_a_generator_that_goes_on_is_noted_as_a_call(self):
         def count():
             yield 1

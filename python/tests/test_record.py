@@ -163,7 +163,15 @@ class Settling(unittest.TestCase):
     def steps_before(self, durations, **variables):
         """The number of steps after which recording begins."""
         time_now = 0.0
-        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "sources": True, "parent": None}
+        options = {
+            "folder": "",
+            "after": None,
+            "steps": 3,
+            "then": "continue",
+            "lines": True,
+            "sources": True,
+            "parent": None,
+        }
         with mock.patch.dict(os.environ, variables):
             session = _attached.Session(options, clock=lambda: time_now)
             started = []
@@ -184,7 +192,15 @@ class Settling(unittest.TestCase):
         self.assertEqual(self.steps_before([1.0, 2.0] * 40, WORLD_SIZE="2"), 10)
 
     def test_an_optimizer_that_is_not_used_any_more_gives_way(self):
-        options = {"folder": "", "after": 1000, "steps": 3, "then": "continue", "lines": True, "sources": True, "parent": None}
+        options = {
+            "folder": "",
+            "after": 1000,
+            "steps": 3,
+            "then": "continue",
+            "lines": True,
+            "sources": True,
+            "parent": None,
+        }
         session = _attached.Session(options)
         self.addCleanup(session._leave)
         first, second = object(), object()
@@ -208,7 +224,15 @@ class Settling(unittest.TestCase):
             def __exit__(self, *_):
                 self.recordings = ["trace"]
 
-        options = {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "sources": True, "parent": os.getppid()}
+        options = {
+            "folder": "",
+            "after": None,
+            "steps": 3,
+            "then": "continue",
+            "lines": True,
+            "sources": True,
+            "parent": os.getppid(),
+        }
         with (
             mock.patch.multiple(_attached, PATIENCE_S=0.05, CLOCK_S=0.05),
             mock.patch.object(recorder, "profile", Prof),
@@ -232,7 +256,15 @@ class Attaching(unittest.TestCase):
 
     def test_a_pytorch_that_is_not_understood_is_no_error(self):
         options = json.dumps(
-            {"folder": "", "after": None, "steps": 3, "then": "continue", "lines": True, "sources": True, "parent": None}
+            {
+                "folder": "",
+                "after": None,
+                "steps": 3,
+                "then": "continue",
+                "lines": True,
+                "sources": True,
+                "parent": None,
+            }
         )
         with mock.patch.dict(os.environ, {_attached.VARIABLE: options}), mock.patch("sys.stderr") as stderr:
             _attached.found(types.ModuleType("torch.utils.data.dataloader"))

@@ -231,9 +231,7 @@ class Texts(RecordingTest):
         with self.warns(), perfline.profile(self.folder, steps=None, lines=False):
             path.write_text("edited()\n", encoding="utf-8")
         digest = hashlib.sha256("step = 'é'\n".encode()).hexdigest()
-        self.assertEqual(
-            self.sources(), {"train.py": {"file": mock.ANY, "sha256": digest, "text": "step = 'é'\n"}}
-        )
+        self.assertEqual(self.sources(), {"train.py": {"file": mock.ANY, "sha256": digest, "text": "step = 'é'\n"}})
 
     def test_what_is_known_of_a_text_that_is_in_no_file(self):
         cell = str(self.project / "ipykernel_1" / "17.py")

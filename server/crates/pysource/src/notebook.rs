@@ -69,11 +69,11 @@ pub fn cell_hash(text: &str) -> u32 {
     hash ^ hash >> 15
 }
 
-/// The texts that a cell may have run as. That of a cell that begins with `%%perfline` is compiled with an empty line in
-/// place of its first one, so that its lines have the numbers that they have in the cell.
+/// The texts that a cell may have run as. That of a cell that begins with `%%perfline` is compiled with a comment (`#`) in
+/// place of its first line, so that its lines have the numbers that they have in the cell.
 pub fn texts_of_cell(cell: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let without_magic = if cell.starts_with("%%") { cell.split_once('\n') } else { None };
-    let without_magic = without_magic.map(|(_, body)| Cow::Owned(format!("\n{body}")));
+    let without_magic = without_magic.map(|(_, body)| Cow::Owned(format!("#\n{body}")));
     std::iter::once(Cow::Borrowed(cell)).chain(without_magic)
 }
 
@@ -143,7 +143,7 @@ mod tests {
     fn a_cell_with_a_magic_runs_with_its_own_line_numbers() {
         let texts = |cell| texts_of_cell(cell).collect::<Vec<_>>();
         assert_eq!(texts("a\nb"), ["a\nb"]);
-        assert_eq!(texts("%%perfline\na\nb"), ["%%perfline\na\nb", "\na\nb"]);
+        assert_eq!(texts("%%perfline\na\nb"), ["%%perfline\na\nb", "#\na\nb"]);
         assert_eq!(texts("%%perfline"), ["%%perfline"]);
     }
 

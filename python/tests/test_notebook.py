@@ -1,0 +1,69 @@
+"""The cell magic, with stand-ins for IPython, PyTorch and the program."""
+
+import contextlib
+import io
+import os
+import pathlib
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import perfline
+import stand_in
+from perfline import _binary
+
+
+class Shell:
+    """A stand-in for IPython's shell."""
+
+    def __init__(self):
+        self.magics = {}
+        self.ran = []
+
+    def register_magic_function(self, function, kind):
+        self.magics[kind, function.__name__] = function
+
+    def run_cell(self, cell):
+        self.ran.append(cell)
+        return types.SimpleNamespace(success="fails" not in cell)
+
+
+class Magic(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder.name)
+        program = pathlib.Path(folder.name) / "program"
+        program.write_text('#!/bin/sh\necho "$@"\n')
+        program.chmod(0o755)
+        for patch in (
+            mock.patch.dict(sys.modules, stand_in.torch_modules()),
+            mock.patch.object(_binary, "find", return_value=str(program)),
+            mock.patch.multiple(stand_in.Profile, made=[], failing=()),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.shell = Shell()
+        perfline.load_ipython_extension(self.shell)
+
+    def run_magic(self, line, cell):
+        """What the magic prints."""
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.shell.magics["cell", "perfline"](line, cell)
+        return out.getvalue()
+
+    def test_a_cell_is_recorded_as_a_whole_and_shown(self):
+        printed = self.run_magic("--threshold 1", "x = 1\n")
+        self.assertEqual(self.shell.ran, ["#\nx = 1\n"], "a comment takes the place of the magic's own line")
+        [path] = pathlib.Path("perfline-runs").glob("*.pt.trace.json.gz")
+        self.assertEqual(printed.split(), ["annotate", "--root=.", "--threshold", "1", "--", str(path)])
+
+    def test_a_cell_that_fails_is_not_shown(self):
+        self.assertEqual(self.run_magic("", "fails"), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
