@@ -16,6 +16,8 @@ Examples:
     perfline annotate trace.json.gz snapshot.pickle --root ~/project
   Two ranks, added up:
     perfline report rank0.json.gz rank1.json.gz
+  Did it help? Two recordings, each with the code that it ran:
+    perfline diff before/trace.json.gz after/trace.json.gz --base-root before --root after
   In CI, exit status 1 when a step waits longer than 2 ms for the device:
     perfline report traces/ --max-sync-ms-per-step 2
   For other programs:
@@ -42,6 +44,7 @@ pub(crate) enum Command {
     Memory(MemoryArgs),
     Ranks(RanksArgs),
     Report(ReportArgs),
+    Diff(DiffArgs),
     Explain(ExplainArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
@@ -309,6 +312,79 @@ impl ReportArgs {
             limits: self.limits.given(),
         }
     }
+}
+
+/// Two recordings beside each other: what is faster, what is slower, and by more than the noise
+///
+/// Lines are matched through the edits between the two sources, so that code that
+/// was moved, renamed or reformatted is compared with itself. A difference counts
+/// if the steps of both recordings say so with a confidence of 99 %, and if it is
+/// larger than what all other lines differ by. Times are of the mean step.
+///
+///   change  what the new recording takes more (+) or less (-)
+///   of      which time: on the host (cpu own), on the device (cuda own), waits
+///
+/// Without BASE and NEW, the newest recording below the current folder is compared
+/// with the one before it.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct DiffArgs {
+    /// The recording that is compared with: a file, or a folder that stands for the newest recording below it
+    #[arg(value_name = "BASE", requires = "new")]
+    pub(crate) base: Option<PathBuf>,
+
+    /// The recording that is looked at
+    #[arg(value_name = "NEW")]
+    pub(crate) new: Option<PathBuf>,
+
+    /// Folder of the code as BASE ran it [default: that of --root]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) base_root: Option<PathBuf>,
+
+    /// Folder of the code as NEW ran it
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+
+    /// Folder of library code (site-packages), repeatable [default: those of the active Python environment]
+    #[arg(long = "site", value_name = "DIR")]
+    pub(crate) sites: Vec<PathBuf>,
+
+    /// Package or pattern of recorded paths whose lines count as yours although a library folder holds them, repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) mine: Vec<MinePattern>,
+
+    /// Text for people, Markdown for a comment on a pull request, JSON for programs (perfline.diff/1)
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
+
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) top: usize,
+
+    /// Also write the comparison as a page that needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl DiffArgs {
+    /// What to load of one side.
+    pub(crate) fn recording(&self, inputs: Vec<PathBuf>, root: &Path) -> RecordingArgs {
+        RecordingArgs {
+            inputs,
+            root: root.to_owned(),
+            sites: self.sites.clone(),
+            mine: self.mine.clone(),
+            ..RecordingArgs::default()
+        }
+    }
+}
+
+/// Who a comparison is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    Text,
+    Markdown,
+    Json,
 }
 
 /// What a rule of the findings says: when it speaks, how it measures, what to do; without RULE, the list

@@ -1,5 +1,6 @@
 //! What the commands print, and how they end. What a recording says, in whichever form, is the crate `report`'s.
 
+mod diff;
 mod record;
 
 use std::io::{self, BufWriter, Write};
@@ -52,6 +53,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, it| report(out, it, args, &terminal)),
+        Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
             let mut out = BufWriter::new(io::stdout().lock());
             match args.rule {

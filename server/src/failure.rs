@@ -10,6 +10,8 @@ pub(crate) enum Failure {
     Load(loader::Error),
     /// No recording was named, and none was found below this folder.
     NothingFound(PathBuf),
+    /// No recordings were named to compare, and fewer than two were found below the current folder.
+    OneRecording,
     /// No Python was found to record with.
     NoPython,
     /// The Python that was found cannot be run.
@@ -36,6 +38,10 @@ impl std::fmt::Display for Failure {
                 f,
                 "{}: no recording below this folder; name a trace (*.json, *.json.gz) or a memory snapshot (*.pickle)",
                 folder.display()
+            ),
+            Self::OneRecording => write!(
+                f,
+                "there are fewer than two recordings below the current folder; name two: perfline diff BASE NEW"
             ),
             Self::NoPython => write!(
                 f,

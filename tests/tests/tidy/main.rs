@@ -21,6 +21,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ledger", &["units"]),
     ("metrics", &["ledger"]),
     ("ranks", &["ledger"]),
+    ("comparison", &["ledger", "metrics", "pysource"]),
     ("trace-reader", &["profile"]),
     ("snapshot-reader", &["profile"]),
     ("pysource", &[]),
@@ -57,7 +58,20 @@ const CRATES: &[(&str, &[&str])] = &[
             "trace-reader",
         ],
     ),
-    ("report", &["ide", "insights", "ledger", "loader", "metrics", "profile", "pysource", "ranks"]),
+    (
+        "report",
+        &[
+            "comparison",
+            "ide",
+            "insights",
+            "ledger",
+            "loader",
+            "metrics",
+            "profile",
+            "pysource",
+            "ranks",
+        ],
+    ),
     ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report"]),
     ("perfline", &["insights", "loader", "lsp", "metrics", "profile", "report"]),
     (
@@ -65,9 +79,11 @@ const CRATES: &[(&str, &[&str])] = &[
         &[
             "attribution",
             "call-sites",
+            "comparison",
             "insights",
             "ledger",
             "loader",
+            "metrics",
             "profile",
             "pysource",
             "ranks",
@@ -94,6 +110,7 @@ const RESERVED: &[(&str, &str)] = &[
 /// Crates that turn values into values.
 const CORE: &[&str] = &[
     "units",
+    "comparison",
     "profile",
     "ledger",
     "metrics",

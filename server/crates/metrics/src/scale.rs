@@ -146,6 +146,20 @@ impl<'a> Scale<'a> {
         }
     }
 
+    /// What a line has of a quantity in each step, in the order of the ledger's steps, as means over the ranks; where the
+    /// recording has no steps, or the ledger does not keep the quantity by step, the one number of [`Self::value`].
+    #[must_use]
+    pub fn by_step(&self, quantity: Quantity, books: &LineBooks) -> Vec<f64> {
+        let ranks = f64::from(self.ledger.ranks.max(1));
+        match quantity.row().steps {
+            StepsOfQuantity::Each(part) if !self.ledger.steps.is_empty() => {
+                let time = |step: &u32| books.steps.get(step).map_or(0.0, |it| part(it).as_f64());
+                self.ledger.steps.keys().map(|step| time(step) / ranks).collect()
+            }
+            _ => self.value(quantity, books).into_iter().collect(),
+        }
+    }
+
     /// The share (of 1) that `value` is: of the step or recording, of the bytes for bytes; 0 for counts. Thread time
     /// and device time may be more than the step: several threads, streams and devices work at once.
     #[must_use]

@@ -2,8 +2,10 @@
 //!
 //! *Owns*: the functions, loops and statements of a file ([`Module`]), what of a function can leave a trace and in which
 //! order ([`flow`]), which edits make it faster and are provably what they say ([`edits`], [`Move`]), what comments say
-//! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`]), byte offsets and positions ([`LineIndex`]), and carrying line numbers from the text that
-//! was recorded to the text as it is now ([`LineMap`]). This is the only user of the Python parser, whose types end here.
+//! to Perfline ([`Directive`]), the cells of notebooks ([`notebook_cells`]), byte offsets and positions ([`LineIndex`]),
+//! carrying line numbers from the text that was recorded to the text as it is now ([`LineMap`]), and which statements of two
+//! versions of a program are the same ones ([`correspondence`]). This is the only user of the Python parser, whose types end
+//! here.
 //!
 //! *Never*: reads a file by itself, knows a recording, fails or panics on a text, however broken it is.
 //!
@@ -16,6 +18,7 @@
 //! empty line is one too.
 
 mod collect;
+mod correspondence;
 mod directives;
 pub mod edits;
 pub mod flow;
@@ -30,9 +33,13 @@ mod repair;
 mod robustness;
 mod semantic;
 mod stack_guard;
+mod statements;
 mod syncs;
 mod values;
 
+pub use correspondence::{
+    Correspondence, MatchStatus, MatchedLines, NamedText, StatementLines, correspondence,
+};
 pub use directives::Directive;
 pub use flows::flows;
 pub use line_index::{Encoding, LineIndex, Position};

@@ -272,7 +272,7 @@ fn unchanged(hunks: &[Hunk], n_old: u32) -> impl Iterator<Item = LineRun> {
 }
 
 /// What differs between two sequences of lines.
-fn diff<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<Hunk> {
+pub(crate) fn diff<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<Hunk> {
     let input = InternedInput::new(Tokens(old), Tokens(new));
     let mut diff = Diff::compute(Algorithm::Histogram, &input);
     diff.postprocess_no_heuristic(&input);

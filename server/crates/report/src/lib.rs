@@ -1,7 +1,7 @@
 //! What a recording says, as data and on paper.
 //!
 //! *Owns*: the report (sections of typed cells, [`Report`]) with its findings, charts and limits; the annotated source,
-//! the device memory, the pages of the rules; the machine-readable contracts `perfline.lines/1`, `perfline.memory/1` and
+//! the device memory, the pages of the rules; the machine-readable contracts `perfline.diff/1`, `perfline.lines/1`, `perfline.memory/1` and
 //! `perfline.report/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
 //! print the same values.
 //!
@@ -12,6 +12,7 @@
 //! `tests/tests/tidy/` holds the dependency list.
 
 pub mod annotate;
+pub mod diff;
 pub mod explain;
 pub mod html;
 pub mod json;

@@ -1,0 +1,22 @@
+//! Two runs of a program beside each other: `docs/accounting.md`, Two runs.
+//!
+//! *Owns*: which lines of the two runs are one, through the edits between their sources (with `pysource`); by how much each
+//! line, function, operator and kernel differs per step; which of these differences exceed the noise of the steps and of the
+//! machine (`noise`); which kernels took the place of others, and what holds memory at the peak that did not before.
+//!
+//! *Never*: reads a file, words anything, decides what is shown.
+//!
+//! *The tests that say so*: beside each part; `tests/tests/comparison.rs` on recordings of programs before and after edits
+//! that are known.
+
+mod compared;
+mod lines;
+mod named;
+mod noise;
+mod run;
+
+pub use compared::{Difference, FunctionDifference, StepDifference};
+pub use lines::{AmountDifference, ComparedLine, EditedLines};
+pub use named::{KernelReplacement, NamedDifference};
+pub use noise::{Drift, Shift};
+pub use run::ComparedRun;

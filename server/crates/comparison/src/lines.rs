@@ -1,0 +1,335 @@
+//! Lines of the two runs that are one, and what they cost in each.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ledger::{Evidence, LineBooks, LineKey};
+use metrics::{Quantity, Scale};
+use pysource::{MatchStatus, NamedText, StatementLines, correspondence};
+
+use crate::noise::{NoiseTest, Shift};
+use crate::run::{ComparedFile, ComparedRun};
+
+/// The times of a line that are compared.
+pub(crate) const TIMES: [Quantity; 5] =
+    [Quantity::CpuBusy, Quantity::CudaOwn, Quantity::Wait, Quantity::Idle, Quantity::Waiting];
+
+/// Its bytes.
+const SIZES: [Quantity; 2] = [Quantity::Alloc, Quantity::Peak];
+
+/// Share (of 1) of all bytes that a difference of bytes must reach. They vary little from step to step.
+const MIN_BYTES: f64 = 0.01;
+
+/// Lines that correspond in two runs, and what they cost.
+#[derive(Debug, Clone)]
+pub struct ComparedLine {
+    /// The costliest of the lines in the base; `None` where nothing corresponds, or where it is not known.
+    pub base: Option<LineKey>,
+    /// The costliest of them in the new run.
+    pub new: Option<LineKey>,
+    /// The function in the new run, else in the base.
+    pub function: String,
+    /// What became of the lines.
+    pub status: MatchStatus,
+    /// How they are known: the weakest.
+    pub evidence: Evidence,
+    /// What they cost; without what is nothing in both.
+    pub amounts: Vec<AmountDifference>,
+}
+
+/// What something costs in two runs. Means per step and rank, or sums over recordings without steps; nanoseconds or bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AmountDifference {
+    /// What is compared.
+    pub quantity: Quantity,
+    /// In the base.
+    pub base: f64,
+    /// In the new run.
+    pub new: f64,
+    /// By how much the steps differ; `None` of bytes, and where steps are too few.
+    pub shift: Option<Shift>,
+    /// Whether the difference exceeds the noise; `None` where steps are too few to say.
+    pub significant: Option<bool>,
+}
+
+impl AmountDifference {
+    /// What the new run has more.
+    #[must_use]
+    pub fn delta(&self) -> f64 {
+        self.new - self.base
+    }
+}
+
+/// Statements that differ between the sources of the two runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EditedLines {
+    /// First of the lines in the base.
+    pub base: Option<LineKey>,
+    /// First of the lines in the new run.
+    pub new: Option<LineKey>,
+    /// What became of them.
+    pub status: MatchStatus,
+}
+
+/// The lines of one side of something that is compared.
+#[derive(Debug, Clone, Default)]
+struct GroupSide<'a> {
+    /// The lines, with their books where they have some.
+    lines: Vec<(LineKey, Option<&'a LineBooks>)>,
+}
+
+/// Lines that correspond.
+#[derive(Debug, Clone)]
+pub(crate) struct LineGroup<'a> {
+    pub(crate) status: MatchStatus,
+    base: GroupSide<'a>,
+    new: GroupSide<'a>,
+}
+
+impl<'a> LineGroup<'a> {
+    fn side(&self, is_new: bool) -> &GroupSide<'a> {
+        if is_new { &self.new } else { &self.base }
+    }
+
+    pub(crate) fn books(&self, is_new: bool) -> impl Iterator<Item = &'a LineBooks> {
+        self.side(is_new).lines.iter().filter_map(|(_, books)| *books)
+    }
+
+    /// The costliest line of a side, else the first.
+    pub(crate) fn line(&self, is_new: bool) -> Option<&LineKey> {
+        let cost = |books: &Option<&LineBooks>| {
+            books.map_or(0, |it| it.cpu_own.0.max(it.cuda_own.0).max(it.peak.0 / 1024))
+        };
+        let costliest = self.side(is_new).lines.iter().min_by_key(|(key, books)| {
+            (std::cmp::Reverse(cost(books)), key.file.as_str(), key.line)
+        });
+        costliest.map(|(key, _)| key)
+    }
+
+    /// The longest name of the function of its lines.
+    pub(crate) fn function(&self, is_new: bool) -> &'a str {
+        let names = self.books(is_new).map(|it| it.function.as_str());
+        names.max_by_key(|it| it.len()).unwrap_or_default()
+    }
+
+    /// What a quantity is in each step of a side.
+    pub(crate) fn by_step(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> Vec<f64> {
+        let mut sums = Vec::new();
+        for books in self.books(is_new) {
+            add(&mut sums, &scale.by_step(quantity, books));
+        }
+        if sums.is_empty() { vec![0.0; scale.ledger().steps.len().max(1)] } else { sums }
+    }
+
+    fn mean(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> f64 {
+        self.books(is_new).filter_map(|it| scale.value(quantity, it)).sum()
+    }
+}
+
+/// Adds values place by place.
+pub(crate) fn add(sums: &mut Vec<f64>, values: &[f64]) {
+    sums.resize(sums.len().max(values.len()), 0.0);
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += value;
+    }
+}
+
+/// All lines of two runs, matched.
+pub(crate) struct LineGroups<'a> {
+    pub(crate) units: Vec<LineGroup<'a>>,
+    /// What differs between the sources.
+    pub(crate) edits: Vec<EditedLines>,
+    /// The place in `units` of each line that has books.
+    pub(crate) places: [HashMap<LineKey, usize>; 2],
+    /// Functions that correspond, by file (key of the ledger) and name: from the base to the new run.
+    pub(crate) functions: BTreeMap<(String, String), (String, String)>,
+}
+
+/// The lines of two runs that are one: through the texts of your files where both are known, else by line number where
+/// neither is, else by function; library lines by function, because the versions of libraries may differ.
+pub(crate) fn units<'a>(base: &ComparedRun<'a>, new: &ComparedRun<'a>) -> LineGroups<'a> {
+    let base_files = base.comparable_files(new);
+    let new_files = new.comparable_files(base);
+    let texts = |files: &[ComparedFile<'a>]| -> Vec<NamedText<'a>> {
+        files.iter().map(|it| NamedText { name: it.name, text: it.text }).collect()
+    };
+    let found = correspondence(&texts(&base_files), &texts(&new_files));
+    let mut matching = Matching::default();
+    let lines = |of: &[StatementLines], files: &[ComparedFile<'a>]| -> Vec<LineKey> {
+        let each = of.iter().flat_map(|it| {
+            let file = files[it.file].key;
+            it.lines.clone().map(move |line| LineKey { file: file.to_owned(), line })
+        });
+        each.collect()
+    };
+    for it in &found.lines {
+        let (old, young) = (lines(&it.base, &base_files), lines(&it.new, &new_files));
+        if !matches!(it.status, MatchStatus::Same | MatchStatus::Moved) {
+            let first = |lines: &[LineKey]| lines.first().cloned();
+            let (base, new) = (first(&old), first(&young));
+            matching.edits.push(EditedLines { base, new, status: it.status });
+        }
+        matching.add(it.status, old, young);
+    }
+    for [(mine, name), (theirs, new_name)] in &found.functions {
+        let from = (base_files[*mine].key.to_owned(), name.clone());
+        let to = (new_files[*theirs].key.to_owned(), new_name.clone());
+        matching.functions.insert(from, to);
+    }
+    matching.finish(base, new)
+}
+
+/// What corresponds, while it is put together.
+#[derive(Default)]
+struct Matching {
+    statuses: Vec<MatchStatus>,
+    base: HashMap<LineKey, usize>,
+    new: HashMap<LineKey, usize>,
+    edits: Vec<EditedLines>,
+    functions: BTreeMap<(String, String), (String, String)>,
+}
+
+impl Matching {
+    fn add(&mut self, status: MatchStatus, base: Vec<LineKey>, new: Vec<LineKey>) {
+        let unit = self.statuses.len();
+        self.statuses.push(status);
+        self.base.extend(base.into_iter().map(|it| (it, unit)));
+        self.new.extend(new.into_iter().map(|it| (it, unit)));
+    }
+
+    /// Puts the books of both runs on what corresponds. Lines outside of texts that can be compared go by their names.
+    fn finish<'a>(mut self, base: &ComparedRun<'a>, new: &ComparedRun<'a>) -> LineGroups<'a> {
+        let mut by_name: HashMap<String, usize> = HashMap::new();
+        let mut sides: [Vec<GroupSide<'a>>; 2] = [Vec::new(), Vec::new()];
+        let mut is_there: Vec<[bool; 2]> = Vec::new();
+        for (is_new, (run, other)) in [(false, (base, new)), (true, (new, base))] {
+            for (key, books) in &run.ledger.lines {
+                let known = if is_new { self.new.get(key) } else { self.base.get(key) };
+                let unit = known.copied().unwrap_or_else(|| {
+                    let name = run.unit_name(other, key, books);
+                    *by_name.entry(name).or_insert_with(|| {
+                        self.statuses.push(MatchStatus::Same);
+                        self.statuses.len() - 1
+                    })
+                });
+                let side = &mut sides[usize::from(is_new)];
+                side.resize_with(side.len().max(unit + 1), GroupSide::default);
+                side[unit].lines.push((key.clone(), Some(books)));
+                is_there.resize(is_there.len().max(unit + 1), [false; 2]);
+                is_there[unit][usize::from(is_new)] = true;
+            }
+        }
+        // Lines that cost nothing name what the others correspond to.
+        for (is_new, known) in [(false, &self.base), (true, &self.new)] {
+            let side = &mut sides[usize::from(is_new)];
+            side.resize_with(self.statuses.len(), GroupSide::default);
+            let mut rest: Vec<_> = known.iter().collect();
+            rest.sort();
+            for (key, &unit) in rest {
+                if side[unit].lines.is_empty() {
+                    side[unit].lines.push((key.clone(), None));
+                }
+            }
+        }
+        let [old, young] = sides;
+        is_there.resize(self.statuses.len(), [false; 2]);
+        let units = self.statuses.iter().zip(old.into_iter().zip(young)).zip(is_there);
+        let units = units.filter(|(_, is_there)| is_there[0] || is_there[1]).map(
+            |((&status, (base, new)), is_there)| {
+                // What goes by its name is gone, or new, where one run alone has it.
+                let is_by_name = base.lines.is_empty() || new.lines.is_empty();
+                let status = match (status, is_there) {
+                    (MatchStatus::Same, [true, false]) if is_by_name => MatchStatus::Removed,
+                    (MatchStatus::Same, [false, true]) if is_by_name => MatchStatus::Added,
+                    (status, _) => status,
+                };
+                LineGroup { status, base, new }
+            },
+        );
+        let units: Vec<LineGroup<'a>> = units.collect();
+        let places = [false, true].map(|is_new| {
+            let lines = units.iter().enumerate().flat_map(|(place, it)| {
+                it.side(is_new).lines.iter().map(move |(key, _)| (key.clone(), place))
+            });
+            lines.collect()
+        });
+        LineGroups { units, places, edits: self.edits, functions: self.functions }
+    }
+}
+
+/// Whether a time of a line differs by more than the noise.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LineDirections {
+    /// Some time is shorter.
+    pub(crate) faster: bool,
+    /// Some time is longer.
+    pub(crate) slower: bool,
+}
+
+impl LineDirections {
+    pub(crate) fn of(line: &ComparedLine) -> Self {
+        let times = line.amounts.iter().filter(|it| TIMES.contains(&it.quantity));
+        let deltas = times.filter(|it| it.significant == Some(true)).map(AmountDifference::delta);
+        deltas.fold(Self::default(), |found, delta| Self {
+            faster: found.faster || delta < 0.0,
+            slower: found.slower || 0.0 < delta,
+        })
+    }
+}
+
+/// What each of the units costs, and whether the differences count.
+pub(crate) fn differences(
+    units: &[LineGroup<'_>],
+    scales: [&Scale<'_>; 2],
+    test: &NoiseTest,
+) -> Vec<ComparedLine> {
+    let totals = SIZES.map(|quantity| {
+        let total = |is_new: bool| -> f64 {
+            units.iter().map(|it| it.mean(quantity, scales[usize::from(is_new)], is_new)).sum()
+        };
+        total(false).max(total(true))
+    });
+    let difference = |unit: &LineGroup<'_>| {
+        let mut amounts = Vec::new();
+        for quantity in TIMES.into_iter().chain(SIZES) {
+            let [base, new] =
+                [false, true].map(|it| unit.mean(quantity, scales[usize::from(it)], it));
+            if base == 0.0 && new == 0.0 {
+                continue;
+            }
+            let (shift, significant) = match SIZES.iter().position(|it| *it == quantity) {
+                Some(size) => {
+                    let delta = (new - base).abs();
+                    (None, Some(MIN_BYTES * totals[size] <= delta && 0.0 < delta))
+                }
+                None if !test.is_large(new - base, base.max(new)) && scales_have_steps(scales) => {
+                    (None, Some(false))
+                }
+                None => {
+                    let steps =
+                        [false, true].map(|it| unit.by_step(quantity, scales[usize::from(it)], it));
+                    test.is_significant(&steps[0], &steps[1])
+                }
+            };
+            amounts.push(AmountDifference { quantity, base, new, shift, significant });
+        }
+        let function = match unit.function(true) {
+            "" => unit.function(false),
+            name => name,
+        };
+        let evidence = unit.books(false).chain(unit.books(true)).map(|it| it.evidence).max();
+        ComparedLine {
+            base: unit.line(false).cloned(),
+            new: unit.line(true).cloned(),
+            function: function.to_owned(),
+            status: unit.status,
+            evidence: evidence.unwrap_or_default(),
+            amounts,
+        }
+    };
+    units.iter().map(difference).collect()
+}
+
+/// Whether both runs have at least two steps.
+fn scales_have_steps(scales: [&Scale<'_>; 2]) -> bool {
+    scales.iter().all(|it| 2 <= it.ledger().steps.len())
+}

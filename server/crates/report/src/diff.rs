@@ -1,0 +1,12 @@
+//! Two runs beside each other: `perfline diff`.
+
+mod build;
+mod finding;
+mod json;
+mod markdown;
+mod text;
+
+pub use build::{DiffReport, build};
+pub use json::write as write_json;
+pub use markdown::write as write_markdown;
+pub use text::write as write_text;
