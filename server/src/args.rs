@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Annotate(AnnotateArgs),
     Lines(LinesArgs),
     Memory(MemoryArgs),
+    Ledger(LedgerArgs),
     Ranks(RanksArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
@@ -234,6 +235,21 @@ pub(crate) struct MemoryArgs {
 pub(crate) enum OutputFormat {
     Text,
     Json,
+}
+
+/// Write what was read and charged to lines as a small file that is read as the traces are
+///
+/// Every command and the editors take the file instead of the recordings: one of
+/// each rank, or one of all. docs/ledger.md has the format.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// The file to write (rank0.perfline)
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 /// Several ranks beside each other: who is late, who waits for whom, and at which line

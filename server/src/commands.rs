@@ -38,6 +38,18 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             memory(out, it, args, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
+        Command::Ledger(args) => print(&args.recording, |_, it| {
+            let run = it.recording.run;
+            let bytes = loader::to_ledger_file(run, it.sources).map_err(io::Error::other)?;
+            output::write(&args.output, &bytes, args.recording.paths(run))?;
+            let ranks = match run.ranks.len() {
+                1 => "1 rank".to_owned(),
+                n => format!("{n} ranks"),
+            };
+            let size = metrics::numbers::bytes(bytes.len() as f64);
+            inputs::report(&format!("wrote {}: {ranks}, {size}", args.output.display()));
+            Ok(ExitCode::SUCCESS)
+        }),
         Command::Ranks(args) => print(&args.recording, |out, it| {
             let between = args.between;
             if let Some(unknown) = ranks::unknown_rank(&it.recording, between) {
@@ -72,6 +84,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 struct CommandInput<'a> {
     recording: Recording<'a>,
     timing: Timing,
+    /// Where source text comes from.
+    sources: &'a SourceFolders,
 }
 
 /// Loads a recording and prints what `write` makes of it.
@@ -82,8 +96,8 @@ fn print(
     let (run, timing) = inputs::load(args)?;
     let sources: SourceFolders = loader::source_folders(&inputs::options(args));
     let names = loader::display_names(&run.merged, &args.root);
-    let loaded =
-        CommandInput { recording: Recording { run: &run, names, sources: &sources }, timing };
+    let recording = Recording { run: &run, names, sources: &sources };
+    let loaded = CommandInput { recording, timing, sources: &sources };
     let mut out = BufWriter::new(io::stdout().lock());
     let code = write(&mut out, &loaded)?;
     out.flush()?;

@@ -36,7 +36,7 @@ impl std::fmt::Display for Failure {
             Self::Load(error) => write!(f, "{error}"),
             Self::NothingFound(folder) => write!(
                 f,
-                "{}: no recording below this folder; name a trace (*.json, *.json.gz) or a memory snapshot (*.pickle)",
+                "{}: no recording below this folder; name a trace (*.json, *.json.gz), a memory snapshot (*.pickle) or a ledger (*.perfline)",
                 folder.display()
             ),
             Self::OneRecording => write!(

@@ -6,14 +6,14 @@ use std::path::Path;
 /// What the names of source files end with. A page or a picture is never called so, but a name may be mistyped.
 const SOURCES: [&str; 10] = ["py", "pyi", "pyx", "ipynb", "c", "cc", "cpp", "cu", "h", "hpp"];
 
-/// Writes `text` to the file `path`, whole or not at all: until all of it is written, what was there stays. No link is
+/// Writes `content` to the file `path`, whole or not at all: until all of it is written, what was there stays. No link is
 /// followed, and no file of `inputs` is replaced, however it is spelled.
 ///
 /// # Errors
 /// If the file must not be replaced or cannot be written. The message names it and says what to do.
 pub(crate) fn write<'a>(
     path: &Path,
-    text: &str,
+    content: impl AsRef<[u8]>,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> io::Result<()> {
     let on_file =
@@ -21,7 +21,7 @@ pub(crate) fn write<'a>(
     if let Some(why) = refusal(path, inputs) {
         return Err(on_file(&why));
     }
-    replace(path, text).map_err(|error| on_file(&error))
+    replace(path, content.as_ref()).map_err(|error| on_file(&error))
 }
 
 /// Why `path` must not be written to, if so.
@@ -41,9 +41,9 @@ fn refusal<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Optio
     is_input.then_some("is an input of this run; name another file")
 }
 
-/// The text goes to a file of its own in the same folder, whose name cannot be predicted, and which then
+/// The content goes to a file of its own in the same folder, whose name cannot be predicted, and which then
 /// takes its place.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".perfline-").suffix(".partial");
@@ -51,7 +51,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())

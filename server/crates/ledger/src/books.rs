@@ -9,7 +9,7 @@ use crate::{Bytes, Ledger, LineBooks, LineKey, Ns, Unit};
 macro_rules! balanced {
     ($($(#[doc = $doc:literal])* $metric:ident: $field:ident, $unit:ident, $label:literal, $own:expr;)*) => {
         /// What is charged once per instant, event or byte.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub struct Books {
             $($(#[doc = $doc])* pub $field: type_of!($unit),)*
         }
@@ -137,7 +137,9 @@ impl Books {
 }
 
 /// Why an amount has no line. The names are part of `perfline.lines/1` (`unattributed.reasons`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Reason {
     /// The recording has no Python stacks at all (`with_stack=True` was not set).
     NoStacks,
@@ -169,7 +171,7 @@ impl Reason {
 }
 
 /// What no line was charged with, by reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Unattributed(BTreeMap<Reason, Books>);
 
 impl Unattributed {

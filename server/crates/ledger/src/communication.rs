@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{Bytes, LineKey, Ns};
 
 /// The collectives of one rank.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RankCommunication {
     /// How many ranks the job has, where the recording says.
     pub world_size: Option<u32>,
@@ -18,7 +18,7 @@ pub struct RankCommunication {
 }
 
 /// What the collectives of one place have in common.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct CollectiveSite {
     /// What is communicated.
     pub kind: CollectiveKind,
@@ -34,7 +34,9 @@ pub struct CollectiveSite {
 }
 
 /// A process group, as far as the recording names it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ProcessGroup {
     /// `Process Group Name`; empty where it is not recorded, as with gloo.
     pub name: String,
@@ -45,7 +47,9 @@ pub struct ProcessGroup {
 }
 
 /// A process group with the ranks in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct GroupMembers {
     /// Its name, unique in the job.
     pub name: String,
@@ -56,7 +60,9 @@ pub struct GroupMembers {
 }
 
 /// One collective on one rank. The order is that of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct CollectiveCall {
     /// When the rank began it, since the Unix epoch by the clock of its host.
     pub start: Ns,
@@ -69,7 +75,9 @@ pub struct CollectiveCall {
 }
 
 /// What a collective does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum CollectiveKind {
     /// Sums, and gives the sum to all.
     AllReduce,

@@ -1,7 +1,9 @@
 //! What books are kept of: lines, devices, threads.
 
 /// A line of a source file: 1-based, in the text as recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct LineKey {
     /// Key of [`crate::Ledger::files`].
     pub file: String,
@@ -10,7 +12,9 @@ pub struct LineKey {
 }
 
 /// A device of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct DeviceKey {
     /// Rank of the recording; 0 where it names none.
     pub rank: u32,
@@ -19,7 +23,9 @@ pub struct DeviceKey {
 }
 
 /// A thread of a rank.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ThreadKey {
     /// Rank of the recording; 0 where it names none.
     pub rank: u32,

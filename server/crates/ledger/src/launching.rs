@@ -4,7 +4,7 @@ use crate::Ns;
 use crate::amount::Amount;
 
 /// How the kernels of a line were launched, and why a device was idle meanwhile.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Launching {
     /// Kernels that were launched by a runtime call of their own: not those of a graph.
     pub launches: u64,

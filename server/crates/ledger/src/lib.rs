@@ -46,7 +46,7 @@ pub use units::{Bytes, Ns};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The books of one rank or, after merging, of several.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ledger {
     /// Every source file that has a line here, by its key in [`LineKey::file`].
     pub files: BTreeMap<String, SourceFile>,
@@ -87,7 +87,7 @@ pub struct Ledger {
 }
 
 /// A thread that only waits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct IdleThread {
     /// Its traced time.
     pub time: Ns,
@@ -96,7 +96,7 @@ pub struct IdleThread {
 }
 
 /// What one device did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceBooks {
     /// Device name, where the recording says.
     pub name: String,

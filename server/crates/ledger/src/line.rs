@@ -10,7 +10,19 @@ use crate::{
 };
 
 /// How a line is known, best first. Where several kinds meet on one line, the weakest is reported.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum Evidence {
     /// The recording names the line.
     #[default]
@@ -34,7 +46,19 @@ impl Evidence {
 }
 
 /// Whether the source on disk is the one that ran.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum SourceFit {
     /// It is, as far as is known: the same text, or one in which the functions that ran are defined on the lines that
     /// the recording names.
@@ -47,7 +71,7 @@ pub enum SourceFit {
 }
 
 /// A source file that the recording names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SourceFile {
     /// The path as recorded.
     pub recorded: String,
@@ -60,7 +84,7 @@ pub struct SourceFile {
 }
 
 /// Everything that one line was charged with, over the whole recording.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LineBooks {
     /// The function that the line is in, qualified where the source was found (`SlowModel.forward`).
     pub function: String,
@@ -259,7 +283,7 @@ impl LineBooks {
 }
 
 /// What the profiler itself did: a cost of recording, which a run without the profiler does not have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RecordingCost {
     /// Of [`LineBooks::cpu_own`], the time below calls of `torch.profiler`.
     pub time: Ns,
@@ -279,7 +303,7 @@ impl RecordingCost {
 }
 
 /// What a line was charged with during one step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PerStep {
     /// Share of [`LineBooks::cpu_own`].
     pub cpu: Ns,
@@ -294,7 +318,9 @@ pub struct PerStep {
 }
 
 /// The sizes of a product of matrices, `m × k` times `k × n`, of which there are `batch` at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct ProductSizes {
     /// How many products there are.
     pub batch: u64,
@@ -307,7 +333,9 @@ pub struct ProductSizes {
 }
 
 /// What distinguishes kernels of one line.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct KernelKey {
     /// Name as recorded.
     pub name: String,
@@ -318,7 +346,7 @@ pub struct KernelKey {
 }
 
 /// A kernel, copy or fill launched from a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Kernel {
     /// How often it ran.
     pub calls: u64,
@@ -341,7 +369,7 @@ pub struct Kernel {
 }
 
 /// An outermost operator on a line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Operator {
     /// How often it ran.
     pub calls: u64,
@@ -352,7 +380,7 @@ pub struct Operator {
 }
 
 /// Calls from a line to a name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Call {
     /// How many.
     pub calls: u64,
@@ -361,7 +389,7 @@ pub struct Call {
 }
 
 /// Allocations on one memory.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Allocation {
     /// How many.
     pub allocs: u64,

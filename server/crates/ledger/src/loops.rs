@@ -6,7 +6,7 @@ use crate::amount::Amount;
 use crate::{Evidence, LineKey, Ns};
 
 /// What a `for` or `while` statement of your code cost, with everything that was called from it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LoopBooks {
     /// The function that the loop is in.
     pub function: String,

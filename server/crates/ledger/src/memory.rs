@@ -10,7 +10,9 @@ use crate::{Bytes, LineKey, Ns};
 /// Σ [`LineMemory::peak`] over `lines` + `unattributed_peak` = `peak`, and Σ [`LineMemory::live`] + `unattributed_end` =
 /// `end`. Bytes are those of blocks, as the allocator counts them; of a block that is gone, a snapshot says only what
 /// was asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct DeviceMemory {
     /// Most bytes in use at once.
     pub peak: Bytes,
@@ -76,7 +78,9 @@ impl DeviceMemory {
 }
 
 /// A point in a recording.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct Moment {
     /// Events of the device that came before, or up to it.
     pub event: u64,
@@ -89,7 +93,9 @@ pub struct Moment {
 }
 
 /// What a line allocated on one device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct LineMemory {
     /// The function that the line is in.
     pub function: String,
@@ -138,7 +144,7 @@ pub struct LineMemory {
 }
 
 /// A line of a stack.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct StackLine {
     /// Which line.
     pub line: LineKey,
@@ -147,7 +153,18 @@ pub struct StackLine {
 }
 
 /// Bytes in use, in how many allocations.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Held {
     /// Bytes.
     pub bytes: Bytes,
@@ -156,7 +173,9 @@ pub struct Held {
 }
 
 /// A part of a training step, as far as the frames of an allocation show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Phase {
     /// Anything that is neither of the others; in a training step that is the forward pass.
     Forward,
@@ -182,7 +201,18 @@ impl Phase {
 }
 
 /// Calls that reserve memory from the device and give it back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct SegmentCalls {
     /// How often memory was reserved or mapped.
     pub allocs: u64,
@@ -195,7 +225,7 @@ pub struct SegmentCalls {
 }
 
 /// Host time of the calls behind [`SegmentCalls`], as a trace has them: `cudaMalloc`, `cudaFree`, `cuMemMap`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SegmentTime {
     /// How many.
     pub calls: u64,
@@ -212,7 +242,18 @@ impl SegmentTime {
 }
 
 /// How the reserved memory is cut up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Fragmentation {
     /// Segments.
     pub segments: u64,
@@ -225,7 +266,18 @@ pub struct Fragmentation {
 }
 
 /// In use and reserved during a part of a recording.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Sample {
     /// Where the part begins: nanoseconds since the first event, or events where the recording has no times.
     pub at: i64,
@@ -236,7 +288,9 @@ pub struct Sample {
 }
 
 /// One step of a recording.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct StepMemory {
     /// As the recording calls it, or `step N`.
     pub name: String,
@@ -251,7 +305,9 @@ pub struct StepMemory {
 }
 
 /// A request that failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct OutOfMemory {
     /// When.
     pub moment: Moment,
@@ -277,7 +333,9 @@ pub struct OutOfMemory {
 }
 
 /// Memory of a rank by category, from a timeline that PyTorch exported. It names neither lines nor the device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub struct CategoryMemory {
     /// Most bytes in use at once.
     pub peak: Bytes,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::Ns;
 
 /// The numbers of one rank.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Overview {
     /// All steps together, time between them left out; without `ProfilerStep#N` ranges, everything from the first to
     /// the last host event.
@@ -35,7 +35,7 @@ pub struct Overview {
 ///
 /// A step begins with its range, or where the step before ended if that is later; it ends with its range, or with the
 /// last device event launched in it if that is later.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Interval {
     /// How long it is.
     pub time: Ns,
@@ -46,7 +46,7 @@ pub struct Interval {
 }
 
 /// What an interval went to. Each instant counts to the first of these that was going on, on any device or thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Breakdown {
     /// A kernel that does not communicate.
     pub kernel: Ns,
@@ -67,7 +67,7 @@ pub struct Breakdown {
 }
 
 /// How compute and communication share an interval.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Overlap {
     /// Compute alone. Where no kernel was recorded, operators are the compute.
     pub compute: Ns,

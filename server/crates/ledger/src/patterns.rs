@@ -4,7 +4,9 @@ use crate::amount::Amount;
 use crate::{Bytes, Ns};
 
 /// A sequence or nesting of events that stands for an anti-pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Pattern {
     /// The same operators over and over in one function, each time beginning with `aten::select`.
     ForLoopIndexing,
@@ -39,7 +41,7 @@ pub enum Pattern {
 }
 
 /// What a pattern on a line cost: within the steps, or over the recording where it has none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PatternBooks {
     /// How often.
     pub count: u64,

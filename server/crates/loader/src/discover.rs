@@ -12,7 +12,7 @@ use crate::{InputKind, names, open, walk};
 /// Files of one run are written within this time of each other.
 const SAME_RUN: Duration = Duration::from_secs(120);
 
-const ENDINGS: [&str; 9] = [
+const ENDINGS: [&str; 10] = [
     ".json",
     ".json.gz",
     ".json.zst",
@@ -22,6 +22,7 @@ const ENDINGS: [&str; 9] = [
     ".pkl",
     ".pkl.gz",
     ".pkl.zst",
+    ".perfline",
 ];
 
 /// A recording found on disk: the files of one run, all ranks.

@@ -24,6 +24,7 @@ use crate::chosen::chosen;
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
 use crate::kept_texts::{KeptTexts, RecordingKey};
+use crate::ledgers::from_ledger_file;
 use crate::open::Opened;
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText};
@@ -86,25 +87,29 @@ pub(crate) fn load(
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.
 fn give_one_rank(results: &mut [LoadedInput]) {
     let is = |loaded: &LoadedInput, kind| loaded.inputs.iter().any(|input| input.kind == kind);
-    let Some(rank) = results.iter().find(|it| is(it, InputKind::Kineto)).map(|it| it.rank) else {
+    let trace = results.iter().find(|it| is(it, InputKind::Kineto));
+    let Some(rank) = trace.and_then(|it| it.ledgers.first()).map(|(rank, _)| *rank) else {
         return;
     };
     for loaded in results.iter_mut().filter(|it| is(it, InputKind::Snapshot)) {
-        loaded.rank = rank;
         loaded.inputs.iter_mut().for_each(|input| input.rank = rank);
-        let memory = std::mem::take(&mut loaded.ledger.memory);
-        let of_rank = memory.into_iter().map(|(key, memory)| (DeviceKey { rank, ..key }, memory));
-        loaded.ledger.memory = of_rank.collect();
+        for (rank_of_ledger, ledger) in &mut loaded.ledgers {
+            *rank_of_ledger = rank;
+            let memory = std::mem::take(&mut ledger.memory).into_iter();
+            ledger.memory = memory.map(|(key, it)| (DeviceKey { rank, ..key }, it)).collect();
+        }
     }
 }
 
 /// InputFile loaded input with its books.
 struct LoadedInput {
     inputs: Vec<Input>,
-    ledger: Ledger,
+    /// By rank: one, but of a file of ledgers.
+    ledgers: Vec<(u32, Ledger)>,
+    /// What a file of ledgers says of inputs that could not be read for it.
+    failures: Vec<String>,
     /// The texts of your code that ran, by key in the ledger.
     texts: TextsByFile,
-    rank: u32,
     times: Option<Times>,
 }
 
@@ -172,6 +177,7 @@ impl LoadContext<'_> {
         caught(&input.path, || match one.kind {
             InputKind::Snapshot => self.load_snapshot(input, one, plan),
             InputKind::Timeline => self.load_timeline(input, one),
+            InputKind::Ledger => self.load_ledgers(input),
             InputKind::Kineto | InputKind::Callers => self.load_trace(input, one, plan),
         })
     }
@@ -244,7 +250,8 @@ impl LoadContext<'_> {
         };
         inputs.insert(0, input);
         let texts = sources.own_texts();
-        Ok(LoadedInput { inputs, ledger, texts, rank, times: Some(times) })
+        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times) })
     }
 
     /// The sources of `files`, with the texts that ran: those that the recording holds, those that were kept when it was
@@ -381,7 +388,30 @@ impl LoadContext<'_> {
             attributing,
         };
         let (inputs, texts) = (vec![input], sources.own_texts());
-        Ok(LoadedInput { inputs, ledger, texts, rank, times: Some(times) })
+        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times) })
+    }
+
+    /// Takes over what was read and attributed before. Its inputs stand for it.
+    fn load_ledgers(&self, file: &Opened) -> Result<LoadedInput, Error> {
+        let mut bytes = Vec::new();
+        let mut is_too_large = false;
+        let End { damage, .. } = self.each_block(file, |block| {
+            is_too_large |= ledger_file::MAX_BYTES < bytes.len() + block.len();
+            if !is_too_large {
+                bytes.extend_from_slice(block);
+            }
+        })?;
+        if is_too_large {
+            let message = "needs more than 1 GiB; write ledgers of fewer ranks";
+            return Err(nothing_in(file, &damage, message, 0));
+        }
+        if !damage.is_empty() {
+            return Err(nothing_in(file, &damage, "is damaged", 0));
+        }
+        let (inputs, ledgers, failures) = from_ledger_file(&bytes, &self.finder)
+            .map_err(|message| nothing_in(file, &damage, &message, 0))?;
+        Ok(LoadedInput { inputs, ledgers, failures, texts: TextsByFile::new(), times: None })
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
@@ -405,7 +435,8 @@ impl LoadContext<'_> {
         };
         let ledger = attribute_timeline(&timeline, rank);
         let (inputs, texts) = (vec![input], TextsByFile::new());
-        Ok(LoadedInput { inputs, ledger, texts, rank, times: None })
+        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None })
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
@@ -488,6 +519,7 @@ fn merge(
 ) -> Result<Run, Error> {
     let mut inputs: Vec<Input> = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
+    let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
     for loaded in results {
         inputs.extend(loaded.inputs);
@@ -501,10 +533,13 @@ fn merge(
                 Entry::Occupied(_) => {}
             }
         }
-        let ledger = by_rank.entry(loaded.rank).or_default();
-        ledger.merge(&loaded.ledger);
-        // Several files of one rank are still one rank.
-        ledger.ranks = 1;
+        failures.extend(loaded.failures);
+        for (rank, ledger) in loaded.ledgers {
+            let mine = by_rank.entry(rank).or_default();
+            mine.merge(&ledger);
+            // Several files of one rank are still one rank.
+            mine.ranks = 1;
+        }
     }
     let chosen = chosen(choice, &by_rank, unread)?;
     inputs.retain(|it| chosen.contains(&it.rank));
@@ -514,6 +549,5 @@ fn merge(
         merged.merge(ledger);
     }
     let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
-    let failures = failed.iter().map(Error::to_string).collect();
     Ok(Run { inputs, failures, ranks, merged, texts })
 }

@@ -221,6 +221,8 @@ impl Opened {
 fn kind(prefix: &[u8]) -> Option<InputKind> {
     if snapshot_reader::looks_like_snapshot(prefix) {
         Some(InputKind::Snapshot)
+    } else if ledger_file::looks_like_ledger(prefix) {
+        Some(InputKind::Ledger)
     } else if trace_reader::callers::looks_like_callers(prefix) {
         Some(InputKind::Callers)
     } else if trace_reader::looks_like_trace(prefix) {

@@ -125,6 +125,8 @@ impl Plan {
         self.jobs.retain(|job| {
             let rank = match job.kind {
                 InputKind::Kineto => job.input.head_meta().rank.or(job.rank_by_name),
+                // It may hold several.
+                InputKind::Ledger => None,
                 _ => Some(job.rank_or_place()),
             };
             let left_out = rank.filter(|it| !choice.ranks.contains(it));
@@ -252,7 +254,7 @@ fn unknown(input: &Opened) -> Error {
     let message = if input.is_empty {
         "the file is empty; was the recording still being written?"
     } else {
-        "neither a torch.profiler trace nor a CUDA memory snapshot; name a .json, .json.gz or .pickle that PyTorch wrote"
+        "neither a torch.profiler trace nor a CUDA memory snapshot nor a ledger; name a .json, .json.gz or .pickle that PyTorch wrote, or what `perfline ledger` wrote"
     };
     unreadable(&input.path, message, 0)
 }

@@ -18,6 +18,8 @@ pub enum InputKind {
     Timeline,
     /// The recorder's exact callers.
     Callers,
+    /// Ledgers that were written to a file.
+    Ledger,
 }
 
 impl InputKind {
@@ -29,7 +31,15 @@ impl InputKind {
             Self::Snapshot => "snapshot",
             Self::Timeline => "timeline",
             Self::Callers => "callers",
+            Self::Ledger => "ledger",
         }
+    }
+
+    /// The kind with this stable name.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        [Self::Kineto, Self::Snapshot, Self::Timeline, Self::Callers]
+            .into_iter()
+            .find(|it| it.name() == name)
     }
 }
 

@@ -72,6 +72,16 @@ impl Finder {
         }
     }
 
+    /// Your code, without links.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// What may be read.
+    pub(crate) fn folders(&self) -> &SourceFolders {
+        &self.folders
+    }
+
     /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
     pub(crate) fn find(&self, files: &[RecordedFile], texts: &TextsByFile) -> RecordedSources {
         let mut found: Vec<(&RecordedFile, RecordedSource)> = Vec::with_capacity(files.len());

@@ -1,7 +1,9 @@
 //! The anomalies that a reader met, where, and how often.
 
 /// The anomalies that were met. One entry per kind is kept with its count, so that a file with a million faults gives a short list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum WarningKind {
     /// The file ends inside a value; everything before was read.
     Truncated,
@@ -38,7 +40,7 @@ pub enum WarningKind {
 }
 
 /// One kind of anomaly in one input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Warning {
     /// The anomalies that were met.
     pub kind: WarningKind,

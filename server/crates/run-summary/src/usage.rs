@@ -66,7 +66,7 @@ fn describe(usage: &mut DeviceOverview, profile: &Profile, ordinal: i32) {
     }
     if let Some((peak, multiprocessors, source)) = devices::peak(&usage.name) {
         usage.peak = Some(peak);
-        usage.peak_source = source;
+        usage.peak_source = source.to_owned();
         if usage.multiprocessors == 0 {
             usage.multiprocessors = multiprocessors;
         }

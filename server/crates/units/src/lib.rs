@@ -21,7 +21,19 @@ macro_rules! unit {
         $(#[doc = $doc])*
         ///
         /// Sums are those of `i64`: those that may not fit are made with [`Self::saturating_add`].
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(
+            Debug,
+            Clone,
+            Copy,
+            Default,
+            PartialEq,
+            Eq,
+            Hash,
+            PartialOrd,
+            Ord,
+            serde::Serialize,
+            serde::Deserialize,
+        )]
         #[repr(transparent)]
         pub struct $name(pub i64);
 

@@ -6,7 +6,9 @@ use super::share;
 use crate::{Bytes, Ns};
 
 /// The arithmetic that an operator ran in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 pub enum Precision {
     /// float64.
     F64,
@@ -21,7 +23,7 @@ pub enum Precision {
 }
 
 /// What operators with known FLOPs did, in one precision.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Arithmetic {
     /// How many operators.
     pub operators: u64,
@@ -34,7 +36,18 @@ pub struct Arithmetic {
 }
 
 /// What a device can do at most, in its data sheet: dense, without sparsity. 0 where it cannot or the sheet is silent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct DevicePeak {
     /// FLOP/s of float64 on tensor (matrix) cores where it has such, else on its vector units.
     pub f64: u64,

@@ -7,7 +7,7 @@ use crate::{Bytes, Ns};
 
 /// How one device of a rank was used. All times are of events as recorded; *merged* means that an instant counts once,
 /// however many streams are busy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DeviceOverview {
     /// Device name as recorded; empty where the recording does not say.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct DeviceOverview {
     /// What the device can do at most, where it is in the table.
     pub peak: Option<DevicePeak>,
     /// Where that stands; empty without a peak.
-    pub peak_source: &'static str,
+    pub peak_source: String,
 
     /// From the begin of the first step to the end of the last.
     pub steps_span: Ns,
@@ -69,7 +69,7 @@ pub struct DeviceOverview {
 }
 
 /// What the gaps between consecutive events of a stream waited for (HTA's classes).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct IdleClasses {
     /// The host had not launched the next event when the gap began.
     pub host_wait: Ns,
@@ -80,7 +80,7 @@ pub struct IdleClasses {
 }
 
 /// How work reached a device. An event counts if its runtime call is in the recording.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LaunchSummary {
     /// How many device events have a runtime call.
     pub count: u64,
@@ -101,7 +101,7 @@ pub struct LaunchSummary {
 }
 
 /// Copies or fills of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Copies {
     /// How many.
     pub count: u64,
@@ -112,7 +112,19 @@ pub struct Copies {
 }
 
 /// What a kernel is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum KernelClass {
     /// Anything else.
     #[default]
@@ -124,7 +136,19 @@ pub enum KernelClass {
 }
 
 /// Whether a kernel runs on tensor (matrix) cores, as far as its name says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum TensorCores {
     /// It does not.
     #[default]

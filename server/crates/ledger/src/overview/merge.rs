@@ -57,7 +57,9 @@ impl DeviceOverview {
         self.capability = self.capability.max(other.capability);
         self.multiprocessors = self.multiprocessors.max(other.multiprocessors);
         self.peak = self.peak.max(other.peak);
-        self.peak_source = self.peak_source.max(other.peak_source);
+        if self.peak_source < other.peak_source {
+            self.peak_source.clone_from(&other.peak_source);
+        }
         self.steps_span.gain(other.steps_span);
         self.steps_kernel.gain(other.steps_kernel);
         self.multiprocessor_time.gain(other.multiprocessor_time);
