@@ -19,6 +19,7 @@ fn run(command: &str, inputs: &[&str], options: &[&str]) -> Output {
         .args(inputs)
         .args(["--root", workloads.to_str().unwrap(), "--site", workloads.to_str().unwrap()])
         .args(options)
+        .env("PERFLINE_CACHE_DIR", "")
         .stdin(Stdio::null())
         .output()
         .unwrap()
@@ -111,6 +112,7 @@ fn a_ledger_is_small_and_says_where_a_text_was_edited() {
         let arguments = ["annotate", file, "--root", root, "--site", root];
         let output = Command::new(env!("CARGO_BIN_EXE_perfline"))
             .args(arguments)
+            .env("PERFLINE_CACHE_DIR", "")
             .stdin(Stdio::null())
             .output()
             .unwrap();

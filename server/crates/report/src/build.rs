@@ -59,6 +59,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     ]);
     sections.retain(|it| !it.rows.is_empty());
     let mut charts = Vec::from_iter(run_summary::bars(run).map(Chart::Bars));
+    charts.extend(ranks::heat_map(recording).map(Chart::Ranks));
     if !ledger.memory.is_empty() {
         charts.push(Chart::Memory(ledger));
     }

@@ -4,6 +4,7 @@
 //! the text around it. Only pictures and the style sheet go in as they are.
 
 mod bars;
+mod heat;
 mod memory_plot;
 mod plot_error;
 
@@ -38,16 +39,20 @@ impl Render for ShownText<'_> {
 pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
     let title = report.summary.title();
     let mut bars = Vec::new();
+    let mut ranks = Vec::new();
     let mut memory = Vec::new();
     for chart in &report.charts {
         match chart {
             Chart::Bars(rows) => bars.push(PreEscaped(bars::draw(rows)?)),
+            Chart::Ranks(map) => ranks.push(heat::draw(map)),
             Chart::Memory(ledger) => memory.push(PreEscaped(memory_plot::draw(ledger)?)),
         }
     }
-    // What to change stands before what it is made of.
+    // Which rank is late decides on whose lines to look; what to change stands before what it is made of.
+    let (by_rank, sections): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|it| it.id == "ranks");
     let (lines, others): (Vec<&Section>, Vec<&Section>) =
-        report.sections.iter().partition(|it| it.subject == Subject::Lines);
+        sections.into_iter().partition(|it| it.subject == Subject::Lines);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -67,6 +72,13 @@ pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
                 @for plot in &bars {
                     h2 { "Time" }
                     figure { (plot) }
+                }
+                @for section in by_rank {
+                    (table(section))
+                }
+                @for map in &ranks {
+                    h2 { "How long others waited for a rank, by step" }
+                    (map)
                 }
                 @for section in lines {
                     (table(section))

@@ -41,8 +41,8 @@ pub use build::{ReportOptions, build};
 pub use checks::{duplicates, faults};
 pub use limits::Limit;
 pub use model::{
-    Align, Bar, Cell, CellValue, Chart, Column, Figure, Level, Note, Place, Report,
-    ReportedFinding, Section, Subject, Summary, Unit,
+    Align, Bar, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note, Place,
+    Report, ReportedFinding, Section, Subject, Summary, Unit,
 };
 pub use recording::{Recording, SourceTexts};
 pub use timing::timing;

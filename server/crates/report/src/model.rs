@@ -136,8 +136,30 @@ pub struct ReportedFinding {
 pub enum Chart<'a> {
     /// What each step (of several ranks, each rank's mean step) went to.
     Bars(Vec<Bar>),
+    /// How long others waited for each rank, step by step.
+    Ranks(HeatMap),
     /// Device memory over time, of every device of the ledger.
     Memory(&'a Ledger),
+}
+
+/// How long others waited for each rank, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeatMap {
+    /// The numbers of the steps.
+    pub steps: Vec<u32>,
+    /// The ranks that are shown, by number.
+    pub rows: Vec<HeatRow>,
+    /// Ranks that are not shown: others waited less for them.
+    pub left_out: usize,
+}
+
+/// A rank of a [`HeatMap`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeatRow {
+    /// Which rank.
+    pub rank: u32,
+    /// How long the rank that waited longest waited for it, added up over the collectives of each step.
+    pub waits: Vec<Ns>,
 }
 
 /// A bar of parts that follow each other.

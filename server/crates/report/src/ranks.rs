@@ -1,5 +1,6 @@
 //! The ranks of a run beside each other: the sections of the report, `perfline ranks`, and `perfline.ranks/1`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ::ranks::{
@@ -8,7 +9,7 @@ use ::ranks::{
 use ledger::{LineKey, Ns};
 
 use crate::fields::{FieldValue, object, write_list};
-use crate::model::{Cell, Column, Note, Section, Subject, Unit};
+use crate::model::{Cell, Column, HeatMap, HeatRow, Note, Section, Subject, Unit};
 use crate::recording::Recording;
 use crate::terminal::Terminal;
 use crate::{summary, text};
@@ -22,6 +23,40 @@ pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
     let mut found = vec![by_rank(recording, &compared), by_line(recording, &compared, top)];
     found.retain(|it| !it.rows.is_empty());
     found
+}
+
+/// Ranks that a map shows at most: those that others waited for longest.
+const MAX_RANKS_SHOWN: usize = 64;
+
+/// Steps that a map shows at most: the last ones.
+const MAX_STEPS_SHOWN: usize = 24;
+
+/// How long others waited for each rank in each step; `None` where no step has a matched collective.
+pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
+    waits_by_step(&Comparison::new(&recording.run.merged)?)
+}
+
+fn waits_by_step(compared: &Comparison) -> Option<HeatMap> {
+    let steps: BTreeSet<u32> = compared.matched.iter().filter_map(|it| it.step).collect();
+    let n_left_out = steps.len().saturating_sub(MAX_STEPS_SHOWN);
+    let steps: Vec<u32> = steps.into_iter().skip(n_left_out).collect();
+    let mut waits: BTreeMap<u32, Vec<Ns>> =
+        compared.ranks.iter().map(|it| (it.rank, vec![Ns::ZERO; steps.len()])).collect();
+    for it in &compared.matched {
+        let place = it.step.and_then(|step| steps.binary_search(&step).ok());
+        let of_rank = waits.get_mut(&it.last());
+        if let (Some(place), Some(of_rank)) = (place, of_rank) {
+            of_rank[place] = of_rank[place].saturating_add(it.longest_wait());
+        }
+    }
+    let sum = |row: &HeatRow| row.waits.iter().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
+    let mut rows: Vec<HeatRow> =
+        waits.into_iter().map(|(rank, waits)| HeatRow { rank, waits }).collect();
+    let left_out = rows.len().saturating_sub(MAX_RANKS_SHOWN);
+    rows.sort_by_key(|it| std::cmp::Reverse(sum(it)));
+    rows.truncate(MAX_RANKS_SHOWN);
+    rows.sort_by_key(|it| it.rank);
+    (!steps.is_empty()).then_some(HeatMap { steps, rows, left_out })
 }
 
 /// Says which of two ranks is none of the recording, if one is not.
@@ -327,4 +362,58 @@ fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {
         ("last_rank", or_null(it.last.map(|(rank, _)| FieldValue::number(rank)))),
         ("last", or_null(it.last.map(|(_, n)| FieldValue::number(n)))),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use ::ranks::{Matched, Part};
+    use ledger::{CollectiveKind, ProcessGroup};
+
+    use super::*;
+
+    /// Two ranks, of which `late` begins `by` later than the other.
+    fn collective(step: Option<u32>, late: u32, by: i64) -> Matched {
+        let part = |rank| Part {
+            rank,
+            start: if rank == late { Ns(by) } else { Ns::ZERO },
+            end: Ns(1_000),
+            line: None,
+        };
+        Matched {
+            kind: CollectiveKind::AllReduce,
+            group: ProcessGroup::default(),
+            bytes: None,
+            step,
+            parts: vec![part(0), part(1)],
+        }
+    }
+
+    #[test]
+    fn the_map_says_for_whom_others_waited_in_which_step() {
+        let rank = |rank| RankSummary { rank, ..RankSummary::default() };
+        let matched = vec![
+            collective(Some(4), 1, 70),
+            collective(Some(4), 1, 30),
+            collective(Some(5), 0, 20),
+            collective(None, 0, 900),
+        ];
+        let ranks = vec![rank(0), rank(1)];
+        let compared = Comparison { ranks, matched, ..Comparison::default() };
+        let row = |rank, waits: [i64; 2]| HeatRow { rank, waits: waits.map(Ns).into() };
+        let rows = vec![row(0, [0, 20]), row(1, [100, 0])];
+        let expected = HeatMap { steps: vec![4, 5], rows, left_out: 0 };
+        assert_eq!(waits_by_step(&compared), Some(expected));
+        assert_eq!(waits_by_step(&Comparison::default()), None);
+    }
+
+    #[test]
+    fn of_many_ranks_those_that_others_waited_for_are_shown() {
+        let rank = |rank| RankSummary { rank, ..RankSummary::default() };
+        let ranks = (0..1_000).map(rank).collect();
+        let matched = vec![collective(Some(1), 1, 70)];
+        let compared = Comparison { ranks, matched, ..Comparison::default() };
+        let map = waits_by_step(&compared).unwrap();
+        assert_eq!((map.rows.len(), map.left_out), (64, 936));
+        assert!(map.rows.iter().any(|it| it.rank == 1 && it.waits == [Ns(70)]));
+    }
 }
