@@ -112,9 +112,13 @@ fn span(profile: &Profile, id: HostEventId) -> (Ns, Ns) {
 pub(super) struct Running {
     events: Vec<profile::DeviceEventId>,
     start: Vec<Ns>,
-    /// Latest end among the events up to here.
+    /// A binary tree, its root at 1, the children of a node at twice its index and next to it: the latest end of the events
+    /// below each node. Its leaves are blocks of [`BLOCK`] events.
     latest_end: Vec<Ns>,
 }
+
+/// Events that are skipped or looked at together: fewer take more memory, more take longer to look at.
+const BLOCK: usize = 16;
 
 impl Running {
     pub(super) fn new(profile: &Profile) -> Self {
@@ -122,24 +126,80 @@ impl Running {
         let mut events: Vec<_> = device.ids().collect();
         events.sort_by_key(|event| device.start[event.index()]);
         let start = events.iter().map(|event| device.start[event.index()]).collect();
-        let latest_end = events
-            .iter()
-            .scan(Ns::MIN, |latest, &event| {
-                *latest = device.end(event).max(*latest);
-                Some(*latest)
-            })
-            .collect();
+        let latest = |events: &[_]| events.iter().map(|&event| device.end(event)).max();
+        let latest_end = latest_ends(events.chunks(BLOCK).filter_map(latest).collect());
         Self { events, start, latest_end }
     }
 
-    /// Events that may overlap `start..end`; some that ended before are among them.
+    /// Events that may overlap `start..end`, by start; a few that ended before are among them.
     pub(super) fn overlapping(
         &self,
         start: Ns,
         end: Ns,
     ) -> impl Iterator<Item = profile::DeviceEventId> {
-        let first = self.latest_end.partition_point(|&latest| latest <= start);
         let last = self.start.partition_point(|&it| it < end);
-        self.events[first.min(last)..last].iter().copied()
+        let next = move |from| next_after(&self.latest_end, from, start);
+        let blocks = std::iter::successors(next(0), move |&block| next(block + 1));
+        blocks
+            .map(|block| block * BLOCK)
+            .take_while(move |&first| first < last)
+            .flat_map(move |first| self.events[first..last.min(first + BLOCK)].iter().copied())
+    }
+}
+
+/// The tree of [`Running::latest_end`] over its leaves.
+fn latest_ends(leaves: Vec<Ns>) -> Vec<Ns> {
+    let n_leaves = leaves.len().next_power_of_two();
+    let mut tree = vec![Ns::MIN; n_leaves];
+    tree.extend(leaves);
+    tree.resize(2 * n_leaves, Ns::MIN);
+    for node in (1..n_leaves).rev() {
+        tree[node] = tree[2 * node].max(tree[2 * node + 1]);
+    }
+    tree
+}
+
+/// The first leaf of `tree` from leaf `from` on that is later than `time`.
+fn next_after(tree: &[Ns], from: usize, time: Ns) -> Option<usize> {
+    let n_leaves = tree.len() / 2;
+    if n_leaves <= from {
+        return None;
+    }
+    let mut node = n_leaves + from;
+    while tree[node] <= time {
+        // On to the subtree right of this one, which is also right of all those of which this one is the last part.
+        while node % 2 == 1 {
+            node /= 2;
+        }
+        if node == 0 {
+            return None;
+        }
+        node += 1;
+    }
+    while node < n_leaves {
+        node *= 2;
+        node += usize::from(tree[node] <= time);
+    }
+    Some(node - n_leaves)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_later_end_is_found_wherever_it_is() {
+        // Numbers without a pattern, and among them one that is later than all, as that of a kernel that runs throughout.
+        for n in 0..40_i64 {
+            let mut leaves: Vec<Ns> = (0..n).map(|it| Ns(it * 7919 % 101)).collect();
+            leaves.iter_mut().skip(5).take(1).for_each(|it| *it = Ns(1000));
+            let tree = latest_ends(leaves.clone());
+            for time in [-1, 0, 3, 50, 100, 999, 1000].map(Ns) {
+                for from in 0..leaves.len() + 2 {
+                    let expected = (from..leaves.len()).find(|&it| time < leaves[it]);
+                    assert_eq!(next_after(&tree, from, time), expected, "{n} {time:?} {from}");
+                }
+            }
+        }
     }
 }
