@@ -20,9 +20,7 @@ def middle_in_steps(events, name):
     middles = []
     for step in steps:
         end = step["ts"] + step["dur"]
-        inside = [
-            it for it in events if it.get("name") == name and step["ts"] <= it["ts"] < end and "dur" in it
-        ]
+        inside = [it for it in events if it.get("name") == name and step["ts"] <= it["ts"] < end and "dur" in it]
         if inside:
             first = min(inside, key=lambda it: it["ts"])
             middles.append(first["ts"] + first["dur"] / 2)

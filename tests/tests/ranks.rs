@@ -169,6 +169,7 @@ fn one_rank_alone_says_which_it_is() {
     let mut ledger = fixture("late_rank.slow_line");
     ledger.communication.retain(|rank, _| *rank == 3);
     ledger.overviews.retain(|rank, _| *rank == 3);
+    ledger.threads.retain(|thread, _| thread.rank == 3);
     assert_eq!(compared(&ledger).missing().as_deref(), Some("rank 3 of 4 only was read"));
 }
 
