@@ -215,7 +215,7 @@ class Settling(unittest.TestCase):
         class Prof:
             recordings = ()
 
-            def __init__(self, folder, *, lines, steps):
+            def __init__(self, folder, *, lines, sources, steps):
                 entered.append(steps)
 
             def __enter__(self):

@@ -120,7 +120,14 @@ impl Totals {
         name: &str,
     ) -> Self {
         let is_in = |it: &&Placed<'_>| last_name(&it.books.function) == name;
-        let inside: Vec<&Placed<'_>> = among(placed, lines).iter().filter(is_in).collect();
+        let mut inside: Vec<&Placed<'_>> = among(placed, lines).iter().filter(is_in).collect();
+        // Lines that were taken away since cost what they cost: the sum is that of the function as it ran.
+        let recorded = inside.iter().map(|it| it.recorded);
+        let deleted = match (recorded.clone().min(), recorded.max()) {
+            (Some(first), Some(last)) => source.deleted(&(first..=last)),
+            _ => Vec::new(),
+        };
+        inside.extend(deleted.iter().filter(is_in));
         let calls_itself = |caller: &LineKey| {
             caller.file == source.key && inside.iter().any(|placed| placed.recorded == caller.line)
         };
@@ -152,6 +159,7 @@ impl Totals {
             }
             totals.is_stale |= placed.is_stale;
         }
+        totals.is_stale |= source.is_edited(lines);
         totals
     }
 
@@ -216,6 +224,28 @@ mod tests {
             .into_iter()
             .map(|lens| format!("{} {} {:?}", lens.line, lens.title, lens.lines))
             .collect()
+    }
+
+    #[test]
+    fn an_edited_function_keeps_its_sum_with_a_mark() {
+        let ran = "def f():\n    a()\n    b()\n    c()\ndef g():\n    d()\n";
+        let books = "step 1 10ms\n2 fn=f cpu=1ms cpu_total=2ms\n3 fn=f cpu_total=3ms\n4 fn=f cpu_total=1ms\n6 fn=g cpu_total=1ms\n";
+        let shown = |text: &str| {
+            let mut fixture = Fixture::new(text, books);
+            fixture.map = Some(pysource::LineMap::between(ran, text));
+            titles(&fixture, &View::default())
+        };
+        let g = "5 g: 10 % of the step 5..=6";
+        assert_eq!(shown(ran), ["1 f: 60 % of the step 1..=4", g]);
+        assert_eq!(
+            shown(&ran.replace("    b()\n", "    b()  # why\n"))[0],
+            "1 f: 60 % of the step 1..=4"
+        );
+        assert_eq!(shown(&ran.replace("    b()\n", ""))[0], "1 ≈f: 60 % of the step 1..=3");
+        assert_eq!(
+            shown(&ran.replace("    b()\n", "    b()\n    e()\n"))[0],
+            "1 ≈f: 60 % of the step 1..=5"
+        );
     }
 
     #[test]

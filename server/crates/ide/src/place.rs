@@ -128,6 +128,32 @@ impl<'a> PlacedSource<'a> {
         self.placed().into_iter().find(|placed| placed.line == line)
     }
 
+    /// The recorded lines among `lines`, as they were counted then, that are not in the text any more.
+    pub(crate) fn deleted(&self, lines: &RangeInclusive<u32>) -> Vec<Placed<'a>> {
+        let Some(map) = self.map else { return Vec::new() };
+        let key = |line: &u32| LineKey { file: self.key.to_owned(), line: *line };
+        let recorded = self.ledger.lines.range(key(lines.start())..=key(lines.end()));
+        let gone = recorded.filter(|(key, _)| map.current(key.line).is_none());
+        let placed = gone.map(|(key, books)| Placed {
+            line: 0,
+            recorded: key.line,
+            books: PlacedBooks::Line(books),
+            is_stale: true,
+            is_function: false,
+        });
+        placed.collect()
+    }
+
+    /// Whether statements among these lines were added, changed or taken away since the recording.
+    pub(crate) fn is_edited(&self, lines: &RangeInclusive<u32>) -> bool {
+        let has_code = |line| {
+            let text = self.index.line_range(line).and_then(|range| self.text.get(range));
+            let text = text.unwrap_or_default().trim_start();
+            !text.is_empty() && !text.starts_with('#')
+        };
+        self.map.is_some_and(|map| map.is_edited(lines.clone(), has_code))
+    }
+
     fn carried(&self, map: &LineMap) -> Vec<Placed<'a>> {
         let mut lines: Vec<Placed<'a>> = Vec::new();
         for (key, books) in lines_of(self.ledger, self.key) {

@@ -11,6 +11,10 @@ const WRITING: Duration = Duration::from_secs(60 * 60);
 /// Files that are copied, or checked out, together with their recording are at most this much newer than it.
 const COPYING: Duration = Duration::from_secs(10 * 60);
 
+/// The same where the recording may be no copy: it is as old as one that nobody copied. Whoever copies it at once, or checks it
+/// out, gets its sources a moment later.
+const CHECKING_OUT: Duration = Duration::from_secs(60);
+
 /// The time after which a file must have been changed to be another text than the one that ran.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedAt(Option<SystemTime>);
@@ -41,7 +45,7 @@ impl RecordedAt {
         let written = written.and_then(|it| it.modified().ok());
         let latest = match (end, written) {
             (Some(end), Some(written)) if end <= written && written <= end + WRITING => {
-                Some(written)
+                Some(written + CHECKING_OUT)
             }
             (_, Some(written)) => Some(written + COPYING),
             (end, None) => end,

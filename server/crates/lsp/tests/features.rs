@@ -183,7 +183,7 @@ async fn edits_move_hints_and_mark_them_stale() {
     );
     // A formatter that replaces everything: a diff.
     client.change_with(&uri, 5, json!([{"text": TRAIN.replace("    ", "  ")}])).await;
-    assert_eq!(client.hints(&uri).await, ["1:14 ≈3 ms gpu", "4:14 ≈1.5 ms gpu"]);
+    assert_eq!(client.hints(&uri).await, ["1:14 3 ms gpu", "4:14 ≈1.5 ms gpu"]);
     client.change_with(&uri, 6, json!([{"text": TRAIN}])).await;
     assert_eq!(
         client.hints(&uri).await,
@@ -223,11 +223,7 @@ async fn positions_are_in_the_clients_units() {
         assert_eq!(client.hints(&uri).await[0], format!("1:{column} 3 ms gpu"), "{encoding}");
         // After the last character of the line.
         client.change(&uri, 2, [1, column, 1, column], "!").await;
-        assert_eq!(
-            client.hints(&uri).await[0],
-            format!("1:{} ≈3 ms gpu", column + 1),
-            "{encoding}"
-        );
+        assert_eq!(client.hints(&uri).await[0], format!("1:{} 3 ms gpu", column + 1), "{encoding}");
     }
 }
 

@@ -25,6 +25,7 @@ pub mod flow;
 mod flows;
 mod line_index;
 mod line_map;
+mod line_tokens;
 mod module;
 mod moves;
 mod notebook;

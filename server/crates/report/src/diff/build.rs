@@ -228,11 +228,13 @@ fn sources(texts: &[BTreeMap<String, TextThatRan>; 2], difference: &Difference) 
         let origins = [
             from(TextOrigin::Recorded, "recorded"),
             from(TextOrigin::Kept, "kept"),
-            from(TextOrigin::File, "as the files are"),
+            from(TextOrigin::File, "on disk"),
         ];
         origins.into_iter().flatten().collect::<Vec<_>>().join(", ")
     });
-    format!("Lines are matched through the sources: {old} in the base, {young} now; {edits}.")
+    format!(
+        "Lines are matched through the sources ({old} of the base; {young} of the new run): {edits}."
+    )
 }
 
 /// What of the sources is not the text that ran.
