@@ -91,7 +91,11 @@ impl RecordingKey {
 
     fn text(&mut self, text: &str) {
         self.number(i64::try_from(text.len()).unwrap_or(i64::MAX));
-        text.bytes().for_each(|byte| self.number(i64::from(byte)));
+        for part in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.number(i64::from_le_bytes(word));
+        }
     }
 }
 

@@ -33,7 +33,7 @@ struct PythonFile {
 struct CellFile {
     /// Relative to the root (`pysource::cell_path`).
     relative: PathBuf,
-    python: PythonFile,
+    text: Arc<str>,
 }
 
 /// Finds files, and remembers what it found: the ranks of a run name the same ones.
@@ -124,14 +124,14 @@ impl Finder {
 
     /// The cell whose text has `hash`, which says that it is the one that ran.
     fn cell(&self, hash: u32) -> Option<RecordedSource> {
-        let CellFile { relative, python } = self.cells().get(&hash)?.clone();
+        let CellFile { relative, text } = self.cells().get(&hash)?.clone();
         Some(RecordedSource {
             key: relative.to_string_lossy().replace('\\', "/"),
             path: Some(self.root.join(&relative)),
             is_user_code: true,
             fit: SourceFit::Fits,
-            module: Some(python.module),
-            text: Some(python.text),
+            module: Some(Arc::new(Module::parse(&text))),
+            text: Some(text),
             origin: TextOrigin::File,
         })
     }
@@ -148,10 +148,7 @@ impl Finder {
                         // Of several cells with one text, which have one file, the first one of the first notebook.
                         cells.entry(pysource::cell_hash(&text)).or_insert_with(|| CellFile {
                             relative: pysource::cell_path(notebook, cell.index),
-                            python: PythonFile {
-                                module: Arc::new(Module::parse(&text)),
-                                text: text.into(),
-                            },
+                            text: text.into(),
                         });
                     }
                 }

@@ -15,8 +15,6 @@ pub struct Callers {
     pub lines: Option<LineLog>,
     /// The texts of the user's files that ran, where they were recorded.
     pub texts: Vec<RecordedText>,
-    /// The commit that was checked out, as git names it, where it was recorded.
-    pub revision: Option<String>,
 }
 
 /// The text of a file when recording began.

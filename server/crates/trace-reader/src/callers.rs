@@ -100,7 +100,6 @@ const MAX_TEXTS: usize = 64 << 20;
 struct FileSources {
     /// Index of the path in `strings`, and the text where the file has it.
     files: Vec<(i64, Option<String>)>,
-    revision: Option<String>,
 }
 
 impl FileSources {
@@ -123,15 +122,6 @@ impl FileSources {
                 sources.files.push((file, text));
                 Ok(())
             }),
-            b"git" if scan::byte(values.buf, values.at)? == b'{' => {
-                each_member(values, |key, values| match key {
-                    b"revision" if scan::byte(values.buf, values.at)? == b'"' => {
-                        sources.revision = Some(decoded(values)?);
-                        Ok(())
-                    }
-                    _ => values.skip(),
-                })
-            }
             _ => values.skip(),
         })?;
         Ok(sources)
@@ -221,12 +211,11 @@ impl CallersFile {
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, torch, lines, mut sources, .. } = self;
+        let Self { strings, ids, threads, torch, lines, sources, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
-        let revision = sources.revision.take();
         let texts = sources.texts(&ids, warnings);
-        Callers { strings, threads, torch: version(&torch), lines, texts, revision }
+        Callers { strings, threads, torch: version(&torch), lines, texts }
     }
 }
 
