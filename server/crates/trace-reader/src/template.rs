@@ -185,7 +185,10 @@ fn constant(buf: &[u8], start: usize, value: usize) -> Scan<Option<(TemplateSpan
 /// The templates that were met: a tree, in which the templates below a template are those that followed it in an event.
 #[derive(Debug)]
 pub(crate) struct TemplateCache {
+    /// The first stands for the beginning of an event.
     nodes: Vec<TemplateNode>,
+    /// The last template that is not remembered.
+    passing: Template,
 }
 
 /// A template, and what followed it.
@@ -200,13 +203,9 @@ struct TemplateNode {
     below: Vec<u32>,
 }
 
-/// Where in the tree an event is: at a template that is remembered, or off it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Path {
-    node: usize,
-    is_in_args: bool,
-    is_first: bool,
-}
+/// Where in the tree an event is: the index of the template that was read last, or [`TemplateCache::OFF`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Path(usize);
 
 impl TemplateCache {
     /// Templates that are remembered at most; then all are forgotten, and the ones that matter come back soon.
@@ -219,15 +218,16 @@ impl TemplateCache {
     const OFF: usize = usize::MAX;
 
     pub(crate) fn new() -> Self {
-        Self { nodes: vec![TemplateNode::new(&[], Template::NOTHING)] }
+        Self { nodes: vec![TemplateNode::new(&[], Template::NOTHING)], passing: Template::NOTHING }
     }
 
     /// The path of an event of which nothing was read.
     pub(crate) fn start() -> Path {
-        Path { node: 0, is_in_args: false, is_first: true }
+        Path(0)
     }
 
-    /// The template that begins at `at`.
+    /// The template that begins at `at`. It is borrowed, not copied: a copy is written in other pieces than it is read
+    /// in, for which processors wait, and took a tenth of the time of reading.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
@@ -235,33 +235,37 @@ impl TemplateCache {
         at: usize,
         path: &mut Path,
         anomalies: &mut Vec<Anomaly>,
-    ) -> Scan<Template> {
-        if let Some(node) = self.nodes.get(path.node)
-            && let Some(window) = buf.get(at..).and_then(|it| it.first_chunk::<{ MAX_LEN + 1 }>())
-        {
-            if let Some(&first) = node.below.first()
-                && let Some(template) = self.nodes[first as usize].fits(window)
-            {
-                *path =
-                    Path { node: first as usize, is_in_args: template.is_in_args, is_first: false };
-                return Ok(template);
-            }
-            if let Some(index) =
-                node.below.iter().position(|&it| self.nodes[it as usize].fits(window).is_some())
-            {
-                return Ok(self.follow(path, index));
-            }
-        }
-        self.read(buf, at, path, anomalies)
+    ) -> Scan<&Template> {
+        *path = match self.known(buf, at, *path) {
+            Some(path) => path,
+            None => self.read(buf, at, *path, anomalies)?,
+        };
+        Ok(self.template(*path))
     }
 
-    fn follow(&mut self, path: &mut Path, index: usize) -> Template {
-        let below = &mut self.nodes[path.node].below;
+    #[inline(always)]
+    fn template(&self, path: Path) -> &Template {
+        self.nodes.get(path.0).map_or(&self.passing, |it| &it.template)
+    }
+
+    /// The template that begins at `at`, if it is remembered.
+    #[inline(always)]
+    fn known(&mut self, buf: &[u8], at: usize, path: Path) -> Option<Path> {
+        let node = self.nodes.get(path.0)?;
+        let window = buf.get(at..)?.first_chunk::<{ MAX_LEN + 1 }>()?;
+        let &first = node.below.first()?;
+        if self.nodes[first as usize].fits(window) {
+            return Some(Path(first as usize));
+        }
+        let index = node.below.iter().position(|&it| self.nodes[it as usize].fits(window))?;
+        Some(self.move_up(path, index))
+    }
+
+    /// Makes one of the templates that followed the first that is tried.
+    fn move_up(&mut self, path: Path, index: usize) -> Path {
+        let below = &mut self.nodes[path.0].below;
         below.swap(0, index);
-        let node = below[0] as usize;
-        let template = self.nodes[node].template;
-        *path = Path { node, is_in_args: template.is_in_args, is_first: false };
-        template
+        Path(below[0] as usize)
     }
 
     #[cold]
@@ -269,19 +273,20 @@ impl TemplateCache {
         &mut self,
         buf: &[u8],
         at: usize,
-        path: &mut Path,
+        path: Path,
         anomalies: &mut Vec<Anomaly>,
-    ) -> Scan<Template> {
+    ) -> Scan<Path> {
         let n_anomalies = anomalies.len();
-        let template = read(buf, at, path.is_in_args, path.is_first, anomalies)?;
+        let is_in_args = self.template(path).is_in_args;
+        let template = read(buf, at, is_in_args, path == Self::start(), anomalies)?;
+        // An anomaly in it is to be reported every time.
         let node = if anomalies.len() == n_anomalies {
-            self.remember(&buf[at..at + template.len], template, path.node)
+            self.remember(&buf[at..at + template.len], template, path.0)
         } else {
-            // An anomaly in it is to be reported every time.
             Self::OFF
         };
-        *path = Path { node, is_in_args: template.is_in_args, is_first: false };
-        Ok(template)
+        self.passing = template;
+        Ok(Path(node))
     }
 
     /// The node of a new template below `above`.
@@ -341,9 +346,9 @@ impl TemplateNode {
         }
     }
 
-    /// The template, if it stands at the beginning of `window`.
+    /// Whether the template stands at the beginning of `window`.
     #[inline(always)]
-    fn fits(&self, window: &[u8; MAX_LEN + 1]) -> Option<Template> {
+    fn fits(&self, window: &[u8; MAX_LEN + 1]) -> bool {
         let mut different = 0;
         let mut last = 0;
         for (word, bytes) in self.text[..self.n_words].iter().zip(window.as_chunks::<8>().0) {
@@ -352,8 +357,8 @@ impl TemplateNode {
         }
         different |= last & self.last_mask;
         // More space before the value would belong to the template.
-        let follows = *window.get(self.template.len)?;
+        let follows = window.get(self.template.len).copied().unwrap_or_default();
         let is_whole = self.template.next == Next::End || follows > b' ';
-        (different == 0 && is_whole).then_some(self.template)
+        different == 0 && is_whole
     }
 }
