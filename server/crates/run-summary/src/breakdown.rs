@@ -6,7 +6,7 @@ use ledger::{Breakdown, Interval, KernelClass, Ns, Overlap};
 use profile::{DeviceKind, HostKind, Profile};
 use recorded::KernelClasses;
 
-use crate::intervals::Intervals;
+use crate::intervals::{IntervalParts, Intervals};
 use crate::spans::StepSpan;
 
 /// What all spans together, and each step, went to.
@@ -54,41 +54,50 @@ struct Activity {
 impl Activity {
     fn new(profile: &Profile, classes: &KernelClasses) -> Self {
         let (host, device) = (&profile.host, &profile.device);
-        let (mut kernel, mut memcpy, mut memset) = (Vec::new(), Vec::new(), Vec::new());
-        let mut communication = Vec::new();
+        let [
+            mut kernel,
+            mut memcpy,
+            mut memset,
+            mut communication,
+            mut runtime,
+            mut data_loader,
+            mut cpu,
+        ] = std::array::from_fn(|_| IntervalParts::default());
         for event in device.ids() {
-            let list = match (device.kind[event.index()], classes.class(event)) {
+            let parts = match (device.kind[event.index()], classes.class(event)) {
                 (_, KernelClass::Communication) => &mut communication,
                 (DeviceKind::Kernel, _) => &mut kernel,
                 (DeviceKind::Memcpy, _) => &mut memcpy,
                 (DeviceKind::Memset, _) => &mut memset,
             };
-            list.push((device.start[event.index()], device.end(event)));
+            parts.add(device.start[event.index()], device.end(event));
         }
-        let (mut runtime, mut data_loader, mut cpu) = (Vec::new(), Vec::new(), Vec::new());
+        let mut named = vec![None; profile.strings.len()];
         for id in host.ids() {
-            let name = || profile.strings.get(host.name[id.index()]);
-            let list = match host.kind[id.index()] {
+            let name = host.name[id.index()];
+            let mut named =
+                || *named[name.index()].get_or_insert_with(|| Named::of(profile.strings.get(name)));
+            let parts = match host.kind[id.index()] {
                 HostKind::Runtime => &mut runtime,
-                HostKind::Operator | HostKind::Annotation if is_data_loader(name()) => {
-                    &mut data_loader
-                }
-                HostKind::Operator | HostKind::Annotation if is_collective(name()) => {
-                    &mut communication
-                }
-                HostKind::Operator => &mut cpu,
-                HostKind::Annotation | HostKind::Python => continue,
+                HostKind::Python => continue,
+                kind @ (HostKind::Operator | HostKind::Annotation) => match (named(), kind) {
+                    (Named::DataLoader, _) => &mut data_loader,
+                    (Named::Collective, _) => &mut communication,
+                    (Named::Other, HostKind::Operator) => &mut cpu,
+                    (Named::Other, _) => continue,
+                },
             };
-            list.push((host.start[id.index()], host.end(id)));
+            parts.add(host.start[id.index()], host.end(id));
         }
         let [kernel, memcpy, memset, communication, runtime, data_loader, cpu] =
-            [kernel, memcpy, memset, communication, runtime, data_loader, cpu].map(Intervals::new);
+            [kernel, memcpy, memset, communication, runtime, data_loader, cpu]
+                .map(IntervalParts::into_intervals);
         Self { kernel, memcpy, memset, communication, runtime, data_loader, cpu }
     }
 
     /// Leaves each instant of `spans` to the first class that has it.
     fn charge(&self, spans: &[StepSpan]) -> Charged {
-        let mut left = Intervals::new(spans.iter().map(|span| (span.start, span.end)).collect());
+        let mut left = spans.iter().map(|span| (span.start, span.end)).collect::<Intervals>();
         let mut take = |class: &Intervals| {
             let taken = left.and(class);
             left = left.without(&taken);
@@ -137,17 +146,30 @@ impl OverlapOfWork {
             compute: compute.without(communication),
             communication: communication.without(compute),
             both: compute.and(communication),
-            any: Intervals::new(compute.iter().chain(communication.iter()).collect()),
+            any: compute.iter().chain(communication.iter()).collect(),
         }
     }
 }
 
-/// Whether `name` is a wait for the next batch.
-fn is_data_loader(name: &str) -> bool {
-    name.starts_with("enumerate(DataLoader)#") || name.starts_with("enumerate(DataPipe)#")
+/// What the name of an operator or a range says of it.
+#[derive(Debug, Clone, Copy)]
+enum Named {
+    /// A wait for the next batch.
+    DataLoader,
+    /// A collective of `torch.distributed`, as its back ends name them.
+    Collective,
+    Other,
 }
 
-/// Whether `name` is a collective of `torch.distributed`, as its back ends name them.
-fn is_collective(name: &str) -> bool {
-    ["nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"].iter().any(|it| name.starts_with(it))
+impl Named {
+    fn of(name: &str) -> Self {
+        let begins_with_any = |starts: &[&str]| starts.iter().any(|it| name.starts_with(it));
+        if begins_with_any(&["enumerate(DataLoader)#", "enumerate(DataPipe)#"]) {
+            Self::DataLoader
+        } else if begins_with_any(&["nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:"]) {
+            Self::Collective
+        } else {
+            Self::Other
+        }
+    }
 }

@@ -6,7 +6,7 @@ use ledger::{KernelClass, Ns};
 use profile::{DeviceEventId, Profile};
 use recorded::KernelClasses;
 
-use crate::intervals::Intervals;
+use crate::intervals::IntervalParts;
 
 /// A device event that communicates with other devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub(crate) fn collectives(profile: &Profile, classes: &KernelClasses) -> Vec<Col
             }
             KernelClass::Compute => compute
                 .entry(ordinal)
-                .or_insert_with(Vec::new)
-                .push((device.start[event.index()], device.end(event))),
+                .or_insert_with(IntervalParts::default)
+                .add(device.start[event.index()], device.end(event)),
             KernelClass::Memory => {}
         }
     }
     let mut found = Vec::new();
     for (ordinal, mut events) in collectives {
-        let compute = Intervals::new(compute.remove(&ordinal).unwrap_or_default());
+        let compute = compute.remove(&ordinal).unwrap_or_default().into_intervals();
         events.sort_by_key(|event| device.start[event.index()]);
         let mut until = Ns::MIN;
         for event in events {

@@ -6,20 +6,49 @@ use ledger::Ns;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Intervals(Vec<(Ns, Ns)>);
 
-impl Intervals {
-    /// The instants at which any of `parts` is on. Parts that are empty or turned round hold none.
-    pub(crate) fn new(mut parts: Vec<(Ns, Ns)>) -> Self {
-        parts.sort_unstable();
-        let mut merged: Vec<(Ns, Ns)> = Vec::new();
-        for (start, end) in parts.into_iter().filter(|(start, end)| start < end) {
-            match merged.last_mut() {
-                Some(last) if start <= last.1 => last.1 = last.1.max(end),
-                _ => merged.push((start, end)),
-            }
+/// Parts of a set of instants, in any order; they may overlap.
+#[derive(Debug, Default)]
+pub(crate) struct IntervalParts(Vec<(Ns, Ns)>);
+
+impl IntervalParts {
+    /// Adds the instants from `start` to `end`: none if the part is empty or turned round. A part that touches the one before
+    /// it becomes one with it, so that nested events need little memory.
+    pub(crate) fn add(&mut self, start: Ns, end: Ns) {
+        if end <= start {
+            return;
         }
-        Self(merged)
+        match self.0.last_mut() {
+            Some(last) if start <= last.1 && last.0 <= end => {
+                *last = (last.0.min(start), last.1.max(end));
+            }
+            _ => self.0.push((start, end)),
+        }
     }
 
+    /// The instants at which any of the parts is on.
+    pub(crate) fn into_intervals(self) -> Intervals {
+        let Self(mut parts) = self;
+        parts.sort_unstable();
+        parts.dedup_by(|next, last| {
+            let touches = next.0 <= last.1;
+            if touches {
+                last.1 = last.1.max(next.1);
+            }
+            touches
+        });
+        Intervals(parts)
+    }
+}
+
+impl FromIterator<(Ns, Ns)> for Intervals {
+    fn from_iter<I: IntoIterator<Item = (Ns, Ns)>>(iter: I) -> Self {
+        let mut parts = IntervalParts::default();
+        iter.into_iter().for_each(|(start, end)| parts.add(start, end));
+        parts.into_intervals()
+    }
+}
+
+impl Intervals {
     /// How many instants.
     pub(crate) fn measure(&self) -> Ns {
         self.0.iter().map(|&(start, end)| end - start).sum()
@@ -87,9 +116,7 @@ mod tests {
 
     /// The set of the bits that are on.
     fn set(bits: u32) -> Intervals {
-        Intervals::new(
-            (0..10).filter(|at| bits >> at & 1 != 0).map(|at| (Ns(at), Ns(at + 1))).collect(),
-        )
+        (0..10).filter(|at| bits >> at & 1 != 0).map(|at| (Ns(at), Ns(at + 1))).collect()
     }
 
     #[test]
@@ -109,7 +136,14 @@ mod tests {
     #[test]
     fn parts_are_joined() {
         let parts = [(5, 7), (0, 2), (2, 3), (1, 2), (9, 9), (8, 7)];
-        let parts = parts.map(|(start, end)| (Ns(start), Ns(end))).to_vec();
-        assert_eq!(Intervals::new(parts), Intervals(vec![(Ns(0), Ns(3)), (Ns(5), Ns(7))]));
+        let set: Intervals = parts.map(|(start, end)| (Ns(start), Ns(end))).into_iter().collect();
+        assert_eq!(set, Intervals(vec![(Ns(0), Ns(3)), (Ns(5), Ns(7))]));
+    }
+
+    #[test]
+    fn parts_out_of_order_are_joined() {
+        let parts = [(4, 6), (0, 1), (2, 5), (8, 9), (1, 2)];
+        let set: Intervals = parts.map(|(start, end)| (Ns(start), Ns(end))).into_iter().collect();
+        assert_eq!(set, Intervals(vec![(Ns(0), Ns(6)), (Ns(8), Ns(9))]));
     }
 }

@@ -108,7 +108,7 @@ impl UsageEvents<'_> {
 
     fn merged(&self, wanted: impl Fn(DeviceEventId) -> bool) -> Intervals {
         let events = self.events.iter().filter(|event| wanted(**event));
-        Intervals::new(events.map(|&event| (self.start(event), self.end(event))).collect())
+        events.map(|&event| (self.start(event), self.end(event))).collect()
     }
 
     /// Utilisation, multiprocessor efficiency and occupancy between `first` and `last`.
