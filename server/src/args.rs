@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use loader::{MinePattern, Run};
 use metrics::Period;
 use report::Limit;
+use report::export::{ExportFormat, StackMetric};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Ranks(RanksArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
+    Export(ExportArgs),
     Explain(ExplainArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
@@ -250,6 +252,47 @@ pub(crate) struct LedgerArgs {
     /// The file to write (rank0.perfline)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: PathBuf,
+}
+
+/// Whole stacks for flame graph viewers and pprof: call lines, then operators and kernels
+///
+/// A stack goes from the outermost line of your code to the line that is charged,
+/// each as annotate names it; below it are the calls, operators and kernels. The
+/// sums are those of perfline lines. docs/export.md says how to open each format.
+///
+///   folded      a line of text for each stack: flamegraph.pl, inferno
+///   speedscope  JSON for https://www.speedscope.app, all metrics
+///   pprof       for go tool pprof, all metrics
+///   csv         a row for each stack, all metrics
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// folded, speedscope, pprof or csv
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: ExportFormat,
+
+    /// What stacks are weighed by: cpu, cuda, gpu_idle, sync, waiting or alloc; of a format with all metrics, the one that
+    /// is shown first [default: cuda where the recording has device time, else cpu]
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Option<StackMetric>,
+
+    /// Library lines too
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// The file to write [default: the standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl ExportArgs {
+    /// What is exported.
+    pub(crate) fn options(&self) -> report::export::ExportOptions {
+        report::export::ExportOptions { format: self.format, metric: self.metric, all: self.all }
+    }
 }
 
 /// Several ranks beside each other: who is late, who waits for whom, and at which line

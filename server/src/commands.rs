@@ -3,12 +3,13 @@
 mod diff;
 mod record;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use ::report::export::Exported;
 use ::report::{Recording, annotate, html, json, lines, memory, ranks, text};
-use loader::{Run, SourceFolders, Timing};
+use loader::{LoadOptions, Run, SourceFolders, Timing};
 
 use crate::args::{self, Command};
 use crate::failure::Failure;
@@ -65,6 +66,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => print(&args.recording, |out, it| report(out, it, args, &terminal)),
+        Command::Export(args) => export(args),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
             let mut out = BufWriter::new(io::stdout().lock());
@@ -93,8 +95,17 @@ fn print(
     args: &args::RecordingArgs,
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
-    let (run, timing) = inputs::load(args)?;
-    let sources: SourceFolders = loader::source_folders(&inputs::options(args));
+    print_loaded(args, inputs::options(args), write)
+}
+
+/// Like [`print`], with what `options` ask for beyond the command line.
+fn print_loaded(
+    args: &args::RecordingArgs,
+    options: LoadOptions,
+    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    let (run, timing) = inputs::load(args, &options)?;
+    let sources: SourceFolders = loader::source_folders(&options);
     let names = loader::display_names(&run.merged, &args.root);
     let recording = Recording { run: &run, names, sources: &sources };
     let loaded = CommandInput { recording, timing, sources: &sources };
@@ -144,6 +155,27 @@ fn memory(
         }
         args::OutputFormat::Json => memory::write_json(out, recording),
     }
+}
+
+/// Writes whole stacks to a file or to the standard output.
+fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
+    if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
+        return Err(Failure::Binary(args.format.name()));
+    }
+    let options = LoadOptions { has_stacks: true, ..inputs::options(&args.recording) };
+    print_loaded(&args.recording, options, |out, it| {
+        let Some(path) = &args.output else {
+            ::report::export::write(out, &it.recording, args.options())?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let mut bytes = Vec::new();
+        let written = ::report::export::write(&mut bytes, &it.recording, args.options())?;
+        output::write(path, &bytes, args.recording.paths(it.recording.run))?;
+        let Exported { n_stacks, metric, total } = written;
+        let (path, size) = (path.display(), metrics::numbers::bytes(bytes.len() as f64));
+        inputs::report(&format!("wrote {path}: {n_stacks} stacks, {total} {metric}, {size}"));
+        Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Writes a page or a picture to a file that is no input of the run.

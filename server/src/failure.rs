@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     NoPython,
     /// The Python that was found cannot be run.
     Python(PathBuf, std::io::Error),
+    /// The output of this format is no text, and would go to a terminal.
+    Binary(&'static str),
     /// The output cannot be written.
     Output(std::io::Error),
 }
@@ -48,6 +50,9 @@ impl std::fmt::Display for Failure {
                 "no Python was found to record with: activate an environment, or put python3 on the PATH"
             ),
             Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Binary(format) => {
+                write!(f, "{format} is no text for a terminal; name a file: --output FILE")
+            }
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
         }
     }

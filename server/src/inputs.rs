@@ -16,15 +16,14 @@ use crate::failure::Failure;
 ///
 /// # Errors
 /// If nothing was found or nothing could be read, or after Ctrl-C.
-pub(crate) fn load(args: &RecordingArgs) -> Result<(Run, Timing), Failure> {
+pub(crate) fn load(args: &RecordingArgs, options: &LoadOptions) -> Result<(Run, Timing), Failure> {
     let inputs = resolve(&args.inputs)?;
-    let options = options(args);
     let cancelled = Arc::new(AtomicBool::new(false));
     on_interrupt(&cancelled);
     let bar = bar();
     let loaded = loader::load_timed(
         &inputs,
-        &options,
+        options,
         &Watch { progress: &|it| show(&bar, it), cancelled: &cancelled },
     );
     bar.finish_and_clear();

@@ -229,12 +229,13 @@ fn run(place: &Place, arguments: &[&str], log: Option<&Path>) -> (Option<i32>, S
 }
 
 /// What the commands are run with. `.` leaves it to them which recording they take.
-const COMMANDS: [&[&str]; 6] = [
+const COMMANDS: [&[&str]; 7] = [
     &["annotate", "--all", "--threshold", "0", "run.json", "run.pickle"],
     &["annotate", "--all", "--threshold", "0", "."],
     &["lines", "run.json", "run.pickle"],
     &["report", "--html", "report.html", "run.json", "run.pickle"],
     &["memory", "--svg", "memory.svg", "run.json", "run.pickle"],
+    &["export", "--format", "folded", "run.json", "run.pickle"],
     &["lines", "run.pickle", "--root", ".", "--site", ".venv/lib/python3.12/site-packages"],
 ];
 
@@ -443,13 +444,16 @@ fn names_are_shown_and_not_obeyed() {
     ];
     let place = Place::new(|_, _| names.map(str::to_owned).into());
     let inputs = ["run.json", "run.pickle"];
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 9] = [
         &["annotate", "--all", "--threshold", "0"],
         &["report", "--top", "99", "--html", "report.html"],
         &["lines", "--format", "json"],
         &["lines", "--format", "csv"],
         &["memory", "--svg", "memory.svg"],
         &["memory", "--format", "json"],
+        &["export", "--format", "folded", "--metric", "alloc"],
+        &["export", "--format", "speedscope"],
+        &["export", "--format", "csv"],
     ];
     let mut outputs = Vec::new();
     for command in commands {

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod seeds;
+mod stack_sums;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
@@ -413,9 +414,9 @@ fn disagreement(trace: &str) -> Option<String> {
             sources.insert_own(file);
         }
         let options = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
-        let ledger = attribution::attribute(&profile, &sources, options, 0);
+        let (ledger, stacks) = attribution::attribute_with_stacks(&profile, &sources, options, 0);
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
-        let inconsistency = inconsistency(&ledger);
+        let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks);
         if !difference.is_empty() || !inconsistency.is_empty() {
             text += &format!(
                 "ignore_exact {ignore_exact}; - expected, + found\n{difference}{inconsistency}"

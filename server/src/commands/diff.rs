@@ -22,7 +22,8 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let new = args.recording(new, &args.root);
-    let loaded = [inputs::load(&base)?.0, inputs::load(&new)?.0];
+    let load = |side| Ok::<_, Failure>(inputs::load(side, &inputs::options(side))?.0);
+    let loaded = [load(&base)?, load(&new)?];
     let sources = [&base, &new].map(|it| loader::source_folders(&inputs::options(it)));
     let recording = |side: usize, args: &RecordingArgs| {
         let run = &loaded[side];

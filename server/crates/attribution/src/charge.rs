@@ -8,6 +8,7 @@ mod loops;
 mod patterns;
 mod recording;
 mod segment_calls;
+mod stacks;
 mod summary;
 mod waits;
 
@@ -19,5 +20,6 @@ pub(crate) use loops::loops;
 pub(crate) use patterns::{PageableCopies, find_patterns};
 pub(crate) use recording::recording_stacks;
 pub(crate) use segment_calls::segment_calls;
+pub(crate) use stacks::{StackSources, stack_books};
 pub(crate) use summary::charge_summary;
 pub(crate) use waits::waits;

@@ -2,7 +2,7 @@
 
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use line_stacks::LineId;
-use profile::StrId;
+use profile::{HostEventId, StrId};
 use recorded::IdleCause;
 use rustc_hash::FxHashMap;
 
@@ -34,6 +34,38 @@ impl Idle {
             IdleCause::Host => self.host += time,
             IdleCause::Kernel => self.kernel += time,
             IdleCause::Other => {}
+        }
+    }
+}
+
+/// What is charged while one host event is the innermost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct EventAmounts {
+    pub(crate) cpu: Ns,
+    /// Of this, waiting.
+    pub(crate) waiting: Ns,
+    /// Device idle time.
+    pub(crate) idle: Ns,
+}
+
+/// Amounts by host event, from which whole stacks are made.
+#[derive(Debug)]
+pub(crate) struct EventCharges {
+    /// By host event.
+    pub(crate) amounts: Vec<EventAmounts>,
+    /// By host event, the innermost one below it at its start that is no annotation.
+    pub(crate) below: Vec<HostEventId>,
+    /// The innermost event at each memory event, in their order.
+    pub(crate) memory: Vec<HostEventId>,
+}
+
+impl EventCharges {
+    /// Nothing yet of `n_events` host events.
+    pub(crate) fn new(n_events: usize) -> Self {
+        Self {
+            amounts: vec![EventAmounts::default(); n_events],
+            below: vec![HostEventId::NONE; n_events],
+            memory: Vec::new(),
         }
     }
 }
@@ -78,4 +110,6 @@ pub(crate) struct HostCharges {
     pub(crate) idle_without_line: Ns,
     /// Device idle time during which the launching thread recorded something.
     pub(crate) idle_covered: Ns,
+    /// The same amounts by event, if whole stacks are asked for.
+    pub(crate) by_event: Option<EventCharges>,
 }

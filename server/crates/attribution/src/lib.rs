@@ -43,10 +43,11 @@ use ledger::Ledger;
 use profile::Profile;
 use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
 use run_summary::RunSummary;
+use stack_books::StackBooks;
 
 use charge::{
-    Charges, PageableCopies, backward, charge_devices, charge_summary, communication,
-    device_stacks, find_patterns, recording_stacks, segment_calls, waits,
+    Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
+    device_stacks, find_patterns, recording_stacks, segment_calls, stack_books, waits,
 };
 use names::Names;
 use timeline_pass::timeline_pass;
@@ -61,7 +62,7 @@ pub fn event_lines(
 ) -> Vec<EventLine> {
     let names = Names::new(profile, sources, options);
     let gaps = IdleGaps::new(profile, &Launches::new(profile));
-    let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[]);
+    let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], false);
     pass.events.event_lines(profile)
 }
 
@@ -75,13 +76,36 @@ pub fn attribute(
     options: AttributionOptions,
     rank: u32,
 ) -> Ledger {
+    charge_all(profile, sources, options, rank, false).0
+}
+
+/// Like [`attribute`], with the same amounts by whole stacks.
+#[must_use]
+pub fn attribute_with_stacks(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+) -> (Ledger, StackBooks) {
+    let (ledger, stacks) = charge_all(profile, sources, options, rank, true);
+    (ledger, stacks.unwrap_or_default())
+}
+
+/// The ledger, and the stacks if they are asked for.
+fn charge_all(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+    has_stacks: bool,
+) -> (Ledger, Option<StackBooks>) {
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
     let launches = &Launches::new(profile);
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.ignore_device_memory);
-    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows);
+    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, has_stacks);
 
     let stacks = &device_stacks(profile, launches, &mut pass.events);
     let is_recording = &recording_stacks(&pass.events.stacks);
@@ -92,6 +116,22 @@ pub fn attribute(
     let patterns =
         find_patterns(profile, launches, stacks, steps, &mut pass.events, copies, left_out);
     let events = &pass.events;
+    let booked = pass.charges.by_event.as_ref().map(|by_event| {
+        let memory_rows = &memory.rows;
+        let (host, syncs) = (&pass.charges, &pass.syncs);
+        stack_books(&StackSources {
+            profile,
+            sources,
+            events,
+            host,
+            by_event,
+            gaps,
+            syncs,
+            launches,
+            stacks,
+            memory_rows,
+        })
+    });
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
     let memory = memory.charge(profile, steps, memory_lines);
     let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
@@ -119,5 +159,5 @@ pub fn attribute(
     }
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
-    ledger
+    (ledger, booked)
 }

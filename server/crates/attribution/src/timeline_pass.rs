@@ -10,7 +10,7 @@ use profile::{HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
-use crate::host_charges::HostCharges;
+use crate::host_charges::{EventCharges, HostCharges};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
 use crate::slack::{Slack, Sync};
@@ -29,7 +29,8 @@ pub(crate) struct TimelinePass<'a> {
     pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
 }
 
-/// Walks `profile`. `memory_events` are rows of its memory table in order of time.
+/// Walks `profile`. `memory_events` are rows of its memory table in order of time. `by_event` asks for what whole stacks are
+/// made from.
 pub(crate) fn timeline_pass<'a>(
     profile: &'a Profile,
     mut names: Names<'a>,
@@ -37,6 +38,7 @@ pub(crate) fn timeline_pass<'a>(
     steps: &Steps,
     gaps: &IdleGaps,
     memory_events: &[u32],
+    by_event: bool,
 ) -> TimelinePass<'a> {
     let host = &profile.host;
     let order = in_order(profile);
@@ -62,6 +64,7 @@ pub(crate) fn timeline_pass<'a>(
         by_thread: vec![Vec::new(); n_threads],
         idle_count,
         idle_threads: vec![Ns::ZERO; n_threads],
+        by_event: by_event.then(|| EventCharges::new(host.len())),
         ..HostCharges::default()
     };
     let threads = (0..n_threads).map(|_| ThreadState::default()).collect();
@@ -208,8 +211,11 @@ impl<'a> Pass<'a, '_> {
         let (kind, thread) = (host.kind[id.index()], host.thread[id.index()].index());
         let start = host.start[id.index()];
         self.advance(thread, start);
-        let below = innermost_base(&self.threads[thread].stack, start)
-            .map(|below| (below.line_stack, below.operator));
+        let below = innermost_base(&self.threads[thread].stack, start);
+        if let (Some(by_event), Some(below)) = (&mut self.charges.by_event, below) {
+            by_event.below[id.index()] = below.id;
+        }
+        let below = below.map(|below| (below.line_stack, below.operator));
         let parent_stack = match below {
             Some((line_stack, _)) => line_stack,
             None => {
@@ -408,6 +414,9 @@ impl<'a> Pass<'a, '_> {
         self.advance(thread, at_time);
         let open = innermost_at(&self.threads[thread].stack, at_time);
         self.events.memory_stacks.push(open.map_or(Node::EMPTY, |open| open.line_stack));
+        if let Some(by_event) = &mut self.charges.by_event {
+            by_event.memory.push(open.map_or(HostEventId::NONE, |open| open.id));
+        }
     }
 
     /// Charges the time of `thread` up to `until` and takes ended events off its stack.
@@ -421,8 +430,8 @@ impl<'a> Pass<'a, '_> {
                 // An annotation alone says nothing of the thread: recording ends before the ranges that it finds open.
                 let open = innermost_at(&state.stack, start);
                 state.clock = open.map_or(last, |open| open.end.min(last));
-                let Some(&OpenEvent { line_stack, is_waiting, .. }) = open else { continue };
-                charge.add(state, start, state.clock, line_stack, is_waiting);
+                let Some(&OpenEvent { line_stack, is_waiting, id, .. }) = open else { continue };
+                charge.add(state, (start, state.clock), id, line_stack, is_waiting);
             }
             if top_end > until {
                 return;
@@ -474,8 +483,15 @@ struct OpenCharge<'a> {
 }
 
 impl OpenCharge<'_> {
-    /// Charges the time `start..end`, all of it with the line stack `node`.
-    fn add(&mut self, state: &mut ThreadState, start: Ns, end: Ns, node: Node, is_waiting: bool) {
+    /// Charges the time `start..end`, during all of which `event` is the innermost, with the line stack `node`.
+    fn add(
+        &mut self,
+        state: &mut ThreadState,
+        (start, end): (Ns, Ns),
+        event: HostEventId,
+        node: Node,
+        is_waiting: bool,
+    ) {
         if self.is_idle {
             self.charges.idle_threads[self.thread] += end - start;
             return;
@@ -485,6 +501,11 @@ impl OpenCharge<'_> {
             true => (end - start, if self.is_main { end - start } else { Ns::ZERO }),
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         };
+        if let Some(by_event) = &mut self.charges.by_event {
+            let amounts = &mut by_event.amounts[event.index()];
+            amounts.cpu += end - start;
+            amounts.waiting += if is_waiting { end - start } else { Ns::ZERO };
+        }
         let of_node = grow_to(&mut self.charges.time, node.index());
         of_node.cpu += end - start;
         of_node.in_steps += in_steps;
@@ -510,7 +531,7 @@ impl OpenCharge<'_> {
             (state.line, state.charged_since, state.charged_until) = (charged, start, end);
         }
         if !self.gaps.is_empty() {
-            self.add_gaps(state, start, end, node);
+            self.add_gaps(state, (start, end), event, node);
         }
     }
 
@@ -529,7 +550,13 @@ impl OpenCharge<'_> {
     }
 
     /// Charges what of `start..end` devices were idle.
-    fn add_gaps(&mut self, state: &mut ThreadState, start: Ns, end: Ns, node: Node) {
+    fn add_gaps(
+        &mut self,
+        state: &mut ThreadState,
+        (start, end): (Ns, Ns),
+        event: HostEventId,
+        node: Node,
+    ) {
         let Self { charges, stacks, steps, gaps, .. } = self;
         let charged = stacks.charged_line(node).get();
         state.gap_cursors.resize(gaps.len(), 0);
@@ -548,6 +575,9 @@ impl OpenCharge<'_> {
                 }
                 let (from, to) = (gap.start.max(start), gap.end.min(end));
                 charges.idle_covered += to - from;
+                if let Some(by_event) = &mut charges.by_event {
+                    by_event.amounts[event.index()].idle += to - from;
+                }
                 match charged {
                     None => charges.idle_without_line += to - from,
                     Some(charged) => {

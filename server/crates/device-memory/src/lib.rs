@@ -17,6 +17,6 @@ mod trace;
 mod trace_report;
 
 pub use categories::attribute_timeline;
-pub use snapshot::attribute_snapshot;
+pub use snapshot::{attribute_snapshot, attribute_snapshot_with_stacks};
 pub use trace::{LineBytes, MemoryCharges, TraceMemory};
 pub use trace_report::reports;

@@ -12,13 +12,14 @@ mod steps;
 use ledger::{
     Allocation, Bytes, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason,
 };
-use line_stacks::{Lines, Node, StackFile, Stacks, post_file};
+use line_stacks::{BookedStacks, Lines, Node, StackFile, Stacks, post_file};
 use profile::{DeviceType, MemoryDevice, Snapshot};
 
 use crate::device_name::device_name;
 use recorded::{RecordedSources, is_python};
 use replay::{AllocationLimit, SnapshotReplay};
 use report::{Frames, report};
+use stack_books::StackBooks;
 
 /// Devices that are looked at: no machine has more, and each costs a look at all segments.
 const MAX_DEVICES: usize = 256;
@@ -28,6 +29,36 @@ const MAX_DEVICES: usize = 256;
 /// Where a device has no history (torch 2.0), the blocks that are in use stand for it.
 #[must_use]
 pub fn attribute_snapshot(snapshot: &Snapshot, sources: &RecordedSources, rank: u32) -> Ledger {
+    charge_all(snapshot, sources, rank, |_, _| {})
+}
+
+/// Like [`attribute_snapshot`], with the allocated bytes by whole stacks.
+#[must_use]
+pub fn attribute_snapshot_with_stacks(
+    snapshot: &Snapshot,
+    sources: &RecordedSources,
+    rank: u32,
+) -> (Ledger, StackBooks) {
+    let mut books = StackBooks::default();
+    let ledger = charge_all(snapshot, sources, rank, |frames, replay| {
+        let mut booked = BookedStacks::new(&frames.stacks, sources);
+        for (stack, bytes) in replay.allocated() {
+            let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
+            let row = booked.row(node, Reason::NoSnapshotFrame);
+            booked.books.add(Metric::Alloc, row, bytes.0);
+        }
+        books.merge(&booked.books);
+    });
+    (ledger, books)
+}
+
+/// The ledger; `visit` sees the replay of each device.
+fn charge_all(
+    snapshot: &Snapshot,
+    sources: &RecordedSources,
+    rank: u32,
+    mut visit: impl FnMut(&Frames<'_>, &SnapshotReplay<'_>),
+) -> Ledger {
     let mut stacks = Stacks::new(Lines::default());
     let nodes: Vec<Node> = (0..snapshot.stacks.len())
         .map(|stack| line_stack(snapshot, sources, stack, &mut stacks))
@@ -57,9 +88,8 @@ pub fn attribute_snapshot(snapshot: &Snapshot, sources: &RecordedSources, rank: 
             let mine = ledger.lines.entry(line.clone()).or_default();
             post_line(mine, &device, books);
         }
-        let recorded = replay.allocations.iter().filter(|it| !it.is_before());
-        let former: Bytes = replay.former.iter().map(|&(_, bytes)| bytes).sum();
-        let total = recorded.map(|it| it.bytes).sum::<Bytes>() + former;
+        visit(&frames, &replay);
+        let total: Bytes = replay.allocated().map(|(_, bytes)| bytes).sum();
         let on_lines: Bytes = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
         // A snapshot does not show which of its allocations were made in steps.

@@ -203,7 +203,8 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    pub(crate) fn new<'a>(
+    /// `name` is none of those that are `allowed` as a `what`: a metric, a format.
+    pub fn new<'a>(
         what: &'static str,
         name: &str,
         allowed: impl IntoIterator<Item = &'a str>,

@@ -28,6 +28,15 @@ pub enum Error {
         /// Where in the decompressed bytes.
         offset: u64,
     },
+    /// Stacks were asked for, and the file holds the amounts of lines alone.
+    #[error(
+        "{}: a ledger holds no stacks; name the traces and snapshots that it was written from",
+        shown(path)
+    )]
+    NoStacks {
+        /// Which file.
+        path: PathBuf,
+    },
     /// Perfline itself failed.
     #[error(
         "{}: reading it failed inside Perfline ({message}); this is a fault of Perfline, please report it",

@@ -48,6 +48,7 @@ pub use python_environment::library_roots;
 pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use source_folders::{SourceFolders, source_folders};
+pub use stack_books::StackBooks;
 pub use timing::{Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern};
 pub use watch::{Progress, Stage, Watch};

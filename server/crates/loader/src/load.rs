@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::{attribute, join_callers, join_lines, join_snapshot};
-use device_memory::{attribute_snapshot, attribute_timeline};
+use attribution::{attribute, attribute_with_stacks, join_callers, join_lines, join_snapshot};
+use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
@@ -16,6 +16,7 @@ use recorded::{
     recorded_snapshot_files,
 };
 use snapshot_reader::{SnapshotReader, read_timeline};
+use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
 
@@ -32,9 +33,7 @@ use crate::recorded_at::RecordedAt;
 use crate::sources::Finder;
 use crate::timing::{Times, Timing};
 use crate::workers::{self, n_cores};
-use crate::{
-    Error, Input, InputKind, LoadOptions, Progress, Rank, RankChoice, Run, Stage, Watch, shown,
-};
+use crate::{Error, Input, InputKind, LoadOptions, Progress, Rank, Run, Stage, Watch, shown};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MAX_CORES: usize = 8;
@@ -79,7 +78,7 @@ pub(crate) fn load(
     }
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
     let merging = Instant::now();
-    let run = merge(results, &failed, &options.ranks, &plan.unread)?;
+    let run = merge(results, &failed, options, &plan.unread)?;
     let timing = Timing { inputs: times, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
 }
@@ -111,6 +110,8 @@ struct LoadedInput {
     /// The texts of your code that ran, by key in the ledger.
     texts: TextsByFile,
     times: Option<Times>,
+    /// The amounts of the one ledger by whole stacks, if they were asked for and there are any.
+    stacks: Option<StackBooks>,
 }
 
 impl LoadedInput {
@@ -228,7 +229,12 @@ impl LoadContext<'_> {
             ignore_device_memory: snapshot.is_some(),
         };
         let begin = Instant::now();
-        let ledger = attribute(&trace.profile, &sources, options, rank);
+        let (ledger, stacks) = if self.options.has_stacks {
+            let (ledger, stacks) = attribute_with_stacks(&trace.profile, &sources, options, rank);
+            (ledger, Some(stacks))
+        } else {
+            (attribute(&trace.profile, &sources, options, rank), None)
+        };
         let times = Times {
             path: file.path.clone(),
             bytes: trace.bytes,
@@ -251,7 +257,7 @@ impl LoadContext<'_> {
         inputs.insert(0, input);
         let texts = sources.own_texts();
         let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times) })
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times), stacks })
     }
 
     /// The sources of `files`, with the texts that ran: those that the recording holds, those that were kept when it was
@@ -366,7 +372,12 @@ impl LoadContext<'_> {
         let sources = self.find(&files, TextsByFile::new(), key, at);
         let finding = begin.elapsed();
         let begin = Instant::now();
-        let ledger = attribute_snapshot(&snapshot, &sources, rank);
+        let (ledger, stacks) = if self.options.has_stacks {
+            let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, &sources, rank);
+            (ledger, Some(stacks))
+        } else {
+            (attribute_snapshot(&snapshot, &sources, rank), None)
+        };
         let attributing = begin.elapsed();
         let input = Input {
             path: file.path.clone(),
@@ -389,11 +400,14 @@ impl LoadContext<'_> {
         };
         let (inputs, texts) = (vec![input], sources.own_texts());
         let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times) })
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times), stacks })
     }
 
     /// Takes over what was read and attributed before. Its inputs stand for it.
     fn load_ledgers(&self, file: &Opened) -> Result<LoadedInput, Error> {
+        if self.options.has_stacks {
+            return Err(Error::NoStacks { path: file.path.clone() });
+        }
         let mut bytes = Vec::new();
         let mut is_too_large = false;
         let End { damage, .. } = self.each_block(file, |block| {
@@ -411,7 +425,8 @@ impl LoadContext<'_> {
         }
         let (inputs, ledgers, failures) = from_ledger_file(&bytes, &self.finder)
             .map_err(|message| nothing_in(file, &damage, &message, 0))?;
-        Ok(LoadedInput { inputs, ledgers, failures, texts: TextsByFile::new(), times: None })
+        let texts = TextsByFile::new();
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, stacks: None })
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
@@ -436,7 +451,7 @@ impl LoadContext<'_> {
         let ledger = attribute_timeline(&timeline, rank);
         let (inputs, texts) = (vec![input], TextsByFile::new());
         let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None })
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, stacks: None })
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.
@@ -514,13 +529,14 @@ fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
 fn merge(
     results: Vec<LoadedInput>,
     failed: &[Error],
-    choice: &RankChoice,
+    options: &LoadOptions,
     unread: &BTreeSet<u32>,
 ) -> Result<Run, Error> {
     let mut inputs: Vec<Input> = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
     let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
+    let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     for loaded in results {
         inputs.extend(loaded.inputs);
         for (key, text) in loaded.texts {
@@ -534,6 +550,8 @@ fn merge(
             }
         }
         failures.extend(loaded.failures);
+        let rank = loaded.ledgers.first().map(|(rank, _)| *rank);
+        stacks.extend(rank.zip(loaded.stacks));
         for (rank, ledger) in loaded.ledgers {
             let mine = by_rank.entry(rank).or_default();
             mine.merge(&ledger);
@@ -541,7 +559,7 @@ fn merge(
             mine.ranks = 1;
         }
     }
-    let chosen = chosen(choice, &by_rank, unread)?;
+    let chosen = chosen(&options.ranks, &by_rank, unread)?;
     inputs.retain(|it| chosen.contains(&it.rank));
     by_rank.retain(|rank, _| chosen.contains(rank));
     let mut merged = Ledger::default();
@@ -549,5 +567,10 @@ fn merge(
         merged.merge(ledger);
     }
     let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
-    Ok(Run { inputs, failures, ranks, merged, texts })
+    let stacks = options.has_stacks.then(|| {
+        let mut sum = StackBooks::default();
+        stacks.iter().filter(|(rank, _)| chosen.contains(rank)).for_each(|(_, it)| sum.merge(it));
+        sum
+    });
+    Ok(Run { inputs, failures, ranks, merged, texts, stacks })
 }

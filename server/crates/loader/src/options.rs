@@ -24,6 +24,8 @@ pub struct LoadOptions {
     pub text_cache: Option<PathBuf>,
     /// Which ranks are read.
     pub ranks: RankChoice,
+    /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]); files of ledgers are refused then.
+    pub has_stacks: bool,
 }
 
 /// Which ranks of a run are read: all, unless some are named.
@@ -56,6 +58,7 @@ impl LoadOptions {
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),
             text_cache: None,
+            has_stacks: false,
         }
     }
 }

@@ -6,6 +6,7 @@ use ledger::{Ledger, SourceFile, SourceFit};
 use profile::Warning;
 use pysource::LineMap;
 use recorded::{TextOrigin, TextThatRan, TextsByFile};
+use stack_books::StackBooks;
 
 /// What an input turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -84,6 +85,8 @@ pub struct Run {
     pub merged: Ledger,
     /// The texts of your code that ran, by key in the ledger; [`Self::text_that_ran`] knows those of libraries, too.
     pub texts: TextsByFile,
+    /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::has_stacks`] asked for them.
+    pub stacks: Option<StackBooks>,
 }
 
 impl Run {

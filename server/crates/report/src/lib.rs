@@ -14,6 +14,7 @@
 pub mod annotate;
 pub mod diff;
 pub mod explain;
+pub mod export;
 pub mod html;
 pub mod json;
 pub mod lines;

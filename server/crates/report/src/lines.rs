@@ -382,6 +382,7 @@ mod tests {
             ranks: Vec::new(),
             merged: Ledger::default(),
             texts: loader::TextsByFile::new(),
+            stacks: None,
         };
         let value: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
         assert_eq!(value["lines"], serde_json::json!([]));

@@ -317,5 +317,6 @@ pub(crate) fn training() -> Run {
         ranks: vec![Rank { rank: 0, ledger: ledger.clone() }],
         merged: ledger,
         texts: loader::TextsByFile::new(),
+        stacks: None,
     }
 }

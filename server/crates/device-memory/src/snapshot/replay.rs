@@ -84,6 +84,12 @@ impl<'a> SnapshotReplay<'a> {
         replay
     }
 
+    /// What was allocated while recording, by the stack that asked for it.
+    pub(super) fn allocated(&self) -> impl Iterator<Item = (StackId, Bytes)> {
+        let recorded = self.allocations.iter().filter(|it| !it.is_before());
+        recorded.map(|it| (it.stack, it.bytes)).chain(self.former.iter().copied())
+    }
+
     /// Bytes in use at the end.
     pub(super) fn active_at_end(&self) -> Bytes {
         self.active.last().copied().unwrap_or(self.active_at_start)

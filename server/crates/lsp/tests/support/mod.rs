@@ -425,6 +425,7 @@ pub fn run_of(key: &str, path: &Path) -> Run {
         ranks: ranks.to_vec(),
         merged,
         texts: loader::TextsByFile::new(),
+        stacks: None,
     }
 }
 

@@ -1,0 +1,227 @@
+//! The amounts of the ledger by whole stacks: the lines of each, with the calls, operators and kernels below them.
+
+use ledger::{Metric, Ns, Reason};
+use line_stacks::{BookedStacks, Node};
+use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId};
+use recorded::{Frame, IdleGaps, Launches, RecordedSources};
+use rustc_hash::FxHashMap;
+use stack_books::{FrameRow, StackBooks, StackFrame, StackRow};
+
+use super::device::DeviceStacks;
+use crate::event_stacks::EventStacks;
+use crate::host_charges::{EventCharges, HostCharges};
+
+/// What stacks are made from.
+pub(crate) struct StackSources<'a> {
+    pub(crate) profile: &'a Profile,
+    pub(crate) sources: &'a RecordedSources,
+    pub(crate) events: &'a EventStacks<'a>,
+    pub(crate) host: &'a HostCharges,
+    pub(crate) by_event: &'a EventCharges,
+    pub(crate) gaps: &'a IdleGaps,
+    /// The syncs in order.
+    pub(crate) syncs: &'a [HostEventId],
+    pub(crate) launches: &'a Launches,
+    pub(crate) stacks: &'a DeviceStacks,
+    /// Rows of the memory table in the order of time.
+    pub(crate) memory_rows: &'a [u32],
+}
+
+/// Books every amount of [`StackBooks::METRICS`] on its stack. The sums are those of the ledger, by metric, line and reason.
+pub(crate) fn stack_books(from: &StackSources<'_>) -> StackBooks {
+    let no_line =
+        if from.events.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
+    let mut booked = BookedStacks::new(&from.events.stacks, from.sources);
+    let leaves = Leaves::new(from, &mut booked.books);
+    let mut charging = StackCharging { from, no_line, booked, leaves, rows: FxHashMap::default() };
+    charging.add_host();
+    charging.add_devices();
+    charging.add_memory();
+    charging.add_without_stack();
+    charging.booked.books
+}
+
+/// The calls, operators and runtime calls between the innermost frame and each host event, as a tree.
+struct Leaves {
+    /// By host event.
+    of_event: Vec<Leaf>,
+    parent: Vec<Leaf>,
+    frame: Vec<FrameRow>,
+}
+
+/// A node of [`Leaves`], one more than its row; 0 is no leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Leaf(u32);
+
+impl Leaf {
+    const NONE: Self = Self(0);
+
+    fn row(self) -> Option<usize> {
+        (self.0 as usize).checked_sub(1)
+    }
+}
+
+impl Leaves {
+    fn new(from: &StackSources<'_>, books: &mut StackBooks) -> Self {
+        let (profile, host) = (from.profile, &from.profile.host);
+        let mut leaves =
+            Self { of_event: vec![Leaf::NONE; host.len()], parent: Vec::new(), frame: Vec::new() };
+        let mut known: FxHashMap<(Leaf, FrameRow), Leaf> = FxHashMap::default();
+        let mut frames: FxHashMap<(HostKind, StrId), Option<FrameRow>> = FxHashMap::default();
+        for &id in &from.events.order {
+            let (kind, name) = (host.kind[id.index()], host.name[id.index()]);
+            let frame = *frames.entry((kind, name)).or_insert_with(|| {
+                let name = profile.strings.get(name);
+                let frame = match kind {
+                    HostKind::Annotation => None,
+                    HostKind::Python => call_name(name).map(StackFrame::Call),
+                    HostKind::Operator => Some(StackFrame::Operator(name.to_owned())),
+                    HostKind::Runtime => Some(StackFrame::Runtime(name.to_owned())),
+                };
+                frame.map(|frame| books.frame(frame))
+            });
+            let Some(frame) = frame else { continue };
+            // An operator stands for the call of the built-in that ran it, which has the same name most of the time.
+            let below = from.by_event.below[id.index()].get();
+            let below = below.filter(|below| {
+                kind != HostKind::Python && host.kind[below.index()] != HostKind::Python
+            });
+            let parent = below.map_or(Leaf::NONE, |below| leaves.of_event[below.index()]);
+            let leaf = *known.entry((parent, frame)).or_insert_with(|| {
+                leaves.parent.push(parent);
+                leaves.frame.push(frame);
+                Leaf(u32::try_from(leaves.parent.len()).unwrap_or(u32::MAX))
+            });
+            leaves.of_event[id.index()] = leaf;
+        }
+        leaves
+    }
+
+    /// The frames of a leaf, outermost first.
+    fn frames(&self, leaf: Leaf) -> Vec<FrameRow> {
+        let (mut frames, mut at) = (Vec::new(), leaf);
+        while let Some(row) = at.row() {
+            frames.push(self.frame[row]);
+            at = self.parent[row];
+        }
+        frames.reverse();
+        frames
+    }
+}
+
+/// What a Python event that is no frame is called, without the address of the object that it is a method of: calls of many
+/// objects are one. `None` for frames, and for modules, whose frames say more.
+fn call_name(name: &str) -> Option<String> {
+    if Frame::parse(name).is_some() || name.starts_with("nn.Module: ") {
+        return None;
+    }
+    let address = name.rfind(" at 0x").filter(|_| name.ends_with('>'));
+    Some(address.map_or(name.to_owned(), |at| format!("{}>", &name[..at])))
+}
+
+struct StackCharging<'a> {
+    from: &'a StackSources<'a>,
+    /// Why something without a line has none.
+    no_line: Reason,
+    booked: BookedStacks<'a>,
+    leaves: Leaves,
+    /// The place in the books of line stacks with leaves.
+    rows: FxHashMap<(Node, Leaf), StackRow>,
+}
+
+impl StackCharging<'_> {
+    fn row(&mut self, node: Node, leaf: Leaf) -> StackRow {
+        let Self { no_line, booked, leaves, rows, .. } = self;
+        *rows.entry((node, leaf)).or_insert_with(|| {
+            let base = booked.row(node, *no_line);
+            let frames = leaves.frames(leaf);
+            frames.into_iter().fold(base, |parent, frame| booked.books.push(parent, frame))
+        })
+    }
+
+    /// The place of what happens while a host event is the innermost.
+    fn row_of(&mut self, event: HostEventId) -> StackRow {
+        let node = self.from.events.stack_of[event.index()];
+        self.row(node, self.leaves.of_event[event.index()])
+    }
+
+    /// Thread time, waiting, idle time of devices, waits for devices.
+    fn add_host(&mut self) {
+        let StackSources { profile, events, by_event, syncs, .. } = self.from;
+        for &id in &events.order {
+            let amounts = by_event.amounts[id.index()];
+            if amounts.cpu == Ns::ZERO {
+                continue;
+            }
+            let row = self.row_of(id);
+            self.booked.books.add(Metric::Cpu, row, amounts.cpu.0);
+            self.booked.books.add(Metric::Waiting, row, amounts.waiting.0);
+            self.booked.books.add(Metric::GpuIdle, row, amounts.idle.0);
+        }
+        for &sync in *syncs {
+            let row = self.row_of(sync);
+            self.booked.books.add(Metric::Sync, row, profile.host.duration[sync.index()].0);
+        }
+    }
+
+    /// Device time: each event below the operator that launched it.
+    fn add_devices(&mut self) {
+        let StackSources { profile, stacks, .. } = self.from;
+        let device = &profile.device;
+        for event in device.ids() {
+            let base = self.launch_row(event, stacks.node(event));
+            let name = profile.strings.get(device.name[event.index()]).to_owned();
+            let books = &mut self.booked.books;
+            let frame = books.frame(StackFrame::Device(name));
+            let row = books.push(base, frame);
+            books.add(Metric::Cuda, row, device.duration[event.index()].0);
+        }
+    }
+
+    /// The operator that launched a device event, on the lines that it is charged to.
+    fn launch_row(&mut self, event: DeviceEventId, node: Node) -> StackRow {
+        let StackSources { profile, launches, by_event, .. } = self.from;
+        let Some(launch) = launches.launch(event) else {
+            let is_in_flight = node.is_empty() && launches.is_in_flight(profile, event);
+            let reason = if is_in_flight { Reason::InFlight } else { Reason::NoLaunch };
+            return self.booked.row(node, reason);
+        };
+        let kind = |it: HostEventId| profile.host.kind[it.index()];
+        let mut outwards =
+            std::iter::successors(Some(launch), |it| by_event.below[it.index()].get());
+        let around = outwards.find(|it| kind(*it) != HostKind::Runtime);
+        let operator = around.filter(|it| kind(*it) == HostKind::Operator);
+        self.row(node, operator.map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]))
+    }
+
+    /// Allocated bytes.
+    fn add_memory(&mut self) {
+        let StackSources { profile, events, by_event, memory_rows, .. } = self.from;
+        let innermost = events.memory_stacks.iter().zip(&by_event.memory);
+        for (&row, (&node, event)) in memory_rows.iter().zip(innermost) {
+            let bytes = profile.memory.bytes[row as usize];
+            if bytes > Bytes::ZERO {
+                let leaf = event.get().map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
+                let stack = self.row(node, leaf);
+                self.booked.books.add(Metric::Alloc, stack, bytes.0);
+            }
+        }
+    }
+
+    /// What happens while nothing is open that has a stack: idle time of devices, and the time of idle threads.
+    fn add_without_stack(&mut self) {
+        let StackSources { host, gaps, .. } = self.from;
+        let uncovered = gaps.with_launch - host.idle_covered;
+        let waiting: Ns = host.idle_threads.iter().sum();
+        for (reason, metric, time) in [
+            (Reason::NoLaunch, Metric::GpuIdle, gaps.without_launch),
+            (Reason::IdleThread, Metric::GpuIdle, uncovered),
+            (Reason::IdleThread, Metric::Waiting, waiting),
+        ] {
+            if time != Ns::ZERO {
+                let row = self.booked.row(Node::EMPTY, reason);
+                self.booked.books.add(metric, row, time.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The formats, on stacks built by hand: each is read again and says what the stacks say.
+
+use std::collections::BTreeMap;
+
+use expect_test::expect;
+use ledger::{Evidence, LineKey, Reason};
+use loader::Run;
+use serde_json::Value;
+use stack_books::{FramedLine, StackFrame, StackRow};
+
+use super::pprof::tests::decoded;
+use super::*;
+use crate::testing::{recording, sources, training};
+
+fn line(file: &str, line: u32, function: &str, is_user_code: bool) -> StackFrame {
+    let key = LineKey { file: file.to_owned(), line };
+    StackFrame::Line(FramedLine { key, function: function.to_owned(), is_user_code })
+}
+
+/// A training run with stacks: a kernel below an operator, a library, a name with the separator of stacks and a command to a
+/// terminal, and time without a line.
+fn run() -> Run {
+    let mut books = StackBooks::default();
+    let mut add = |frames: &[(StackFrame, Evidence)], amounts: &[(Metric, i64)]| {
+        let stack = frames.iter().fold(StackRow::ROOT, |parent, (frame, evidence)| {
+            let frame = books.frame(frame.clone());
+            books.add_evidence(frame, *evidence);
+            books.push(parent, frame)
+        });
+        for &(metric, amount) in amounts {
+            books.add(metric, stack, amount);
+        }
+    };
+    let train = || (line("train.py", 25, "train", true), Evidence::Exact);
+    let linear =
+        || (line("torch/nn/modules/linear.py", 114, "Linear.forward", false), Evidence::Exact);
+    let forward = || (line("train.py", 17, "Model.forward", true), Evidence::Inferred);
+    let operator = |name: &str| (StackFrame::Operator(name.to_owned()), Evidence::Exact);
+    let kernel = |name: &str| (StackFrame::Device(name.to_owned()), Evidence::Exact);
+    add(&[train()], &[(Metric::Cpu, 100)]);
+    add(&[train(), forward()], &[(Metric::Cpu, 20)]);
+    add(&[train(), forward(), linear()], &[(Metric::Cpu, 7)]);
+    let mm = || [train(), forward(), linear(), operator("aten::addmm")];
+    add(&mm(), &[(Metric::Cpu, 3_000), (Metric::Alloc, 64)]);
+    let with = |name| [&mm()[..], &[kernel(name)]].concat();
+    add(&with("void gemm<float; 4>(\x1b[2J)"), &[(Metric::Cuda, 70_000)]);
+    let no_line = (StackFrame::NoLine(Reason::NoLaunch), Evidence::Exact);
+    add(&[no_line, kernel("Memcpy DtoH")], &[(Metric::Cuda, 5)]);
+    let mut run = training();
+    run.stacks = Some(books);
+    run
+}
+
+fn bytes(format: ExportFormat, metric: Option<&str>, all: bool) -> Vec<u8> {
+    let (run, sources) = (run(), sources());
+    let metric = metric.map(|it| it.parse().unwrap());
+    let mut out = Vec::new();
+    write(&mut out, &recording(&run, &sources), ExportOptions { format, metric, all }).unwrap();
+    out
+}
+
+fn text(format: ExportFormat, metric: Option<&str>, all: bool) -> String {
+    String::from_utf8(bytes(format, metric, all)).unwrap()
+}
+
+#[test]
+fn collapsed_stacks() {
+    expect![[r#"
+        train (train.py:25);Model.forward (train.py:17) ~;aten::addmm;void gemm<float: 4>(�[2J) 70000
+        [not on a line: no_launch];Memcpy DtoH 5
+    "#]].assert_eq(&text(ExportFormat::Folded, None, false));
+    expect![[r#"
+        train (train.py:25) 100
+        train (train.py:25);Model.forward (train.py:17) ~ 20
+        train (train.py:25);Model.forward (train.py:17) ~;Linear.forward (torch/nn/modules/linear.py:114) 7
+        train (train.py:25);Model.forward (train.py:17) ~;Linear.forward (torch/nn/modules/linear.py:114);aten::addmm 3000
+    "#]].assert_eq(&text(ExportFormat::Folded, Some("cpu"), true));
+}
+
+#[test]
+fn rows_of_all_metrics() {
+    expect![[r#"
+        stack,leaf,function,file,line,evidence,cpu_us,cuda_us,gpu_idle_us,sync_us,waiting_us,alloc_bytes
+        "train (train.py:25);Model.forward (train.py:17) ~;aten::addmm;void gemm<float: 4>(�[2J)","void gemm<float; 4>(�[2J)",Model.forward,/home/me/train.py,17,inferred,0,70,0,0,0,0
+        "[not on a line: no_launch];Memcpy DtoH",Memcpy DtoH,,,,,0,0.005,0,0,0,0
+        train (train.py:25),,train,/home/me/train.py,25,exact,0.1,0,0,0,0,0
+        "train (train.py:25);Model.forward (train.py:17) ~",,Model.forward,/home/me/train.py,17,inferred,0.027,0,0,0,0,0
+        "train (train.py:25);Model.forward (train.py:17) ~;aten::addmm",aten::addmm,Model.forward,/home/me/train.py,17,inferred,3,0,0,0,0,64
+    "#]].assert_eq(&text(ExportFormat::Csv, None, false));
+}
+
+/// By stack, outermost entry first with `;` between them: the amount.
+type Amounts = BTreeMap<String, i64>;
+
+/// The profiles of the JSON of speedscope by name, after a look at what its schema
+/// (<https://www.speedscope.app/file-format-schema.json>) asks for.
+fn speedscope_profiles(text: &str) -> Vec<(String, Amounts)> {
+    let value: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(value["$schema"], "https://www.speedscope.app/file-format-schema.json");
+    let known = ["$schema", "name", "exporter", "activeProfileIndex", "shared", "profiles"];
+    assert!(value.as_object().unwrap().keys().all(|it| known.contains(&it.as_str())));
+    let frames = value["shared"]["frames"].as_array().unwrap();
+    for frame in frames.iter().map(|it| it.as_object().unwrap()) {
+        assert!(frame["name"].is_string());
+        assert!(frame.get("file").is_none_or(Value::is_string));
+        assert!(frame.get("line").is_none_or(Value::is_u64));
+    }
+    let profiles = value["profiles"].as_array().unwrap().iter().map(|profile| {
+        let (samples, weights) = (&profile["samples"], &profile["weights"]);
+        assert_eq!(profile["type"], "sampled");
+        assert!(["nanoseconds", "bytes"].contains(&profile["unit"].as_str().unwrap()));
+        assert_eq!(profile["startValue"], 0);
+        let weights: Vec<i64> =
+            weights.as_array().unwrap().iter().map(|it| it.as_i64().unwrap()).collect();
+        assert_eq!(profile["endValue"].as_i64().unwrap(), weights.iter().sum::<i64>());
+        let stacks = samples.as_array().unwrap().iter().map(|sample| {
+            let entries = sample.as_array().unwrap().iter();
+            let names =
+                entries.map(|it| frames[it.as_u64().unwrap() as usize]["name"].as_str().unwrap());
+            names.collect::<Vec<_>>().join(";")
+        });
+        (profile["name"].as_str().unwrap().to_owned(), stacks.zip(weights).collect())
+    });
+    profiles.collect()
+}
+
+#[test]
+fn speedscope_has_a_profile_for_each_metric_the_chosen_one_first() {
+    let text = text(ExportFormat::Speedscope, Some("cpu"), false);
+    // What a terminal would obey is escaped.
+    assert!(!text.contains('\x1b'));
+    let profiles = speedscope_profiles(&text);
+    let names: Vec<&str> = profiles.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["thread time", "CUDA time", "allocated bytes"]);
+    expect![[r#"
+        {
+            "train (train.py:25)": 100,
+            "train (train.py:25);Model.forward (train.py:17) ~": 27,
+            "train (train.py:25);Model.forward (train.py:17) ~;aten::addmm": 3000,
+        }
+    "#]]
+    .assert_debug_eq(&profiles[0].1);
+    expect![[r#"
+        {
+            "[not on a line: no_launch];Memcpy DtoH": 5,
+            "train (train.py:25);Model.forward (train.py:17) ~;aten::addmm;void gemm<float; 4>(\u{1b}[2J)": 70000,
+        }
+    "#]].assert_debug_eq(&profiles[1].1);
+}
+
+#[test]
+fn pprof_has_exact_lines_and_every_metric() {
+    let profile = decoded(&bytes(ExportFormat::Pprof, None, false));
+    let text = |row: i64| profile.string_table[usize::try_from(row).unwrap()].as_str();
+    assert_eq!(text(0), "");
+    assert_eq!(text(profile.default_sample_type), "cuda");
+    let types: Vec<_> =
+        profile.sample_type.iter().map(|it| (text(it.r#type), text(it.unit))).collect();
+    assert_eq!(types, [("cuda", "nanoseconds"), ("cpu", "nanoseconds"), ("alloc", "bytes")]);
+    let place = |id: &u64| {
+        let location = &profile.location[usize::try_from(*id).unwrap() - 1];
+        assert_eq!(location.id, *id);
+        let [line] = &location.line[..] else { panic!("inlined calls are not written") };
+        let function = &profile.function[usize::try_from(line.function_id).unwrap() - 1];
+        assert_eq!(function.id, line.function_id);
+        format!("{} {}:{}", text(function.name), text(function.filename), line.line)
+    };
+    let samples: Vec<_> = profile
+        .sample
+        .iter()
+        .map(|it| {
+            let labels: Vec<_> = it.label.iter().map(|it| (text(it.key), text(it.str))).collect();
+            let places: Vec<String> = it.location_id.iter().map(place).collect();
+            (places.join(" < "), it.value.clone(), labels)
+        })
+        .collect();
+    expect![[r#"
+        [
+            (
+                "train /home/me/train.py:25",
+                [
+                    0,
+                    100,
+                    0,
+                ],
+                [
+                    (
+                        "evidence",
+                        "exact",
+                    ),
+                ],
+            ),
+            (
+                "Model.forward /home/me/train.py:17 < train /home/me/train.py:25",
+                [
+                    0,
+                    27,
+                    0,
+                ],
+                [
+                    (
+                        "evidence",
+                        "inferred",
+                    ),
+                ],
+            ),
+            (
+                "aten::addmm :0 < Model.forward /home/me/train.py:17 < train /home/me/train.py:25",
+                [
+                    0,
+                    3000,
+                    64,
+                ],
+                [
+                    (
+                        "evidence",
+                        "inferred",
+                    ),
+                ],
+            ),
+            (
+                "void gemm<float; 4>(�[2J) :0 < aten::addmm :0 < Model.forward /home/me/train.py:17 < train /home/me/train.py:25",
+                [
+                    70000,
+                    0,
+                    0,
+                ],
+                [
+                    (
+                        "evidence",
+                        "inferred",
+                    ),
+                ],
+            ),
+            (
+                "Memcpy DtoH :0 < [not on a line: no_launch] :0",
+                [
+                    5,
+                    0,
+                    0,
+                ],
+                [],
+            ),
+        ]
+    "#]].assert_debug_eq(&samples);
+}
+
+#[test]
+fn names_that_there_are_not_are_answered_with_those_that_there_are() {
+    let error = "svg".parse::<ExportFormat>().unwrap_err().to_string();
+    assert_eq!(error, "unknown format `svg`, expected one of: folded, speedscope, pprof, csv");
+    let error = "gpu".parse::<StackMetric>().unwrap_err().to_string();
+    let expected = "cpu, cuda, gpu_idle, sync, waiting, alloc";
+    assert_eq!(error, format!("unknown metric `gpu`, expected one of: {expected}"));
+}
+
+#[test]
+fn a_recording_without_anything_gives_files_that_are_valid() {
+    let (mut run, sources) = (run(), sources());
+    run.stacks = Some(StackBooks::default());
+    for format in ExportFormat::ALL {
+        let mut out = Vec::new();
+        let options = ExportOptions { format, metric: None, all: true };
+        write(&mut out, &recording(&run, &sources), options).unwrap();
+        match format {
+            ExportFormat::Folded => assert_eq!(out, b""),
+            ExportFormat::Speedscope => {
+                speedscope_profiles(std::str::from_utf8(&out).unwrap());
+            }
+            ExportFormat::Pprof => assert_eq!(decoded(&out).sample, []),
+            ExportFormat::Csv => assert_eq!(out.iter().filter(|it| **it == b'\n').count(), 1),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What `perfline export` writes says what `perfline lines` says, in every format and for every metric.
+
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const METRICS: [&str; 6] = ["cpu", "cuda", "gpu_idle", "sync", "waiting", "alloc"];
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").canonicalize().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    let workloads = fixtures().join("workloads");
+    let workloads = workloads.to_str().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_perfline"))
+        .current_dir(fixtures())
+        .args(arguments)
+        .args(["--root", workloads, "--site", workloads])
+        .env("PERFLINE_CACHE_DIR", "")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn output(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn error(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Decimal microseconds as nanoseconds, and bytes as they are.
+fn amount(text: &str, unit: &str) -> i64 {
+    if unit == "bytes" {
+        return text.parse().unwrap();
+    }
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{decimals:0<3}").parse().unwrap()
+}
+
+#[test]
+fn every_format_has_the_totals_of_the_lines() {
+    for input in [
+        "cpu/torch2.15.0/idle_threads.json.gz",
+        "simulated_cuda/torch2.15.0/slow_model.json.gz",
+        "simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz",
+    ] {
+        let lines: Value = serde_json::from_str(&output(&["lines", input])).unwrap();
+        let csv = output(&["export", input, "--format", "csv"]);
+        let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+        let json = output(&["export", input, "--format", "speedscope", "--all"]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        for metric in METRICS {
+            let unit = if metric == "alloc" { "bytes" } else { "us" };
+            let total = lines["totals"][format!("{metric}_{unit}")].to_string();
+            let total = amount(&total, unit);
+            let what = format!("{metric} of {input}");
+
+            let folded = ["export", input, "--format", "folded", "--metric", metric];
+            for options in [&folded[..], &[&folded[..], &["--all"]].concat()] {
+                let stacks = output(options);
+                let last = stacks.lines().map(|it| it.rsplit_once(' ').unwrap().1);
+                assert_eq!(last.map(|it| it.parse::<i64>().unwrap()).sum::<i64>(), total, "{what}");
+            }
+
+            // The columns of amounts are the last ones, after texts with commas.
+            let column = header.iter().rev().position(|it| *it == format!("{metric}_{unit}"));
+            let column = column.unwrap();
+            let rows = csv.lines().skip(1).map(|it| it.rsplit(',').nth(column).unwrap());
+            assert_eq!(rows.map(|it| amount(it, unit)).sum::<i64>(), total, "{what}");
+
+            let label = match metric {
+                "cpu" => "thread time",
+                "cuda" => "CUDA time",
+                "gpu_idle" => "GPU idle time",
+                "sync" => "waits for devices",
+                "alloc" => "allocated bytes",
+                other => other,
+            };
+            let profiles = json["profiles"].as_array().unwrap();
+            let profile = profiles.iter().find(|it| it["name"] == label);
+            let end = profile.map_or(0, |it| it["endValue"].as_i64().unwrap());
+            assert_eq!(end, total, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_written_and_said_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stacks.pb.gz");
+    let trace = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    let file = path.to_str().unwrap();
+    let written = run(&["export", trace, "--format", "pprof", "-o", file]);
+    assert!(written.status.success() && written.stdout.is_empty());
+    let message = String::from_utf8(written.stderr).unwrap();
+    assert!(message.contains("stacks.pb.gz: "), "{message}");
+    assert!(message.contains(" stacks, ") && message.contains(" CUDA time, "), "{message}");
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes[..2], [0x1f, 0x8b]);
+    let again = run(&["export", trace, "--format", "pprof"]);
+    assert!(again.stdout == bytes, "the same recording gives the same bytes");
+}
+
+#[test]
+fn what_cannot_be_exported_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.perfline");
+    let ledger = path.to_str().unwrap();
+    let trace = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    assert!(run(&["ledger", trace, "--output", ledger]).status.success());
+    let message = error(&["export", ledger, "--format", "folded"]);
+    let expected =
+        "a ledger holds no stacks; name the traces and snapshots that it was written from";
+    assert!(message.trim_end().ends_with(expected), "{message}");
+    let message = error(&["export", trace, "--format", "svg"]);
+    let expected = "unknown format `svg`, expected one of: folded, speedscope, pprof, csv";
+    assert!(message.contains(expected), "{message}");
+    let message = error(&["export", trace, "--format", "folded", "--metric", "gpu"]);
+    let expected =
+        "unknown metric `gpu`, expected one of: cpu, cuda, gpu_idle, sync, waiting, alloc";
+    assert!(message.contains(expected), "{message}");
+}
