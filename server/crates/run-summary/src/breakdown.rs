@@ -16,22 +16,14 @@ pub(crate) fn breakdown(
     classes: &KernelClasses,
 ) -> (Interval, BTreeMap<u32, Interval>) {
     let activity = Activity::new(profile, classes);
-    let overlap = OverlapOfWork::new(&activity);
+    // One after the other: each is as large as the activity.
+    let overlaps = OverlapOfWork::new(&activity).of_spans(spans);
     let charged = activity.charge(spans);
     let mut run = Interval::default();
     let mut steps: BTreeMap<u32, Interval> = BTreeMap::new();
-    for &StepSpan { number, start, end } in spans {
-        let within = |set: &Intervals| set.within(start, end);
-        let interval = Interval {
-            time: end - start,
-            breakdown: charged.within(start, end),
-            overlap: Overlap {
-                compute: within(&overlap.compute),
-                both: within(&overlap.both),
-                communication: within(&overlap.communication),
-                other: end - start - within(&overlap.any),
-            },
-        };
+    for (&StepSpan { number, start, end }, overlap) in spans.iter().zip(overlaps) {
+        let breakdown = charged.within(start, end);
+        let interval = Interval { time: end - start, breakdown, overlap };
         run.merge(&interval);
         if let Some(number) = number {
             steps.entry(number).or_default().merge(&interval);
@@ -96,21 +88,21 @@ impl Activity {
     }
 
     /// Leaves each instant of `spans` to the first class that has it.
-    fn charge(&self, spans: &[StepSpan]) -> Charged {
+    fn charge(self, spans: &[StepSpan]) -> Charged {
         let mut left = spans.iter().map(|span| (span.start, span.end)).collect::<Intervals>();
-        let mut take = |class: &Intervals| {
-            let taken = left.and(class);
+        let mut take = |class: Intervals| {
+            let taken = left.and(&class);
             left = left.without(&taken);
             taken
         };
         let classes = [
-            take(&self.kernel),
-            take(&self.memcpy),
-            take(&self.memset),
-            take(&self.communication),
-            take(&self.runtime),
-            take(&self.data_loader),
-            take(&self.cpu),
+            take(self.kernel),
+            take(self.memcpy),
+            take(self.memset),
+            take(self.communication),
+            take(self.runtime),
+            take(self.data_loader),
+            take(self.cpu),
         ];
         Charged(classes)
     }
@@ -129,12 +121,11 @@ impl Charged {
     }
 }
 
-/// When there was compute alone, communication alone, both, or any of them.
+/// When there was compute alone, communication alone, or both.
 struct OverlapOfWork {
     compute: Intervals,
     communication: Intervals,
     both: Intervals,
-    any: Intervals,
 }
 
 impl OverlapOfWork {
@@ -146,8 +137,18 @@ impl OverlapOfWork {
             compute: compute.without(communication),
             communication: communication.without(compute),
             both: compute.and(communication),
-            any: compute.iter().chain(communication.iter()).collect(),
         }
+    }
+
+    /// Of each span.
+    fn of_spans(&self, spans: &[StepSpan]) -> Vec<Overlap> {
+        let overlap = |&StepSpan { start, end, .. }: &StepSpan| {
+            let [compute, both, communication] =
+                [&self.compute, &self.both, &self.communication].map(|set| set.within(start, end));
+            let other = end - start - compute - both - communication;
+            Overlap { compute, both, communication, other }
+        };
+        spans.iter().map(overlap).collect()
     }
 }
 
