@@ -5,22 +5,25 @@
 use std::path::Path;
 
 /// Relative to `fixtures/`.
-const PAGE: &str = "../docs/cli.md";
+const PAGES: [&str; 2] = ["../docs/cli.md", "../docs/export.md"];
 
-/// Runs the `console` blocks of `docs/cli.md` in `fixtures/`. A line `...` in a block stands for any number of lines.
+/// Runs the `console` blocks of the pages in `fixtures/`. A line `...` in a block stands for any number of lines.
 #[test]
 fn commands_print_what_the_documentation_says() {
     std::env::set_current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")).unwrap();
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    for command in page.lines().filter_map(|line| line.strip_prefix("$ ")) {
-        // `trycmd` has no shell, and skips programs that it does not know.
-        assert!(
-            command.starts_with("perfline ") && !command.contains(['|', '<', '>']),
-            "docs/cli.md: `{command}` cannot be tested: call perfline alone, or use a block of another language"
-        );
+    let cases = trycmd::TestCases::new();
+    for page in PAGES {
+        let text = std::fs::read_to_string(page).unwrap();
+        for command in text.lines().filter_map(|line| line.strip_prefix("$ ")) {
+            // `trycmd` has no shell, and skips programs that it does not know.
+            assert!(
+                command.starts_with("perfline ") && !command.contains(['|', '<', '>']),
+                "{page}: `{command}` cannot be tested: call perfline alone, or use a block of another language"
+            );
+        }
+        cases.case(page);
     }
-
-    trycmd::TestCases::new()
+    cases
         .register_bin("perfline", Path::new(env!("CARGO_BIN_EXE_perfline")))
         .env("NO_COLOR", "1")
         .env("CLICOLOR_FORCE", "0")
@@ -30,6 +33,5 @@ fn commands_print_what_the_documentation_says() {
         .env("PATH", "")
         // What was loaded before makes none either.
         .env("PERFLINE_CACHE_DIR", "")
-        .case(PAGE)
         .run();
 }

@@ -36,7 +36,7 @@ fn compared(inputs: &[PathBuf], wrong: &mut String) -> Vec<Metric> {
 }
 
 #[test]
-fn stacks_of_traces_add_up_to_its_ledger() {
+fn stacks_of_traces_add_up_to_their_ledgers() {
     let mut traces = traces().unwrap();
     // The largest take long without optimisation, and are compared by `accounting.rs` without inference.
     traces.retain(|it| it.metadata().unwrap().len() < 250_000);
@@ -52,7 +52,7 @@ fn stacks_of_traces_add_up_to_its_ledger() {
 }
 
 #[test]
-fn stacks_of_snapshots_and_of_several_ranks_add_up_to_their_ledger() {
+fn stacks_of_snapshots_and_of_several_ranks_add_up_to_their_ledgers() {
     let fixture = |path: &str| repository().join("fixtures").join(path);
     let trace = fixture("simulated_cuda/torch2.15.0/slow_model.json.gz");
     let snapshot = fixture("simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz");

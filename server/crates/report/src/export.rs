@@ -117,7 +117,7 @@ pub fn write(
     match options.format {
         ExportFormat::Folded => folded::write(out, books, metric, &names)?,
         ExportFormat::Speedscope => speedscope::write(out, recording, books, metric, &names)?,
-        ExportFormat::Pprof => pprof::write(out, books, metric, &names)?,
+        ExportFormat::Pprof => pprof::write(out, recording, books, metric, &names)?,
         ExportFormat::Csv => table::write(out, books, metric, &names)?,
     }
     let n_stacks = books.stacks().filter(|&stack| books.amount(metric, stack) != 0).count();

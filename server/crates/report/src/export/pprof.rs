@@ -11,6 +11,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::names::{FrameName, metrics_of, unit};
+use crate::recording::Recording;
 use crate::terminal::clean;
 
 /// `Profile` of the schema.
@@ -22,6 +23,9 @@ pub(super) struct PprofProfile {
     /// The stacks.
     #[prost(message, repeated, tag = "2")]
     pub(super) sample: Vec<PprofSample>,
+    /// What was recorded.
+    #[prost(message, repeated, tag = "3")]
+    pub(super) mapping: Vec<PprofMapping>,
     /// The entries of stacks.
     #[prost(message, repeated, tag = "4")]
     pub(super) location: Vec<PprofLocation>,
@@ -65,11 +69,30 @@ pub(super) struct PprofLabel {
     pub(super) str: i64,
 }
 
+/// `Mapping` of the schema: the recording stands for the program, and says that nothing is left to look up in it.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PprofMapping {
+    #[prost(uint64, tag = "1")]
+    pub(super) id: u64,
+    #[prost(int64, tag = "5")]
+    pub(super) filename: i64,
+    #[prost(bool, tag = "7")]
+    pub(super) has_functions: bool,
+    #[prost(bool, tag = "8")]
+    pub(super) has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    pub(super) has_line_numbers: bool,
+    #[prost(bool, tag = "10")]
+    pub(super) has_inline_frames: bool,
+}
+
 /// `Location` of the schema.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PprofLocation {
     #[prost(uint64, tag = "1")]
     pub(super) id: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) mapping_id: u64,
     #[prost(message, repeated, tag = "4")]
     pub(super) line: Vec<PprofLine>,
 }
@@ -83,37 +106,53 @@ pub(super) struct PprofLine {
     pub(super) line: i64,
 }
 
-/// `Function` of the schema.
+/// `Function` of the schema. The field for a mangled name stays empty: where it equals the name, `go tool pprof` cuts the
+/// template arguments off, by which kernels differ.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PprofFunction {
     #[prost(uint64, tag = "1")]
     pub(super) id: u64,
     #[prost(int64, tag = "2")]
     pub(super) name: i64,
-    #[prost(int64, tag = "3")]
-    pub(super) system_name: i64,
     #[prost(int64, tag = "4")]
     pub(super) filename: i64,
 }
 
-/// Writes the stacks with any amount; each has a value for each metric that the recording has anything of, `metric` first.
+/// Writes the stacks with any amount; each has a value for each metric that the recording has anything of. `metric` is the
+/// last and named as the default: readers show the one or the other first.
 pub(super) fn write(
     out: &mut dyn Write,
+    recording: &Recording<'_>,
     books: &StackBooks,
     metric: Metric,
     names: &[FrameName],
 ) -> io::Result<()> {
-    let bytes = profile(books, metric, names).encode_to_vec();
+    let recorded = recording.run.inputs.first().map(|it| loader::shown(&it.path));
+    let bytes = profile(&recorded.unwrap_or_default(), books, metric, names).encode_to_vec();
     let mut compressed = GzEncoder::new(out, Compression::default());
     compressed.write_all(&bytes)?;
     compressed.finish()?;
     Ok(())
 }
 
-fn profile(books: &StackBooks, metric: Metric, names: &[FrameName]) -> PprofProfile {
+fn profile(
+    recorded: &str,
+    books: &StackBooks,
+    metric: Metric,
+    names: &[FrameName],
+) -> PprofProfile {
     let mut texts = Texts::default();
     texts.row("");
-    let metrics = metrics_of(books, metric);
+    let mapping = PprofMapping {
+        id: 1,
+        filename: texts.row(recorded),
+        has_functions: true,
+        has_filenames: true,
+        has_line_numbers: true,
+        has_inline_frames: true,
+    };
+    let mut metrics = metrics_of(books, metric);
+    metrics.reverse();
     let sample_type: Vec<PprofValueType> = metrics
         .iter()
         .map(|it| PprofValueType { r#type: texts.row(it.id()), unit: texts.row(unit(it.unit())) })
@@ -129,11 +168,14 @@ fn profile(books: &StackBooks, metric: Metric, names: &[FrameName]) -> PprofProf
         let (name, filename) = (texts.row(&it.function), texts.row(file));
         let function_id = *functions.entry((name, filename)).or_insert_with(|| {
             let id = function.len() as u64 + 1;
-            function.push(PprofFunction { id, name, system_name: name, filename });
+            function.push(PprofFunction { id, name, filename });
             id
         });
-        location
-            .push(PprofLocation { id, line: vec![PprofLine { function_id, line: line.into() }] });
+        location.push(PprofLocation {
+            id,
+            mapping_id: 1,
+            line: vec![PprofLine { function_id, line: line.into() }],
+        });
     }
     let mut sample = Vec::new();
     for stack in books.stacks() {
@@ -153,6 +195,7 @@ fn profile(books: &StackBooks, metric: Metric, names: &[FrameName]) -> PprofProf
     PprofProfile {
         sample_type,
         sample,
+        mapping: vec![mapping],
         location,
         function,
         string_table: texts.table,

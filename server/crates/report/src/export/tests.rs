@@ -156,7 +156,7 @@ fn pprof_has_exact_lines_and_every_metric() {
     assert_eq!(text(profile.default_sample_type), "cuda");
     let types: Vec<_> =
         profile.sample_type.iter().map(|it| (text(it.r#type), text(it.unit))).collect();
-    assert_eq!(types, [("cuda", "nanoseconds"), ("cpu", "nanoseconds"), ("alloc", "bytes")]);
+    assert_eq!(types, [("alloc", "bytes"), ("cpu", "nanoseconds"), ("cuda", "nanoseconds")]);
     let place = |id: &u64| {
         let location = &profile.location[usize::try_from(*id).unwrap() - 1];
         assert_eq!(location.id, *id);
@@ -207,9 +207,9 @@ fn pprof_has_exact_lines_and_every_metric() {
             (
                 "aten::addmm :0 < Model.forward /home/me/train.py:17 < train /home/me/train.py:25",
                 [
-                    0,
-                    3000,
                     64,
+                    3000,
+                    0,
                 ],
                 [
                     (
@@ -221,9 +221,9 @@ fn pprof_has_exact_lines_and_every_metric() {
             (
                 "void gemm<float; 4>(�[2J) :0 < aten::addmm :0 < Model.forward /home/me/train.py:17 < train /home/me/train.py:25",
                 [
+                    0,
+                    0,
                     70000,
-                    0,
-                    0,
                 ],
                 [
                     (
@@ -235,9 +235,9 @@ fn pprof_has_exact_lines_and_every_metric() {
             (
                 "Memcpy DtoH :0 < [not on a line: no_launch] :0",
                 [
+                    0,
+                    0,
                     5,
-                    0,
-                    0,
                 ],
                 [],
             ),
