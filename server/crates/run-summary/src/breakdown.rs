@@ -16,13 +16,13 @@ pub(crate) fn breakdown(
     classes: &KernelClasses,
 ) -> (Interval, BTreeMap<u32, Interval>) {
     let activity = Activity::new(profile, classes);
-    // One after the other: each is as large as the activity.
+    // One after the other: the sets of each are as large as the activity.
     let overlaps = OverlapOfWork::new(&activity).of_spans(spans);
-    let charged = activity.charge(spans);
+    let breakdowns = activity.charge(spans);
     let mut run = Interval::default();
     let mut steps: BTreeMap<u32, Interval> = BTreeMap::new();
-    for (&StepSpan { number, start, end }, overlap) in spans.iter().zip(overlaps) {
-        let breakdown = charged.within(start, end);
+    let rows = spans.iter().zip(breakdowns).zip(overlaps);
+    for ((&StepSpan { number, start, end }, breakdown), overlap) in rows {
         let interval = Interval { time: end - start, breakdown, overlap };
         run.merge(&interval);
         if let Some(number) = number {
@@ -87,37 +87,28 @@ impl Activity {
         Self { kernel, memcpy, memset, communication, runtime, data_loader, cpu }
     }
 
-    /// Leaves each instant of `spans` to the first class that has it.
-    fn charge(self, spans: &[StepSpan]) -> Charged {
-        let mut left = spans.iter().map(|span| (span.start, span.end)).collect::<Intervals>();
-        let mut take = |class: Intervals| {
+    /// What each of `spans` went to: each instant counts for the first class that has it.
+    fn charge(self, spans: &[StepSpan]) -> Vec<Breakdown> {
+        let mut breakdowns = vec![Breakdown::default(); spans.len()];
+        let mut left: Intervals = spans.iter().map(|span| (span.start, span.end)).collect();
+        let mut take = |class: Intervals, amount: fn(&mut Breakdown) -> &mut Ns| {
             let taken = left.and(&class);
+            for (breakdown, span) in breakdowns.iter_mut().zip(spans) {
+                *amount(breakdown) = taken.within(span.start, span.end);
+            }
             left = left.without(&taken);
-            taken
         };
-        let classes = [
-            take(self.kernel),
-            take(self.memcpy),
-            take(self.memset),
-            take(self.communication),
-            take(self.runtime),
-            take(self.data_loader),
-            take(self.cpu),
-        ];
-        Charged(classes)
-    }
-}
-
-/// Disjoint sets, in the order of [`Breakdown`].
-struct Charged([Intervals; 7]);
-
-impl Charged {
-    fn within(&self, start: Ns, end: Ns) -> Breakdown {
-        let [kernel, memcpy, memset, communication, runtime, data_loader, cpu] =
-            self.0.each_ref().map(|class| class.within(start, end));
-        let known = kernel + memcpy + memset + communication + runtime + data_loader + cpu;
-        let other = end - start - known;
-        Breakdown { kernel, memcpy, memset, communication, runtime, data_loader, cpu, other }
+        take(self.kernel, |it| &mut it.kernel);
+        take(self.memcpy, |it| &mut it.memcpy);
+        take(self.memset, |it| &mut it.memset);
+        take(self.communication, |it| &mut it.communication);
+        take(self.runtime, |it| &mut it.runtime);
+        take(self.data_loader, |it| &mut it.data_loader);
+        take(self.cpu, |it| &mut it.cpu);
+        for (breakdown, span) in breakdowns.iter_mut().zip(spans) {
+            breakdown.other = left.within(span.start, span.end);
+        }
+        breakdowns
     }
 }
 
