@@ -37,6 +37,8 @@ TENSORBOARD = "import sys; from torch_tb_profiler.profiler.data import RunProfil
 
 
 def main():
+    # What was kept of a recording would not be read again.
+    os.environ["PERFLINE_CACHE_DIR"] = ""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", default="400M", help="of the traces (default: %(default)s)")
     parser.add_argument("--snapshot-size", default="500M", help="of the snapshot (default: %(default)s)")

@@ -13,6 +13,7 @@ the resident memory of a server before and after loading that recording. Needs L
 import argparse
 import gzip
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -298,6 +299,8 @@ def memory(binary, trace):
 
 
 def main():
+    # What was kept of a recording would not be read again.
+    os.environ["PERFLINE_CACHE_DIR"] = ""
     root = pathlib.Path(__file__).resolve().parent.parent
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--binary", default=root / "target/release/perfline", help="what is measured")

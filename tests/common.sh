@@ -3,6 +3,9 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+# Nothing of the user's cache is read, and nothing goes there.
+export PERFLINE_CACHE_DIR=
+
 # Lines of seconds and name; of "skipped", name and reason; of "FAILED" and name. The script that was started first prints
 # them at its end.
 if [[ -z ${PERFLINE_STEPS:-} ]]; then

@@ -14,6 +14,9 @@ import perfline
 import stand_in
 from perfline import _binary
 
+# Nothing of the user's cache is read, and nothing goes there.
+os.environ["PERFLINE_CACHE_DIR"] = ""
+
 
 class Shell:
     """A stand-in for IPython's shell."""

@@ -14,6 +14,9 @@ from unittest import mock
 import perfline
 from perfline import _binary
 
+# Nothing of the user's cache is read, and nothing goes there.
+os.environ["PERFLINE_CACHE_DIR"] = ""
+
 FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures"
 TRACE = FIXTURES / "cpu" / "torch2.11.0" / "slow_model.json.gz"
 WORKLOADS = FIXTURES / "workloads"

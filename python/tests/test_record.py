@@ -15,6 +15,9 @@ from unittest import mock
 import perfline
 from perfline import _attached, _record, recorder
 
+# Nothing of the user's cache is read, and nothing goes there.
+os.environ["PERFLINE_CACHE_DIR"] = ""
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
 

@@ -49,6 +49,7 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
+    Cache(CacheArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
 }
@@ -507,6 +508,26 @@ fn not_negative(text: &str) -> Result<f64, String> {
         Ok(value) if value.is_finite() && 0.0 <= value => Ok(value),
         _ => Err("a number that is not negative is needed".to_owned()),
     }
+}
+
+/// What is kept of recordings that were read, so that the next time is faster: its folder, files and size
+///
+///   ledgers  what was charged to lines, of recordings that take time to read
+///   texts    your source files as they ran, so that numbers keep their lines
+///
+/// PERFLINE_CACHE_DIR names another folder; if it is empty, nothing is kept.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CacheArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<CacheAction>,
+}
+
+/// What is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum CacheAction {
+    /// Delete ledgers and texts; texts of files that were edited since cannot be had again
+    Clear,
 }
 
 /// Run a program and record a few of its steps, with the source line of every call

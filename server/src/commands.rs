@@ -1,5 +1,6 @@
 //! What the commands print, and how they end. What a recording says, in whichever form, is the crate `report`'s.
 
+mod cache;
 mod diff;
 mod record;
 
@@ -77,6 +78,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             out.flush()?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Cache(args) => cache::run(args.action),
         Command::Record(args) => record::run(&args.arguments),
         Command::Lsp(_) => Ok(lsp::run_stdio()),
     }
@@ -112,6 +114,9 @@ fn print_loaded(
     let mut out = BufWriter::new(io::stdout().lock());
     let code = write(&mut out, &loaded)?;
     out.flush()?;
+    if let Some(cache) = &options.ledger_cache {
+        cache.write_pending();
+    }
     // Numbers that lack an input are printed, but never taken for whole.
     Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loader::{LoadOptions, Progress, RankChoice, Run, Stage, Timing, Watch};
+use loader::{LedgerCache, LoadOptions, Progress, RankChoice, Run, Stage, Timing, Watch};
 use report::terminal::clean;
 
 use crate::args::RecordingArgs;
@@ -46,7 +46,8 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),
         },
-        text_cache: loader::text_cache_folder(),
+        text_cache: loader::cache_folder(),
+        ledger_cache: loader::cache_folder().map(|it| Arc::new(LedgerCache::new(it))),
         ..LoadOptions::new(&args.root, None)
     }
 }

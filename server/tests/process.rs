@@ -176,11 +176,13 @@ fn more_inputs_than_files_that_may_be_open_are_read() {
         std::fs::write(folder.path().join(format!("rank{rank}.json")), text).unwrap();
     }
     let program = env!("CARGO_BIN_EXE_perfline");
-    let script = format!("ulimit -Sn 30; exec '{program}' lines rank*.json");
+    let script =
+        format!("export PERFLINE_CACHE_DIR=; ulimit -Sn 30; exec '{program}' lines rank*.json");
     let (code, out, err) = run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
     assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(out.matches("\"complete\": true").count(), 60, "{out}");
-    let script = format!("ulimit -n 30; exec '{program}' lines rank*.json");
+    let script =
+        format!("export PERFLINE_CACHE_DIR=; ulimit -n 30; exec '{program}' lines rank*.json");
     let (code, _, err) = run(Command::new("sh").args(["-c", &script]).current_dir(folder.path()));
     assert_eq!(code, Some(2));
     assert!(err.contains("too many open files; allow more (ulimit -n)"), "{err}");

@@ -22,9 +22,9 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let new = args.recording(new, &args.root);
-    let load = |side| Ok::<_, Failure>(inputs::load(side, &inputs::options(side))?.0);
-    let loaded = [load(&base)?, load(&new)?];
-    let sources = [&base, &new].map(|it| loader::source_folders(&inputs::options(it)));
+    let options = [&base, &new].map(inputs::options);
+    let loaded = [inputs::load(&base, &options[0])?.0, inputs::load(&new, &options[1])?.0];
+    let sources = options.each_ref().map(loader::source_folders);
     let recording = |side: usize, args: &RecordingArgs| {
         let run = &loaded[side];
         let names = loader::display_names(&run.merged, &args.root);
@@ -44,6 +44,9 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         DiffFormat::Json => diff::write_json(&mut out, &found)?,
     }
     out.flush()?;
+    for cache in options.iter().filter_map(|it| it.ledger_cache.as_ref()) {
+        cache.write_pending();
+    }
     // Numbers that lack an input are printed, but never taken for whole.
     let is_whole = loaded.iter().all(|it| it.failures.is_empty());
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) })

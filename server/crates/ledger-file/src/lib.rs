@@ -7,6 +7,10 @@
 //! *The tests that say so*: at the end of this file, on damaged bytes; `server/tests/ledger_files.rs` on recordings of every
 //! kind.
 
+mod kept;
+
+pub use kept::{KeptFile, KeptHead, KeptText};
+
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -131,8 +135,7 @@ impl LedgerFile {
         let mut sorted = self.clone();
         sorted.inputs.sort_by_cached_key(LedgerInput::place);
         sorted.failures.sort_unstable();
-        let body =
-            postcard::to_allocvec(&sorted).map_err(|it| Error::NotWritten(it.to_string()))?;
+        let body = sorted.to_body()?;
         if MAX_BYTES < body.len() {
             return Err(Error::NotWritten(
                 "it needs more than 1 GiB; name fewer inputs".to_owned(),
@@ -162,8 +165,24 @@ impl LedgerFile {
         if found != VERSION.to_string() {
             return Err(Error::Version { found: found.to_owned(), by: by.to_owned() });
         }
+        Self::from_body(&rest[end + 1..])
+    }
+
+    /// The bytes of the ledgers alone, as they are.
+    ///
+    /// # Errors
+    /// If a path cannot be written.
+    pub fn to_body(&self) -> Result<Vec<u8>, Error> {
+        postcard::to_allocvec(self).map_err(|it| Error::NotWritten(it.to_string()))
+    }
+
+    /// Reads what [`Self::to_body`] wrote, with the checks of [`Self::from_bytes`].
+    ///
+    /// # Errors
+    /// If the bytes are damaged.
+    pub fn from_body(bytes: &[u8]) -> Result<Self, Error> {
         let (file, rest): (Self, _) =
-            postcard::take_from_bytes(&rest[end + 1..]).map_err(|_| Error::Damaged)?;
+            postcard::take_from_bytes(bytes).map_err(|_| Error::Damaged)?;
         if !rest.is_empty() {
             return Err(Error::Damaged);
         }

@@ -27,7 +27,7 @@ pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, Str
     file.to_bytes().map_err(|it| it.to_string())
 }
 
-fn to_ledger_input(input: &Input) -> LedgerInput {
+pub(crate) fn to_ledger_input(input: &Input) -> LedgerInput {
     LedgerInput {
         path: input.path.to_string_lossy().into_owned(),
         kind: input.kind.name().to_owned(),
@@ -39,6 +39,22 @@ fn to_ledger_input(input: &Input) -> LedgerInput {
     }
 }
 
+/// # Errors
+/// If the kind is unknown.
+pub(crate) fn to_input(input: LedgerInput) -> Result<Input, String> {
+    let kind = InputKind::of_name(&input.kind)
+        .ok_or_else(|| format!("names an input of the unknown kind `{}`", input.kind))?;
+    Ok(Input {
+        path: PathBuf::from(input.path),
+        kind,
+        rank: input.rank,
+        events: input.events,
+        bytes: input.bytes,
+        complete: input.complete,
+        warnings: input.warnings,
+    })
+}
+
 /// The inputs that ledgers were made from, the ledgers by rank, and the inputs that could not be read for them.
 pub(crate) type ReadLedgers = (Vec<Input>, Vec<(u32, Ledger)>, Vec<String>);
 
@@ -48,20 +64,7 @@ pub(crate) type ReadLedgers = (Vec<Input>, Vec<(u32, Ledger)>, Vec<String>);
 /// Says what is wrong with the bytes.
 pub(crate) fn from_ledger_file(bytes: &[u8], finder: &Finder) -> Result<ReadLedgers, String> {
     let mut file = LedgerFile::from_bytes(bytes).map_err(|it| it.to_string())?;
-    let mut inputs = Vec::with_capacity(file.inputs.len());
-    for it in file.inputs {
-        let kind = InputKind::of_name(&it.kind)
-            .ok_or_else(|| format!("names an input of the unknown kind `{}`", it.kind))?;
-        inputs.push(Input {
-            path: PathBuf::from(it.path),
-            kind,
-            rank: it.rank,
-            events: it.events,
-            bytes: it.bytes,
-            complete: it.complete,
-            warnings: it.warnings,
-        });
-    }
+    let inputs = file.inputs.into_iter().map(to_input).collect::<Result<_, _>>()?;
     // The ranks name the same files.
     let mut found: BTreeMap<(String, Option<PathBuf>), (Option<PathBuf>, SourceFit)> =
         BTreeMap::new();

@@ -9,14 +9,18 @@
 //! *The tests that say so*: `tests/` of this crate, on the recordings in `fixtures/`.
 
 mod blocks;
+mod cache_folder;
 mod chosen;
 mod compressed;
 mod damage;
 mod discover;
 mod display_names;
 mod error;
+mod file_identity;
 mod hand_over;
+mod kept_ledgers;
 mod kept_texts;
+mod ledger_cache;
 mod ledgers;
 mod load;
 mod names;
@@ -28,7 +32,9 @@ mod python_environment;
 mod recorded_at;
 mod run;
 mod source_folders;
+mod source_search;
 mod sources;
+mod stable_hash;
 mod timing;
 mod unpack;
 mod user_code;
@@ -38,10 +44,11 @@ mod watch;
 mod workers;
 mod zstd;
 
+pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
 pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
-pub use kept_texts::text_cache_folder;
+pub use ledger_cache::LedgerCache;
 pub use ledgers::to_ledger_file;
 pub use options::{LoadOptions, RankChoice};
 pub use python_environment::library_roots;
@@ -49,7 +56,7 @@ pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use source_folders::{SourceFolders, source_folders};
 pub use stack_books::StackBooks;
-pub use timing::{Times, Timing};
+pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern};
 pub use watch::{Progress, Stage, Watch};
 

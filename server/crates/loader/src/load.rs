@@ -11,10 +11,7 @@ use attribution::{attribute, attribute_with_stacks, join_callers, join_lines, jo
 use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
-use recorded::{
-    RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile, recorded_files,
-    recorded_snapshot_files,
-};
+use recorded::{TextOrigin, TextThatRan, TextsByFile, recorded_files, recorded_snapshot_files};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
@@ -24,14 +21,16 @@ use crate::blocks::{self, End};
 use crate::chosen::chosen;
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
-use crate::kept_texts::{KeptTexts, RecordingKey};
+use crate::kept_ledgers::{LedgerStore, MadeFrom};
+use crate::kept_texts::RecordingKey;
 use crate::ledgers::from_ledger_file;
 use crate::open::Opened;
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText};
 use crate::recorded_at::RecordedAt;
+use crate::source_search::{HasKeptMore, SourceSearch};
 use crate::sources::Finder;
-use crate::timing::{Times, Timing};
+use crate::timing::{KeptTime, Times, Timing};
 use crate::workers::{self, n_cores};
 use crate::{Error, Input, InputKind, LoadOptions, Progress, Rank, Run, Stage, Watch, shown};
 
@@ -47,18 +46,22 @@ pub(crate) fn load(
     let begin = Instant::now();
     let mut plan = Plan::new(inputs, watch.cancelled);
     plan.choose(&options.ranks);
-    let job = LoadContext {
+    let mut failed = std::mem::take(&mut plan.failed);
+    let mut job = LoadContext {
         options,
         watch,
         finder: Finder::new(options),
         done: AtomicU64::new(0),
-        n_cores: n_cores().div_ceil(plan.jobs.len().clamp(1, n_cores())).min(MAX_CORES),
-        total: plan.jobs.iter().map(|job| job.input.size).sum(),
+        n_cores: 1,
+        total: 0,
     };
-    let loaded = workers::map(&plan.jobs, |one| job.load(one, &plan));
-    let mut loaded: Vec<(&InputFile, _)> = plan.jobs.iter().zip(loaded).collect();
+    let (kept, unkept) = job.take_kept(&plan);
+    job.n_cores = n_cores().div_ceil(unkept.len().clamp(1, n_cores())).min(MAX_CORES);
+    job.total = unkept.iter().map(|one| one.input.size).sum();
+    let read = workers::map(&unkept, |one| job.load(one, &plan));
+    let mut loaded: Vec<(&InputFile, _)> = unkept.into_iter().zip(read).collect();
+    loaded.extend(kept.into_iter().map(|(one, kept)| (one, Ok(kept))));
     loaded.sort_by_key(|(one, _)| one.order);
-    let mut failed = std::mem::take(&mut plan.failed);
     let mut results = Vec::new();
     for (_, result) in loaded {
         match result {
@@ -77,9 +80,10 @@ pub(crate) fn load(
         give_one_rank(&mut results);
     }
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
+    let kept = results.iter().flat_map(|loaded| loaded.kept.clone()).collect();
     let merging = Instant::now();
     let run = merge(results, &failed, options, &plan.unread)?;
-    let timing = Timing { inputs: times, merging: merging.elapsed(), total: begin.elapsed() };
+    let timing = Timing { inputs: times, kept, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
 }
 
@@ -100,7 +104,7 @@ fn give_one_rank(results: &mut [LoadedInput]) {
     }
 }
 
-/// InputFile loaded input with its books.
+/// A loaded input with its books.
 struct LoadedInput {
     inputs: Vec<Input>,
     /// By rank: one, but of a file of ledgers.
@@ -109,15 +113,49 @@ struct LoadedInput {
     failures: Vec<String>,
     /// The texts of your code that ran, by key in the ledger.
     texts: TextsByFile,
+    /// Of what was read.
     times: Option<Times>,
+    /// Of what was not read because its ledger was kept.
+    kept: Option<KeptTime>,
     /// The amounts of the one ledger by whole stacks, if they were asked for and there are any.
     stacks: Option<StackBooks>,
 }
 
 impl LoadedInput {
+    /// An input of one rank that was read.
+    fn read(
+        inputs: Vec<Input>,
+        ledger: (u32, Ledger),
+        texts: TextsByFile,
+        times: Option<Times>,
+    ) -> Self {
+        let (ledgers, failures) = (vec![ledger], Vec::new());
+        Self { inputs, ledgers, failures, texts, times, kept: None, stacks: None }
+    }
+
+    /// With the amounts by whole stacks.
+    fn with(self, stacks: Option<StackBooks>) -> Self {
+        Self { stacks, ..self }
+    }
+
     /// Whether the input, which stands before its side-car, was read without loss.
     fn is_complete(&self) -> bool {
         self.inputs.first().is_some_and(|it| it.complete)
+    }
+
+    /// Says which inputs hold the same recording and do not count.
+    fn add_duplicates(&mut self, left_out: Vec<PathBuf>, damaged: Vec<PathBuf>) {
+        let mut warnings = Warnings::default();
+        for (paths, why) in [(left_out, "is the same recording"), (damaged, "is a damaged copy")] {
+            for path in paths {
+                let message =
+                    format!("{} {why} and was left out, so that it counts once", shown(&path));
+                warnings.add(WarningKind::Duplicate, None, message);
+            }
+        }
+        if let Some(input) = self.inputs.first_mut() {
+            input.warnings.extend(warnings.iter().cloned());
+        }
     }
 }
 
@@ -132,6 +170,72 @@ struct LoadContext<'a> {
 }
 
 impl LoadContext<'_> {
+    /// The inputs whose ledgers were kept, and those that must be read.
+    fn take_kept<'p>(
+        &self,
+        plan: &'p Plan,
+    ) -> (Vec<(&'p InputFile, LoadedInput)>, Vec<&'p InputFile>) {
+        let found = workers::map(&plan.jobs, |one| self.kept(one, plan));
+        // A trace that is read needs the snapshot of its rank.
+        let needs_snapshots = plan.has_traces && found.iter().any(Option::is_none);
+        let (mut kept, mut unkept) = (Vec::new(), Vec::new());
+        for (one, found) in plan.jobs.iter().zip(found) {
+            match found {
+                Some(found) if !needs_snapshots || one.kind != InputKind::Snapshot => {
+                    kept.push((one, found));
+                }
+                _ => unkept.push(one),
+            }
+        }
+        (kept, unkept)
+    }
+
+    /// An input whose ledger was kept. Where other inputs hold the same recording, it must be without loss, else they may be
+    /// better.
+    fn kept(&self, one: &InputFile, plan: &Plan) -> Option<LoadedInput> {
+        // Stacks are not kept.
+        let store = self.store().filter(|_| !self.options.has_stacks)?;
+        let side_car = self.side_car(&one.input, one, plan);
+        let find = || {
+            let key = store.key(&one.input, one, plan, side_car.as_deref());
+            Ok(key.and_then(|it| store.read(&it, &one.input, side_car.as_deref())))
+        };
+        // What fails here is read.
+        let found = caught(&one.input.path, find).ok()??;
+        let kept = KeptTime { path: one.input.path.clone(), time: found.took };
+        let mut loaded = LoadedInput {
+            inputs: found.inputs,
+            ledgers: found.ledgers,
+            failures: Vec::new(),
+            texts: found.texts,
+            times: None,
+            kept: Some(kept),
+            stacks: None,
+        };
+        if !loaded.is_complete() && !one.copies.is_empty() {
+            return None;
+        }
+        let copies = one.copies.iter().map(|it| it.path.clone());
+        let left_out = one.same_file.iter().cloned().chain(copies).collect();
+        loaded.add_duplicates(left_out, Vec::new());
+        Some(loaded)
+    }
+
+    fn search(&self) -> SourceSearch<'_> {
+        SourceSearch { finder: &self.finder, text_cache: self.options.text_cache.as_deref() }
+    }
+
+    fn store(&self) -> Option<LedgerStore<'_>> {
+        let cache = self.options.ledger_cache.as_deref()?;
+        Some(LedgerStore { cache, options: self.options, search: self.search() })
+    }
+
+    /// The side-car of a trace, if it is to be used.
+    fn side_car(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Option<Arc<SideCar>> {
+        let is_used = one.kind == InputKind::Kineto && !self.options.ignore_exact;
+        is_used.then(|| plan.callers_of(one, file, &self.options.root))?
+    }
+
     /// Reads an input. Where that is damaged, and others hold the same recording, the best of them counts.
     fn load(&self, one: &InputFile, plan: &Plan) -> Result<LoadedInput, Error> {
         let mut best = self.load_input(&one.input, one, plan);
@@ -155,17 +259,7 @@ impl LoadContext<'_> {
             }
         }
         let mut loaded = best?;
-        let mut warnings = Warnings::default();
-        for (paths, why) in [(left_out, "is the same recording"), (damaged, "is a damaged copy")] {
-            for path in paths {
-                let message =
-                    format!("{} {why} and was left out, so that it counts once", shown(&path));
-                warnings.add(WarningKind::Duplicate, None, message);
-            }
-        }
-        if let Some(input) = loaded.inputs.first_mut() {
-            input.warnings.extend(warnings.iter().cloned());
-        }
+        loaded.add_duplicates(left_out, damaged);
         Ok(loaded)
     }
 
@@ -189,6 +283,9 @@ impl LoadContext<'_> {
         one: &InputFile,
         plan: &Plan,
     ) -> Result<LoadedInput, Error> {
+        let side_car = self.side_car(file, one, plan);
+        let store = self.store();
+        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, side_car.as_deref()));
         let begin = Instant::now();
         let mut reader = TraceReader::new();
         let End { damage, spent } = self.each_chunk_of(file, &mut reader)?;
@@ -206,10 +303,8 @@ impl LoadContext<'_> {
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
         let mut recorded_texts = TextsByFile::new();
-        if !self.options.ignore_exact
-            && let Some(callers) = plan.callers_of(one, file, &self.options.root)
-        {
-            inputs.push(self.join(&callers, &mut trace.profile, &mut recorded_texts, rank));
+        if let Some(callers) = &side_car {
+            inputs.push(self.join(callers, &mut trace.profile, &mut recorded_texts, rank));
         }
         let snapshot = plan.snapshot_of(rank);
         if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
@@ -221,8 +316,11 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let files = recorded_files(&trace.profile);
         let at = RecordedAt::of_trace(&trace.profile, &file.path);
-        let sources =
-            self.find(&files, recorded_texts, || RecordingKey::of_trace(&trace.profile), at);
+        let are_texts_kept = self.options.text_cache.is_some();
+        let recording = are_texts_kept.then(|| RecordingKey::of_trace(&trace.profile));
+        let disk = store.as_ref().and_then(|it| it.disk(&files));
+        let (sources, HasKeptMore(has_kept_more)) =
+            self.search().find_and_keep(&files, &recorded_texts, recording, at);
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
@@ -255,40 +353,22 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         inputs.insert(0, input);
-        let texts = sources.own_texts();
-        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times), stacks })
-    }
-
-    /// The sources of `files`, with the texts that ran: those that the recording holds, those that were kept when it was
-    /// first loaded, else the files, which then are kept.
-    fn find(
-        &self,
-        files: &[RecordedFile],
-        mut texts: TextsByFile,
-        key: impl FnOnce() -> RecordingKey,
-        at: RecordedAt,
-    ) -> RecordedSources {
-        let Some(folder) = &self.options.text_cache else { return self.finder.find(files, &texts) };
-        let (kept_texts, key) = (KeptTexts::new(folder), key());
-        let mut kept = kept_texts.read(key);
-        for (file, text) in &kept {
-            texts.entry(file.clone()).or_insert_with(|| text.clone());
+        let ledger = (rank, ledger);
+        // Why a side-car cannot be opened may change without the file.
+        let is_side_car_read = side_car.is_none_or(|it| it.read().is_ok());
+        if let Some(store) = store.filter(|_| is_side_car_read) {
+            let made_from = MadeFrom {
+                key: entry,
+                recording,
+                files: &files,
+                recorded_texts: &recorded_texts,
+                disk,
+                sources: &sources,
+                has_kept_more,
+            };
+            store.keep(file, made_from, &inputs, &ledger);
         }
-        let sources = self.finder.find(files, &texts);
-        let n_kept = kept.len();
-        for (file, source) in files.iter().filter_map(|it| Some((it, sources.get(&it.path)?))) {
-            let (Some(text), Some(path)) = (&source.text, &source.path) else { continue };
-            let is_worth = source.is_user_code && source.origin == TextOrigin::File;
-            if is_worth && !kept.contains_key(&file.path) && !at.is_newer(path) {
-                let text = TextThatRan { text: Arc::clone(text), origin: TextOrigin::Kept };
-                kept.insert(file.path.clone(), text);
-            }
-        }
-        if n_kept < kept.len() {
-            kept_texts.keep(key, &kept);
-        }
-        sources
+        Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
     }
 
     /// Reads a side-car into its trace and the texts that ran, by the path as recorded. A side-car that cannot be used costs
@@ -347,6 +427,8 @@ impl LoadContext<'_> {
     ) -> Result<LoadedInput, Error> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
+        let store = self.store();
+        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, None));
         let begin = Instant::now();
         let mut reader = SnapshotReader::new();
         let mut bytes = 0;
@@ -368,8 +450,12 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let files = recorded_snapshot_files(&snapshot);
         let at = RecordedAt::of_file(&file.path);
-        let key = || RecordingKey::of_snapshot(&snapshot);
-        let sources = self.find(&files, TextsByFile::new(), key, at);
+        let are_texts_kept = self.options.text_cache.is_some();
+        let recording = are_texts_kept.then(|| RecordingKey::of_snapshot(&snapshot));
+        let disk = store.as_ref().and_then(|it| it.disk(&files));
+        let recorded_texts = TextsByFile::new();
+        let (sources, HasKeptMore(has_kept_more)) =
+            self.search().find_and_keep(&files, &recorded_texts, recording, at);
         let finding = begin.elapsed();
         let begin = Instant::now();
         let (ledger, stacks) = if self.options.has_stacks {
@@ -398,9 +484,20 @@ impl LoadContext<'_> {
             finding,
             attributing,
         };
-        let (inputs, texts) = (vec![input], sources.own_texts());
-        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: Some(times), stacks })
+        let (inputs, ledger) = (vec![input], (rank, ledger));
+        if let Some(store) = store {
+            let made_from = MadeFrom {
+                key: entry,
+                recording,
+                files: &files,
+                recorded_texts: &recorded_texts,
+                disk,
+                sources: &sources,
+                has_kept_more,
+            };
+            store.keep(file, made_from, &inputs, &ledger);
+        }
+        Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
     }
 
     /// Takes over what was read and attributed before. Its inputs stand for it.
@@ -426,7 +523,8 @@ impl LoadContext<'_> {
         let (inputs, ledgers, failures) = from_ledger_file(&bytes, &self.finder)
             .map_err(|message| nothing_in(file, &damage, &message, 0))?;
         let texts = TextsByFile::new();
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, stacks: None })
+        let kept = None;
+        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, kept, stacks: None })
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
@@ -449,9 +547,7 @@ impl LoadContext<'_> {
             warnings: warnings.iter().cloned().collect(),
         };
         let ledger = attribute_timeline(&timeline, rank);
-        let (inputs, texts) = (vec![input], TextsByFile::new());
-        let (ledgers, failures) = (vec![(rank, ledger)], Vec::new());
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, stacks: None })
+        Ok(LoadedInput::read(vec![input], (rank, ledger), TextsByFile::new(), None))
     }
 
     /// Feeds a trace to `reader`; with several cores, others read ahead.

@@ -11,6 +11,8 @@ use profile::Meta;
 use trace_reader::TraceReader;
 
 use crate::damage::Damage;
+use crate::file_identity::FileIdentity;
+use crate::stable_hash::StableHash;
 use crate::unpack::Unpacked;
 use crate::{Error, InputKind, STANDARD_INPUT, names};
 
@@ -25,6 +27,11 @@ const PREFIX: usize = 64 << 10;
 
 /// Bytes of a file that are read for these at most: what a compressed file begins with may hold nothing.
 const MAX_HEAD: u64 = 1 << 20;
+
+/// Parts of a file that are hashed to recognise it, and the bytes of each. They are few enough for a disk that has to seek. Of a
+/// compressed file the last part is enough: it holds the checksum of all.
+const SAMPLES: u64 = 16;
+const SAMPLE: u64 = 4 << 10;
 
 /// An input that was looked at and can be read, once.
 pub(crate) struct Opened {
@@ -159,6 +166,32 @@ impl Opened {
         let mut reader = TraceReader::new();
         reader.feed(&prefix[..n]);
         reader.finish().profile.meta
+    }
+
+    /// What the system says of the file; `None` of a pipe.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        FileIdentity::of(&self.rest.metadata().ok()?)
+    }
+
+    /// The hash of parts of the file as it is, from the first bytes to the last.
+    ///
+    /// # Errors
+    /// If it cannot be read, or only once.
+    pub(crate) fn sample(&self) -> io::Result<u128> {
+        if !self.is_regular {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut hash = StableHash::new();
+        let mut part = Vec::new();
+        let last = self.size.saturating_sub(SAMPLE);
+        for at in (0..SAMPLES - 1).map(|it| last / (SAMPLES - 1) * it).chain([last]) {
+            (&self.rest).seek(SeekFrom::Start(at))?;
+            part.clear();
+            (&self.rest).take(SAMPLE).read_to_end(&mut part)?;
+            hash.bytes(&part);
+        }
+        (&self.rest).seek(SeekFrom::Start(self.head.len() as u64))?;
+        Ok(hash.0)
     }
 
     /// Whether a side-car may lie beside it.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use recorded::TextsByFile;
 
-use crate::MinePattern;
+use crate::{LedgerCache, MinePattern};
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
@@ -20,8 +21,11 @@ pub struct LoadOptions {
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
     pub known_texts: TextsByFile,
-    /// Folder in which the texts that ran are kept ([`crate::text_cache_folder`]); `None` keeps none and uses none.
+    /// Folder in which the texts that ran are kept ([`crate::cache_folder`]); `None` keeps none and uses none.
     pub text_cache: Option<PathBuf>,
+    /// Ledgers of recordings that were read before, and where that of this one goes when the owner of the cache has time for
+    /// it ([`LedgerCache::write_pending`]); `None` reads every recording.
+    pub ledger_cache: Option<Arc<LedgerCache>>,
     /// Which ranks are read.
     pub ranks: RankChoice,
     /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]); files of ledgers are refused then.
@@ -47,7 +51,7 @@ impl RankChoice {
 
 impl LoadOptions {
     /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment. No texts
-    /// are kept.
+    /// and no ledgers are kept.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
         Self {
@@ -58,6 +62,7 @@ impl LoadOptions {
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),
             text_cache: None,
+            ledger_cache: None,
             has_stacks: false,
         }
     }

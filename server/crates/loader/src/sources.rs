@@ -10,8 +10,10 @@ use recorded::{
     RecordedFile, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
 };
 
+use crate::file_identity::FileIdentity;
 use crate::python_environment::library_roots;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
+use crate::stable_hash::StableHash;
 use crate::user_code::{
     MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
 };
@@ -36,6 +38,9 @@ struct CellFile {
     text: Arc<str>,
 }
 
+/// What the system says of a file, and whether a change from then on would change it; `None` of what is no file.
+type SeenFile = Option<(FileIdentity, bool)>;
+
 /// Finds files, and remembers what it found: the ranks of a run name the same ones.
 pub(crate) struct Finder {
     /// Without links, if it is there.
@@ -50,6 +55,8 @@ pub(crate) struct Finder {
     /// needed.
     cells: OnceLock<BTreeMap<u32, CellFile>>,
     files: Mutex<BTreeMap<PathBuf, Option<PythonFile>>>,
+    /// What the system said of files before they were read.
+    seen: Mutex<BTreeMap<PathBuf, SeenFile>>,
     /// Texts that ran, by the path as recorded.
     known_texts: TextsByFile,
 }
@@ -68,6 +75,7 @@ impl Finder {
             by_name: OnceLock::new(),
             cells: OnceLock::new(),
             files: Mutex::default(),
+            seen: Mutex::default(),
             known_texts: options.known_texts.clone(),
         }
     }
@@ -80,6 +88,50 @@ impl Finder {
     /// What may be read.
     pub(crate) fn folders(&self) -> &SourceFolders {
         &self.folders
+    }
+
+    /// Adds where it looks to a hash.
+    pub(crate) fn add_places_to(&self, hash: &mut StableHash) {
+        for folder in std::iter::once(&self.root).chain(&self.libraries) {
+            hash.bytes(folder.as_os_str().as_encoded_bytes());
+        }
+    }
+
+    /// A hash of what the disk says, without a file being read, of all files that [`Self::find`] looks at for these recorded
+    /// paths: where it is the same, the same is found. `None` where one of them was changed a moment ago.
+    pub(crate) fn fingerprint<'a>(&self, recorded: impl Iterator<Item = &'a str>) -> Option<u128> {
+        let mut hash = StableHash::new();
+        let mut is_settled = true;
+        let mut note = |path: &Path| {
+            hash.bytes(path.as_os_str().as_encoded_bytes());
+            if let Some((identity, settled)) = self.see(path) {
+                identity.add_to(&mut hash);
+                is_settled &= settled;
+            }
+        };
+        let mut has_cells = false;
+        for recorded in recorded {
+            has_cells |= pysource::recorded_cell(recorded).is_some();
+            let Some(path) = RecordedPath::new(recorded) else { continue };
+            let (candidates, _) = self.candidates(&path);
+            candidates.iter().for_each(|it| note(&self.root.join(it)));
+            self.library_paths(&path).for_each(|it| note(&it));
+        }
+        if has_cells {
+            walk::files(&self.root, is_notebook, note);
+        }
+        is_settled.then_some(hash.0)
+    }
+
+    /// What the system says of a file, when it was first asked.
+    fn see(&self, path: &Path) -> SeenFile {
+        let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = seen().get(path) {
+            return *known;
+        }
+        let identity = FileIdentity::of_path(path);
+        let found = identity.map(|it| (it, it.is_settled()));
+        *seen().entry(path.to_owned()).or_insert(found)
     }
 
     /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
@@ -139,9 +191,9 @@ impl Finder {
     fn cells(&self) -> &BTreeMap<u32, CellFile> {
         self.cells.get_or_init(|| {
             let mut cells = BTreeMap::new();
-            let is_notebook = |path: &Path| path.extension().is_some_and(|it| it == "ipynb");
             walk::files(&self.root, is_notebook, |path| {
                 let Ok(notebook) = path.strip_prefix(&self.root) else { return };
+                self.see(path);
                 let text = self.folders.read_file(path).unwrap_or_default();
                 for cell in pysource::notebook_cells(&text) {
                     for text in pysource::texts_of_cell(&cell.text) {
@@ -263,15 +315,8 @@ impl Finder {
     /// The library file that `file` is.
     fn library(&self, file: &RecordedFile) -> Option<RecordedSource> {
         let recorded = RecordedPath::new(&file.path)?;
-        let text = recorded.text();
-        let inside = after_library_folder(&text).map(Path::new);
-        let relative = inside.or((!recorded.is_absolute()).then_some(Path::new(&text)));
-        let (path, python) = self.libraries.iter().find_map(|library| {
-            let relative = relative.or_else(|| Path::new(&text).strip_prefix(library).ok())?;
-            let path = library.join(relative);
-            let python = self.python_file(&path)?;
-            Some((path, python))
-        })?;
+        let found = |path: PathBuf| Some((self.python_file(&path)?, path));
+        let (python, path) = self.library_paths(&recorded).find_map(found)?;
         let found = Match::new(file, &python.module);
         // Another version of the library: its text must not be shown as the one that ran.
         let fit = found.map_or(SourceFit::Edited, |it| it.fit());
@@ -288,11 +333,26 @@ impl Finder {
         })
     }
 
+    /// Where the file of a recorded path may be in the libraries, best first.
+    fn library_paths(&self, recorded: &RecordedPath<'_>) -> impl Iterator<Item = PathBuf> {
+        let text = recorded.text();
+        let is_absolute = recorded.is_absolute();
+        self.libraries.iter().filter_map(move |library| {
+            let inside = after_library_folder(&text).map(Path::new);
+            let relative = inside
+                .or((!is_absolute).then_some(Path::new(&text)))
+                .or_else(|| Path::new(&text).strip_prefix(library).ok())?;
+            Some(library.join(relative))
+        })
+    }
+
     fn python_file(&self, path: &Path) -> Option<PythonFile> {
         let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = files().get(path) {
             return known.clone();
         }
+        // Before it is read: a change from now on is seen by the next load.
+        self.see(path);
         let file = self.folders.read(path).map(|text| {
             let text: Arc<str> = text.into();
             PythonFile { module: Arc::new(Module::parse(&text)), text }
@@ -300,6 +360,10 @@ impl Finder {
         files().insert(path.to_owned(), file.clone());
         file
     }
+}
+
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "ipynb")
 }
 
 /// The text of a file that ran, known from elsewhere than the file.

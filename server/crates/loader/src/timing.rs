@@ -22,12 +22,23 @@ pub struct Times {
     pub attributing: Duration,
 }
 
+/// What it took to take over the ledger of an input that was kept when it was read before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptTime {
+    /// The file.
+    pub path: PathBuf,
+    /// From looking for the ledger to having it, with the checks that it is still right.
+    pub time: Duration,
+}
+
 /// What the time of loading a run went to. Inputs are loaded beside each other, so that their times can add up to more
 /// than the total.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timing {
     /// By input, in their order.
     pub inputs: Vec<Times>,
+    /// The inputs that were not read because their ledgers were kept, in their order.
+    pub kept: Vec<KeptTime>,
     /// Adding up the books of all ranks.
     pub merging: Duration,
     /// From beginning to end.

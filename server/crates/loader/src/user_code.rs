@@ -35,6 +35,11 @@ pub struct InvalidPattern {
 }
 
 impl MinePattern {
+    /// The pattern as it was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether the file of a recorded path is the user's by this pattern.
     pub(crate) fn is_match(&self, recorded: &str) -> bool {
         let path = recorded.replace('\\', "/");

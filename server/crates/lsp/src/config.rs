@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::loader::{DiscoveredRun, Error, LoadOptions, Run, Watch};
+use ::loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
 
 /// How a server works, for those who run it elsewhere than on stdin and stdout.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ pub struct Config {
     pub poll_parent: Duration,
     /// Where the texts that ran are kept; `None` keeps none.
     pub text_cache: Option<PathBuf>,
+    /// Where the ledgers of recordings are kept; `None` keeps none.
+    pub ledger_cache: Option<Arc<LedgerCache>>,
 }
 
 impl Default for Config {
@@ -37,7 +39,8 @@ impl Default for Config {
             quiet_period: Duration::from_secs(1),
             gather: Duration::from_millis(100),
             poll_parent: Duration::from_secs(3),
-            text_cache: ::loader::text_cache_folder(),
+            text_cache: ::loader::cache_folder(),
+            ledger_cache: ::loader::cache_folder().map(|it| Arc::new(LedgerCache::new(it))),
         }
     }
 }

@@ -253,6 +253,10 @@ async fn load(
                 .await;
             reporter.end(what);
             session.refresh();
+            // Nobody waits for it.
+            if let Some(cache) = session.config.ledger_cache.clone() {
+                tokio::task::spawn_blocking(move || cache.write_pending());
+            }
             report_losses(&session, loaded).await;
         }
         Err(LoadFailure::Cancelled) => {
@@ -283,13 +287,15 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (sites, mine, keeps_sources, before) = {
+    let (sites, mine, keeps_sources, keeps_ledgers, before) = {
         let state = session.state();
         let settings = &state.settings;
         let (sites, mine) = (settings.sites.clone(), settings.mine.clone());
-        (sites, mine, settings.keeps_sources, state.loaded.clone())
+        let (keeps_sources, keeps_ledgers) = (settings.keeps_sources, settings.keeps_ledgers);
+        (sites, mine, keeps_sources, keeps_ledgers, state.loaded.clone())
     };
     let text_cache = session.config.text_cache.clone().filter(|_| keeps_sources);
+    let ledger_cache = session.config.ledger_cache.clone().filter(|_| keeps_ledgers);
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
         let LoadTarget { inputs, root, signature, .. } = target;
@@ -297,8 +303,13 @@ async fn read(
             .as_ref()
             .filter(|it| it.signature == signature)
             .map_or_else(loader::TextsByFile::new, |it| it.known_texts());
-        let options =
-            LoadOptions { mine, known_texts, text_cache, ..LoadOptions::new(root, sites) };
+        let options = LoadOptions {
+            mine,
+            known_texts,
+            text_cache,
+            ledger_cache,
+            ..LoadOptions::new(root, sites)
+        };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
             Error::Cancelled => LoadFailure::Cancelled,

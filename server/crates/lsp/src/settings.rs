@@ -82,6 +82,9 @@ settings! {
     KEEP: "sources.keep", SettingKind::Boolean, true,
         "Keeps a copy of your source files as they ran when a recording is loaded for the first time, in the cache folder of \
          your account, so that numbers stay on their lines when a file is changed later.";
+    CACHE: "cache", SettingKind::Boolean, true,
+        "Keeps what was read of a large recording in the cache folder of your account, so that it is shown at once when it is \
+         opened again. `perfline cache` shows what is kept, `perfline cache clear` deletes it.";
     METRIC: "view.metric", SettingKind::Choice(metrics), "auto",
         "What hints, heat and lists show. Choosing a metric by a command changes it until the session ends.";
     CHARGE: "view.charge", SettingKind::Choice(charges), "own",
@@ -136,6 +139,7 @@ pub(crate) struct Settings {
     pub(crate) sites: Option<Vec<PathBuf>>,
     pub(crate) mine: Vec<MinePattern>,
     pub(crate) keeps_sources: bool,
+    pub(crate) keeps_ledgers: bool,
     pub(crate) view: View,
     pub(crate) hints: bool,
     pub(crate) lenses: bool,
@@ -163,6 +167,7 @@ impl Settings {
             },
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),
+            keeps_ledgers: reader.get(&CACHE, boolean),
             lenses: reader.get(&LENSES, boolean),
             diagnostics: reader.get(&DIAGNOSTICS, boolean),
         };

@@ -47,6 +47,10 @@ pub fn timing(timing: &Timing) -> Section {
         add("find sources", it.finding, Default::default(), file());
         add("attribute, infer", it.attributing, Default::default(), file());
     }
+    for it in &timing.kept {
+        let file = loader::shown(&it.path).into_owned();
+        add("take the kept ledger", it.time, Default::default(), file);
+    }
     add("merge", timing.merging, Default::default(), String::new());
     add("total", timing.total, Default::default(), String::new());
     section
@@ -55,7 +59,7 @@ pub fn timing(timing: &Timing) -> Section {
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
-    use loader::Times;
+    use loader::{KeptTime, Times};
 
     use super::*;
     use crate::terminal::{Colours, Terminal};
@@ -72,21 +76,24 @@ mod tests {
             finding: ms(5),
             attributing: ms(90),
         };
-        let timing = Timing { inputs: vec![input], merging: ms(5), total: ms(200) };
+        let kept = KeptTime { path: "snapshot.pickle".into(), time: ms(4) };
+        let timing =
+            Timing { inputs: vec![input], kept: vec![kept], merging: ms(5), total: ms(200) };
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
         crate::text::section(&mut out, &super::timing(&timing), &terminal).unwrap();
         expect![[r#"
 
-Timing
-                                time  share        bytes  events  file
-  read                        100 ms   50 %  0.977 GiB/s  2.5M/s  trace.json.gz
-    beside: disk, decompress   80 ms   40 %                       trace.json.gz
-  find sources                  5 ms  2.5 %                       trace.json.gz
-  attribute, infer             90 ms   45 %                       trace.json.gz
-  merge                         5 ms  2.5 %
-  total                       200 ms  100 %
-"#]]
+            Timing
+                                            time  share        bytes  events  file
+              read                        100 ms   50 %  0.977 GiB/s  2.5M/s  trace.json.gz
+                beside: disk, decompress   80 ms   40 %                       trace.json.gz
+              find sources                  5 ms  2.5 %                       trace.json.gz
+              attribute, infer             90 ms   45 %                       trace.json.gz
+              take the kept ledger          4 ms    2 %                       snapshot.pickle
+              merge                         5 ms  2.5 %
+              total                       200 ms  100 %
+        "#]]
         .assert_eq(&String::from_utf8(out).unwrap());
     }
 }

@@ -61,6 +61,7 @@ impl Client {
             gather: Duration::from_millis(5),
             poll_parent: Duration::from_millis(20),
             text_cache: None,
+            ledger_cache: None,
         };
         let server = tokio::spawn(lsp::serve(input, output, config));
         let (sender, messages) = unbounded_channel();

@@ -1,0 +1,316 @@
+//! Ledgers of recordings that were read before, so that the next load of the same recording does not read it.
+//!
+//! An entry stands for one input, a trace or a snapshot, with all that its ledger was made from:
+//!
+//! - **The input**, its side-car and the snapshots of its run: size, times and number of each file, which are part of the key, and
+//!   a hash of parts of the input. No file is read wholly for it. A file that is changed in place without any of its times changing,
+//!   which no usual program does, is noticed only where one of the parts changed.
+//! - **Options and the build of Perfline**, which are part of the key.
+//! - **Sources.** The entry holds what was found for each file that the recording names. Where size, times and number of all
+//!   files that were looked at are what they were, that is taken. Else they are looked for as in a load that reads the recording,
+//!   and the entry counts if the texts that ran are the same: a file that was edited since, of which the text that ran is
+//!   kept, changes nothing in the ledger but whether the file is that text.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ledger::{Ledger, SourceFile};
+use ledger_file::{KeptFile, KeptHead, KeptText, LedgerFile};
+use recorded::{RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
+
+use crate::file_identity::FileIdentity;
+use crate::kept_texts::RecordingKey;
+use crate::ledger_cache::{BUILD, EntryKey, LedgerCache, PendingEntry};
+use crate::ledgers::{to_input, to_ledger_input};
+use crate::open::Opened;
+use crate::plan::{InputFile, Plan, SideCar};
+use crate::source_search::SourceSearch;
+use crate::stable_hash::StableHash;
+use crate::{Input, InputKind, LoadOptions};
+
+/// What was kept of an input, as a load that reads it would give it.
+pub(crate) struct KeptLedgers {
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) ledgers: Vec<(u32, Ledger)>,
+    pub(crate) texts: TextsByFile,
+    pub(crate) took: Duration,
+}
+
+/// What the ledger of an input was made from, for an entry.
+pub(crate) struct MadeFrom<'a> {
+    /// `None` of what is not kept.
+    pub(crate) key: Option<EntryKey>,
+    pub(crate) recording: Option<RecordingKey>,
+    pub(crate) files: &'a [RecordedFile],
+    pub(crate) recorded_texts: &'a TextsByFile,
+    /// Before the sources were read.
+    pub(crate) disk: Option<u128>,
+    pub(crate) sources: &'a RecordedSources,
+    pub(crate) has_kept_more: bool,
+}
+
+/// The cache, and what a load is made with.
+pub(crate) struct LedgerStore<'a> {
+    pub(crate) cache: &'a LedgerCache,
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) search: SourceSearch<'a>,
+}
+
+impl LedgerStore<'_> {
+    /// What the entry of `file` is found by; `None` of what is not kept. `side_car` is the one that goes with a trace.
+    pub(crate) fn key(
+        &self,
+        file: &Opened,
+        one: &InputFile,
+        plan: &Plan,
+        side_car: Option<&SideCar>,
+    ) -> Option<EntryKey> {
+        if !matches!(one.kind, InputKind::Kineto | InputKind::Snapshot) {
+            return None;
+        }
+        let mut files = vec![(file.path.clone(), file.identity()?)];
+        if let Some(side_car) = side_car {
+            files.push((side_car.path().to_owned(), FileIdentity::of_path(side_car.path())?));
+        }
+        let mut hash = StableHash::new();
+        hash.bytes(BUILD.as_bytes());
+        hash.bytes(one.kind.name().as_bytes());
+        hash.number(i64::from(side_car.is_some()));
+        hash.number(one.rank_by_name.map_or(-1, i64::from));
+        hash.number(i64::from(one.place));
+        if one.kind == InputKind::Kineto {
+            hash.number(i64::from(plan.is_only_pair));
+            let snapshots = plan.jobs.iter().filter(|it| it.kind == InputKind::Snapshot);
+            for it in snapshots {
+                hash.number(i64::from(it.rank_or_place()));
+                files.push((it.input.path.clone(), it.input.identity()?));
+            }
+        }
+        files.iter().for_each(|(_, identity)| identity.add_to(&mut hash));
+        let LoadOptions { mine, ignore_exact, text_cache, .. } = self.options;
+        hash.number(i64::from(*ignore_exact));
+        hash.number(i64::from(text_cache.is_some()));
+        mine.iter().for_each(|it| hash.bytes(it.text().as_bytes()));
+        self.search.finder.add_places_to(&mut hash);
+        let is_settled = files.iter().all(|(_, identity)| identity.is_settled());
+        Some(EntryKey { hash: hash.0, files, is_settled })
+    }
+
+    /// What was kept under `key`, if a load that reads `file` would give it.
+    pub(crate) fn read(
+        &self,
+        key: &EntryKey,
+        file: &Opened,
+        side_car: Option<&SideCar>,
+    ) -> Option<KeptLedgers> {
+        let begin = Instant::now();
+        let bytes = self.cache.read(key.hash)?;
+        let Ok((mut head, body)) = KeptHead::unpack(&bytes, BUILD) else {
+            self.cache.remove(key.hash);
+            return None;
+        };
+        if file.sample().ok()? != head.sample {
+            return None;
+        }
+        let texts = match self.unchanged_texts(&head) {
+            Some(texts) => texts,
+            None => {
+                let (now, sources) = self.look_again(&head)?;
+                let texts = sources.own_texts();
+                head = now;
+                if self.options.known_texts.is_empty() && head.fingerprint.is_some() {
+                    let (key, head, ledgers) = (key.clone(), head.clone(), body.to_vec());
+                    self.cache.push(PendingEntry { key, head, ledgers });
+                }
+                texts
+            }
+        };
+        let Ok(mut kept) = LedgerFile::from_body(body) else {
+            self.cache.remove(key.hash);
+            return None;
+        };
+        let found: BTreeMap<&str, &KeptFile> =
+            head.files.iter().map(|it| (it.recorded.as_str(), it)).collect();
+        for source in kept.ranks.values_mut().flat_map(|it| it.files.values_mut()) {
+            place(source, found.get(source.recorded.as_str()).copied());
+        }
+        let mut inputs = Vec::with_capacity(kept.inputs.len());
+        for it in kept.inputs {
+            let mut input = to_input(it).ok()?;
+            let callers = side_car.filter(|_| input.kind == InputKind::Callers);
+            input.path = callers.map_or(file.path.as_path(), SideCar::path).to_owned();
+            inputs.push(input);
+        }
+        let ledgers = kept.ranks.into_iter().collect();
+        Some(KeptLedgers { inputs, ledgers, texts, took: begin.elapsed() })
+    }
+
+    /// Notes the ledger of an input, to be written later.
+    pub(crate) fn keep(
+        &self,
+        file: &Opened,
+        made_from: MadeFrom<'_>,
+        inputs: &[Input],
+        ledger: &(u32, Ledger),
+    ) {
+        let MadeFrom { key, recording, files, recorded_texts, disk, sources, has_kept_more } =
+            made_from;
+        let Some(key) = key else { return };
+        let is_long = inputs.first().is_some_and(|it| self.cache.is_worth(it.bytes));
+        // Where no texts may be kept, those that the recording holds are not kept either. Texts that were known from an earlier
+        // load may not be known to the next one.
+        let are_texts_kept = recorded_texts.is_empty() || self.options.text_cache.is_some();
+        if !key.is_settled || !is_long || !are_texts_kept || !self.options.known_texts.is_empty() {
+            return;
+        }
+        let mut kept = kept_files(files, sources);
+        if has_kept_more {
+            // The next load finds the copies.
+            let sources = self.search.find(files, recorded_texts, recording);
+            let next = kept_files(files, &sources);
+            if !is_same(&kept, &next) {
+                return;
+            }
+            kept = next;
+        }
+        let Ok(sample) = file.sample() else { return };
+        let text = |(file, it): (&String, &TextThatRan)| (file.clone(), it.text.to_string());
+        let head = KeptHead {
+            sample,
+            recording: recording.map(|it| it.0),
+            files: kept,
+            recorded_texts: recorded_texts.iter().map(text).collect(),
+            fingerprint: disk.map(|disk| self.with_copies(disk, recording)),
+        };
+        let ledgers = LedgerFile {
+            inputs: inputs.iter().map(to_ledger_input).collect(),
+            ranks: [ledger.clone()].into(),
+            ..LedgerFile::default()
+        };
+        if let Ok(ledgers) = ledgers.to_body() {
+            self.cache.push(PendingEntry { key, head, ledgers });
+        }
+    }
+
+    /// The hash of what the disk says now of the sources of `files`; `None` where they are about to change.
+    pub(crate) fn disk(&self, files: &[RecordedFile]) -> Option<u128> {
+        self.search.finder.fingerprint(files.iter().map(|it| it.path.as_str()))
+    }
+
+    /// The hash of what the disk says, with that of the copies of texts.
+    fn with_copies(&self, disk: u128, recording: Option<RecordingKey>) -> u128 {
+        let mut hash = StableHash::new();
+        hash.bytes(&disk.to_le_bytes());
+        hash.bytes(&self.search.packed(recording));
+        hash.0
+    }
+
+    /// The texts of your code that ran, by key in the ledger, if nothing changed that sources were looked for in.
+    fn unchanged_texts(&self, head: &KeptHead) -> Option<TextsByFile> {
+        if !self.options.known_texts.is_empty() {
+            return None;
+        }
+        let recording = head.recording.map(RecordingKey);
+        let paths = head.files.iter().map(|it| it.recorded.as_str());
+        let disk = self.search.finder.fingerprint(paths)?;
+        if head.fingerprint? != self.with_copies(disk, recording) {
+            return None;
+        }
+        let copies = self.search.kept(recording);
+        let mut texts = TextsByFile::new();
+        for file in head.files.iter().filter(|it| it.is_user_code) {
+            let (text, hash, origin) = match file.text {
+                KeptText::Unknown => continue,
+                KeptText::Recorded(hash) => {
+                    let text = head.recorded_texts.get(&file.recorded)?.as_str().into();
+                    (text, hash, TextOrigin::Recorded)
+                }
+                KeptText::Copy(hash) => {
+                    (copies.get(&file.recorded)?.text.clone(), hash, TextOrigin::Kept)
+                }
+                KeptText::File(hash) => {
+                    let text = self.search.finder.folders().read(file.path.as_ref()?)?;
+                    (text.into(), hash, TextOrigin::File)
+                }
+            };
+            if StableHash::of(text.as_bytes()) != hash {
+                return None;
+            }
+            texts.insert(file.key.clone(), TextThatRan { text, origin });
+        }
+        Some(texts)
+    }
+
+    /// The head as it is with the sources as they are now; `None` where that would give another ledger.
+    fn look_again(&self, head: &KeptHead) -> Option<(KeptHead, RecordedSources)> {
+        let recording = head.recording.map(RecordingKey);
+        let files: Vec<RecordedFile> = head.files.iter().map(to_recorded_file).collect();
+        let recorded = |(file, text): (&String, &String)| {
+            let text = text.as_str().into();
+            (file.clone(), TextThatRan { text, origin: TextOrigin::Recorded })
+        };
+        let recorded_texts = head.recorded_texts.iter().map(recorded).collect();
+        let disk = self.disk(&files);
+        let sources = self.search.find(&files, &recorded_texts, recording);
+        let now = kept_files(&files, &sources);
+        if !is_same(&head.files, &now) {
+            return None;
+        }
+        let fingerprint = disk.map(|disk| self.with_copies(disk, recording));
+        Some((KeptHead { files: now, fingerprint, ..head.clone() }, sources))
+    }
+}
+
+/// Where a source of a ledger is, by what was found for it.
+fn place(source: &mut SourceFile, found: Option<&KeptFile>) {
+    source.path = found.and_then(|it| it.path.clone());
+    source.fit = found.map_or(ledger::SourceFit::Missing, |it| it.fit);
+}
+
+fn to_recorded_file(file: &KeptFile) -> RecordedFile {
+    RecordedFile { path: file.recorded.clone(), functions: file.functions.clone() }
+}
+
+/// What was found for each of `files`.
+fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile> {
+    let kept = |file: &RecordedFile| {
+        let found = sources.get(&file.path).cloned().unwrap_or_default();
+        let hash = found.text.as_ref().map(|it| StableHash::of(it.as_bytes()));
+        let text = match (hash, found.origin) {
+            (None, _) => KeptText::Unknown,
+            (Some(hash), TextOrigin::Recorded) => KeptText::Recorded(hash),
+            (Some(hash), TextOrigin::Kept) => KeptText::Copy(hash),
+            (Some(hash), TextOrigin::File) => KeptText::File(hash),
+        };
+        KeptFile {
+            recorded: file.path.clone(),
+            functions: file.functions.clone(),
+            key: found.key,
+            path: found.path,
+            is_user_code: found.is_user_code,
+            fit: found.fit,
+            text,
+        }
+    };
+    files.iter().map(kept).collect()
+}
+
+/// Whether attribution gives the same with both. It does not look at whether a file is the text that ran, nor at where that text
+/// comes from. Where a copy is gone, the recording is read, so that one is made again.
+fn is_same(before: &[KeptFile], now: &[KeptFile]) -> bool {
+    let text = |it: &KeptFile| match it.text {
+        KeptText::Unknown => (None, 0),
+        KeptText::Recorded(hash) => (Some(hash), 0),
+        KeptText::Copy(hash) => (Some(hash), 1),
+        KeptText::File(hash) => (Some(hash), 2),
+    };
+    let is_same_file = |(before, now): (&KeptFile, &KeptFile)| {
+        let ((text_before, origin_before), (text_now, origin_now)) = (text(before), text(now));
+        before.recorded == now.recorded
+            && (&before.key, &before.path, before.is_user_code)
+                == (&now.key, &now.path, now.is_user_code)
+            && text_before == text_now
+            && origin_now <= origin_before
+    };
+    before.len() == now.len() && before.iter().zip(now).all(is_same_file)
+}
