@@ -13,7 +13,7 @@ use crate::file_identity::FileIdentity;
 /// The build of Perfline: its version, and a hash of the sources of all crates that a ledger goes through.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("PERFLINE_BUILD"));
 
-/// Decompressed bytes of a recording from which on its ledger is kept: reading fewer takes a few milliseconds.
+/// Decompressed bytes of a recording from which on its ledger is kept: to read fewer takes a twentieth of a second at most.
 const MIN_BYTES: u64 = 4 << 20;
 
 /// Where ledgers are kept, and those that are to be written when there is time.

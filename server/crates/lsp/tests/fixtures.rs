@@ -2,11 +2,82 @@
 
 mod support;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
+use serde_json::{Value, json};
 use support::{Client, all_capabilities};
+
+/// Recordings on disk, with their ledgers kept.
+struct Kept {
+    cache: Arc<LedgerCache>,
+    /// Inputs of each load that were not read.
+    n_kept: Mutex<Vec<usize>>,
+}
+
+impl lsp::Recordings for Kept {
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
+        loader::discover(folder)
+    }
+
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error> {
+        let ledger_cache = Some(Arc::clone(&self.cache));
+        let options = LoadOptions { ledger_cache, ..options.clone() };
+        let (run, timing) = loader::load_timed(inputs, &options, watch)?;
+        self.cache.write_pending();
+        self.n_kept.lock().unwrap().push(timing.kept.len());
+        Ok(run)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ] {
+        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    }
+    // A file that was written a moment ago is not kept.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let cache = tempfile::tempdir().unwrap();
+    let cache = Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0));
+    let recordings = Arc::new(Kept { cache, n_kept: Mutex::default() });
+    let path = folder.path().join("slow_model.py");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let uri = support::uri(&path);
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::start(recordings.clone(), folder.path(), all_capabilities()).await;
+        let mut answers: Vec<Value> = client.diagnostics(&uri).await;
+        client.open(&uri, &text).await;
+        answers.push(json!(client.hints(&uri).await));
+        for line in 0..text.lines().count() {
+            let document = json!({"uri": uri});
+            let place =
+                json!({"textDocument": document, "position": {"line": line, "character": 8}});
+            answers.push(client.request("textDocument/hover", place).await.unwrap());
+        }
+        let document = json!({"textDocument": {"uri": uri}});
+        answers.push(client.request("textDocument/codeLens", document).await.unwrap());
+        for command in ["perfline.hotLines", "perfline.status", "perfline.report"] {
+            answers.push(client.command(command, json!([{}])).await.unwrap());
+        }
+        sessions.push(answers);
+    }
+    assert_eq!(*recordings.n_kept.lock().unwrap(), [0, 1]);
+    for (cold, warm) in sessions[0].iter().zip(&sessions[1]) {
+        assert_eq!(cold, warm);
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_with_a_device() {
