@@ -1,5 +1,7 @@
 //! A session on a real recording, with the real loader.
 
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
 mod support;
 
 use std::path::{Path, PathBuf};
