@@ -15,16 +15,20 @@ fn fixtures() -> PathBuf {
 }
 
 fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn command(arguments: &[&str]) -> Command {
     let workloads = fixtures().join("workloads");
     let workloads = workloads.to_str().unwrap();
-    Command::new(env!("CARGO_BIN_EXE_perfline"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+    command
         .current_dir(fixtures())
         .args(arguments)
         .args(["--root", workloads, "--site", workloads])
         .env("PERFLINE_CACHE_DIR", "")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+        .stdin(Stdio::null());
+    command
 }
 
 fn output(arguments: &[&str]) -> String {
@@ -111,6 +115,24 @@ fn a_file_is_written_and_said_so() {
     assert_eq!(bytes[..2], [0x1f, 0x8b]);
     let again = run(&["export", trace, "--format", "pprof"]);
     assert!(again.stdout == bytes, "the same recording gives the same bytes");
+}
+
+/// A kept ledger holds no stacks: an export reads the recording, whatever was loaded of it before.
+#[test]
+fn a_recording_that_was_opened_before_is_exported_all_the_same() {
+    let cache = tempfile::tempdir().unwrap();
+    let trace = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    let with_cache = |arguments: &[&str]| {
+        let output = command(arguments).env("PERFLINE_CACHE_DIR", cache.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let export = ["export", trace, "--format", "folded"];
+    let expected = output(&export);
+    assert!(!expected.is_empty());
+    with_cache(&["lines", trace]);
+    with_cache(&["lines", trace]);
+    assert!(with_cache(&export) == expected);
 }
 
 #[test]
