@@ -29,8 +29,8 @@ pub(crate) fn run(action: Option<CacheAction>) -> Result<ExitCode, Failure> {
                 io::Error::other(format!("{}: clearing it failed: {error}", folder.display()))
             })?;
             let [ledgers, texts] =
-                rows.map(|(what, it)| format!("{} {what}, {}", it.files, size(&it)));
-            inputs::report(&format!("deleted from {}: {ledgers}; {texts}", folder.display()));
+                rows.map(|(what, it)| format!("{what} ({}, {})", it.files, size(&it)));
+            inputs::report(&format!("deleted from {}: {ledgers} and {texts}", folder.display()));
         }
         None => {
             let mut out = BufWriter::new(io::stdout().lock());
