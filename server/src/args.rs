@@ -262,7 +262,7 @@ pub(crate) struct LedgerArgs {
 /// sums are those of perfline lines. docs/export.md says how to open each format.
 ///
 ///   folded      a line of text for each stack: flamegraph.pl, inferno
-///   speedscope  JSON for https://www.speedscope.app, all metrics
+///   speedscope  JSON for the speedscope viewer, all metrics
 ///   pprof       for go tool pprof, all metrics
 ///   csv         a row for each stack, all metrics
 #[derive(Debug, Clone, Args)]

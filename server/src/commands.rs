@@ -100,7 +100,7 @@ fn print(
     print_loaded(args, inputs::options(args), write)
 }
 
-/// Like [`print`], with what `options` ask for beyond the command line.
+/// Like [`print()`], with what `options` ask for beyond the command line.
 fn print_loaded(
     args: &args::RecordingArgs,
     options: LoadOptions,

@@ -58,7 +58,7 @@ pub struct Ledger {
     /// What the recording holds in all.
     pub totals: Books,
     /// Of the totals, what happened in steps, device time and bytes by when they were launched and allocated; the totals
-    /// where there are no steps. The time of idle threads is left out of `waiting`.
+    /// where no recording has steps. The time of idle threads is left out of `waiting`.
     pub in_steps: Books,
     /// What no line was charged with, by reason.
     pub unattributed: Unattributed,

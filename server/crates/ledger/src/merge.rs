@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::amount::Amount;
 use crate::{
-    Allocation, Arithmetic, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread, Kernel,
-    Ledger, LineBooks, LoopBooks, Operator, Overview, PatternBooks, PerStep, RankCommunication,
-    SourceFile,
+    Allocation, Arithmetic, Books, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread,
+    Kernel, Ledger, LineBooks, LoopBooks, Ns, Operator, Overview, PatternBooks, PerStep,
+    RankCommunication, SourceFile,
 };
 
 impl Ledger {
@@ -37,9 +37,23 @@ impl Ledger {
                 .and_modify(|mine| mine.merge(file))
                 .or_insert_with(|| file.clone());
         }
-        merge_map(&mut self.lines, lines, LineBooks::merge);
+        match (self.steps.is_empty(), steps.is_empty()) {
+            (true, false) => {
+                self.move_out_of_steps();
+                self.in_steps.add(in_steps);
+                merge_map(&mut self.lines, lines, LineBooks::merge);
+            }
+            (false, true) => {
+                let mut lines = lines.clone();
+                lines.values_mut().for_each(LineBooks::move_out_of_steps);
+                merge_map(&mut self.lines, &lines, LineBooks::merge);
+            }
+            _ => {
+                self.in_steps.add(in_steps);
+                merge_map(&mut self.lines, lines, LineBooks::merge);
+            }
+        }
         self.totals.add(totals);
-        self.in_steps.add(in_steps);
         self.unattributed.add(unattributed);
         merge_map(&mut self.steps, steps, |mine, theirs| *mine = (*mine).max(*theirs));
         merge_map(&mut self.loops, loops, LoopBooks::merge);
@@ -52,6 +66,15 @@ impl Ledger {
         merge_map(&mut self.categories, categories, CategoryMemory::merge);
         merge_map(&mut self.overviews, overviews, Overview::merge);
         merge_map(&mut self.communication, communication, RankCommunication::merge);
+    }
+}
+
+impl Ledger {
+    /// Of a recording without steps all counts as in steps. Beside one that has steps, none of it does: amounts per step are
+    /// those of the steps that there are.
+    fn move_out_of_steps(&mut self) {
+        self.in_steps = Books::default();
+        self.lines.values_mut().for_each(LineBooks::move_out_of_steps);
     }
 }
 
@@ -85,6 +108,13 @@ impl SourceFile {
 }
 
 impl LineBooks {
+    fn move_out_of_steps(&mut self) {
+        self.cpu_in_steps = Ns::ZERO;
+        self.elapsed = Ns::ZERO;
+        self.avoidable_in_steps = Ns::ZERO;
+        self.recording.in_steps = Ns::ZERO;
+    }
+
     /// Adds what another rank, or the same line under another name, was charged with.
     pub fn merge(&mut self, other: &Self) {
         let Self {
@@ -446,6 +476,30 @@ mod tests {
             let balances = sum(&[&a, &b]).balances();
             prop_assert!(balances.iter().all(Balance::is_balanced), "{:?}", balances);
         }
+    }
+
+    #[test]
+    fn a_recording_without_steps_is_outside_of_the_steps_of_another() {
+        let recording = |time: i64, steps: &[(u32, Ns)]| {
+            let books = LineBooks {
+                cpu_total: Ns(time),
+                cpu_in_steps: Ns(time),
+                elapsed: Ns(time),
+                ..LineBooks::default()
+            };
+            let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
+            ledger.lines.insert(LineKey { file: format!("{time}.py"), line: 1 }, books);
+            ledger.steps.extend(steps.iter().copied());
+            ledger.totals.cpu = Ns(time);
+            ledger.in_steps = ledger.totals;
+            ledger
+        };
+        let (with, without) = (recording(10, &[(1, Ns(10))]), recording(90, &[]));
+        let both = sum(&[&without, &with]);
+        assert_eq!(both, sum(&[&with, &without]));
+        assert_eq!(both.excesses().count(), 0);
+        assert_eq!((both.totals.cpu, both.in_steps.cpu), (Ns(100), Ns(10)));
+        assert_eq!(sum(&[&without, &without]).in_steps.cpu, Ns(180));
     }
 
     #[test]
