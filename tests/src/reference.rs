@@ -824,19 +824,19 @@ fn is_idle(recording: &Recording, thread: usize) -> bool {
     let boundaries: BTreeSet<Ns> =
         recording.on_thread(thread).flat_map(|it| [hosts[it].start, hosts[it].end]).collect();
     let boundaries: Vec<Ns> = boundaries.into_iter().collect();
-    // Stretches of time during which one event is innermost and none starts.
-    let mut stretches: Vec<(usize, Ns, Ns)> = Vec::new();
+    // Spans of time during which one event is innermost and none starts.
+    let mut spans: Vec<(usize, Ns, Ns)> = Vec::new();
     for pair in boundaries.windows(2).filter(|_| !works) {
         let open = recording.on_thread(thread).filter(|&it| hosts[it].is_open_at(pair[0]));
         let Some(event) = open.last() else { continue };
         let starts = recording.on_thread(thread).any(|it| hosts[it].start == pair[0]);
-        match stretches.last_mut() {
+        match spans.last_mut() {
             Some((same, _, end)) if *same == event && *end == pair[0] && !starts => *end = pair[1],
-            _ => stretches.push((event, pair[0], pair[1])),
+            _ => spans.push((event, pair[0], pair[1])),
         }
     }
     let (mut traced, mut waited) = (0, 0);
-    for (event, from, to) in stretches {
+    for (event, from, to) in spans {
         traced += to - from;
         if is_waiting(&hosts[event]) || is_silent(event, from, to) {
             waited += to - from;

@@ -14,7 +14,7 @@ use tests::fixtures::repository;
 /// A rule, a recording below `fixtures/`, and text that only one line of the workload holds.
 type Row = (&'static str, &'static str, &'static str);
 
-const HABITS: &str = "cpu/torch2.15.0/losses_of_time.json.gz";
+const ANTI_PATTERNS: &str = "cpu/torch2.15.0/losses_of_time.json.gz";
 const PYTHON: &str = "cpu/torch2.15.0/python_losses.json.gz";
 const COMPILING: &str = "cpu/torch2.15.0/recompiling.json.gz";
 const UPLOADS: &str = "simulated_cuda/torch2.15.0/uploads.json.gz";
@@ -30,18 +30,18 @@ const SLOW_MODEL: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
 /// What is found.
 const FOUND: [Row; 29] = [
     ("sync", SLOW_MODEL, "if x.max().item() > 100:"),
-    ("dataloader", HABITS, "x, _ = next(source)"),
-    ("for-loop-indexing", HABITS, "out.append(x[i] * 2 + 1)"),
-    ("for-loop-indexing", HABITS, "total = total + (x[i] - y[i]).abs().sum()"),
-    ("optimizer-single-tensor", HABITS, "opt.step()  # one parameter at a time"),
+    ("dataloader", ANTI_PATTERNS, "x, _ = next(source)"),
+    ("for-loop-indexing", ANTI_PATTERNS, "out.append(x[i] * 2 + 1)"),
+    ("for-loop-indexing", ANTI_PATTERNS, "total = total + (x[i] - y[i]).abs().sum()"),
+    ("optimizer-single-tensor", ANTI_PATTERNS, "opt.step()  # one parameter at a time"),
     ("optimizer-single-tensor", UPLOADS, "opt.step()"),
     ("zero-grad", UPLOADS, "opt.zero_grad(set_to_none=False)"),
     ("zero-grad", TWO_RANKS, "opt.zero_grad()"),
-    ("conv-bias-before-batchnorm", HABITS, "x = self.conv(images)"),
+    ("conv-bias-before-batchnorm", ANTI_PATTERNS, "x = self.conv(images)"),
     ("h2d-copy", UPLOADS, "return batch.to(DEVICE, copy=True)"),
     ("extra-copy", UPLOADS, "return torch.rand(size, WIDTH).to(DEVICE, copy=True)"),
-    ("cpu-fallback", HABITS, "return Eigenvalues.apply(a)"),
-    ("graph-break", HABITS, "torch._dynamo.graph_break()"),
+    ("cpu-fallback", ANTI_PATTERNS, "return Eigenvalues.apply(a)"),
+    ("graph-break", ANTI_PATTERNS, "torch._dynamo.graph_break()"),
     ("recompile", COMPILING, "slow_sum(torch.ones(next(sizes)))"),
     ("data-parallel", DEVICES, "return parallel(x).sum()"),
     ("foreach", PYTHON, "average.mul_(0.99).add_(p, alpha=0.01)"),
@@ -63,17 +63,17 @@ const FOUND: [Row; 29] = [
 /// What is done right beside it, and is not.
 const SILENT: [Row; 27] = [
     ("sync", SLOW_MODEL, "x = torch.relu(layer(x))"),
-    ("dataloader", HABITS, "return data[step % len(data)]"),
-    ("for-loop-indexing", HABITS, "h = cell(x[i], h)"),
-    ("for-loop-indexing", HABITS, "return [x[i] * 2 for i in range(4)]"),
-    ("optimizer-single-tensor", HABITS, "opt.step()  # all of them"),
-    ("zero-grad", HABITS, "opt.zero_grad()"),
-    ("conv-bias-before-batchnorm", HABITS, "x = self.conv(pictures)"),
+    ("dataloader", ANTI_PATTERNS, "return data[step % len(data)]"),
+    ("for-loop-indexing", ANTI_PATTERNS, "h = cell(x[i], h)"),
+    ("for-loop-indexing", ANTI_PATTERNS, "return [x[i] * 2 for i in range(4)]"),
+    ("optimizer-single-tensor", ANTI_PATTERNS, "opt.step()  # all of them"),
+    ("zero-grad", ANTI_PATTERNS, "opt.zero_grad()"),
+    ("conv-bias-before-batchnorm", ANTI_PATTERNS, "x = self.conv(pictures)"),
     ("h2d-copy", UPLOADS, "return batch.to(DEVICE, copy=True, non_blocking=True)"),
     ("h2d-copy", UPLOADS, "return torch.rand(size, WIDTH).to(DEVICE, copy=True)"),
     ("extra-copy", UPLOADS, "return torch.rand(size, WIDTH, device=DEVICE)"),
-    ("cpu-fallback", HABITS, "return torch.linalg.eigvalsh(a)"),
-    ("graph-break", HABITS, "x = torch.cos(x) * 2  # in one graph"),
+    ("cpu-fallback", ANTI_PATTERNS, "return torch.linalg.eigvalsh(a)"),
+    ("graph-break", ANTI_PATTERNS, "x = torch.cos(x) * 2  # in one graph"),
     ("recompile", COMPILING, "fast_sum(torch.ones(64))"),
     ("data-parallel", DEVICES, "return alone(x).sum()"),
     ("foreach", PYTHON, "torch._foreach_lerp_(averages, list(model.parameters()), 0.01)"),

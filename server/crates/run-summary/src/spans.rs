@@ -1,4 +1,4 @@
-//! The stretches of time that the summary is about: steps with the device work that they launched.
+//! The spans of time that the summary is about: steps with the device work that they launched.
 
 use ledger::Ns;
 use profile::{HostKind, Profile};

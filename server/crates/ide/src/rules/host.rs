@@ -1,4 +1,4 @@
-//! Habits of the host, in words.
+//! What findings of anti-patterns on the host say.
 
 use insights::Finding;
 use ledger::{LineKey, Ns, Pattern, PatternBooks};
