@@ -244,6 +244,22 @@ fn the_oldest_compiler_is_named_once() {
 }
 
 #[test]
+fn kept_ledgers_are_of_one_build_of_all_crates_that_they_go_through() {
+    let crates = crates();
+    let find = |name: &str| crates.iter().find(|it| it.name == name);
+    let (mut needed, mut open) = (BTreeSet::new(), vec!["loader"]);
+    while let Some(it) = open.pop().and_then(find) {
+        if needed.insert(it.name.as_str()) {
+            open.extend(it.dependencies.iter().map(String::as_str).filter(|it| find(it).is_some()));
+        }
+    }
+    assert!(needed.contains("trace-reader"), "{needed:?}");
+    let script = fs::read_to_string(find("loader").unwrap().folder.join("build.rs")).unwrap();
+    needed.retain(|name| !script.contains(&format!("\"crates/{name}/src\"")));
+    assert!(needed.is_empty(), "server/crates/loader/build.rs lacks {needed:?}");
+}
+
+#[test]
 fn no_file_names_the_machine_it_was_made_on() {
     // Put together here, so that this file does not contain them.
     let paths = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat()];

@@ -37,15 +37,13 @@ pub(crate) struct KeptLedgers {
 }
 
 /// What the ledger of an input was made from, for an entry.
-pub(crate) struct MadeFrom<'a> {
-    /// `None` of what is not kept.
-    pub(crate) key: Option<EntryKey>,
+pub(crate) struct MadeFrom {
     pub(crate) recording: Option<RecordingKey>,
-    pub(crate) files: &'a [RecordedFile],
-    pub(crate) recorded_texts: &'a TextsByFile,
-    /// Before the sources were read.
+    pub(crate) files: Vec<RecordedFile>,
+    pub(crate) recorded_texts: TextsByFile,
+    /// What the disk said before the sources were read.
     pub(crate) disk: Option<u128>,
-    pub(crate) sources: &'a RecordedSources,
+    pub(crate) sources: RecordedSources,
     pub(crate) has_kept_more: bool,
 }
 
@@ -145,17 +143,18 @@ impl LedgerStore<'_> {
         Some(KeptLedgers { inputs, ledgers, texts, took: begin.elapsed() })
     }
 
-    /// Notes the ledger of an input, to be written later.
+    /// Notes the ledger of an input, to be written later. `key` is `None` of what is not kept.
     pub(crate) fn keep(
         &self,
         file: &Opened,
-        made_from: MadeFrom<'_>,
+        key: Option<EntryKey>,
+        made_from: &MadeFrom,
         inputs: &[Input],
         ledger: &(u32, Ledger),
     ) {
-        let MadeFrom { key, recording, files, recorded_texts, disk, sources, has_kept_more } =
-            made_from;
         let Some(key) = key else { return };
+        let MadeFrom { recording, files, recorded_texts, disk, sources, has_kept_more } = made_from;
+        let (recording, disk) = (*recording, *disk);
         let is_long = inputs.first().is_some_and(|it| self.cache.is_worth(it.bytes));
         // Where no texts may be kept, those that the recording holds are not kept either. Texts that were known from an earlier
         // load may not be known to the next one.
@@ -164,7 +163,7 @@ impl LedgerStore<'_> {
             return;
         }
         let mut kept = kept_files(files, sources);
-        if has_kept_more {
+        if *has_kept_more {
             // The next load finds the copies.
             let sources = self.search.find(files, recorded_texts, recording);
             let next = kept_files(files, &sources);

@@ -11,7 +11,9 @@ use attribution::{attribute, attribute_with_stacks, join_callers, join_lines, jo
 use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
-use recorded::{TextOrigin, TextThatRan, TextsByFile, recorded_files, recorded_snapshot_files};
+use recorded::{
+    RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_files, recorded_snapshot_files,
+};
 use snapshot_reader::{SnapshotReader, read_timeline};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
@@ -225,6 +227,23 @@ impl LoadContext<'_> {
         SourceSearch { finder: &self.finder, text_cache: self.options.text_cache.as_deref() }
     }
 
+    /// The sources of `files`, with what an entry of the cache has to know of them. `recording` names the recording where texts
+    /// are kept.
+    fn find_sources(
+        &self,
+        store: Option<&LedgerStore<'_>>,
+        files: Vec<RecordedFile>,
+        recorded_texts: TextsByFile,
+        recording: impl FnOnce() -> RecordingKey,
+        at: RecordedAt,
+    ) -> MadeFrom {
+        let recording = self.options.text_cache.is_some().then(recording);
+        let disk = store.and_then(|it| it.disk(&files));
+        let (sources, HasKeptMore(has_kept_more)) =
+            self.search().find_and_keep(&files, &recorded_texts, recording, at);
+        MadeFrom { recording, files, recorded_texts, disk, sources, has_kept_more }
+    }
+
     fn store(&self) -> Option<LedgerStore<'_>> {
         let cache = self.options.ledger_cache.as_deref()?;
         Some(LedgerStore { cache, options: self.options, search: self.search() })
@@ -316,11 +335,9 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let files = recorded_files(&trace.profile);
         let at = RecordedAt::of_trace(&trace.profile, &file.path);
-        let are_texts_kept = self.options.text_cache.is_some();
-        let recording = are_texts_kept.then(|| RecordingKey::of_trace(&trace.profile));
-        let disk = store.as_ref().and_then(|it| it.disk(&files));
-        let (sources, HasKeptMore(has_kept_more)) =
-            self.search().find_and_keep(&files, &recorded_texts, recording, at);
+        let recording = || RecordingKey::of_trace(&trace.profile);
+        let made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
+        let sources = &made_from.sources;
         let finding = begin.elapsed();
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
@@ -328,10 +345,10 @@ impl LoadContext<'_> {
         };
         let begin = Instant::now();
         let (ledger, stacks) = if self.options.has_stacks {
-            let (ledger, stacks) = attribute_with_stacks(&trace.profile, &sources, options, rank);
+            let (ledger, stacks) = attribute_with_stacks(&trace.profile, sources, options, rank);
             (ledger, Some(stacks))
         } else {
-            (attribute(&trace.profile, &sources, options, rank), None)
+            (attribute(&trace.profile, sources, options, rank), None)
         };
         let times = Times {
             path: file.path.clone(),
@@ -357,16 +374,7 @@ impl LoadContext<'_> {
         // Why a side-car cannot be opened may change without the file.
         let is_side_car_read = side_car.is_none_or(|it| it.read().is_ok());
         if let Some(store) = store.filter(|_| is_side_car_read) {
-            let made_from = MadeFrom {
-                key: entry,
-                recording,
-                files: &files,
-                recorded_texts: &recorded_texts,
-                disk,
-                sources: &sources,
-                has_kept_more,
-            };
-            store.keep(file, made_from, &inputs, &ledger);
+            store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
     }
@@ -450,19 +458,16 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let files = recorded_snapshot_files(&snapshot);
         let at = RecordedAt::of_file(&file.path);
-        let are_texts_kept = self.options.text_cache.is_some();
-        let recording = are_texts_kept.then(|| RecordingKey::of_snapshot(&snapshot));
-        let disk = store.as_ref().and_then(|it| it.disk(&files));
-        let recorded_texts = TextsByFile::new();
-        let (sources, HasKeptMore(has_kept_more)) =
-            self.search().find_and_keep(&files, &recorded_texts, recording, at);
+        let recording = || RecordingKey::of_snapshot(&snapshot);
+        let made_from = self.find_sources(store.as_ref(), files, TextsByFile::new(), recording, at);
+        let sources = &made_from.sources;
         let finding = begin.elapsed();
         let begin = Instant::now();
         let (ledger, stacks) = if self.options.has_stacks {
-            let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, &sources, rank);
+            let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, sources, rank);
             (ledger, Some(stacks))
         } else {
-            (attribute_snapshot(&snapshot, &sources, rank), None)
+            (attribute_snapshot(&snapshot, sources, rank), None)
         };
         let attributing = begin.elapsed();
         let input = Input {
@@ -486,16 +491,7 @@ impl LoadContext<'_> {
         };
         let (inputs, ledger) = (vec![input], (rank, ledger));
         if let Some(store) = store {
-            let made_from = MadeFrom {
-                key: entry,
-                recording,
-                files: &files,
-                recorded_texts: &recorded_texts,
-                disk,
-                sources: &sources,
-                has_kept_more,
-            };
-            store.keep(file, made_from, &inputs, &ledger);
+            store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
     }

@@ -14,6 +14,8 @@ use ledger::{Ledger, Metric};
 use loader::StackBooks;
 use metrics::numbers;
 
+use names::ExportedStacks;
+
 use crate::recording::Recording;
 
 /// A format of stacks.
@@ -114,11 +116,12 @@ pub fn write(
     let books = folded.as_ref().unwrap_or(loaded);
     let metric = options.metric.map_or_else(|| fitting(&recording.run.merged), |it| it.0);
     let names = names::of_frames(recording, books);
+    let stacks = ExportedStacks { recording, books, metric, names: &names };
     match options.format {
-        ExportFormat::Folded => folded::write(out, books, metric, &names)?,
-        ExportFormat::Speedscope => speedscope::write(out, recording, books, metric, &names)?,
-        ExportFormat::Pprof => pprof::write(out, recording, books, metric, &names)?,
-        ExportFormat::Csv => table::write(out, books, metric, &names)?,
+        ExportFormat::Folded => folded::write(out, &stacks)?,
+        ExportFormat::Speedscope => speedscope::write(out, &stacks)?,
+        ExportFormat::Pprof => pprof::write(out, &stacks)?,
+        ExportFormat::Csv => table::write(out, &stacks)?,
     }
     let n_stacks = books.stacks().filter(|&stack| books.amount(metric, stack) != 0).count();
     let total = numbers::text(books.total(metric) as f64, metric.unit());

@@ -2,20 +2,14 @@
 
 use std::io::{self, Write};
 
-use ledger::Metric;
-use loader::StackBooks;
-
-use super::names::FrameName;
+use super::names::ExportedStacks;
 use crate::terminal::clean;
 
-/// Writes a line for each stack that has an amount of `metric`: its entries with `;` between them, a space, and the amount in
+/// Writes a line for each stack that has an amount of the metric: its entries with `;` between them, a space, and the amount in
 /// nanoseconds or bytes.
-pub(super) fn write(
-    out: &mut dyn Write,
-    books: &StackBooks,
-    metric: Metric,
-    names: &[FrameName],
-) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, stacks: &ExportedStacks<'_>) -> io::Result<()> {
+    let &ExportedStacks { books, metric, names, .. } = stacks;
+
     let names: Vec<String> = names.iter().map(|it| entry(&it.whole)).collect();
     for stack in books.in_order(metric) {
         let entries = books.entries(stack);

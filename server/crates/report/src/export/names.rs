@@ -1,4 +1,4 @@
-//! What the entries of stacks, their metrics and units are called.
+//! What formats are written from, and what the entries of stacks, their metrics and units are called.
 
 use ledger::{Evidence, Metric, Unit};
 use loader::StackBooks;
@@ -6,6 +6,16 @@ use metrics::mark;
 use stack_books::{FramedLine, StackFrame};
 
 use crate::recording::Recording;
+
+/// What every format is written from.
+pub(super) struct ExportedStacks<'a> {
+    pub(super) recording: &'a Recording<'a>,
+    pub(super) books: &'a StackBooks,
+    /// The one that a format with one metric has, and that others show first.
+    pub(super) metric: Metric,
+    /// By frame.
+    pub(super) names: &'a [FrameName],
+}
 
 /// What an entry of a stack is called.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,11 @@ use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ledger::{Evidence, Metric};
-use loader::StackBooks;
+use ledger::Evidence;
 use prost::Message;
 use rustc_hash::FxHashMap;
 
-use super::names::{FrameName, metrics_of, unit};
-use crate::recording::Recording;
+use super::names::{ExportedStacks, metrics_of, unit};
 use crate::terminal::clean;
 
 /// `Profile` of the schema.
@@ -118,34 +116,24 @@ pub(super) struct PprofFunction {
     pub(super) filename: i64,
 }
 
-/// Writes the stacks with any amount; each has a value for each metric that the recording has anything of. `metric` is the
-/// last and named as the default: readers show the one or the other first.
-pub(super) fn write(
-    out: &mut dyn Write,
-    recording: &Recording<'_>,
-    books: &StackBooks,
-    metric: Metric,
-    names: &[FrameName],
-) -> io::Result<()> {
-    let recorded = recording.run.inputs.first().map(|it| loader::shown(&it.path));
-    let bytes = profile(&recorded.unwrap_or_default(), books, metric, names).encode_to_vec();
+/// Writes the stacks with any amount; each has a value for each metric that the recording has anything of. The chosen one is
+/// the last and named as the default: readers show the one or the other first.
+pub(super) fn write(out: &mut dyn Write, stacks: &ExportedStacks<'_>) -> io::Result<()> {
+    let bytes = profile(stacks).encode_to_vec();
     let mut compressed = GzEncoder::new(out, Compression::default());
     compressed.write_all(&bytes)?;
     compressed.finish()?;
     Ok(())
 }
 
-fn profile(
-    recorded: &str,
-    books: &StackBooks,
-    metric: Metric,
-    names: &[FrameName],
-) -> PprofProfile {
+fn profile(stacks: &ExportedStacks<'_>) -> PprofProfile {
+    let &ExportedStacks { recording, books, metric, names } = stacks;
+    let recorded = recording.run.inputs.first().map(|it| loader::shown(&it.path));
     let mut texts = Texts::default();
     texts.row("");
     let mapping = PprofMapping {
         id: 1,
-        filename: texts.row(recorded),
+        filename: texts.row(&recorded.unwrap_or_default()),
         has_functions: true,
         has_filenames: true,
         has_line_numbers: true,

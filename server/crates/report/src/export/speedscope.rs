@@ -5,43 +5,36 @@ use std::io::{self, Write};
 use ledger::Metric;
 use loader::StackBooks;
 
-use super::names::{FrameName, metrics_of, unit};
-use crate::fields::{FieldValue, object};
-use crate::recording::Recording;
+use super::names::{ExportedStacks, FrameName, metrics_of, unit};
+use crate::fields::{FieldValue, object, write_list};
 
-/// Writes a profile for each metric that the recording has anything of, `metric` first. A stack is a sample with the weight
-/// of its amount; they are in the order of a flame graph, so that the view by time shows one, too.
-pub(super) fn write(
-    out: &mut dyn Write,
-    recording: &Recording<'_>,
-    books: &StackBooks,
-    metric: Metric,
-    names: &[FrameName],
-) -> io::Result<()> {
+/// Writes a profile for each metric that the recording has anything of, the chosen one first. A stack is a sample with the
+/// weight of its amount; they are in the order of a flame graph, so that the view by time shows one, too.
+pub(super) fn write(out: &mut dyn Write, stacks: &ExportedStacks<'_>) -> io::Result<()> {
+    let &ExportedStacks { recording, books, metric, names } = stacks;
     writeln!(out, r#"{{"$schema": "https://www.speedscope.app/file-format-schema.json","#)?;
     let inputs = recording.run.inputs.iter().map(|it| loader::shown(&it.path).into_owned());
     let name = inputs.collect::<Vec<_>>().join(", ");
     let exporter = concat!("perfline ", env!("CARGO_PKG_VERSION"));
     writeln!(out, r#" "name": {}, "exporter": "{exporter}","#, FieldValue::text(name).json())?;
-    writeln!(out, r#" "activeProfileIndex": 0, "shared": {{"frames": ["#)?;
-    for (index, it) in names.iter().enumerate() {
-        let mut fields = vec![("name", FieldValue::text(&*it.whole))];
-        if let Some((file, line)) = &it.place {
-            fields.push(("file", FieldValue::text(&**file)));
-            fields.push(("line", FieldValue::number(*line)));
-        }
-        writeln!(out, "  {}{}", object(&fields), comma(index, names.len()))?;
-    }
-    writeln!(out, r#" ]}}, "profiles": ["#)?;
-    let metrics = metrics_of(books, metric);
-    for (index, &metric) in metrics.iter().enumerate() {
-        profile(out, books, metric)?;
-        writeln!(out, "{}", comma(index, metrics.len()))?;
-    }
-    writeln!(out, " ]}}")
+    writeln!(out, r#" "activeProfileIndex": 0, "shared": {{"#)?;
+    write_list(out, "frames", names.iter().map(frame))?;
+    writeln!(out, "}},")?;
+    let profiles = metrics_of(books, metric).into_iter();
+    write_list(out, "profiles", profiles.map(|it| profile(books, it)))?;
+    writeln!(out, "}}")
 }
 
-fn profile(out: &mut dyn Write, books: &StackBooks, metric: Metric) -> io::Result<()> {
+fn frame(name: &FrameName) -> String {
+    let mut fields = vec![("name", FieldValue::text(&*name.whole))];
+    if let Some((file, line)) = &name.place {
+        fields.push(("file", FieldValue::text(&**file)));
+        fields.push(("line", FieldValue::number(*line)));
+    }
+    object(&fields)
+}
+
+fn profile(books: &StackBooks, metric: Metric) -> String {
     let stacks = books.in_order(metric);
     let fields = [
         ("type", FieldValue::text("sampled")),
@@ -50,19 +43,17 @@ fn profile(out: &mut dyn Write, books: &StackBooks, metric: Metric) -> io::Resul
         ("startValue", FieldValue::number(0)),
         ("endValue", FieldValue::number(books.total(metric))),
     ];
-    let head = object(&fields);
-    writeln!(out, r#"  {}, "samples": ["#, head.trim_end_matches('}'))?;
-    for (index, &stack) in stacks.iter().enumerate() {
-        let entries = books.entries(stack);
-        let rows: Vec<String> = entries.iter().map(|it| it.index().to_string()).collect();
-        writeln!(out, "   [{}]{}", rows.join(","), comma(index, stacks.len()))?;
-    }
+    let sample = |stack| {
+        let rows = books.entries(stack).into_iter().map(|it| it.index().to_string());
+        format!("[{}]", rows.collect::<Vec<_>>().join(","))
+    };
+    let samples: Vec<String> = stacks.iter().map(|&it| sample(it)).collect();
     let weights: Vec<String> =
         stacks.iter().map(|&it| books.amount(metric, it).to_string()).collect();
-    write!(out, r#"  ], "weights": [{}]}}"#, weights.join(","))
-}
-
-/// What stands between the entry at `index` of `n` and the next.
-fn comma(index: usize, n: usize) -> &'static str {
-    if index + 1 < n { "," } else { "" }
+    format!(
+        "{}, \"samples\": [{}], \"weights\": [{}]}}",
+        object(&fields).trim_end_matches('}'),
+        samples.join(",\n   "),
+        weights.join(",")
+    )
 }

@@ -6,16 +6,13 @@ use ledger::{Metric, Ns, Unit};
 use loader::StackBooks;
 
 use super::folded::entry;
-use super::names::{FrameName, metrics_of};
+use super::names::{ExportedStacks, FrameName, metrics_of};
 use crate::fields::FieldValue;
 
-/// Writes the stacks with any amount, those of `metric` first, in its order.
-pub(super) fn write(
-    out: &mut dyn Write,
-    books: &StackBooks,
-    metric: Metric,
-    names: &[FrameName],
-) -> io::Result<()> {
+/// Writes the stacks with any amount, those of the metric first, in its order.
+pub(super) fn write(out: &mut dyn Write, stacks: &ExportedStacks<'_>) -> io::Result<()> {
+    let &ExportedStacks { books, metric, names, .. } = stacks;
+
     let metrics = StackBooks::METRICS;
     let ending = |it: Metric| if it.unit() == Unit::Ns { "us" } else { "bytes" };
     let columns = metrics.map(|it| format!("{}_{}", it.id(), ending(it)));
