@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loader::{MinePattern, Run};
+use loader::{MemoryLimit, MinePattern, Run};
 use metrics::Period;
 use report::Limit;
 use report::export::{ExportFormat, StackMetric};
+use report::tables::OperatorOrder;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,13 +20,13 @@ Examples:
     perfline report rank0.json.gz rank1.json.gz
   Did it help? Two recordings, each with the code that it ran:
     perfline diff before/trace.json.gz after/trace.json.gz --base-root before --root after
-  In CI, exit status 1 when a step waits longer than 2 ms for the device:
-    perfline report traces/ --max-sync-ms-per-step 2
+  In CI, exit status 1 when a step, a line or a finding exceeds what perfline.toml allows:
+    perfline check traces/
   For other programs:
     perfline lines trace.json.gz --format csv | head
 
 Exit status:
-  0 good, 1 a stated limit was exceeded, 2 wrong usage or unreadable input";
+  0 good, 1 a stated limit was exceeded, 2 wrong usage or unreadable input (with --strict: or an incomplete one)";
 
 /// PyTorch profiler data on the source line that caused it.
 ///
@@ -47,6 +48,10 @@ pub(crate) enum Command {
     Ranks(RanksArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
+    Check(CheckArgs),
+    Show(ShowArgs),
+    Ops(OpsArgs),
+    Kernels(KernelsArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
     Cache(CacheArgs),
@@ -75,6 +80,14 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
+    /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
+    pub(crate) memory_limit: MemoryLimit,
+
+    /// Exit with status 2 unless every input was read to its end without loss
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Pretend that the recording names no line exactly, to measure how well lines are inferred
     #[arg(long)]
     pub(crate) ignore_exact: bool,
@@ -92,6 +105,11 @@ impl RecordingArgs {
     /// The files of a run: those that were named, also where they could not be read, and those that were found.
     pub(crate) fn paths<'a>(&'a self, run: &'a Run) -> impl Iterator<Item = &'a Path> {
         self.inputs.iter().chain(run.inputs.iter().map(|it| &it.path)).map(PathBuf::as_path)
+    }
+
+    /// What to load of another recording, against the source in `root`; all else is the same.
+    pub(crate) fn of_other(&self, inputs: Vec<PathBuf>, root: &Path) -> Self {
+        Self { inputs, root: root.to_owned(), ..self.clone() }
     }
 }
 
@@ -296,6 +314,87 @@ impl ExportArgs {
     }
 }
 
+/// All that is known of a line, a function, an operator or a kernel
+///
+/// PLACE is a line (train.py:41), a function (forward, Model.forward), an operator
+/// (aten::mm) or a part of the name of a kernel. Of lines and functions: amounts,
+/// findings, kernels, operators, callers, what is called, what is waited for,
+/// allocations, steps. Of operators and kernels: the lines that run them.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ShowArgs {
+    /// What to show
+    #[arg(value_name = "PLACE")]
+    pub(crate) place: String,
+
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+
+    /// Text for people, JSON for programs (perfline.show/1)
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
+}
+
+/// Operators over the whole recording: calls, thread and device time with and without what is below, your lines
+///
+///   cpu self    thread time of the operator without the operators that it calls
+///   cpu total   with them; an operator that calls itself counts once
+///   cuda self   time of the kernels and copies that it launched itself
+///   cuda total  with those of the operators that it calls
+///   share       of all of what the rows are sorted by
+///   lines       your lines with most of it
+///
+/// Needs no stacks: without them, the lines are missing.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct OpsArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// cpu_self, cpu_total, cuda_self, cuda_total, alloc or calls [default: cuda_self where the recording has device time,
+    /// else cpu_self]
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) sort: Option<OperatorOrder>,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// Kernels, copies and fills over the whole recording: calls, times, launch sizes, occupancy, your lines
+///
+///   so far        share of the row and of all rows above it
+///   occupancy     estimated achieved occupancy, as recorded
+///   tensor cores  whether it runs on them, by its name
+///   grid × block  blocks and threads per block, or how many of such sizes there are
+///   lines         your lines that launched most of it
+///
+/// Needs no stacks: without them, lines and what is known by line are missing.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct KernelsArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// How a table is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TableArgs {
+    /// Rows listed
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+
+    /// Text for people, JSON with all rows for programs (perfline.table/1)
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
+}
+
 /// Several ranks beside each other: who is late, who waits for whom, and at which line
 ///
 /// Reads the traces of several ranks of one run: name them, or the folder that
@@ -413,6 +512,14 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
+    /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
+    pub(crate) memory_limit: MemoryLimit,
+
+    /// Exit with status 2 unless both recordings were read to their end without loss
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Text for people, Markdown for a comment on a pull request, JSON for programs (perfline.diff/1)
     #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
     pub(crate) format: DiffFormat,
@@ -434,8 +541,50 @@ impl DiffArgs {
             root: root.to_owned(),
             sites: self.sites.clone(),
             mine: self.mine.clone(),
+            memory_limit: self.memory_limit,
+            strict: self.strict,
             ..RecordingArgs::default()
         }
+    }
+}
+
+/// A recording held against the limits of a perfline.toml, for CI: exit status 1 if one is exceeded
+///
+/// Limits are of the mean step: of the run, of files, functions and lines, of
+/// findings, and of what may be worse than in a baseline by more than the noise.
+/// Each limit that is exceeded is a line of output, the place in the code first.
+/// docs/budgets.md says what can be limited, and how to run it in CI.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// The limits [default: perfline.toml in the folder of --root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) budget: Option<PathBuf>,
+
+    /// The recording to compare with, in place of the one that the budget names: a file, or a folder that stands for the
+    /// newest recording below it
+    #[arg(long, value_name = "INPUT")]
+    pub(crate) baseline: Option<PathBuf>,
+
+    /// Folder of the code as the baseline ran it [default: what the budget names, else that of --root]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) baseline_root: Option<PathBuf>,
+
+    /// Also write what exceeds the limits for code review tools (SARIF 2.1.0)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+}
+
+impl CheckArgs {
+    /// The file with the limits.
+    pub(crate) fn budget(&self) -> PathBuf {
+        self.budget.clone().unwrap_or_else(|| match self.recording.root.to_str() {
+            Some(".") => PathBuf::from("perfline.toml"),
+            _ => self.recording.root.join("perfline.toml"),
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the commands print, and how they end. What a recording says, in whichever form, is the crate `report`'s.
 
 mod cache;
+mod check;
 mod diff;
+mod opened;
 mod record;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -9,8 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ::report::export::Exported;
-use ::report::{Recording, annotate, html, json, lines, memory, ranks, text};
-use loader::{LoadOptions, Run, SourceFolders, Timing};
+use ::report::{Recording, annotate, flame, html, json, lines, memory, ranks, show, tables, text};
+use loader::{LoadOptions, Run, SourceFolders, StackChoice, Timing};
 
 use crate::args::{self, Command};
 use crate::failure::Failure;
@@ -66,8 +68,34 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             }
             Ok(ExitCode::SUCCESS)
         }),
-        Command::Report(args) => print(&args.recording, |out, it| report(out, it, args, &terminal)),
+        Command::Report(args) => {
+            let mut options = inputs::options(&args.recording);
+            if args.html.is_some() {
+                options.stacks = StackChoice::WherePossible;
+            }
+            print_loaded(&args.recording, options, |out, it| report(out, it, args, &terminal))
+        }
         Command::Export(args) => export(args),
+        Command::Check(args) => check::run(args, &terminal),
+        Command::Show(args) => print(&args.recording, |out, it| {
+            match show::build(&it.recording, &args.place, args.top) {
+                Ok(shown) => match args.format {
+                    args::OutputFormat::Text => show::write_text(out, &shown, &terminal)?,
+                    args::OutputFormat::Json => show::write_json(out, &shown)?,
+                },
+                Err(unknown) => {
+                    inputs::report(&unknown);
+                    return Ok(ExitCode::from(2));
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Ops(args) => {
+            table(&args.recording, &args.table, &terminal, |it| tables::operators(it, args.sort))
+        }
+        Command::Kernels(args) => table(&args.recording, &args.table, &terminal, |it| {
+            tables::kernels(it, args.table.format == args::OutputFormat::Json)
+        }),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
             let mut out = BufWriter::new(io::stdout().lock());
@@ -117,8 +145,7 @@ fn print_loaded(
     if let Some(cache) = &options.ledger_cache {
         cache.write_pending();
     }
-    // Numbers that lack an input are printed, but never taken for whole.
-    Ok(if run.failures.is_empty() { code } else { ExitCode::from(2) })
+    Ok(if inputs::is_whole(args, &run) { code } else { ExitCode::from(2) })
 }
 
 fn report(
@@ -132,7 +159,10 @@ fn report(
         report.sections.push(::report::timing(&loaded.timing));
     }
     if let Some(path) = &args.html {
-        save(path, html::page(&report), &args.recording, loaded.recording.run)?;
+        let (recording, title) = (&loaded.recording, report.summary.title());
+        let graph = |books| flame::flame(recording, books, &title, flame::PAGE_MIN_SHARE);
+        let graph = recording.run.stacks.as_ref().map(graph);
+        save(path, html::page(&report, graph.as_ref()), &args.recording, recording.run)?;
     }
     match args.format {
         args::OutputFormat::Text => text::write(out, &report, "--top", terminal)?,
@@ -162,12 +192,30 @@ fn memory(
     }
 }
 
+/// Prints a table of what has a name.
+fn table(
+    recording: &args::RecordingArgs,
+    args: &args::TableArgs,
+    terminal: &Terminal,
+    build: impl FnOnce(&Recording<'_>) -> io::Result<tables::NamedTable>,
+) -> Result<ExitCode, Failure> {
+    let options = LoadOptions { stacks: StackChoice::Always, ..inputs::options(recording) };
+    print_loaded(recording, options, |out, it| {
+        let table = build(&it.recording)?;
+        match args.format {
+            args::OutputFormat::Text => tables::write_text(out, &table, args.top, terminal)?,
+            args::OutputFormat::Json => tables::write_json(out, &table)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
 /// Writes whole stacks to a file or to the standard output.
 fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
     if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
         return Err(Failure::Binary(args.format.name()));
     }
-    let options = LoadOptions { has_stacks: true, ..inputs::options(&args.recording) };
+    let options = LoadOptions { stacks: StackChoice::Always, ..inputs::options(&args.recording) };
     print_loaded(&args.recording, options, |out, it| {
         let Some(path) = &args.output else {
             ::report::export::write(out, &it.recording, args.options())?;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use budget::BudgetError;
+
 /// Why a command ended early. The text is one line: what happened, where, what to do.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -16,6 +18,14 @@ pub(crate) enum Failure {
     NoPython,
     /// The Python that was found cannot be run.
     Python(PathBuf, std::io::Error),
+    /// The budget cannot be read.
+    BudgetFile(PathBuf, std::io::Error),
+    /// The budget says what cannot be understood.
+    Budget(PathBuf, BudgetError),
+    /// The budget has limits against a baseline on this line, and no recording was named.
+    NoBaseline(PathBuf, u32),
+    /// A baseline was named, and the budget has no limits against one.
+    NoBaselineLimits(PathBuf),
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
     /// The output cannot be written.
@@ -50,6 +60,24 @@ impl std::fmt::Display for Failure {
                 "no Python was found to record with: activate an environment, or put python3 on the PATH"
             ),
             Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::BudgetFile(path, error) => write!(
+                f,
+                "{}: cannot read the budget: {error}; name another: --budget FILE (docs/budgets.md)",
+                path.display()
+            ),
+            Self::Budget(path, BudgetError { line, message }) => {
+                write!(f, "{}:{line}: {message}", path.display())
+            }
+            Self::NoBaseline(path, line) => write!(
+                f,
+                "{}:{line}: no recording of the baseline is named; add `recording = \"FILE\"`, or name one: --baseline INPUT",
+                path.display()
+            ),
+            Self::NoBaselineLimits(path) => write!(
+                f,
+                "{}: there are no limits against a baseline; add a table [budget.baseline] with `step = \"3 %\"`",
+                path.display()
+            ),
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
             }

@@ -29,10 +29,16 @@ pub(crate) fn load(args: &RecordingArgs, options: &LoadOptions) -> Result<(Run, 
     bar.finish_and_clear();
     let (run, timing) = loaded?;
     let faults = report::faults(&run);
-    for line in run.failures.iter().chain(&report::duplicates(&run)).chain(&faults) {
+    let losses = report::losses(&run);
+    for line in run.failures.iter().chain(&report::duplicates(&run)).chain(&losses).chain(&faults) {
         self::report(line);
     }
     Ok((run, timing))
+}
+
+/// Whether no input is missing, and with `--strict` no part of one: other numbers are printed, but never taken for whole.
+pub(crate) fn is_whole(args: &RecordingArgs, run: &Run) -> bool {
+    run.failures.is_empty() && !(args.strict && report::has_losses(run))
 }
 
 /// What the command line says of how to load.
@@ -42,6 +48,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
         mine: args.mine.clone(),
         ignore_exact: args.ignore_exact,
+        memory_limit: args.memory_limit,
         ranks: RankChoice {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),

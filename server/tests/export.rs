@@ -154,3 +154,30 @@ fn what_cannot_be_exported_says_what_to_do() {
         "unknown metric `gpu`, expected one of: cpu, cuda, gpu_idle, sync, waiting, alloc";
     assert!(message.contains(expected), "{message}");
 }
+
+#[test]
+fn a_recording_that_is_cut_off_is_reported_and_refused_with_strict() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(fixtures().join("cpu/torch2.15.0/idle_threads.json.gz")).unwrap();
+    let cut = folder.path().join("cut.json.gz");
+    fs::write(&cut, &whole[..whole.len() * 3 / 4]).unwrap();
+    let cut = cut.to_str().unwrap();
+    for command in [&["export", cut, "--format", "folded"][..], &["lines", cut, "--format", "csv"]]
+    {
+        let output = run(command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(!output.stdout.is_empty());
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.starts_with(&format!("perfline: warning: {cut} is incomplete: ")), "{said}");
+        assert!(said.contains("the file ends inside"), "{said}");
+        let output = run(&[command, &["--strict"]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(!output.stdout.is_empty());
+    }
+    let whole = "cpu/torch2.15.0/idle_threads.json.gz";
+    let output = run(&["export", whole, "--format", "folded", "--strict"]);
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    let output = run(&["diff", cut, whole, "--strict"]);
+    assert_eq!(output.status.code(), Some(2));
+}

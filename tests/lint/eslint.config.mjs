@@ -7,7 +7,7 @@ import { defineConfig } from 'eslint/config';
 import globals from 'globals';
 import typescript from 'typescript-eslint';
 
-const types = path.join(process.cwd(), 'tsconfig.json');
+const types = ['tsconfig.json', 'webview/flame/tsconfig.json'].map((it) => path.join(process.cwd(), it));
 
 export default defineConfig(
   { ignores: ['dist/', 'media/'] },
@@ -31,7 +31,7 @@ export default defineConfig(
   // The tests hand functions to the page in which VS Code runs.
   { files: ['test/e2e/**'], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
   {
-    files: ['webview/**'],
+    files: ['webview/*.js'],
     languageOptions: { sourceType: 'script', globals: { ...globals.browser, acquireVsCodeApi: 'readonly' } },
   },
 );

@@ -416,7 +416,7 @@ fn disagreement(trace: &str) -> Option<String> {
         let options = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
         let (ledger, stacks) = attribution::attribute_with_stacks(&profile, &sources, options, 0);
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
-        let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks);
+        let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks, 0);
         if !difference.is_empty() || !inconsistency.is_empty() {
             text += &format!(
                 "ignore_exact {ignore_exact}; - expected, + found\n{difference}{inconsistency}"

@@ -1,9 +1,11 @@
-// Bundles the extension into dist/extension.js, with the licences of what is in it, and puts the sample beside it: its
-// recording is one of the fixtures.
+// Bundles the extension into dist/extension.js, with the licences of what is in it, and puts the flame graph and the sample
+// beside it: its recording is one of the fixtures.
 import { copyFileSync, cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { build } from 'esbuild';
+
+import { writeFlame } from './flame.mjs';
 
 const isProduction = process.argv.includes('--production');
 
@@ -26,6 +28,8 @@ const { metafile } = await build({
 
 const folders = Object.keys(metafile.inputs).map((it) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(it)?.[1]);
 writeFileSync('dist/NOTICES.txt', [...new Set(folders.filter((it) => it !== undefined))].sort().map(notice).join('\n'));
+
+await writeFlame('dist/flame');
 
 cpSync('sample', 'dist/sample', { recursive: true });
 copyFileSync('../../fixtures/workloads/slow_model.py', 'dist/sample/slow_model.py');

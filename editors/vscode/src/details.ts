@@ -6,6 +6,7 @@ import type { Details } from './api';
 import { detailsHtml, emptyHtml } from './detailsHtml';
 import { reveal } from './reveal';
 import type { Session } from './session';
+import { webviewPage } from './webviewPage';
 
 const AFTER_MOVE_MS = 120;
 const VIEW = 'perfline.detailsView';
@@ -50,8 +51,7 @@ export class DetailsView implements vscode.WebviewViewProvider, vscode.Disposabl
     view.onDidDispose(() => {
       this.view = undefined;
     });
-    const uri = (name: string) => view.webview.asWebviewUri(vscode.Uri.joinPath(folder, name)).toString();
-    view.webview.html = shell(view.webview.cspSource, uri('details.css'), uri('details.js'));
+    view.webview.html = webviewPage(view.webview, folder, 'details');
   }
 
   /** Opens the view; the focus stays in the editor. */
@@ -135,17 +135,4 @@ function pythonEditor(): vscode.TextEditor | undefined {
 /** The places that can be clicked, in the order in which `detailsHtml` numbers them. */
 function revealed(details: Details | undefined) {
   return details === undefined ? [] : [...details.callers, ...details.waits];
-}
-
-function shell(source: string, style: string, script: string): string {
-  const policy = `default-src 'none'; style-src ${source}; script-src ${source};`;
-  return `<!DOCTYPE html>
-<html lang="${vscode.env.language}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<link rel="stylesheet" href="${style}">
-</head>
-<body><main></main><script src="${script}"></script></body>
-</html>`;
 }

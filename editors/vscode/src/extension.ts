@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Place } from './api';
 import { DetailsView } from './details';
+import { FlamePanel } from './flame';
 import { HeatDecorations } from './heat';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
@@ -27,8 +28,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const heat = new HeatDecorations(session);
   const hot = new HotLinesView(session);
   const details = new DetailsView(session, context.extensionUri);
+  const flame = new FlamePanel(session, context.extensionUri);
   server.onLens = ([args]) => hot.pick(args as object);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details, flame);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
@@ -50,6 +52,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     copyHotLines: (node: Parameters<HotLinesView['copy']>[0]) => hot.copy(node),
     showDetails: () => details.show(),
     copyDetails: () => details.copy(),
+    showFlameGraph: () => flame.show(),
+    showInFlameGraph: () => flame.showLine(),
     reveal: (place: Place) => reveal(place),
     openSample: () => openSample(context),
     restartServer: () => server.restart(),

@@ -4,7 +4,11 @@ import * as vscode from 'vscode';
 
 import type { Place } from './api';
 
-export async function reveal(place: Pick<Place, 'uri' | 'line' | 'range' | 'file'>): Promise<void> {
+/** In the group of editors that is active, or in another one. */
+export async function reveal(
+  place: Pick<Place, 'uri' | 'line' | 'range' | 'file'>,
+  viewColumn?: vscode.ViewColumn,
+): Promise<void> {
   if (place.uri == null || place.line == null) {
     void vscode.window.showInformationMessage(
       vscode.l10n.t('{0} is not in this workspace, or the line is gone.', place.file),
@@ -18,7 +22,7 @@ export async function reveal(place: Pick<Place, 'uri' | 'line' | 'range' | 'file
     return;
   }
   const document = await vscode.workspace.openTextDocument(uri);
-  const editor = await vscode.window.showTextDocument(document);
+  const editor = await vscode.window.showTextDocument(document, viewColumn);
   goTo(editor, place.line);
 }
 

@@ -4,9 +4,10 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::report::{Recording, diff, html};
+use ::report::{diff, html};
 
-use crate::args::{DiffArgs, DiffFormat, RecordingArgs};
+use super::opened::OpenedRecording;
+use crate::args::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{inputs, output};
@@ -21,21 +22,13 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         _ => newest_two()?,
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
-    let new = args.recording(new, &args.root);
-    let options = [&base, &new].map(inputs::options);
-    let loaded = [inputs::load(&base, &options[0])?.0, inputs::load(&new, &options[1])?.0];
-    let sources = options.each_ref().map(loader::source_folders);
-    let recording = |side: usize, args: &RecordingArgs| {
-        let run = &loaded[side];
-        let names = loader::display_names(&run.merged, &args.root);
-        Recording { run, names, sources: &sources[side] }
-    };
-    let found = diff::build(&recording(0, &base), &recording(1, &new), args.top);
+    let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
+    let (base, new) = (base?, new?);
+    let found = diff::build(&base.recording(), &new.recording(), args.top);
     if let Some(path) = &args.html {
-        let page = html::page(&found.report)
+        let page = html::page(&found.report, None)
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
-        let read = base.paths(&loaded[0]).chain(new.paths(&loaded[1]));
-        output::write(path, &page, read)?;
+        output::write(path, &page, base.paths().chain(new.paths()))?;
     }
     let mut out = BufWriter::new(io::stdout().lock());
     match args.format {
@@ -44,11 +37,10 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         DiffFormat::Json => diff::write_json(&mut out, &found)?,
     }
     out.flush()?;
-    for cache in options.iter().filter_map(|it| it.ledger_cache.as_ref()) {
-        cache.write_pending();
-    }
+    base.keep();
+    new.keep();
     // Numbers that lack an input are printed, but never taken for whole.
-    let is_whole = loaded.iter().all(|it| it.failures.is_empty());
+    let is_whole = base.is_whole() && new.is_whole();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 

@@ -6,16 +6,19 @@ use ledger::{Ledger, LineKey, Metric, Reason};
 use stack_books::{StackBooks, StackFrame, StackRow};
 
 /// Where the sums over stacks are not those of the ledger: of each metric, of each reason why something has no line, and of
-/// each line self, own and total.
-pub(crate) fn differences(ledger: &Ledger, books: &StackBooks) -> String {
+/// each line self, own and total. Sums by line may differ by `rounding`.
+pub(crate) fn differences(ledger: &Ledger, books: &StackBooks, rounding: u64) -> String {
     let mut text = String::new();
     let folded = books.of_user_code();
     for metric in StackBooks::METRICS {
         let id = metric.id();
-        let mut holds = |what: &dyn Fn() -> String, stacks: i64, expected: i64| {
-            if stacks != expected {
+        let mut holds_to = |rounding, what: &dyn Fn() -> String, stacks: i64, expected: i64| {
+            if rounding < stacks.abs_diff(expected) {
                 text += &format!("{}: stacks have {stacks}, the ledger {expected}\n", what());
             }
+        };
+        let mut holds = |what: &dyn Fn() -> String, stacks, expected| {
+            holds_to(0, what, stacks, expected);
         };
         holds(&|| format!("total {id}"), books.total(metric), ledger.totals.get(metric));
         holds(&|| format!("total {id} of user code"), folded.total(metric), books.total(metric));
@@ -35,6 +38,9 @@ pub(crate) fn differences(ledger: &Ledger, books: &StackBooks) -> String {
         }
         let lines = ledger.lines.keys().chain(whole.own.keys()).chain(user.own.keys());
         for key in lines.collect::<BTreeSet<_>>() {
+            let mut holds = |what: &dyn Fn() -> String, stacks, expected| {
+                holds_to(rounding, what, stacks, expected);
+            };
             let blank = ledger::LineBooks::default();
             let line = ledger.lines.get(key).unwrap_or(&blank);
             let of = |what: &str| format!("{id} {what} of {}:{}", key.file, key.line);

@@ -9,7 +9,7 @@ use super::crates;
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
     &["options", "names"],
-    &["callers", "inferred", "line_log", "same_run"],
+    &["callers", "compile_log", "inferred", "line_log", "origins", "same_run"],
     &["event_stacks", "host_charges", "slack"],
     &["timeline_pass"],
     &["charge"],

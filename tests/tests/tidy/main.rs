@@ -25,6 +25,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("comparison", &["ledger", "metrics", "pysource"]),
     ("trace-reader", &["profile"]),
     ("snapshot-reader", &["profile"]),
+    ("compile-log", &["profile"]),
     ("pysource", &[]),
     ("recorded", &["ledger", "profile", "pysource"]),
     ("call-sites", &["ledger", "profile", "pysource", "recorded"]),
@@ -48,10 +49,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("insights", &["ledger", "metrics", "ranks"]),
     ("ide", &["insights", "ledger", "metrics", "pysource", "ranks"]),
+    ("budget", &["ide", "insights", "metrics"]),
     (
         "loader",
         &[
             "attribution",
+            "compile-log",
             "device-memory",
             "ledger",
             "ledger-file",
@@ -66,6 +69,7 @@ const CRATES: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "budget",
             "comparison",
             "ide",
             "insights",
@@ -79,7 +83,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report"]),
-    ("perfline", &["insights", "loader", "lsp", "metrics", "profile", "report"]),
+    ("perfline", &["budget", "insights", "loader", "lsp", "metrics", "profile", "report"]),
     (
         "tests",
         &[
@@ -94,6 +98,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "pysource",
             "ranks",
             "recorded",
+            "report",
             "snapshot-reader",
             "stack-books",
             "trace-reader",
@@ -113,11 +118,13 @@ const RESERVED: &[(&str, &str)] = &[
     ("maud", "report"),
     ("plotters*", "report"),
     ("prost*", "report"),
+    ("toml*", "budget"),
 ];
 
 /// Crates that turn values into values.
 const CORE: &[&str] = &[
     "units",
+    "budget",
     "comparison",
     "profile",
     "ledger",
@@ -126,6 +133,7 @@ const CORE: &[&str] = &[
     "ranks",
     "trace-reader",
     "snapshot-reader",
+    "compile-log",
     "pysource",
     "recorded",
     "call-sites",

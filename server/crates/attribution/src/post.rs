@@ -2,10 +2,13 @@
 
 use device_memory::MemoryCharges;
 use ledger::{
-    Books, Bytes, DeviceBooks, DeviceKey, KernelKey, Ledger, LineBooks, Metric, Ns, Reason,
-    ThreadKey,
+    Books, Bytes, DeviceBooks, DeviceKey, Evidence, KernelKey, Ledger, LineBooks, Metric, Ns,
+    Reason, ThreadKey, share_of,
 };
-use line_stacks::{Node, amount, evidence_by_line, function, line_key, post_file};
+use line_stacks::{
+    FusedLines, LineId, Lines, Node, Stacks, amount, evidence_by_line, function, grow_to, line_key,
+    post_file,
+};
 use profile::{LaunchShapeId, Profile};
 
 use crate::charge::{Charges, loops};
@@ -32,6 +35,7 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
         books[line.index()].patterns.insert(pattern, found.clone());
     }
 
+    let calls = post_fused(&mut books, charges);
     let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
     post_totals(&mut ledger, charges);
     for step in &charges.steps.0 {
@@ -42,8 +46,10 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
     }
     let evidence = evidence_by_line(&charges.events.stacks, &charges.host.is_charged);
     for (line, mut books) in lines.ids().zip(books) {
-        let (calls, call_evidence) =
-            charges.host.calls.get(line.index()).copied().unwrap_or_default();
+        if lines.parts(line).is_some() {
+            continue;
+        }
+        let (calls, call_evidence) = calls.get(line.index()).copied().unwrap_or_default();
         books.calls = calls;
         if books.is_blank() {
             continue;
@@ -65,43 +71,142 @@ pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
 /// Self, own and total of thread and device time.
 fn post_stacks(books: &mut [LineBooks], charges: &Charges<'_>) {
     let stacks = &charges.events.stacks;
-    let mut cpu_below = vec![Ns::ZERO; stacks.len()];
-    let mut cuda_below = vec![Ns::ZERO; stacks.len()];
-    let mut steps_below = vec![(Ns::ZERO, Ns::ZERO); stacks.len()];
+    let mut below = vec![StackTimes::default(); stacks.len()];
+    // Own time on or below a line that stands for several, up to the stack that ends in that line.
+    let mut fused_own = vec![StackTimes::default(); stacks.len()];
+    let is_outermost = stacks.outermost();
     for node in stacks.nodes().rev() {
-        let (time, cuda) = (amount(&charges.host.time, node), amount(&charges.device.cuda, node));
-        let cpu = time.cpu;
-        cpu_below[node.index()] += cpu;
-        cuda_below[node.index()] += cuda;
-        let (all_cpu, all_cuda) = (cpu_below[node.index()], cuda_below[node.index()]);
+        let time = amount(&charges.host.time, node);
+        let at = StackTimes {
+            cpu: time.cpu,
+            cuda: amount(&charges.device.cuda, node),
+            in_steps: time.in_steps,
+            elapsed: time.elapsed,
+        };
+        below[node.index()].add(at);
+        let all = below[node.index()];
         let parent = stacks.parent(node);
-        cpu_below[parent.index()] += all_cpu;
-        cuda_below[parent.index()] += all_cuda;
-        let of_steps = &mut steps_below[node.index()];
-        of_steps.0 += time.in_steps;
-        of_steps.1 += time.elapsed;
-        let (in_steps, elapsed) = *of_steps;
-        steps_below[parent.index()].0 += in_steps;
-        steps_below[parent.index()].1 += elapsed;
-        let charged = &mut books[stacks.charged_line(node).index()];
+        below[parent.index()].add(all);
+        let charged_line = stacks.charged_line(node);
+        let charged = &mut books[charged_line.index()];
         charged.waiting += amount(&charges.host.waiting, node);
-        charged.cpu_own += cpu;
-        charged.cuda_own += cuda;
         post_work(charged, node, charges);
+        if stacks.lines.parts(charged_line).is_some() {
+            fused_own[node.index()].add(at);
+        } else {
+            charged.cpu_own += at.cpu;
+            charged.cuda_own += at.cuda;
+        }
+        let own = fused_own[node.index()];
+        if let Some(parts) = stacks.lines.parts(stacks.line(node)) {
+            post_fused_stack(books, stacks, node, parts, [at, own, all]);
+            continue;
+        }
+        fused_own[parent.index()].add(own);
         let line = &mut books[stacks.line(node).index()];
-        line.cpu_self += cpu;
-        line.cuda_self += cuda;
-        if (all_cpu != Ns::ZERO || all_cuda != Ns::ZERO) && stacks.is_outermost(node) {
-            line.cpu_total += all_cpu;
-            line.cuda_total += all_cuda;
-            line.cpu_in_steps += in_steps;
-            line.elapsed += elapsed;
-            if !parent.is_empty() && all_cpu != Ns::ZERO {
-                let caller = line_key(&stacks.lines, stacks.line(parent));
-                *line.callers.entry(caller).or_default() += all_cpu;
-            }
+        line.cpu_self += at.cpu;
+        line.cuda_self += at.cuda;
+        if (all.cpu != Ns::ZERO || all.cuda != Ns::ZERO) && is_outermost[node.index()] {
+            let caller = (!parent.is_empty()).then(|| stacks.line(parent));
+            post_total(line, &stacks.lines, caller, all);
         }
     }
+}
+
+/// Times of a stack.
+#[derive(Debug, Clone, Copy, Default)]
+struct StackTimes {
+    cpu: Ns,
+    cuda: Ns,
+    in_steps: Ns,
+    elapsed: Ns,
+}
+
+impl StackTimes {
+    fn add(&mut self, more: Self) {
+        self.cpu += more.cpu;
+        self.cuda += more.cuda;
+        self.in_steps += more.in_steps;
+        self.elapsed += more.elapsed;
+    }
+
+    fn share(self, n: usize, part: usize) -> Self {
+        let share = |it: Ns| Ns(share_of(it.0, n, part));
+        Self {
+            cpu: share(self.cpu),
+            cuda: share(self.cuda),
+            in_steps: share(self.in_steps),
+            elapsed: share(self.elapsed),
+        }
+    }
+}
+
+/// Adds to the total of a line, which was called from `caller`.
+fn post_total(line: &mut LineBooks, lines: &Lines, caller: Option<LineId>, times: StackTimes) {
+    line.cpu_total += times.cpu;
+    line.cuda_total += times.cuda;
+    line.cpu_in_steps += times.in_steps;
+    line.elapsed += times.elapsed;
+    if let Some(caller) = caller.filter(|_| times.cpu != Ns::ZERO) {
+        *line.callers.entry(line_key(lines, caller)).or_default() += times.cpu;
+    }
+}
+
+/// Divides the times of a stack whose last line stands for several: what is on it, what of that and below is charged to it, and
+/// what is on it and below.
+fn post_fused_stack(
+    books: &mut [LineBooks],
+    stacks: &Stacks,
+    node: Node,
+    parts: &FusedLines,
+    times: [StackTimes; 3],
+) {
+    let mut around = Vec::new();
+    let mut at = stacks.parent(node);
+    while !at.is_empty() {
+        around.push(stacks.line(at));
+        at = stacks.parent(at);
+    }
+    for (part, lines) in parts.iter().enumerate() {
+        let [at, own, all] = times.map(|it| it.share(parts.len(), part));
+        let (Some(own_line), Some(last)) = (stacks.lines.last_of_user(lines), lines.last()) else {
+            continue;
+        };
+        books[own_line.index()].cpu_own += own.cpu;
+        books[own_line.index()].cuda_own += own.cuda;
+        books[last.index()].cpu_self += at.cpu;
+        books[last.index()].cuda_self += at.cuda;
+        let mut caller = around.first().copied();
+        for (row, &line) in lines.iter().enumerate() {
+            if !around.contains(&line) && !lines[..row].contains(&line) {
+                post_total(&mut books[line.index()], &stacks.lines, caller, all);
+            }
+            caller = Some(line);
+        }
+    }
+}
+
+/// Gives the lines that a fused line stands for their parts of all that is counted by charged line, and of the calls made there.
+/// Thread time and device time are divided by [`post_stacks`].
+fn post_fused(books: &mut [LineBooks], charges: &Charges<'_>) -> Vec<(u64, Evidence)> {
+    let lines = &charges.events.stacks.lines;
+    let mut calls = charges.host.calls.clone();
+    for (line, parts) in lines.all_fused() {
+        let mut fused = std::mem::take(&mut books[line.index()]);
+        let (n_calls, evidence) = calls.get(line.index()).copied().unwrap_or_default();
+        fused.calls = n_calls;
+        for (part, of_part) in parts.iter().enumerate() {
+            let Some(own) = lines.last_of_user(of_part) else { continue };
+            let share = fused.share(parts.len(), part);
+            if share.calls > 0 {
+                let (of_own, weakest) = grow_to(&mut calls, own.index());
+                *of_own += share.calls;
+                *weakest = (*weakest).max(evidence);
+            }
+            books[own.index()].merge(&share);
+        }
+    }
+    calls
 }
 
 /// Adds what device work and idle time the stack `node` has to the books of its charged line.
@@ -152,8 +257,8 @@ fn post_own(books: &mut [LineBooks], charges: &Charges<'_>) {
     }
     for (thread, by_line) in host.by_thread.iter().enumerate() {
         let key = thread_key(charges, thread);
-        for (line, &time) in by_line.iter().enumerate().filter(|(_, time)| **time != Ns::ZERO) {
-            *books[line].by_thread.entry(key.clone()).or_default() += time;
+        for (line, &time) in by_line.iter().filter(|(_, time)| **time != Ns::ZERO) {
+            *books[line.index()].by_thread.entry(key.clone()).or_default() += time;
         }
     }
     for (&(line, ordinal), &time) in &device.by_device {

@@ -13,6 +13,7 @@ use crate::event_stacks::EventStacks;
 use crate::host_charges::{EventCharges, HostCharges};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
+use crate::origins::Origins;
 use crate::slack::{Slack, Sync};
 use recorded::{
     IdleGap, IdleGaps, RecordedSources, Steps, idle_threads, in_order, is_asynchronous_copy,
@@ -45,6 +46,7 @@ pub(crate) fn timeline_pass<'a>(
     let mut lines = Lines::default();
     let sites = infer(profile, sources, &order, names.uses_callers(), &Costs::default());
     let inferred = Inferred::new(sites, &mut names, &mut lines);
+    let origins = Origins::new(profile, &mut names, &mut lines);
     let has_device = !profile.device.is_empty();
     let n_threads = profile.threads.len();
     let column = if has_device { host.len() } else { 0 };
@@ -61,7 +63,7 @@ pub(crate) fn timeline_pass<'a>(
     };
     let charges = HostCharges {
         threads: vec![Ns::ZERO; n_threads],
-        by_thread: vec![Vec::new(); n_threads],
+        by_thread: vec![FxHashMap::default(); n_threads],
         idle_count,
         idle_threads: vec![Ns::ZERO; n_threads],
         by_event: by_event.then(|| EventCharges::new(host.len())),
@@ -76,6 +78,7 @@ pub(crate) fn timeline_pass<'a>(
         steps,
         gaps,
         inferred,
+        origins,
         events,
         charges,
         syncs: Vec::new(),
@@ -191,6 +194,7 @@ struct Pass<'a, 'b> {
     steps: &'b Steps,
     gaps: &'b IdleGaps,
     inferred: Inferred,
+    origins: Origins,
     events: EventStacks<'a>,
     charges: HostCharges,
     /// The syncs in order.
@@ -275,7 +279,8 @@ impl<'a> Pass<'a, '_> {
         let below = innermost_python(&self.threads[thread].stack, start);
         let call_stack = match (below, caller) {
             (Some(below), Some((line, evidence))) => {
-                stacks.with_line(parent_stack, below.is_frame, line, evidence)
+                let stack = stacks.with_line(parent_stack, below.is_frame, line, evidence);
+                self.origins.below(stack, stacks)
             }
             _ => parent_stack,
         };
@@ -330,8 +335,12 @@ impl<'a> Pass<'a, '_> {
         if let (Some(frame), Some((line, evidence))) =
             (first.filter(|_| is_outermost), line.or_else(|| self.inferred.line(open.id)))
         {
-            open.line_stack =
-                self.events.stacks.with_line(open.line_stack, frame.is_frame, line, evidence);
+            let stacks = &mut self.events.stacks;
+            // What a call on such a line runs has its lines from the call.
+            if frame.is_frame || !self.origins.is_kernel_line(&stacks.lines, line) {
+                let stack = stacks.with_line(open.line_stack, frame.is_frame, line, evidence);
+                open.line_stack = self.origins.below(stack, stacks);
+            }
         }
         if is_outermost && let Some(line) = self.events.stacks.line(open.line_stack).get() {
             *grow_to(&mut self.charges.ops, line.index()) += 1;
@@ -542,7 +551,7 @@ impl OpenCharge<'_> {
         state.charged_since = end;
         charges.threads[*thread] += end - start;
         if let Some(charged) = charged.get() {
-            *grow_to(&mut charges.by_thread[*thread], charged.index()) += end - start;
+            *charges.by_thread[*thread].entry(charged).or_default() += end - start;
             steps.split(start, end, &mut state.step_cursor, |step, time| {
                 charges.steps.entry((charged, step)).or_default().cpu += time;
             });

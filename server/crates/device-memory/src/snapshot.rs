@@ -44,7 +44,7 @@ pub fn attribute_snapshot_with_stacks(
         let mut booked = BookedStacks::new(&frames.stacks, sources);
         for (stack, bytes) in replay.allocated() {
             let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
-            let row = booked.row(node, Reason::NoSnapshotFrame);
+            let row = booked.row(node, 0, Reason::NoSnapshotFrame);
             booked.books.add(Metric::Alloc, row, bytes.0);
         }
         books.merge(&booked.books);

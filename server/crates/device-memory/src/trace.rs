@@ -85,10 +85,14 @@ impl TraceMemory {
         lines: impl IntoIterator<Item = LineId>,
     ) -> MemoryCharges {
         let memory = &profile.memory;
-        let mut replays: BTreeMap<MemoryDevice, TraceReplay> = BTreeMap::new();
-        for (&row, line) in self.rows.iter().zip(lines) {
-            let row = row as usize;
-            let replay = replays.entry(memory.device[row]).or_default();
+        let mut replays: BTreeMap<MemoryDevice, (TraceReplay, Vec<u32>)> = BTreeMap::new();
+        for (&event, line) in self.rows.iter().zip(lines) {
+            let row = event as usize;
+            let device = memory.device[row];
+            let (replay, of_device) = replays.entry(device).or_default();
+            if device.kind != DeviceType::CPU {
+                of_device.push(event);
+            }
             let (address, bytes) = (memory.address[row], memory.bytes[row]);
             if bytes > Bytes::ZERO {
                 replay.alloc(address, bytes, line);
@@ -102,22 +106,21 @@ impl TraceMemory {
                 memory.bytes[row] > Bytes::ZERO && steps.at(memory.at[row]).is_some()
             });
         charges.in_steps = in_steps.map(|row| memory.bytes[row]).sum();
-        for (device, replay) in replays {
+        for (device, (replay, of_device)) in replays {
             charges.add(&device_name(device), &replay);
             if device.kind != DeviceType::CPU {
-                charges.devices.insert(device, curve(profile, &self.rows, device, &replay));
+                charges.devices.insert(device, curve(profile, &of_device, &replay));
             }
         }
         charges
     }
 }
 
-/// What the events of one device say. Where a trace has no totals (torch 1.9), memory that is released without having
+/// What the `events` of one device say, rows in order of time. Where a trace has no totals (torch 1.9), memory that is released without having
 /// been allocated was in use before.
-fn curve(profile: &Profile, events: &[u32], device: MemoryDevice, replay: &TraceReplay) -> Curve {
+fn curve(profile: &Profile, events: &[u32], replay: &TraceReplay) -> Curve {
     let memory = &profile.memory;
-    let rows =
-        || events.iter().map(|&row| row as usize).filter(|&row| memory.device[row] == device);
+    let rows = || events.iter().map(|&row| row as usize);
     let (mut used, mut least, mut before) = (Bytes::ZERO, Bytes::ZERO, None);
     for row in rows() {
         used = used.saturating_add(memory.bytes[row]);

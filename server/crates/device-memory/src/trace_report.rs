@@ -24,31 +24,21 @@ pub fn reports(
     rank: u32,
 ) -> BTreeMap<DeviceKey, DeviceMemory> {
     let key = |device: &MemoryDevice| DeviceKey { rank, device: device.ordinal };
-    let reports = charges
-        .devices
-        .iter()
-        .map(|(device, curve)| (key(device), report(curve, lines, &device_name(*device), steps)));
+    let mut lines = lines_by_device(lines);
+    let reports = charges.devices.iter().map(|(device, curve)| {
+        let lines = lines.remove(&*device_name(*device)).unwrap_or_default();
+        (key(device), report(curve, lines, steps))
+    });
     reports.collect()
 }
 
-fn report(
-    curve: &Curve,
+/// What the lines hold of each memory, by its name.
+fn lines_by_device(
     lines: &BTreeMap<LineKey, LineBooks>,
-    device: &str,
-    steps: &Steps,
-) -> DeviceMemory {
-    let points = &curve.points;
-    let first_at = points.first().map_or(Ns::ZERO, |&(at, _)| at);
-    let at = |event: usize| (points[event].0 - first_at).max(Ns::ZERO);
-    let active = |event: usize| points[event].1.0;
-    // The first of several: as the charging to lines has it.
-    let highest = (0..points.len()).max_by_key(|&event| (active(event), std::cmp::Reverse(event)));
-    let reserved = points.last().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
-    let first_reserved = points.first().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
-    let lines: BTreeMap<LineKey, LineMemory> = lines
-        .iter()
-        .filter_map(|(line, books)| {
-            let it = books.allocations.get(device)?;
+) -> BTreeMap<&str, BTreeMap<LineKey, LineMemory>> {
+    let mut by_device: BTreeMap<&str, BTreeMap<LineKey, LineMemory>> = BTreeMap::new();
+    for (line, books) in lines {
+        for (device, it) in &books.allocations {
             let memory = LineMemory {
                 function: books.function.clone(),
                 alloc: it.alloc,
@@ -58,9 +48,21 @@ fn report(
                 live: it.live,
                 ..LineMemory::default()
             };
-            Some((line.clone(), memory))
-        })
-        .collect();
+            by_device.entry(device).or_default().insert(line.clone(), memory);
+        }
+    }
+    by_device
+}
+
+fn report(curve: &Curve, lines: BTreeMap<LineKey, LineMemory>, steps: &Steps) -> DeviceMemory {
+    let points = &curve.points;
+    let first_at = points.first().map_or(Ns::ZERO, |&(at, _)| at);
+    let at = |event: usize| (points[event].0 - first_at).max(Ns::ZERO);
+    let active = |event: usize| points[event].1.0;
+    // The first of several: as the charging to lines has it.
+    let highest = (0..points.len()).max_by_key(|&event| (active(event), std::cmp::Reverse(event)));
+    let reserved = points.last().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
+    let first_reserved = points.first().map_or(Bytes::ZERO, |&(_, (_, reserved))| reserved);
     let peak = highest.map_or(curve.before, active);
     let end = points.last().map_or(curve.before, |&(_, (active, _))| active);
     let steps: Vec<StepMemory> = steps

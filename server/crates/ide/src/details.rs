@@ -1,7 +1,7 @@
 //! Everything that is known about a line, as data.
 
 use insights::Finding;
-use ledger::{Bytes, Evidence, KernelKey, LineBooks, LineKey, Ns};
+use ledger::{Bytes, Evidence, KernelKey, Ledger, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
@@ -45,6 +45,15 @@ pub struct Details {
     pub function: String,
     /// How it is known.
     pub evidence: Evidence,
+    /// What it was charged with.
+    pub tables: BookTables,
+    /// All of it, as in the hover.
+    pub text: HoverText,
+}
+
+/// What a line, or several lines together, was charged with. Amounts are as those of [`Details`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct BookTables {
     /// What is not zero.
     pub numbers: Vec<LineFigure>,
     /// What was launched, the costliest first.
@@ -61,8 +70,27 @@ pub struct Details {
     pub allocations: Vec<AllocationRow>,
     /// The metric of the view by step; empty where it is not kept by step.
     pub steps: Vec<StepRow>,
-    /// All of it, as in the hover.
-    pub text: HoverText,
+}
+
+impl BookTables {
+    /// The tables of books of a ledger.
+    #[must_use]
+    pub fn new(ledger: &Ledger, view: &View, books: &LineBooks) -> Self {
+        Self::of(&ViewScale::new(ledger, view), books)
+    }
+
+    fn of(scale: &ViewScale<'_>, books: &LineBooks) -> Self {
+        Self {
+            numbers: numbers(scale, books),
+            kernels: kernels(scale, books),
+            operators: operators(scale, books),
+            callers: lines(scale, &books.callers),
+            callees: callees(scale, books),
+            waits: lines(scale, &books.waits),
+            allocations: allocations(scale, books),
+            steps: steps(scale, books),
+        }
+    }
 }
 
 /// A number of a line.
@@ -199,14 +227,7 @@ pub fn details(
         recorded: placed.recorded,
         function: books.function.clone(),
         evidence: books.evidence,
-        numbers: numbers(&scale, books),
-        kernels: kernels(&scale, books),
-        operators: operators(&scale, books),
-        callers: lines(&scale, &books.callers),
-        callees: callees(&scale, books),
-        waits: lines(&scale, &books.waits),
-        allocations: allocations(&scale, books),
-        steps: steps(&scale, books),
+        tables: BookTables::of(&scale, books),
         text: HoverText(hover::of_line(source, &scale, found, &placed)),
     })
 }
@@ -347,18 +368,21 @@ mod tests {
         assert!(it.text.markdown().starts_with("**train.py:"), "{:?}", it.text);
         let mut text = format!("{} {} {}\n", it.recorded, it.function, it.evidence.name());
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        for row in &it.numbers {
+        for row in &it.tables.numbers {
             let share = row.share.map(percent).unwrap_or_default();
             let number = format!("{}: {} {} {share}", row.name, row.text, row.unit.name());
             text += &format!("{}\n", number.trim_end());
         }
-        for row in &it.kernels {
+        for row in &it.tables.kernels {
             let name = &row.short_name;
             text +=
                 &format!("kernel {name}: {} {:?} {:?}\n", row.text, row.key.grid, row.occupancy);
         }
-        it.operators.iter().for_each(|row| text += &format!("op {}: {}\n", row.name, row.text));
-        for (what, rows) in [("caller", &it.callers), ("waited for", &it.waits)] {
+        it.tables
+            .operators
+            .iter()
+            .for_each(|row| text += &format!("op {}: {}\n", row.name, row.text));
+        for (what, rows) in [("caller", &it.tables.callers), ("waited for", &it.tables.waits)] {
             for row in rows {
                 let place = row.place.line;
                 text += &format!(
@@ -369,8 +393,14 @@ mod tests {
                 );
             }
         }
-        it.callees.iter().for_each(|row| text += &format!("callee {}: {}\n", row.name, row.text));
-        it.steps.iter().for_each(|row| text += &format!("step {}: {}\n", row.step, row.text));
+        it.tables
+            .callees
+            .iter()
+            .for_each(|row| text += &format!("callee {}: {}\n", row.name, row.text));
+        it.tables
+            .steps
+            .iter()
+            .for_each(|row| text += &format!("step {}: {}\n", row.step, row.text));
         text
     }
 
@@ -425,9 +455,9 @@ mod tests {
         let view = View { metric: Some(ViewMetric::Memory), ..View::default() };
         let details = details(&fixture.source(), &view, &[], 1).unwrap();
         let numbers: Vec<_> =
-            details.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();
+            details.tables.numbers.iter().map(|it| (it.name, it.text.as_str(), it.unit)).collect();
         assert_eq!(numbers, [("alloc", "24 MiB", Unit::Bytes), ("peak", "8 MiB", Unit::Bytes)]);
-        assert_eq!(details.steps, []);
+        assert_eq!(details.tables.steps, []);
     }
 
     #[test]

@@ -38,8 +38,8 @@ mod testing;
 
 pub use actions::{Action, Edit, actions};
 pub use details::{
-    AllocationRow, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS, OperatorRow, StepRow,
-    details,
+    AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,
+    OperatorRow, StepRow, details,
 };
 pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};

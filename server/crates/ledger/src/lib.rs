@@ -18,6 +18,7 @@ mod memory;
 mod merge;
 mod overview;
 mod patterns;
+mod split;
 mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
@@ -40,6 +41,7 @@ pub use overview::{
     KernelClass, LaunchSummary, Overlap, Overview, Precision, TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
+pub use split::share_of;
 pub use unit::Unit;
 pub use units::{Bytes, Ns};
 

@@ -467,6 +467,13 @@ mod tests {
         }
 
         #[test]
+        fn shares_add_up_to_the_whole(a in line_books(), n in 1..5_usize) {
+            let mut sum = a.share(n, 0);
+            (1..n).for_each(|part| sum.merge(&a.share(n, part)));
+            prop_assert_eq!(sum, a);
+        }
+
+        #[test]
         fn merging_with_nothing_changes_nothing(a in ledger()) {
             prop_assert_eq!(sum(&[&a]), a);
         }

@@ -2,12 +2,13 @@
 
 use ledger::Reason;
 use recorded::RecordedSources;
+use rustc_hash::FxHashMap;
 use stack_books::{FrameRow, FramedLine, StackBooks, StackFrame, StackRow};
 
 use crate::ledger_lines::{function, line_key};
 use crate::tree::{LineId, Node, Stacks};
 
-/// Books of stacks that are filled from line stacks. Stacks without an amount get no place in them.
+/// Books of stacks that are filled from line stacks. Stacks that nothing is booked on get no place in them.
 #[derive(Debug)]
 pub struct BookedStacks<'a> {
     stacks: &'a Stacks,
@@ -15,19 +16,27 @@ pub struct BookedStacks<'a> {
     /// What is filled.
     pub books: StackBooks,
     frames: Vec<Option<FrameRow>>,
-    rows: Vec<Option<StackRow>>,
+    /// By part of the line that stands for several, where there is one, and by stack.
+    rows: FxHashMap<(Node, usize), StackRow>,
 }
 
 impl<'a> BookedStacks<'a> {
     /// Empty books of a recording with these line stacks.
     #[must_use]
     pub fn new(stacks: &'a Stacks, sources: &'a RecordedSources) -> Self {
-        let (frames, rows) = (vec![None; stacks.lines.len()], vec![None; stacks.len()]);
-        Self { stacks, sources, books: StackBooks::default(), frames, rows }
+        let frames = vec![None; stacks.lines.len()];
+        Self { stacks, sources, books: StackBooks::default(), frames, rows: FxHashMap::default() }
     }
 
-    /// The place of a line stack in the books; that of the empty one says why there is no line.
-    pub fn row(&mut self, node: Node, reason: Reason) -> StackRow {
+    /// Among how many places amounts of a line stack are divided: more than one where they belong to several lines.
+    #[must_use]
+    pub fn n_parts(&self, node: Node) -> usize {
+        let charged = self.stacks.charged_line(node).get();
+        charged.and_then(|it| self.stacks.lines.parts(it)).map_or(1, |it| it.len())
+    }
+
+    /// The place of a line stack in the books, or of one of its parts; that of the empty one says why there is no line.
+    pub fn row(&mut self, node: Node, part: usize, reason: Reason) -> StackRow {
         if node.is_empty() {
             let frame = self.books.frame(StackFrame::NoLine(reason));
             return self.books.push(StackRow::ROOT, frame);
@@ -37,17 +46,31 @@ impl<'a> BookedStacks<'a> {
             if at.is_empty() {
                 break StackRow::ROOT;
             }
-            if let Some(row) = self.rows[at.index()] {
+            if let Some(&row) = self.rows.get(&(at, part)) {
                 break row;
             }
             missing.push(at);
             at = self.stacks.parent(at);
         };
         missing.into_iter().rev().fold(known, |parent, node| {
-            let frame = self.frame(self.stacks.line(node));
-            self.books.add_evidence(frame, self.stacks.evidence(node));
-            let row = self.books.push(parent, frame);
-            self.rows[node.index()] = Some(row);
+            let line = self.stacks.line(node);
+            let parts = self.stacks.lines.parts(line);
+            let lines = match parts.and_then(|it| it.get(part).or(it.first())) {
+                // The part that is the line around it.
+                Some(lines)
+                    if lines[..] == [self.stacks.charged_line(self.stacks.parent(node))] =>
+                {
+                    &[]
+                }
+                Some(lines) => &lines[..],
+                None => &[line],
+            };
+            let row = lines.iter().fold(parent, |parent, &line| {
+                let frame = self.frame(line);
+                self.books.add_evidence(frame, self.stacks.evidence(node));
+                self.books.push(parent, frame)
+            });
+            self.rows.insert((node, part), row);
             row
         })
     }

@@ -39,6 +39,12 @@ pub fn evidence_by_line(stacks: &Stacks, is_charged: &[bool]) -> Vec<Evidence> {
             *weakest = (*weakest).max(stacks.evidence(node));
         }
     }
+    for (line, parts) in stacks.lines.all_fused() {
+        let of_all = evidence[line.index()];
+        for part in parts.iter().flatten() {
+            evidence[part.index()] = evidence[part.index()].max(of_all);
+        }
+    }
     evidence
 }
 

@@ -16,4 +16,4 @@ mod tree;
 pub use booked::BookedStacks;
 pub use dense::{amount, grow_to};
 pub use ledger_lines::{evidence_by_line, function, line_key, post_file};
-pub use tree::{FileId, LineId, Lines, Node, StackFile, Stacks};
+pub use tree::{FileId, FusedLines, LineId, Lines, Node, StackFile, Stacks};

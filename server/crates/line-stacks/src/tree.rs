@@ -1,8 +1,10 @@
 //! The distinct line stacks of a recording, as a prefix tree.
 
+use std::sync::Arc;
+
 use ledger::Evidence;
 use profile::{Interner, StrId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A source file: a row of [`Lines::files`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +80,14 @@ pub struct Lines {
     function: Vec<StrId>,
     functions: Interner,
     index: FxHashMap<(FileId, u32), LineId>,
+    /// The parts of the lines that stand for several.
+    fused: FxHashMap<LineId, FusedLines>,
+    fused_index: FxHashMap<FusedLines, LineId>,
 }
+
+/// What a handle stands for that is several lines at once: what is on it belongs to all of them in equal parts. Each part is
+/// the end of a stack, the lines that the others do not have, outermost first.
+pub type FusedLines = Arc<[Vec<LineId>]>;
 
 impl Lines {
     /// The handle of a file, by its key in the ledger. A file is user code if any path that leads to it is.
@@ -101,6 +110,41 @@ impl Lines {
             function.push(StrId::NONE);
             LineId(u32::try_from(rows.len() - 1).unwrap_or(u32::MAX))
         })
+    }
+
+    /// The handle of several lines at once. Where one line is asked for, it is the last one of user code in the first of `parts`
+    /// that has one, else the first of all; `None` where there is no line.
+    pub fn fused(&mut self, parts: &[Vec<LineId>]) -> Option<LineId> {
+        if let Some(&known) = self.fused_index.get(parts) {
+            return Some(known);
+        }
+        let of_user = parts.iter().find_map(|it| self.last_of_user(it));
+        let first = of_user.or_else(|| parts.iter().flatten().next().copied())?;
+        let parts: FusedLines = parts.into();
+        let line = LineId(u32::try_from(self.rows.len()).unwrap_or(u32::MAX));
+        self.rows.push(self.rows[first.index()]);
+        self.function.push(self.function[first.index()]);
+        self.fused.insert(line, Arc::clone(&parts));
+        self.fused_index.insert(parts, line);
+        Some(line)
+    }
+
+    /// The last line of user code among `lines`.
+    #[must_use]
+    pub fn last_of_user(&self, lines: &[LineId]) -> Option<LineId> {
+        lines.iter().rev().copied().find(|&line| self.is_user_code(line))
+    }
+
+    /// The parts of a line that stands for several; `None` of others.
+    #[must_use]
+    pub fn parts(&self, line: LineId) -> Option<&FusedLines> {
+        self.fused.get(&line)
+    }
+
+    /// The lines that stand for several.
+    pub fn all_fused(&self) -> impl Iterator<Item = (LineId, &FusedLines)> {
+        // In the order of handles: remainders go to parts, and the order of a table of hashes would be another each time.
+        self.ids().filter_map(|line| Some((line, self.fused.get(&line)?)))
     }
 
     /// Notes the function that `line` is in, unless one is noted.
@@ -259,17 +303,72 @@ impl Stacks {
         (1..self.len()).map(|index| Node(u32::try_from(index).unwrap_or(u32::MAX)))
     }
 
-    /// Whether no line below the last one of `node` is the same line: amounts count once however deep the recursion.
+    /// Of each stack, whether no line below its last one is the same line: amounts count once however deep the recursion. The
+    /// empty stack is not. Each stack is entered and left once, however deep.
     #[must_use]
-    pub fn is_outermost(&self, node: Node) -> bool {
-        let line = self.line(node);
-        let mut at = self.parent(node);
-        while !at.is_empty() {
-            if self.line(at) == line {
-                return false;
-            }
-            at = self.parent(at);
+    pub fn outermost(&self) -> Vec<bool> {
+        // The stacks above each, as lists: the first, and of each the next above the same stack.
+        let none = Node::EMPTY;
+        let (mut first, mut next) = (vec![none; self.len()], vec![none; self.len()]);
+        for node in self.nodes().rev() {
+            let above = &mut first[self.parent(node).index()];
+            next[node.index()] = std::mem::replace(above, node);
         }
-        true
+        let mut is_outermost = vec![false; self.len()];
+        let mut open: FxHashSet<LineId> = FxHashSet::default();
+        let (mut at, mut enters) = (first[none.index()], true);
+        while !at.is_empty() {
+            if enters {
+                is_outermost[at.index()] = open.insert(self.line(at));
+                let above = first[at.index()];
+                if !above.is_empty() {
+                    at = above;
+                    continue;
+                }
+            }
+            if is_outermost[at.index()] {
+                open.remove(&self.line(at));
+            }
+            let beside = next[at.index()];
+            enters = !beside.is_empty();
+            at = if enters { beside } else { self.parent(at) };
+        }
+        is_outermost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stack on each row of `rows`: the row that it is above (0: the empty one), and its line.
+    fn stacks(rows: impl IntoIterator<Item = (u32, u32)>) -> Stacks {
+        let mut lines = Lines::default();
+        let key = "train.py".to_owned();
+        let file = lines.file(StackFile { recorded: key.clone(), key, is_user_code: true });
+        (0..1000).for_each(|it| {
+            lines.line(file, it);
+        });
+        let mut stacks = Stacks::new(lines);
+        for (parent, line) in rows {
+            stacks.push(Node(parent), LineId(line), Evidence::Exact);
+        }
+        stacks
+    }
+
+    #[test]
+    fn a_line_is_outermost_where_it_is_on_no_stack_below() {
+        // Rows 1 to 7; the line 5 calls itself by way of 6, beside another call of 6, and is called on its own.
+        let stacks = stacks([(0, 5), (1, 6), (2, 5), (3, 7), (1, 7), (0, 6), (6, 5)]);
+        let expected = [false, true, true, false, true, true, true, true];
+        assert_eq!(stacks.outermost(), expected);
+    }
+
+    #[test]
+    fn the_outermost_lines_are_found_however_deep_the_stack() {
+        let depth = 1_000_000;
+        let deep = stacks((0..depth).map(|at| (at, at % 1000)));
+        assert_eq!(deep.outermost().iter().filter(|it| **it).count(), 1000);
+        assert_eq!(stacks([]).outermost(), [false]);
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::damage::Damage;
+use crate::memory_limit::MemoryBudget;
 use crate::open::Opened;
 use crate::unpack::Unpacked;
 use crate::{Error, panics};
@@ -57,13 +58,15 @@ pub(crate) struct End {
 }
 
 /// Gives every block of `input` to `consume`, in order, with what `work` made of it on one of `n_workers` threads; each
-/// thread has a `work` of its own, from `prepare`. Bytes read from the disk are added to `done`.
+/// thread has a `work` of its own, from `prepare`. Bytes read from the disk are added to `done`. Where `budget` is used up, reading
+/// ends, which counts as damage.
 ///
 /// # Errors
 /// If `consume` fails or a worker panics, which ends reading.
 pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
     input: &Opened,
     done: &AtomicU64,
+    budget: &MemoryBudget,
     n_workers: usize,
     prepare: impl Fn() -> W + Sync,
     consume: impl FnMut(&[u8], T) -> Result<(), Error>,
@@ -79,7 +82,7 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
         }),
         has_space: Condvar::new(),
     };
-    std::thread::scope(|scope| {
+    let cut = std::thread::scope(|scope| {
         // Whatever ends this, a panic included: the scope waits for its threads, so none of them may wait for space.
         let _end = EndOnDrop(&shared);
         let (sender, receiver) = channel();
@@ -96,11 +99,16 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
             });
         }
         drop(sender);
-        shared.use_in_order(&receiver, &input.path, consume)
+        shared.use_in_order(&receiver, &input.path, budget, consume)
     })?;
     let BlockSource { unpacked, spent, .. } =
         shared.source.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(End { damage: unpacked.into_damage(), spent })
+    let damage = match cut {
+        // What was taken ahead and not used may have been damaged: that does not matter any more.
+        Some(offset) => vec![budget.end_of_reading(offset)],
+        None => unpacked.into_damage(),
+    };
+    Ok(End { damage, spent })
 }
 
 /// Ends the taking of blocks when it goes away.
@@ -161,18 +169,28 @@ impl<R: Read> SharedSource<R> {
         Some((index, bytes))
     }
 
+    /// The bytes that were used, if the rest was left out for lack of memory.
     fn use_in_order<T>(
         &self,
         receiver: &Receiver<MadeBlock<T>>,
         path: &Path,
+        budget: &MemoryBudget,
         mut consume: impl FnMut(&[u8], T) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<u64>, Error> {
         let mut waiting = BTreeMap::new();
         let mut next = 0;
+        let (mut used, mut check_at) = (0, 0);
         for made in receiver {
             let block = made.map_err(|message| Error::panicked(path, message))?;
             waiting.insert(block.index, block);
             while let Some(block) = waiting.remove(&next) {
+                if check_at <= used && !block.bytes.is_empty() {
+                    if budget.is_used_up() {
+                        return Ok(Some(used));
+                    }
+                    check_at = used + budget.check_every();
+                }
+                used += block.bytes.len() as u64;
                 next += 1;
                 consume(&block.bytes, block.made)?;
                 let mut source = self.lock();
@@ -183,14 +201,14 @@ impl<R: Read> SharedSource<R> {
                 self.has_space.notify_one();
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open;
+    use crate::{MemoryLimit, open};
 
     /// More blocks than may be taken ahead, each filled with its number.
     const N_BLOCKS: usize = 40;
@@ -209,7 +227,8 @@ mod tests {
         work: impl Fn(&[u8]) -> u8 + Sync,
         consume: impl FnMut(&[u8], u8) -> Result<(), Error>,
     ) -> Result<End, Error> {
-        each_block(input, &AtomicU64::new(0), 3, || &work, consume)
+        let budget = MemoryBudget::new(MemoryLimit::Auto);
+        each_block(input, &AtomicU64::new(0), &budget, 3, || &work, consume)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use profile::WarningKind;
+use profile::{WarningKind, Warnings};
 
 /// What is wrong with a file on the way from the disk to its decompressed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,29 @@ impl Damage {
         Self { kind: WarningKind::Truncated, message, offset: None }
     }
 
+    /// Whether it is none of the file's: more memory mends it.
+    fn is_lack_of_memory(&self) -> bool {
+        self.kind == WarningKind::MemoryLimit
+    }
+
     /// What cannot be decompressed, or was decompressed to something else.
     pub(crate) fn compression(message: String) -> Self {
         Self { kind: WarningKind::BrokenCompression, message, offset: None }
+    }
+}
+
+/// Whether memory ended reading: the same file may be read further the next time.
+pub(crate) fn is_cut(damage: &[Damage]) -> bool {
+    damage.iter().any(Damage::is_lack_of_memory)
+}
+
+/// Adds what was found on the way to what the readers found.
+pub(crate) fn add_damage(warnings: &mut Warnings, damage: Vec<Damage>) {
+    if is_cut(&damage) {
+        // The readers saw that the file ended there.
+        warnings.remove(WarningKind::Truncated);
+    }
+    for Damage { kind, message, offset } in damage {
+        warnings.add(kind, offset, message);
     }
 }

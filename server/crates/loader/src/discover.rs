@@ -78,7 +78,7 @@ fn look_at(path: &Path) -> Option<Candidate> {
     let opened = caught(path, || open::found(path)).ok()?;
     let kind = opened.kind?;
     // Side-cars are found by the trace they belong to. Lists of numbers, as timelines are, may be anything.
-    if matches!(kind, InputKind::Callers | InputKind::Timeline) {
+    if kind.is_side_car() || kind == InputKind::Timeline {
         return None;
     }
     let meta = match kind {

@@ -2,7 +2,7 @@
 //!
 //! An entry stands for one input, a trace or a snapshot, with all that its ledger was made from:
 //!
-//! - **The input**, its side-car and the snapshots of its run: size, times and number of each file, which are part of the key, and
+//! - **The input**, its side-car, the logs of `torch.compile` beside it and the snapshots of its run: size, times and number of each file, which are part of the key, and
 //!   a hash of parts of the input. No file is read wholly for it. A file that is changed in place without any of its times changing,
 //!   which no usual program does, is noticed only where one of the parts changed.
 //! - **Options and the build of Perfline**, which are part of the key.
@@ -12,12 +12,15 @@
 //!   kept, changes nothing in the ledger but whether the file is that text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
 use ledger_file::{KeptFile, KeptHead, KeptText, LedgerFile};
 use recorded::{RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
 
+use crate::compile_logs::LogFile;
 use crate::file_identity::FileIdentity;
 use crate::kept_texts::RecordingKey;
 use crate::ledger_cache::{BUILD, EntryKey, LedgerCache, PendingEntry};
@@ -34,6 +37,29 @@ pub(crate) struct KeptLedgers {
     pub(crate) ledgers: Vec<(u32, Ledger)>,
     pub(crate) texts: TextsByFile,
     pub(crate) took: Duration,
+}
+
+/// What lies beside a trace, or was named with it, and says more of it.
+#[derive(Default)]
+pub(crate) struct Beside {
+    /// The exact callers.
+    pub(crate) side_car: Option<Arc<SideCar>>,
+    /// Logs of `torch.compile` that may belong to it.
+    pub(crate) logs: Vec<Arc<LogFile>>,
+}
+
+impl Beside {
+    /// Where the file is that an input was kept of; `None` of the trace.
+    fn path_of(&self, input: &Input) -> Option<&Path> {
+        match input.kind {
+            InputKind::Callers => self.side_car.as_ref().map(|it| it.path()),
+            InputKind::CompileLog => {
+                let is_same = |it: &&Arc<LogFile>| it.path().file_name() == input.path.file_name();
+                self.logs.iter().find(is_same).map(|it| it.path())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What the ledger of an input was made from, for an entry.
@@ -55,25 +81,28 @@ pub(crate) struct LedgerStore<'a> {
 }
 
 impl LedgerStore<'_> {
-    /// What the entry of `file` is found by; `None` of what is not kept. `side_car` is the one that goes with a trace.
+    /// What the entry of `file` is found by; `None` of what is not kept. `beside` is what goes with a trace.
     pub(crate) fn key(
         &self,
         file: &Opened,
         one: &InputFile,
         plan: &Plan,
-        side_car: Option<&SideCar>,
+        beside: &Beside,
     ) -> Option<EntryKey> {
         if !matches!(one.kind, InputKind::Kineto | InputKind::Snapshot) {
             return None;
         }
         let mut files = vec![(file.path.clone(), file.identity()?)];
-        if let Some(side_car) = side_car {
-            files.push((side_car.path().to_owned(), FileIdentity::of_path(side_car.path())?));
+        let Beside { side_car, logs } = beside;
+        let paths = side_car.iter().map(|it| it.path()).chain(logs.iter().map(|it| it.path()));
+        for path in paths {
+            files.push((path.to_owned(), FileIdentity::of_path(path)?));
         }
         let mut hash = StableHash::new();
         hash.bytes(BUILD.as_bytes());
         hash.bytes(one.kind.name().as_bytes());
         hash.number(i64::from(side_car.is_some()));
+        hash.bytes(&logs.len().to_le_bytes());
         hash.number(one.rank_by_name.map_or(-1, i64::from));
         hash.number(i64::from(one.place));
         if one.kind == InputKind::Kineto {
@@ -99,7 +128,7 @@ impl LedgerStore<'_> {
         &self,
         key: &EntryKey,
         file: &Opened,
-        side_car: Option<&SideCar>,
+        beside: &Beside,
     ) -> Option<KeptLedgers> {
         let begin = Instant::now();
         let bytes = self.cache.read(key.hash)?;
@@ -135,8 +164,7 @@ impl LedgerStore<'_> {
         let mut inputs = Vec::with_capacity(kept.inputs.len());
         for it in kept.inputs {
             let mut input = to_input(it).ok()?;
-            let callers = side_car.filter(|_| input.kind == InputKind::Callers);
-            input.path = callers.map_or(file.path.as_path(), SideCar::path).to_owned();
+            input.path = beside.path_of(&input).unwrap_or(&file.path).to_owned();
             inputs.push(input);
         }
         let ledgers = kept.ranks.into_iter().collect();

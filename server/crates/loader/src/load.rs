@@ -14,18 +14,20 @@ use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
     RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_files, recorded_snapshot_files,
 };
-use snapshot_reader::{SnapshotReader, read_timeline};
+use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
 use trace_reader::{SpeculativeReader, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
-use crate::damage::Damage;
+use crate::compile_logs::{LogFile, join_logs};
+use crate::damage::{Damage, add_damage, is_cut};
 use crate::hand_over::HandOver;
-use crate::kept_ledgers::{LedgerStore, MadeFrom};
+use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
 use crate::kept_texts::RecordingKey;
 use crate::ledgers::from_ledger_file;
+use crate::memory_limit::MemoryBudget;
 use crate::open::Opened;
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText};
@@ -34,7 +36,9 @@ use crate::source_search::{HasKeptMore, SourceSearch};
 use crate::sources::Finder;
 use crate::timing::{KeptTime, Times, Timing};
 use crate::workers::{self, n_cores};
-use crate::{Error, Input, InputKind, LoadOptions, Progress, Rank, Run, Stage, Watch, shown};
+use crate::{
+    Error, Input, InputKind, LoadOptions, Progress, Rank, Run, StackChoice, Stage, Watch, shown,
+};
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
 const MAX_CORES: usize = 8;
@@ -53,6 +57,7 @@ pub(crate) fn load(
         options,
         watch,
         finder: Finder::new(options),
+        budget: MemoryBudget::new(options.memory_limit),
         done: AtomicU64::new(0),
         n_cores: 1,
         total: 0,
@@ -165,6 +170,7 @@ struct LoadContext<'a> {
     options: &'a LoadOptions,
     watch: &'a Watch<'a>,
     finder: Finder,
+    budget: MemoryBudget,
     done: AtomicU64,
     /// Cores for each input.
     n_cores: usize,
@@ -196,11 +202,12 @@ impl LoadContext<'_> {
     /// better.
     fn kept(&self, one: &InputFile, plan: &Plan) -> Option<LoadedInput> {
         // Stacks are not kept.
-        let store = self.store().filter(|_| !self.options.has_stacks)?;
+        let store = self.store().filter(|_| self.options.stacks == StackChoice::No)?;
         let side_car = self.side_car(&one.input, one, plan);
+        let beside = Beside { side_car, logs: self.logs(&one.input, one, plan) };
         let find = || {
-            let key = store.key(&one.input, one, plan, side_car.as_deref());
-            Ok(key.and_then(|it| store.read(&it, &one.input, side_car.as_deref())))
+            let key = store.key(&one.input, one, plan, &beside);
+            Ok(key.and_then(|it| store.read(&it, &one.input, &beside)))
         };
         // What fails here is read.
         let found = caught(&one.input.path, find).ok()??;
@@ -255,6 +262,14 @@ impl LoadContext<'_> {
         is_used.then(|| plan.callers_of(one, file, &self.options.root))?
     }
 
+    /// The logs of `torch.compile` that may belong to a trace, if they are to be used.
+    fn logs(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Vec<Arc<LogFile>> {
+        match one.kind == InputKind::Kineto && !self.options.ignore_exact {
+            true => plan.logs_of(one, file, &self.options.root),
+            false => Vec::new(),
+        }
+    }
+
     /// Reads an input. Where that is damaged, and others hold the same recording, the best of them counts.
     fn load(&self, one: &InputFile, plan: &Plan) -> Result<LoadedInput, Error> {
         let mut best = self.load_input(&one.input, one, plan);
@@ -292,7 +307,9 @@ impl LoadContext<'_> {
             InputKind::Snapshot => self.load_snapshot(input, one, plan),
             InputKind::Timeline => self.load_timeline(input, one),
             InputKind::Ledger => self.load_ledgers(input),
-            InputKind::Kineto | InputKind::Callers => self.load_trace(input, one, plan),
+            InputKind::Kineto | InputKind::Callers | InputKind::CompileLog => {
+                self.load_trace(input, one, plan)
+            }
         })
     }
 
@@ -302,9 +319,10 @@ impl LoadContext<'_> {
         one: &InputFile,
         plan: &Plan,
     ) -> Result<LoadedInput, Error> {
-        let side_car = self.side_car(file, one, plan);
+        let beside =
+            Beside { side_car: self.side_car(file, one, plan), logs: self.logs(file, one, plan) };
         let store = self.store();
-        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, side_car.as_deref()));
+        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, &beside));
         let begin = Instant::now();
         let mut reader = TraceReader::new();
         let End { damage, spent } = self.each_chunk_of(file, &mut reader)?;
@@ -318,13 +336,16 @@ impl LoadContext<'_> {
         }
         let mut warnings = trace.warnings;
         let is_damaged = !damage.is_empty();
+        let is_cut = is_cut(&damage);
         add_damage(&mut warnings, damage);
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
         let mut recorded_texts = TextsByFile::new();
-        if let Some(callers) = &side_car {
+        if let Some(callers) = &beside.side_car {
             inputs.push(self.join(callers, &mut trace.profile, &mut recorded_texts, rank));
         }
+        let texts = &mut recorded_texts;
+        inputs.extend(join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget));
         let snapshot = plan.snapshot_of(rank);
         if let Some(snapshot) = snapshot.filter(|_| !self.options.ignore_exact)
             && let Some(snapshot) = snapshot.wait()
@@ -344,7 +365,7 @@ impl LoadContext<'_> {
             ignore_device_memory: snapshot.is_some(),
         };
         let begin = Instant::now();
-        let (ledger, stacks) = if self.options.has_stacks {
+        let (ledger, stacks) = if self.options.stacks != StackChoice::No {
             let (ledger, stacks) = attribute_with_stacks(&trace.profile, sources, options, rank);
             (ledger, Some(stacks))
         } else {
@@ -372,8 +393,9 @@ impl LoadContext<'_> {
         inputs.insert(0, input);
         let ledger = (rank, ledger);
         // Why a side-car cannot be opened may change without the file.
-        let is_side_car_read = side_car.is_none_or(|it| it.read().is_ok());
-        if let Some(store) = store.filter(|_| is_side_car_read) {
+        let is_side_car_read = beside.side_car.is_none_or(|it| it.read(&self.budget).is_ok());
+        let are_logs_read = beside.logs.iter().all(|it| it.is_readable());
+        if let Some(store) = store.filter(|_| is_side_car_read && are_logs_read && !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
@@ -398,7 +420,7 @@ impl LoadContext<'_> {
             warnings: Vec::new(),
         };
         let mut warnings = Warnings::default();
-        match side_car.read() {
+        match side_car.read(&self.budget) {
             Err(error) => warnings.add(WarningKind::Other, None, format!("not used: {error}")),
             Ok(SideCarText { bytes, damage }) => {
                 input.bytes = bytes.len() as u64;
@@ -436,7 +458,7 @@ impl LoadContext<'_> {
         let rank = one.rank_or_place();
         let giver = plan.snapshots.get(&rank).map(HandOver::giver);
         let store = self.store();
-        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, None));
+        let entry = store.as_ref().and_then(|it| it.key(file, one, plan, &Beside::default()));
         let begin = Instant::now();
         let mut reader = SnapshotReader::new();
         let mut bytes = 0;
@@ -449,6 +471,7 @@ impl LoadContext<'_> {
             .map_err(|error| nothing_in(file, &damage, &error.to_string(), error.offset()))?;
         let reading = begin.elapsed();
         let is_damaged = !damage.is_empty();
+        let is_cut = is_cut(&damage);
         add_damage(&mut warnings, damage);
         let snapshot = Arc::new(snapshot);
         if let Some(giver) = giver {
@@ -463,7 +486,7 @@ impl LoadContext<'_> {
         let sources = &made_from.sources;
         let finding = begin.elapsed();
         let begin = Instant::now();
-        let (ledger, stacks) = if self.options.has_stacks {
+        let (ledger, stacks) = if self.options.stacks != StackChoice::No {
             let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, sources, rank);
             (ledger, Some(stacks))
         } else {
@@ -490,7 +513,7 @@ impl LoadContext<'_> {
             attributing,
         };
         let (inputs, ledger) = (vec![input], (rank, ledger));
-        if let Some(store) = store {
+        if let Some(store) = store.filter(|_| !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
@@ -498,20 +521,26 @@ impl LoadContext<'_> {
 
     /// Takes over what was read and attributed before. Its inputs stand for it.
     fn load_ledgers(&self, file: &Opened) -> Result<LoadedInput, Error> {
-        if self.options.has_stacks {
+        if self.options.stacks == StackChoice::Always {
             return Err(Error::NoStacks { path: file.path.clone() });
         }
         let mut bytes = Vec::new();
         let mut is_too_large = false;
         let End { damage, .. } = self.each_block(file, |block| {
-            is_too_large |= ledger_file::MAX_BYTES < bytes.len() + block.len();
+            let length = bytes.len() + block.len();
+            is_too_large |=
+                ledger_file::MAX_BYTES < length || self.budget.max_whole() < length as u64;
             if !is_too_large {
                 bytes.extend_from_slice(block);
             }
         })?;
         if is_too_large {
-            let message = "needs more than 1 GiB; write ledgers of fewer ranks";
-            return Err(nothing_in(file, &damage, message, 0));
+            let message = if self.budget.max_whole() < ledger_file::MAX_BYTES as u64 {
+                self.budget.too_large()
+            } else {
+                "needs more than 1 GiB; write ledgers of fewer ranks".to_owned()
+            };
+            return Err(nothing_in(file, &damage, &message, 0));
         }
         if !damage.is_empty() {
             return Err(nothing_in(file, &damage, "is damaged", 0));
@@ -524,9 +553,13 @@ impl LoadContext<'_> {
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
-        let mut bytes = Vec::new();
-        let damage = self.each_block(file, |block| bytes.extend_from_slice(block))?.damage;
-        let Some((timeline, mut warnings)) = read_timeline(&bytes) else {
+        let mut reader = TimelineReader::new();
+        let mut bytes = 0;
+        let End { damage, .. } = self.each_block(file, |block| {
+            bytes += block.len() as u64;
+            reader.feed(block);
+        })?;
+        let Some((timeline, mut warnings)) = reader.finish() else {
             let message =
                 "no memory timeline could be read; export it again with export_memory_timeline";
             return Err(nothing_in(file, &damage, message, 0));
@@ -538,7 +571,7 @@ impl LoadContext<'_> {
             kind: InputKind::Timeline,
             rank,
             events: timeline.at.len() as u64,
-            bytes: bytes.len() as u64,
+            bytes,
             complete: warnings.is_empty(),
             warnings: warnings.iter().cloned().collect(),
         };
@@ -554,7 +587,7 @@ impl LoadContext<'_> {
             let mut ahead = reads_ahead.then(SpeculativeReader::new);
             move |block: &[u8]| ahead.as_mut().and_then(|ahead| ahead.read(block))
         };
-        blocks::each_block(file, &self.done, self.n_cores, prepare, |block, chunk| {
+        blocks::each_block(file, &self.done, &self.budget, self.n_cores, prepare, |block, chunk| {
             reader.feed_chunk(block, chunk.as_ref());
             self.report(&file.path, Stage::Reading)
         })
@@ -566,6 +599,7 @@ impl LoadContext<'_> {
         blocks::each_block(
             file,
             &self.done,
+            &self.budget,
             1,
             || |_: &[u8]| (),
             |block, ()| {
@@ -600,12 +634,6 @@ fn nothing_in(file: &Opened, damage: &[Damage], message: &str, offset: u64) -> E
     let damage = damage.first().map(|it| (&*it.message, it.offset.unwrap_or(0)));
     let (message, offset) = damage.unwrap_or((message, offset));
     Error::Unreadable { path: file.path.clone(), message: message.to_owned(), offset }
-}
-
-fn add_damage(warnings: &mut Warnings, damage: Vec<Damage>) {
-    for Damage { kind, message, offset } in damage {
-        warnings.add(kind, offset, message);
-    }
 }
 
 /// What is better has more: whether it is there, whether it is complete, events.
@@ -659,10 +687,15 @@ fn merge(
         merged.merge(ledger);
     }
     let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
-    let stacks = options.has_stacks.then(|| {
+    let stacks = (options.stacks != StackChoice::No).then(|| {
         let mut sum = StackBooks::default();
         stacks.iter().filter(|(rank, _)| chosen.contains(rank)).for_each(|(_, it)| sum.merge(it));
         sum
     });
+    // A part of the run came without stacks.
+    let is_whole = |sum: &StackBooks| {
+        StackBooks::METRICS.into_iter().all(|it| sum.total(it) == merged.totals.get(it))
+    };
+    let stacks = stacks.filter(|it| options.stacks == StackChoice::Always || is_whole(it));
     Ok(Run { inputs, failures, ranks, merged, texts, stacks })
 }

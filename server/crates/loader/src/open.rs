@@ -94,6 +94,21 @@ pub(crate) fn named(path: &Path) -> Result<Opened, Error> {
         .map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
+/// Reads a file that lies beside a recording: `named`, if the user named it too, else what is found at `path`.
+///
+/// # Errors
+/// If it cannot be opened, or those of `read`.
+pub(crate) fn named_or_found<T>(
+    named: Option<&Opened>,
+    path: &Path,
+    read: impl FnOnce(&Opened) -> Result<T, Error>,
+) -> Result<T, Error> {
+    match named {
+        Some(named) => read(named),
+        None => read(&found(path)?),
+    }
+}
+
 /// Opens a file that the user did not name, and looks at it. What is no regular file is never opened: a pipe waits for a
 /// program that writes into it, and a device may do anything.
 ///
@@ -258,6 +273,8 @@ fn kind(prefix: &[u8]) -> Option<InputKind> {
         Some(InputKind::Ledger)
     } else if trace_reader::callers::looks_like_callers(prefix) {
         Some(InputKind::Callers)
+    } else if compile_log::looks_like_compile_log(prefix) {
+        Some(InputKind::CompileLog)
     } else if trace_reader::looks_like_trace(prefix) {
         Some(InputKind::Kineto)
     } else if snapshot_reader::looks_like_timeline(prefix) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use recorded::TextsByFile;
 
-use crate::{LedgerCache, MinePattern};
+use crate::{LedgerCache, MemoryLimit, MinePattern};
 
 /// What to load a recording against.
 #[derive(Debug, Clone)]
@@ -28,8 +28,22 @@ pub struct LoadOptions {
     pub ledger_cache: Option<Arc<LedgerCache>>,
     /// Which ranks are read.
     pub ranks: RankChoice,
-    /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]); files of ledgers are refused then.
-    pub has_stacks: bool,
+    /// The most memory that the process may have while it loads; what does not fit is left out, with a warning.
+    pub memory_limit: MemoryLimit,
+    /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]).
+    pub stacks: StackChoice,
+}
+
+/// Whether amounts are kept by whole stacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StackChoice {
+    /// They are not.
+    #[default]
+    No,
+    /// If that can be done for all of a run; files of ledgers hold the amounts of lines alone.
+    WherePossible,
+    /// Files of ledgers are refused.
+    Always,
 }
 
 /// Which ranks of a run are read: all, unless some are named.
@@ -63,7 +77,8 @@ impl LoadOptions {
             ranks: RankChoice::default(),
             text_cache: None,
             ledger_cache: None,
-            has_stacks: false,
+            memory_limit: MemoryLimit::default(),
+            stacks: StackChoice::No,
         }
     }
 }

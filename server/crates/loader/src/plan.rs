@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use crate::compile_logs::{CompileLogs, LogFile};
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
+use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Identity, Opened};
 use crate::panics::caught;
 use crate::{Error, InputKind, RankChoice, blocks, names, walk};
@@ -17,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) jobs: Vec<InputFile>,
     /// Side-cars that were named as inputs.
     callers: Vec<Arc<SideCar>>,
+    /// Logs of `torch.compile`.
+    logs: CompileLogs,
     /// The ranks of the snapshots.
     pub(crate) snapshots: BTreeMap<u32, HandOver>,
     /// Whether there is one trace and one snapshot whose name has no rank: they belong together.
@@ -53,6 +57,7 @@ impl Plan {
         let mut plan = Self {
             jobs: Vec::new(),
             callers: Vec::new(),
+            logs: CompileLogs::default(),
             snapshots: BTreeMap::new(),
             is_only_pair: false,
             has_traces: false,
@@ -82,6 +87,10 @@ impl Plan {
             None => return Err(unknown(&input)),
             Some(InputKind::Callers) => {
                 self.callers.push(Arc::new(SideCar::new(input.path.clone(), Some(input))));
+                return Ok(None);
+            }
+            Some(InputKind::CompileLog) => {
+                self.logs.add(input);
                 return Ok(None);
             }
             Some(kind) => kind,
@@ -143,6 +152,10 @@ impl Plan {
             let message = "holds the exact callers of a trace; name the trace itself";
             self.failed.push(unreadable(&callers.path, message, 0));
         }
+        if let (true, Some(log)) = (self.jobs.is_empty(), self.logs.first_named()) {
+            let message = "is a log of torch.compile; name the trace that it belongs to as well";
+            self.failed.push(unreadable(log, message, 0));
+        }
         let n_traces = self.jobs.iter().filter(|one| one.kind == InputKind::Kineto).count();
         for one in &mut self.jobs {
             one.is_only_trace = n_traces <= 1;
@@ -187,6 +200,18 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The logs of `torch.compile` that may belong to a trace that is read from `input`.
+    pub(crate) fn logs_of(
+        &self,
+        one: &InputFile,
+        input: &Opened,
+        root: &Path,
+    ) -> Vec<Arc<LogFile>> {
+        self.logs.of(input, one.rank_by_name.or_else(|| input.head_meta().rank), root)
+    }
+}
+
 impl InputFile {
     /// The rank in its name, or the one that its place stands for.
     pub(crate) fn rank_or_place(&self) -> u32 {
@@ -220,28 +245,25 @@ impl SideCar {
     /// What it holds.
     ///
     /// # Errors
-    /// If it cannot be opened.
-    pub(crate) fn read(&self) -> Result<&SideCarText, &Error> {
-        let read = || {
-            let found;
-            let input = match &self.opened {
-                Some(named) => named,
-                None => {
-                    found = open::found(&self.path)?;
-                    &found
-                }
-            };
+    /// If it cannot be opened, or is too large for `budget`.
+    pub(crate) fn read(&self, budget: &MemoryBudget) -> Result<&SideCarText, &Error> {
+        let read = |input: &Opened| {
             let mut bytes = Vec::new();
             // It is small beside its trace, so its bytes are not counted into the progress.
             let done = AtomicU64::new(0);
             let prepare = || |_: &[u8]| ();
             let keep = |block: &[u8], ()| {
+                let length = bytes.len() + block.len();
+                if budget.max_whole() < length as u64 {
+                    return Err(unreadable(&self.path, &budget.too_large(), 0));
+                }
                 bytes.extend_from_slice(block);
                 Ok(())
             };
-            let damage = blocks::each_block(input, &done, 1, prepare, keep)?.damage;
+            let damage = blocks::each_block(input, &done, budget, 1, prepare, keep)?.damage;
             Ok(SideCarText { bytes, damage })
         };
+        let read = || open::named_or_found(self.opened.as_ref(), &self.path, read);
         self.text.get_or_init(|| caught(&self.path, read)).as_ref()
     }
 }

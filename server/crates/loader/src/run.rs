@@ -19,11 +19,19 @@ pub enum InputKind {
     Timeline,
     /// The recorder's exact callers.
     Callers,
+    /// The log of `torch.compile` (`TORCH_TRACE`).
+    CompileLog,
     /// Ledgers that were written to a file.
     Ledger,
 }
 
 impl InputKind {
+    /// Whether it says more of a trace, and is no recording by itself.
+    #[must_use]
+    pub fn is_side_car(self) -> bool {
+        matches!(self, Self::Callers | Self::CompileLog)
+    }
+
     /// Stable name in machine-readable output.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -32,13 +40,14 @@ impl InputKind {
             Self::Snapshot => "snapshot",
             Self::Timeline => "timeline",
             Self::Callers => "callers",
+            Self::CompileLog => "compile-log",
             Self::Ledger => "ledger",
         }
     }
 
     /// The kind with this stable name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Kineto, Self::Snapshot, Self::Timeline, Self::Callers]
+        [Self::Kineto, Self::Snapshot, Self::Timeline, Self::Callers, Self::CompileLog]
             .into_iter()
             .find(|it| it.name() == name)
     }
@@ -85,7 +94,7 @@ pub struct Run {
     pub merged: Ledger,
     /// The texts of your code that ran, by key in the ledger; [`Self::text_that_ran`] knows those of libraries, too.
     pub texts: TextsByFile,
-    /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::has_stacks`] asked for them.
+    /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::stacks`] asked for them.
     pub stacks: Option<StackBooks>,
 }
 

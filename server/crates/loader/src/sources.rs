@@ -15,7 +15,8 @@ use crate::python_environment::library_roots;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
 use crate::stable_hash::StableHash;
 use crate::user_code::{
-    MinePattern, after_library_folder, is_in_library_folder, is_plumbing, looks_like_library,
+    MinePattern, after_library_folder, is_generated_file, is_in_library_folder, is_plumbing,
+    looks_like_library,
 };
 use crate::{LoadOptions, python_environment, walk};
 
@@ -146,6 +147,10 @@ impl Finder {
                     None => missing(file),
                 });
                 found.push((file, RecordedSource { is_user_code: true, ..source }));
+            } else if is_generated_file(&file.path) {
+                // Nobody wrote it, wherever it lies.
+                let source = ran.map_or_else(|| missing(file), |ran| ran.source(missing(file)));
+                found.push((file, RecordedSource { is_user_code: false, ..source }));
             } else if let Some(source) = self.own(file, ran) {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {

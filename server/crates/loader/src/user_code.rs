@@ -134,6 +134,11 @@ fn is_generated(path: &str) -> bool {
         || path.contains("/.triton/cache/")
 }
 
+/// Whether a file was written by a compiler as a file with a path.
+pub(crate) fn is_generated_file(path: &str) -> bool {
+    !path.starts_with('<') && is_generated(path)
+}
+
 /// The top-level module of a path relative to a library folder.
 fn top_level(path: &str) -> &str {
     let first = path.split(['/', '\\']).next().unwrap_or(path);

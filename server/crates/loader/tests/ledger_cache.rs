@@ -112,6 +112,44 @@ fn the_second_load_reads_no_recording() {
 }
 
 #[test]
+fn a_log_of_the_compiler_that_comes_or_goes_or_changes_is_seen() {
+    let project = Project::new("torch2.15.0");
+    let recorded = fixture("cpu/torch2.15.0/inductor");
+    let log = fs::read_dir(&recorded).expect("a folder").map(|it| it.expect("an entry").path());
+    let log = log.into_iter().find(|it| it.to_string_lossy().contains(".log")).expect("a log");
+    fs::copy(recorded.join("inductor.json.gz"), project.path("run.json.gz")).expect("copied");
+    fs::copy(fixture("workloads/inductor.py"), project.path("inductor.py")).expect("copied");
+    fs::create_dir(project.path("torch_trace")).expect("a folder");
+    let place = project.path("torch_trace").join(log.file_name().expect("a name"));
+    std::thread::sleep(SETTLED);
+    let own = |run: &Run| {
+        let product =
+            run.merged.lines.iter().find(|(key, _)| (&*key.file, key.line) == ("inductor.py", 42));
+        product.map_or(0, |(_, books)| books.cpu_own.0)
+    };
+    let (without, _) = project.load();
+    assert!(project.is_kept());
+    assert_eq!(own(&without), 0);
+    fs::copy(&log, &place).expect("copied");
+    std::thread::sleep(SETTLED);
+    let (with, is_kept) = project.load();
+    assert!(!is_kept);
+    assert!(0 < own(&with));
+    let kinds: Vec<_> = with.inputs.iter().map(|it| it.kind.name()).collect();
+    assert_eq!(kinds, ["kineto", "compile-log"]);
+    let (again, is_kept) = project.load();
+    assert!(is_kept);
+    assert_eq!(again.inputs[1].path, place);
+    fs::write(&place, "V1 1 1 x.py:1] {\"str\": [\"x\", 1]}\n").expect("written");
+    std::thread::sleep(SETTLED);
+    let (other, is_kept) = project.load();
+    assert!(!is_kept);
+    assert_eq!(own(&other), 0);
+    fs::remove_file(&place).expect("removed");
+    assert!(project.is_kept());
+}
+
+#[test]
 fn a_source_that_was_edited_shows_what_ran() {
     // Without the side-car, operators and calls are inferred from the text.
     let project = Project::new("torch2.11.0");

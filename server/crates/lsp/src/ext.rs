@@ -27,10 +27,15 @@ pub(crate) const EXPLAIN: &str = "perfline.explain";
 
 /// Gives the report of what is loaded.
 pub(crate) const REPORT: &str = "perfline.report";
+/// Gives the stacks of what is loaded, as a flame graph is drawn from them.
+pub(crate) const FLAME: &str = "perfline.flame";
+/// Says where a recorded line is now.
+pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 11] = [
-    LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN, REPORT,
+pub(crate) const COMMANDS: [&str; 13] = [
+    LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN,
+    REPORT, FLAME, PLACE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

@@ -2,14 +2,19 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ide::{Finding, LazyModule, PlacedSource, View};
 use ledger::Ledger;
-use loader::{LoadOptions, Run, SourceFolders, TextOrigin, TextThatRan, TextsByFile};
+use loader::{
+    Error, LoadOptions, Run, SourceFolders, StackBooks, StackChoice, TextOrigin, TextThatRan,
+    TextsByFile, Watch,
+};
 use pysource::{LineIndex, LineMap, Module};
 
+use crate::config::Recordings;
 use crate::document::{CellThatRan, Document};
 use crate::paths;
 
@@ -59,10 +64,13 @@ pub(crate) struct LoadedRecording {
     pub(crate) generation: u64,
     pub(crate) signature: Signature,
     pub(crate) run: Run,
+    /// What it was loaded from, and against what.
+    inputs: Vec<PathBuf>,
+    options: LoadOptions,
+    /// The amounts by whole stacks, once they were asked for.
+    stacks: Mutex<Option<Arc<StackBooks>>>,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
-    /// The root of the code: files below it are called by their path from here.
-    root: PathBuf,
     /// What sources are read from.
     sources: SourceFolders,
     /// Keys of the files that were found, by the one spelling of their path.
@@ -100,11 +108,11 @@ impl LoadedRecording {
     pub(crate) fn new(
         generation: u64,
         signature: Signature,
-        run: Run,
-        options: &LoadOptions,
+        (run, inputs): (Run, Vec<PathBuf>),
+        options: LoadOptions,
         before: Option<&Self>,
     ) -> Self {
-        let (sites, sources) = (loader::library_roots(options), loader::source_folders(options));
+        let (sites, sources) = (loader::library_roots(&options), loader::source_folders(&options));
         let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
         let (mut by_path, mut cells) = (HashMap::new(), HashMap::new());
         if let Some(before) = before.filter(|it| it.signature == signature) {
@@ -128,7 +136,9 @@ impl LoadedRecording {
             signature,
             run,
             sites,
-            root: options.root.clone(),
+            inputs,
+            options,
+            stacks: Mutex::default(),
             sources,
             by_path,
             cells,
@@ -148,9 +158,36 @@ impl LoadedRecording {
         texts.collect()
     }
 
+    /// The amounts by whole stacks. The first time they are asked for, the recording is read once more: ledgers do without
+    /// them, and most sessions too. Who asks meanwhile waits for that.
+    ///
+    /// `None` where a part of the recording is a ledger file, which holds none.
+    ///
+    /// # Errors
+    /// If the recording cannot be read, or `cancelled` is set.
+    pub(crate) fn stacks(
+        &self,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<Option<Arc<StackBooks>>, Error> {
+        let mut stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
+        if stacks.is_some() {
+            return Ok(stacks.clone());
+        }
+        let options = LoadOptions {
+            known_texts: self.known_texts(),
+            ledger_cache: None,
+            stacks: StackChoice::WherePossible,
+            ..self.options.clone()
+        };
+        let watch = Watch { progress: &|_| (), cancelled };
+        *stacks = recordings.load(&self.inputs, &options, &watch)?.stacks.map(Arc::new);
+        Ok(stacks.clone())
+    }
+
     /// What a report is made from. Touches the disk.
     pub(crate) fn recording(&self) -> report::Recording<'_> {
-        let names = loader::display_names(&self.run.merged, &self.root);
+        let names = loader::display_names(&self.run.merged, &self.options.root);
         report::Recording { run: &self.run, names, sources: &self.sources }
     }
 

@@ -16,8 +16,12 @@ use crate::session::{Failed, Loading, Mode, Session, SessionState};
 use crate::settings::Settings;
 use crate::{Config, Recordings};
 
-/// A search for recordings takes this part of the time at most.
+/// A search for recordings takes this part of the time at most, and half of it for each search before it that found nothing new,
+/// up to [`MAX_HALVINGS`]: a folder of a hundred thousand files is not walked for ever.
 const SEARCH_SHARE: u32 = 20;
+
+/// How often the part of the time is halved.
+const MAX_HALVINGS: u32 = 4;
 
 /// A recording to load.
 #[derive(Debug, Clone)]
@@ -43,15 +47,21 @@ pub(crate) enum LoadFailure {
 pub(crate) async fn watch(session: Arc<Session>) {
     // A recording that changed a moment ago, and when it was first seen like this.
     let mut changing: Option<(Signature, Instant)> = None;
+    // Searches in a row that found nothing new.
+    let mut n_vain = 0;
     loop {
         let began = Instant::now();
         let mode = session.state().mode.clone();
         let target = find(&session, mode).await;
         let took = began.elapsed();
-        let mut wait = poll(&session).map(|pause| pause.max(took * SEARCH_SHARE));
+        let mut wait = poll(&session).map(|least| pause(least, took, n_vain));
         match target.filter(|target| is_news(&session.state(), target)) {
-            None => changing = None,
+            None => {
+                changing = None;
+                n_vain = n_vain.saturating_add(1);
+            }
             Some(target) => {
+                n_vain = 0;
                 let quiet_period = session.config.quiet_period;
                 let since = match changing.take() {
                     Some((signature, since)) if signature == target.signature => since,
@@ -69,10 +79,15 @@ pub(crate) async fn watch(session: Arc<Session>) {
         }
         tokio::select! {
             () = session.stopped.cancelled() => return,
-            () = session.look.notified() => {}
+            () = session.look.notified() => n_vain = 0,
             () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
         }
     }
+}
+
+/// How long to wait after a search that took `took`, with `n_vain` searches in a row before it that found nothing new.
+fn pause(least: Duration, took: Duration, n_vain: u32) -> Duration {
+    least.max(took * (SEARCH_SHARE << n_vain.min(MAX_HALVINGS)))
 }
 
 /// How long to wait until files are looked at again, unless the client reports a change before.
@@ -287,12 +302,12 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (sites, mine, keeps_sources, keeps_ledgers, before) = {
+    let (sites, mine, memory_limit, keeps_sources, keeps_ledgers, before) = {
         let state = session.state();
         let settings = &state.settings;
         let (sites, mine) = (settings.sites.clone(), settings.mine.clone());
         let (keeps_sources, keeps_ledgers) = (settings.keeps_sources, settings.keeps_ledgers);
-        (sites, mine, keeps_sources, keeps_ledgers, state.loaded.clone())
+        (sites, mine, settings.memory_limit, keeps_sources, keeps_ledgers, state.loaded.clone())
     };
     let text_cache = session.config.text_cache.clone().filter(|_| keeps_sources);
     let ledger_cache = session.config.ledger_cache.clone().filter(|_| keeps_ledgers);
@@ -308,6 +323,7 @@ async fn read(
             known_texts,
             text_cache,
             ledger_cache,
+            memory_limit,
             ..LoadOptions::new(root, sites)
         };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
@@ -315,7 +331,8 @@ async fn read(
             Error::Cancelled => LoadFailure::Cancelled,
             error => LoadFailure::Unusable(error.to_string()),
         })?;
-        Ok(LoadedRecording::new(generation, signature, run, &options, before.as_deref()))
+        let run = (run, inputs);
+        Ok(LoadedRecording::new(generation, signature, run, options, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|error| {
@@ -382,5 +399,19 @@ async fn report_losses(session: &Session, loaded: &LoadedRecording) {
             losses.join("; ")
         );
         session.client.show_message(MessageType::WARNING, text).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_that_take_long_and_find_nothing_become_rare() {
+        let (least, took) = (Duration::from_secs(2), Duration::from_millis(200));
+        let pauses = [0, 1, 2, 3, 4, 5, u32::MAX].map(|it| pause(least, took, it).as_secs());
+        assert_eq!(pauses, [4, 8, 16, 32, 64, 64, 64]);
+        // What is found at once is looked for as often as ever.
+        assert_eq!(pause(least, Duration::from_millis(1), u32::MAX), least);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ide::{Charge, HintFormat, Period, Severities, Severity, Thresholds, View, ViewMetric};
-use loader::{InvalidPattern, MinePattern};
+use loader::{InvalidMemoryLimit, InvalidPattern, MemoryLimit, MinePattern};
 use serde_json::{Value, json};
 
 use crate::globs::Glob;
@@ -34,6 +34,8 @@ pub enum SettingKind {
     Template,
     /// A list of texts, each of which is this.
     List(&'static str),
+    /// `auto`, or an amount of memory ([`loader::MemoryLimit`]). A client takes it from no workspace that its user does not trust.
+    Memory,
     /// A list of folders, or null. A client takes it from no workspace that its user does not trust.
     Folders,
     /// An object: the name of a severity, or [`Severities::OFF`], by rule.
@@ -85,6 +87,9 @@ settings! {
     CACHE: "cache", SettingKind::Boolean, true,
         "Keeps what was read of a large recording in the cache folder of your account, so that it is shown at once when it is \
          opened again. `perfline cache` shows what is kept, `perfline cache clear` deletes it.";
+    MEMORY: "memoryLimit", SettingKind::Memory, "auto",
+        "How much memory the server may have while it loads a recording, such as `4G`; a recording that needs more is read in \
+         part. `auto` is three quarters of the machine's memory, or of what its control group may have.";
     METRIC: "view.metric", SettingKind::Choice(metrics), "auto",
         "What hints, heat and lists show. Choosing a metric by a command changes it until the session ends.";
     CHARGE: "view.charge", SettingKind::Choice(charges), "own",
@@ -140,6 +145,7 @@ pub(crate) struct Settings {
     pub(crate) mine: Vec<MinePattern>,
     pub(crate) keeps_sources: bool,
     pub(crate) keeps_ledgers: bool,
+    pub(crate) memory_limit: MemoryLimit,
     pub(crate) view: View,
     pub(crate) hints: bool,
     pub(crate) lenses: bool,
@@ -168,6 +174,7 @@ impl Settings {
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),
             keeps_ledgers: reader.get(&CACHE, boolean),
+            memory_limit: reader.get(&MEMORY, memory_limit),
             lenses: reader.get(&LENSES, boolean),
             diagnostics: reader.get(&DIAGNOSTICS, boolean),
         };
@@ -330,6 +337,10 @@ fn mine(value: &Value) -> Result<Vec<MinePattern>, String> {
         .collect()
 }
 
+fn memory_limit(value: &Value) -> Result<MemoryLimit, String> {
+    parsed(value, |text| text.parse().map_err(|error: InvalidMemoryLimit| error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -359,6 +370,7 @@ mod tests {
             "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"]},
             "python": {"sitePackages": ["/env"]},
             "code": {"mine": ["vllm"]},
+            "memoryLimit": "2 GiB",
             "view": {"metric": "cpu", "charge": "total", "per": "run", "threshold": 2},
             "hints": {"enabled": false, "format": "{share}"},
             "lenses": {"enabled": false},
@@ -376,6 +388,7 @@ mod tests {
         );
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/env")]));
         assert_eq!(settings.mine, ["vllm".parse().unwrap()]);
+        assert_eq!(settings.memory_limit, MemoryLimit::Bytes(2 << 30));
         let view = &settings.view;
         assert_eq!(
             (view.metric, view.charge, view.period),
@@ -398,6 +411,7 @@ mod tests {
             "recordings": {"include": "runs"},
             "view": {"metric": "gpu", "threshold": "much", "per": 3, "steps": 1},
             "code": {"mine": ["a[b"]},
+            "memoryLimit": "much",
             "hints": {"enabled": "yes", "format": "{gpu}"},
             "diagnostics": {"severity": {"sync": "loud"}},
         });
@@ -412,6 +426,7 @@ mod tests {
             "perfline.hints.format: unknown placeholder `gpu`, expected one of: share",
             "perfline.diagnostics.severity: sync: unknown severity \"loud\", expected one of: off, hint, information, warning, error",
             "perfline.hints.enabled: expected true or false, found \"yes\"",
+            "perfline.memoryLimit: invalid memory limit `much`, expected `auto` or an amount",
             "unknown setting `perfline.view.steps`, expected one of: recordings.include",
         ];
         assert_eq!(faults.len(), starts.len(), "{faults:#?}");

@@ -324,7 +324,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.report",
+             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.report, perfline.flame, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (
@@ -504,8 +504,16 @@ async fn status() {
     );
 
     let load = json!([{"paths": ["trace.json"]}]);
-    client.command("perfline.load", load.clone()).await.unwrap();
-    let reported = client.expect_that("perfline/status", |it| it["loaded"] == true).await;
+    let mut reported = Value::Null;
+    for _ in 0..2 {
+        client.command("perfline.load", load.clone()).await.unwrap();
+        let is_done = |it: &Value| it["loaded"] == true && it["loading"] == false;
+        reported = client.expect_that("perfline/status", is_done).await;
+        if reported["sitePackages"] == json!(["/env"]) {
+            break;
+        }
+        // The load began before the answer with the settings was read: a client that asks for a load at once may be that fast.
+    }
     let status = client.command("perfline.status", json!([])).await.unwrap();
     assert_eq!(reported, status, "there are no inputs whose warnings could be left out");
     let expected = json!({

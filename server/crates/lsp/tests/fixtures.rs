@@ -82,6 +82,40 @@ async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_flame_graph_leads_to_the_lines_as_they_are() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ] {
+        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    }
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let path = folder.path().join("slow_model.py");
+    let uri = support::uri(&path);
+    client.diagnostics(&uri).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    client.open(&uri, &format!("# A comment.\n{text}")).await;
+    let graph = client.command("perfline.flame", json!([{}])).await.unwrap();
+    assert_eq!(graph["schema"], "perfline.flame/1");
+    assert_eq!(graph["title"], "slow_model.json.gz");
+    for metric in graph["metrics"].as_array().unwrap() {
+        let sum: i64 = metric["amount"].as_array().unwrap().iter().filter_map(Value::as_i64).sum();
+        assert_eq!(metric["total"], sum, "{}", metric["id"]);
+    }
+    let file = &graph["files"]["slow_model.py"];
+    let place =
+        client.command("perfline.place", json!([{"file": file, "line": 46}])).await.unwrap();
+    assert_eq!((&place["line"], &place["uri"]), (&json!(47), &json!(uri)));
+    assert_eq!(place["source"], "if x.max().item() > 100:");
+    let unknown = client.command("perfline.place", json!([{"file": "other.py", "line": 1}])).await;
+    assert_eq!(unknown, Ok(Value::Null));
+    client.command("perfline.unload", json!([])).await.unwrap();
+    assert_eq!(client.command("perfline.flame", json!([])).await, Ok(Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_with_a_device() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ledger::{Ledger, LineBooks, Metric, Ns, Unit};
 
@@ -25,6 +26,8 @@ pub struct Scale<'a> {
     ledger: &'a Ledger,
     period: Period,
     n_steps: u64,
+    /// The ranks that recorded each step, in the order of the ledger's steps.
+    ranks_by_step: Arc<[f64]>,
     mean_step: f64,
     run: Ns,
     /// Bytes of all lines at the peak; added up when asked for the first time.
@@ -50,7 +53,8 @@ impl<'a> Scale<'a> {
         let scale = Self {
             ledger,
             period: Period::Run,
-            n_steps: n * u64::from(ledger.ranks.max(1)),
+            n_steps: steps_of_all_ranks(ledger),
+            ranks_by_step: ledger.steps.keys().map(|it| ranks_with_step(ledger, *it)).collect(),
             mean_step: if n == 0 { 0.0 } else { sum.as_f64() / n as f64 },
             run: ranks.values().sum(),
             peak: OnceCell::new(),
@@ -139,8 +143,10 @@ impl<'a> Scale<'a> {
             }
             (Period::Mean, StepsOfQuantity::Unknown) => Some(self.mean(sum)),
             (Period::Step(step), StepsOfQuantity::Each(part)) => {
-                let ranks = f64::from(self.ledger.ranks.max(1));
-                Some(books.steps.get(&step).map_or(0.0, |it| part(it).as_f64() / ranks))
+                let time = books.steps.get(&step).map_or(0.0, |it| part(it).as_f64());
+                let place = self.ledger.steps.keys().position(|it| *it == step);
+                let ranks = place.and_then(|it| self.ranks_by_step.get(it));
+                Some(time / ranks.copied().unwrap_or(1.0))
             }
             (Period::Step(_), StepsOfQuantity::Together(_) | StepsOfQuantity::Unknown) => None,
         }
@@ -150,11 +156,11 @@ impl<'a> Scale<'a> {
     /// recording has no steps, or the ledger does not keep the quantity by step, the one number of [`Self::value`].
     #[must_use]
     pub fn by_step(&self, quantity: Quantity, books: &LineBooks) -> Vec<f64> {
-        let ranks = f64::from(self.ledger.ranks.max(1));
         match quantity.row().steps {
             StepsOfQuantity::Each(part) if !self.ledger.steps.is_empty() => {
                 let time = |step: &u32| books.steps.get(step).map_or(0.0, |it| part(it).as_f64());
-                self.ledger.steps.keys().map(|step| time(step) / ranks).collect()
+                let steps = self.ledger.steps.keys().zip(&*self.ranks_by_step);
+                steps.map(|(step, ranks)| time(step) / ranks).collect()
             }
             _ => self.value(quantity, books).into_iter().collect(),
         }
@@ -226,13 +232,30 @@ impl<'a> Scale<'a> {
     }
 }
 
+/// The steps that were recorded, those of all ranks: ranks may have recorded different numbers of them.
+fn steps_of_all_ranks(ledger: &Ledger) -> u64 {
+    let recorded: usize = ledger.overviews.values().map(|it| it.steps.len()).sum();
+    match recorded {
+        0 => ledger.steps.len() as u64 * u64::from(ledger.ranks.max(1)),
+        steps => steps as u64,
+    }
+}
+
+/// How many ranks recorded a step; not 0.
+fn ranks_with_step(ledger: &Ledger, step: u32) -> f64 {
+    match ledger.overviews.values().filter(|it| it.steps.contains_key(&step)).count() {
+        0 => f64::from(ledger.ranks.max(1)),
+        ranks => ranks as f64,
+    }
+}
+
 fn share(value: f64, whole: f64) -> f64 {
     if 0.0 < whole { value / whole } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use ledger::{DeviceBooks, DeviceKey, LineKey, PerStep, ThreadKey};
+    use ledger::{DeviceBooks, DeviceKey, Interval, LineKey, Overview, PerStep, ThreadKey};
 
     use super::*;
 
@@ -281,6 +304,33 @@ mod tests {
         assert_eq!(numbers(Period::Step(1)), (100.0, Some(41.0), None));
         assert_eq!(numbers(Period::Step(9)), numbers(Period::Mean));
         assert_eq!(numbers(Period::Run), (800.0, Some(800.0), Some(1800.0)));
+    }
+
+    #[test]
+    fn ranks_may_have_recorded_different_numbers_of_steps() {
+        let key = LineKey { file: "a.py".to_owned(), line: 1 };
+        let recorded = |number: u32, steps: &[u32]| {
+            let mut ledger = rank(number);
+            ledger.steps = steps.iter().map(|&step| (step, Ns(100))).collect();
+            let intervals = steps.iter().map(|&step| (step, Interval::default())).collect();
+            let overview = Overview { steps: intervals, ..Overview::default() };
+            ledger.overviews.insert(number, overview);
+            let per_step = PerStep { cpu: Ns(30), ..PerStep::default() };
+            let steps = steps.iter().map(|&step| (step, per_step)).collect();
+            let books = LineBooks { cpu_own: Ns(30), steps, ..LineBooks::default() };
+            ledger.lines.insert(key.clone(), books);
+            ledger
+        };
+        let mut both = recorded(0, &[1, 2, 3]);
+        both.merge(&recorded(1, &[3]));
+        let scale = Scale::new(&both, Period::Mean);
+        let books = &both.lines[&key];
+        assert_eq!(scale.n_steps(), 4);
+        // 30 ns in each step of each rank.
+        assert_eq!(scale.value(Quantity::CpuOwn, books), Some(30.0));
+        assert_eq!(scale.by_step(Quantity::CpuOwn, books), [30.0, 30.0, 30.0]);
+        let third = scale.with_period(Period::Step(3));
+        assert_eq!(third.value(Quantity::CpuOwn, books), Some(30.0));
     }
 
     #[test]

@@ -17,10 +17,10 @@ pub struct Callers {
     pub texts: Vec<RecordedText>,
 }
 
-/// The text of a file when recording began.
+/// The text of a file as it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedText {
-    /// Path of the file, spelled as in the trace.
+    /// Path of the file, spelled as in the trace; in a [`crate::CompileLog`] as logged.
     pub file: StrId,
     /// The text.
     pub text: String,

@@ -13,6 +13,7 @@
 
 mod callers;
 mod device;
+mod generated;
 mod handle;
 mod host;
 mod interner;
@@ -27,6 +28,7 @@ pub use callers::{Callers, RecordedText, ThreadCallers};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };
+pub use generated::{CompileLog, GeneratedCall, GeneratedFile, OriginFrame};
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
 pub use host::{
     Annotations, FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread,
@@ -41,7 +43,7 @@ pub use snapshot::{
 };
 pub use timeline::MemoryTimeline;
 pub use units::{Bytes, Ns};
-pub use warning::{Warning, WarningKind, Warnings};
+pub use warning::{Warning, WarningKind, WarningSeverity, Warnings};
 
 /// Everything that a Kineto trace says, in columns.
 #[derive(Debug, Default)]
@@ -60,6 +62,8 @@ pub struct Profile {
     pub memory: MemoryEvents,
     /// Flows between events: forward to backward.
     pub flows: Vec<FlowPoint>,
+    /// Files that `torch.compile` generated, with the lines that their kernels were made from; joined from its log.
+    pub generated: Vec<GeneratedFile>,
 }
 
 /// Leaves the rows of a column that are kept. A column that is not filled stays empty.

@@ -37,6 +37,80 @@ pub enum WarningKind {
     Duplicate,
     /// Something else that the message explains.
     Other,
+    /// The limit of memory was reached; everything before was read.
+    MemoryLimit,
+}
+
+/// What an anomaly does to the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WarningSeverity {
+    /// Nothing; it is good to know.
+    Note,
+    /// Something was taken as probable: single numbers may be less exact.
+    Doubt,
+    /// Something that was recorded is missing: numbers are too small.
+    DataLoss,
+}
+
+impl WarningSeverity {
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Doubt => "doubt",
+            Self::DataLoss => "data_loss",
+        }
+    }
+}
+
+impl WarningKind {
+    /// What it does to the numbers.
+    #[must_use]
+    pub fn severity(self) -> WarningSeverity {
+        match self {
+            Self::Truncated
+            | Self::Malformed
+            | Self::TooManyEvents
+            | Self::BrokenCompression
+            | Self::MemoryLimit => WarningSeverity::DataLoss,
+            Self::InvalidUtf8
+            | Self::LooseString
+            | Self::BareWord
+            | Self::MissingTime
+            | Self::NegativeDuration
+            | Self::NumberOutOfRange
+            | Self::NotCredible
+            | Self::UnknownCategory
+            | Self::SideCarMismatch
+            | Self::SnapshotMismatch => WarningSeverity::Doubt,
+            Self::Duplicate | Self::Other => WarningSeverity::Note,
+        }
+    }
+
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Truncated => "truncated",
+            Self::Malformed => "malformed",
+            Self::InvalidUtf8 => "invalid_utf8",
+            Self::LooseString => "loose_string",
+            Self::BareWord => "bare_word",
+            Self::MissingTime => "missing_time",
+            Self::NegativeDuration => "negative_duration",
+            Self::NumberOutOfRange => "number_out_of_range",
+            Self::NotCredible => "not_credible",
+            Self::UnknownCategory => "unknown_category",
+            Self::TooManyEvents => "too_many_events",
+            Self::BrokenCompression => "broken_compression",
+            Self::SideCarMismatch => "side_car_mismatch",
+            Self::SnapshotMismatch => "snapshot_mismatch",
+            Self::Duplicate => "duplicate",
+            Self::Other => "other",
+            Self::MemoryLimit => "memory_limit",
+        }
+    }
 }
 
 /// One kind of anomaly in one input.
@@ -84,6 +158,11 @@ impl Warnings {
     /// The warnings in the order in which they were first seen.
     pub fn iter(&self) -> impl Iterator<Item = &Warning> {
         self.0.iter()
+    }
+
+    /// Forgets the anomalies of one kind.
+    pub fn remove(&mut self, kind: WarningKind) {
+        self.0.retain(|it| it.kind != kind);
     }
 
     /// Whether there was no anomaly.

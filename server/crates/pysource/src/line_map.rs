@@ -208,8 +208,7 @@ fn with_found(edited: Vec<LineRun>, old: &[u64], new: &[u64], first: (u32, u32))
         return edited;
     }
     let lines = edited.iter().flat_map(|run| (0..run.len).map(|row| run.line(row)));
-    let lines: Vec<LineRun> =
-        lines.filter(|it| !runs.iter().any(|found| found.crosses(it))).collect();
+    let lines: Vec<LineRun> = lines.filter(|it| !crosses_any(&runs, it)).collect();
     runs.extend(lines);
     runs.sort_unstable_by_key(|run| run.new);
     runs
@@ -234,12 +233,19 @@ impl LineRun {
         Self { old: self.old + row, new: self.new + row, len: 1, is_edited: self.is_edited }
     }
 
-    /// Whether both cannot hold.
-    fn crosses(&self, other: &Self) -> bool {
-        let is_before = self.old + self.len <= other.old && self.new_end() <= other.new;
-        let is_after = other.old + other.len <= self.old && other.new_end() <= self.new;
-        !is_before && !is_after
+    fn old_end(&self) -> u32 {
+        self.old + self.len
     }
+}
+
+/// Whether `run` cannot hold together with one of `runs`, which are in order in both texts. Takes time logarithmic in their number: a text
+/// of which every second line was changed has as many runs as edited lines.
+fn crosses_any(runs: &[LineRun], run: &LineRun) -> bool {
+    let before = runs.partition_point(|it| it.old_end() <= run.old);
+    let before = before.min(runs.partition_point(|it| it.new_end() <= run.new));
+    let after = runs.partition_point(|it| it.old < run.old_end());
+    let after = after.max(runs.partition_point(|it| it.new < run.new_end()));
+    before < after
 }
 
 /// Adds a run at the end, joined with the last one where the two are neighbours on both sides.
@@ -373,7 +379,8 @@ fn statements(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(Hunk, Vec<LineRun
     let after = logical_lines(&new[part(new, &hunk.after)]);
     let keys = |it: &[LogicalLine<'_>]| it.iter().map(|it| hash_of(&it.key)).collect::<Vec<_>>();
     let (old_keys, new_keys) = (keys(&before), keys(&after));
-    let is_one = |keys: &[u64], key: u64| keys.iter().filter(|it| **it == key).count() == 1;
+    let (n_old, n_new) = (counts(&old_keys), counts(&new_keys));
+    let is_one = |key: u64| n_old.get(&key) == Some(&1) && n_new.get(&key) == Some(&1);
     let hunks = diff(&old_keys, &new_keys);
     let same = unchanged(&hunks, before.len() as u32);
     let same = same.flat_map(|run| (0..run.len).map(move |it| (run.old + it, run.new + it)));
@@ -382,8 +389,7 @@ fn statements(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(Hunk, Vec<LineRun
         let (one, two) = (&before[old_row as usize], &after[new_row as usize]);
         let key = old_keys[old_row as usize];
         // A line that stands elsewhere in the structure is the same only if no other one can be.
-        let is_certain =
-            one.indentation == two.indentation || is_one(&old_keys, key) && is_one(&new_keys, key);
+        let is_certain = one.indentation == two.indentation || is_one(key);
         let mut lines: Vec<LineRun> = Vec::new();
         let mut last_row = None;
         for (&from, &to) in one.at.iter().zip(&two.at) {
@@ -403,6 +409,13 @@ fn statements(old: &[&str], new: &[&str], hunk: &Hunk) -> Vec<(Hunk, Vec<LineRun
         found.push((Hunk { before, after }, lines));
     }
     found
+}
+
+/// How often each key is there.
+fn counts(keys: &[u64]) -> FxHashMap<u64, u32> {
+    let mut counts = FxHashMap::default();
+    keys.iter().for_each(|it| *counts.entry(*it).or_default() += 1);
+    counts
 }
 
 /// The lines (counted from `first`) of a replaced part that are in it more, or less, often than before.
@@ -478,10 +491,16 @@ fn unchanged(hunks: &[Hunk], n_old: u32) -> impl Iterator<Item = LineRun> {
     starts.zip(ends).map(|((old, new), end)| LineRun { old, new, len: end - old, is_edited: false })
 }
 
+/// Lines of both texts up to which they are compared by a histogram, which finds the parts that people see. It takes time quadratic
+/// in the number of places that differ.
+const MAX_FOR_HISTOGRAM: usize = 16_384;
+
 /// What differs between two sequences of lines.
 pub(crate) fn diff<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<Hunk> {
     let input = InternedInput::new(Tokens(old), Tokens(new));
-    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    let is_long = MAX_FOR_HISTOGRAM < old.len() + new.len();
+    let algorithm = if is_long { Algorithm::Myers } else { Algorithm::Histogram };
+    let mut diff = Diff::compute(algorithm, &input);
     diff.postprocess_no_heuristic(&input);
     diff.hunks().collect()
 }
@@ -619,6 +638,52 @@ mod tests {
             }
         });
         lines.collect::<Vec<_>>().join("|").trim_end().to_owned()
+    }
+
+    /// Whether both cannot hold.
+    fn crosses(run: &LineRun, other: &LineRun) -> bool {
+        let is_before = run.old_end() <= other.old && run.new_end() <= other.new;
+        let is_after = other.old_end() <= run.old && other.new_end() <= run.new;
+        !is_before && !is_after
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_crosses_one_of_many_where_it_crosses_any(
+            gaps in prop::collection::vec((0_u32..3, 0_u32..3, 1_u32..4), 0..8),
+            old in 0_u32..20,
+            new in 0_u32..20,
+            len in 1_u32..4,
+        ) {
+            let (mut at_old, mut at_new) = (0, 0);
+            let mut runs = Vec::new();
+            for (gap_old, gap_new, len) in gaps {
+                let run = LineRun { old: at_old + gap_old, new: at_new + gap_new, len, is_edited: false };
+                (at_old, at_new) = (run.old_end(), run.new_end());
+                runs.push(run);
+            }
+            let run = LineRun { old, new, len, is_edited: true };
+            prop_assert_eq!(crosses_any(&runs, &run), runs.iter().any(|it| crosses(it, &run)));
+        }
+    }
+
+    #[test]
+    fn a_long_text_of_which_every_second_line_is_changed_back_is_carried() {
+        let text = |change: &dyn Fn(u32) -> bool, mark: &str| -> String {
+            let mark = |it| if change(it) { mark } else { "" };
+            (0..50_000).map(|it| format!("value_{it}{} = {it}\n", mark(it))).collect()
+        };
+        let recorded = text(&|_| false, "");
+        let mut buffer = Buffer::new(&recorded);
+        for now in
+            [text(&|it| it % 2 == 0, "_a"), text(&|_| true, "_b"), text(&|it| it % 2 == 0, "_c")]
+        {
+            buffer.replace(0..buffer.text.len(), &now);
+        }
+        for line in 1..=50_000 {
+            let is_edited = line % 2 == 1;
+            assert_eq!(buffer.map.current(line), Some(Carried { line, is_edited }));
+        }
     }
 
     /// A text and its map, edited as an editor does.

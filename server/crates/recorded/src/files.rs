@@ -53,6 +53,12 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
             provenance(profile.strings.get(stack)).iter().for_each(|(file, _, _)| files.file(file));
         }
     }
+    let calls = profile.generated.iter().flat_map(|it| &it.calls);
+    for frame in calls.flat_map(|it| it.origins.iter().flatten()) {
+        if is_new(frame.file) {
+            files.file(profile.strings.get(frame.file));
+        }
+    }
     files.finish()
 }
 

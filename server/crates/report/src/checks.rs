@@ -1,9 +1,10 @@
 //! What has to be said of a recording that was loaded, before anything of it is shown.
 
-use loader::Run;
+use loader::{Input, Run};
 use profile::WarningKind;
 
 use crate::model::exact;
+use crate::summary::{is_loss, warning};
 
 /// One line for each input that holds the same recording as another and was left out.
 #[must_use]
@@ -13,6 +14,27 @@ pub fn duplicates(run: &Run) -> Vec<String> {
         duplicates.map(|it| format!("warning: {}: {}", loader::shown(&input.path), it.message))
     });
     lines.collect()
+}
+
+/// One line for each input that was not read to its end without loss.
+#[must_use]
+pub fn losses(run: &Run) -> Vec<String> {
+    let line = |input: &Input| {
+        let worst = input.warnings.iter().find(|it| is_loss(it)).or(input.warnings.first());
+        let why = worst.map_or_else(String::new, |it| format!(": {}", warning(it)));
+        format!("warning: {} is incomplete{why}", loader::shown(&input.path))
+    };
+    run.inputs.iter().filter(|it| has_loss(it)).map(line).collect()
+}
+
+/// Whether the numbers lack something that was recorded, or an input as a whole.
+#[must_use]
+pub fn has_losses(run: &Run) -> bool {
+    !run.failures.is_empty() || run.inputs.iter().any(has_loss)
+}
+
+fn has_loss(input: &Input) -> bool {
+    !input.complete || input.warnings.iter().any(is_loss)
 }
 
 /// One line for each sum that does not add up, as a fault of Perfline: such numbers cannot be relied on.

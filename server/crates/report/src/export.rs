@@ -128,8 +128,8 @@ pub fn write(
     Ok(Exported { n_stacks, metric: metric.label(), total })
 }
 
-/// The metric that fits the recording.
-fn fitting(ledger: &Ledger) -> Metric {
+/// The metric that is shown first: the first of CUDA time, thread time and allocated bytes that the recording has.
+pub(crate) fn fitting(ledger: &Ledger) -> Metric {
     let has = |metric: &Metric| ledger.totals.get(*metric) != 0;
     let first = [Metric::Cuda, Metric::Cpu, Metric::Alloc].into_iter().find(has);
     first.unwrap_or(Metric::Cpu)

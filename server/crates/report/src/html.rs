@@ -1,7 +1,8 @@
-//! The report as one page: plots, findings with what to do, and every table. It needs no script and no other file.
+//! The report as one page: plots, findings with what to do, every table, and the flame graph. It needs no other file, and the
+//! policy of the page allows no script but that of the flame graph.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
-//! the text around it. Only pictures and the style sheet go in as they are.
+//! the text around it. Only pictures, the style sheets and the script go in as they are.
 
 mod bars;
 mod heat;
@@ -9,6 +10,7 @@ mod memory_plot;
 mod plot_error;
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
+use serde_json::Value;
 
 use insights::Severity;
 
@@ -23,6 +25,12 @@ const MAX_FINDINGS: usize = 30;
 
 const STYLE: &str = include_str!("html/style.css");
 
+/// The flame graph, built from `editors/vscode/webview/flame` by `npm run flame` there.
+const FLAME_SCRIPT: &str = include_str!("html/flame/flame.js");
+const FLAME_STYLE: &str = include_str!("html/flame/flame.css");
+/// Its hash, by which the policy of a page allows the script.
+const FLAME_HASH: &str = include_str!("html/flame/flame.js.sha256");
+
 /// Text that may come from a recording.
 struct ShownText<'a>(&'a str);
 
@@ -32,11 +40,11 @@ impl Render for ShownText<'_> {
     }
 }
 
-/// The page.
+/// The page, with a flame graph if its data are given ([`crate::flame::flame`]).
 ///
 /// # Errors
 /// If a plot cannot be laid out.
-pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
+pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotError> {
     let title = report.summary.title();
     let mut bars = Vec::new();
     let mut ranks = Vec::new();
@@ -59,8 +67,10 @@ pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(policy(flame.is_some()));
                 title { (ShownText(&title)) }
                 style { (PreEscaped(STYLE)) }
+                @if flame.is_some() { style { (PreEscaped(FLAME_STYLE)) } }
             }
             body {
                 h1 { (ShownText(&title)) }
@@ -90,11 +100,33 @@ pub fn page(report: &Report<'_>) -> Result<String, PlotError> {
                 @for section in others {
                     (table(section))
                 }
+                @if let Some(flame) = flame { (flame_graph(flame)) }
                 footer { "Written by Perfline." }
+                @if flame.is_some() { script { (PreEscaped(FLAME_SCRIPT)) } }
             }
         }
     };
     Ok(page.into_string())
+}
+
+/// What the page may do: nothing but show itself, and run the one script that comes with Perfline.
+fn policy(has_flame: bool) -> String {
+    let script = if has_flame { format!("'{FLAME_HASH}'") } else { "'none'".to_owned() };
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src {script}")
+}
+
+/// The flame graph, folded: it is drawn when it is opened.
+fn flame_graph(data: &Value) -> Markup {
+    // In a script element nothing but `<` can end the text, or begin a comment.
+    let data = data.to_string().replace('<', "\\u003c");
+    html! {
+        details.picture {
+            summary { h2 { "Flame graph" } }
+            div.flame {}
+            noscript { p.about { "The flame graph needs JavaScript." } }
+        }
+        script #flame-data type="application/json" { (PreEscaped(data)) }
+    }
 }
 
 fn figures(report: &Report<'_>) -> Markup {
@@ -163,9 +195,13 @@ fn table(section: &Section) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use super::page;
+    use ledger::Metric;
+    use stack_books::{StackFrame, StackRow};
+
+    use super::{FLAME_HASH, page};
     use crate::build::{ReportOptions, build};
-    use crate::testing::{recording, sources, training};
+    use crate::flame::{PAGE_MIN_SHARE, flame};
+    use crate::testing::{recording, sources, training, training_with_stacks};
 
     #[test]
     fn the_page_needs_nothing_else_and_says_what_the_report_says() {
@@ -173,8 +209,9 @@ mod tests {
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page =
-            page(&build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() })).unwrap();
-        let rest = page.replace("http://www.w3.org/2000/svg", "");
+            page(&build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() }), None)
+                .unwrap();
+        let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "");
         for foreign in ["http", "<script", "<link", "src=", "@import", "url("] {
             assert!(!rest.contains(foreign), "{foreign}");
         }
@@ -207,7 +244,31 @@ mod tests {
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page =
-            page(&build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() })).unwrap();
+            page(&build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() }), None)
+                .unwrap();
         assert!(page.contains("<td>&lt;/td&gt;&lt;script&gt;\u{fffd}&quot;&amp;</td>"), "{page}");
+    }
+
+    #[test]
+    fn the_flame_graph_brings_one_script_and_its_names_are_data() {
+        let (mut run, sources) = (training_with_stacks(), sources());
+        let mut books = run.stacks.take().unwrap();
+        let frame = books.frame(StackFrame::Operator("</script><!--\u{202e}".to_owned()));
+        let stack = books.push(StackRow::ROOT, frame);
+        books.add(Metric::Cpu, stack, 9_000_000);
+        run.stacks = Some(books);
+        let recording = recording(&run, &sources);
+        let books = run.stacks.as_ref().unwrap();
+        let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
+        let rules = insights::RuleOptions::default();
+        let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
+        let page = page(&report, Some(&graph)).unwrap();
+        assert_eq!(page.matches("<script").count(), 2);
+        assert_eq!(page.matches("</script").count(), 2);
+        assert!(page.contains("\"\\u003c/script>\\u003c!--\u{fffd}\""), "{page}");
+        assert!(page.contains(&format!("script-src '{FLAME_HASH}'\"")));
+        let data = page.split_once("type=\"application/json\">").unwrap().1;
+        let data = data.split_once("</script>").unwrap().0;
+        assert_eq!(serde_json::from_str::<serde_json::Value>(data).unwrap(), graph);
     }
 }

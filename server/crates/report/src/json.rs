@@ -58,7 +58,7 @@ fn note(note: &model::Note) -> Json {
     json!({"text": note.text, "level": note.level.name()})
 }
 
-fn finding(it: &ReportedFinding) -> Json {
+pub(crate) fn finding(it: &ReportedFinding) -> Json {
     json!({
         "rule": it.rule,
         "severity": it.severity.name(),
@@ -74,7 +74,7 @@ fn finding(it: &ReportedFinding) -> Json {
     })
 }
 
-fn section(section: &Section) -> Json {
+pub(crate) fn section(section: &Section) -> Json {
     let column = |it: &Column| json!({"name": it.name, "unit": it.unit.map(Unit::name), "align": it.align.name()});
     let row = |row: &Vec<Cell>| {
         let cells = row.iter().zip(&section.columns).map(|(it, column)| cell(it, column));

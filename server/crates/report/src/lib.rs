@@ -1,7 +1,7 @@
 //! What a recording says, as data and on paper.
 //!
 //! *Owns*: the report (sections of typed cells, [`Report`]) with its findings, charts and limits; the annotated source,
-//! the device memory, the pages of the rules; the machine-readable contracts `perfline.diff/1`, `perfline.lines/1`, `perfline.memory/1` and
+//! the device memory, the pages of the rules; the flame graph; the machine-readable contracts `perfline.diff/1`, `perfline.flame/1`, `perfline.lines/1`, `perfline.memory/1` and
 //! `perfline.report/1`; and the printers: text for a terminal, HTML, SVG, JSON, CSV. The terminal and the language server
 //! print the same values.
 //!
@@ -12,13 +12,17 @@
 //! `tests/tests/tidy/` holds the dependency list.
 
 pub mod annotate;
+pub mod budgets;
 pub mod diff;
 pub mod explain;
 pub mod export;
+pub mod flame;
 pub mod html;
 pub mod json;
 pub mod lines;
 pub mod memory;
+pub mod show;
+pub mod tables;
 pub mod terminal;
 pub mod text;
 
@@ -39,7 +43,7 @@ mod testing;
 mod timing;
 
 pub use build::{ReportOptions, build};
-pub use checks::{duplicates, faults};
+pub use checks::{duplicates, faults, has_losses, losses};
 pub use limits::Limit;
 pub use model::{
     Align, Bar, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note, Place,

@@ -30,7 +30,7 @@ impl Limit {
     }
 
     /// What the recording has, in the unit of the limit, each with a sentence about it.
-    fn values(self, scale: &Scale<'_>) -> Vec<(f64, String)> {
+    pub(crate) fn values(self, scale: &Scale<'_>) -> Vec<(f64, String)> {
         let ledger = scale.ledger();
         let share =
             |part: i64, whole: i64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };

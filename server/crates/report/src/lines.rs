@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit};
 use loader::Input;
 use metrics::Unit;
+use profile::Warning;
 use pysource::LineMap;
 use ranks::{Comparison, Spread};
 
@@ -266,6 +267,7 @@ fn rows<'a>(recording: &Recording<'a>) -> Vec<LineOfOutput<'a>> {
 fn input(input: &Input) -> Vec<(&'static str, FieldValue<'static>)> {
     let warnings =
         input.warnings.iter().map(|it| FieldValue::text(warning(it)).json()).collect::<Vec<_>>();
+    let anomalies: Vec<_> = input.warnings.iter().map(anomaly).collect();
     vec![
         ("path", FieldValue::text(input.path.display().to_string())),
         ("kind", FieldValue::text(input.kind.name())),
@@ -274,7 +276,19 @@ fn input(input: &Input) -> Vec<(&'static str, FieldValue<'static>)> {
         ("bytes", FieldValue::number(input.bytes)),
         ("complete", FieldValue::Json(input.complete.to_string())),
         ("warnings", FieldValue::Json(format!("[{}]", warnings.join(", ")))),
+        ("anomalies", FieldValue::Json(format!("[{}]", anomalies.join(", ")))),
     ]
+}
+
+/// A warning for programs that decide by it.
+fn anomaly(warning: &Warning) -> String {
+    let offset = warning.offset.map_or_else(|| "null".to_owned(), |it| it.to_string());
+    object(&[
+        ("kind", FieldValue::text(warning.kind.name())),
+        ("severity", FieldValue::text(warning.kind.severity().name())),
+        ("count", FieldValue::number(warning.count)),
+        ("offset", FieldValue::Json(offset)),
+    ])
 }
 
 fn amounts(books: &Books) -> Vec<(String, FieldValue<'static>)> {
@@ -357,7 +371,7 @@ mod tests {
         expect![[r#"
             {"schema": "perfline.lines/1",
              "inputs": [
-              {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"]}],
+              {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"], "anomalies": [{"kind": "truncated", "severity": "data_loss", "count": 1, "offset": 12345}]}],
              "failures": [],
              "steps": 2,
              "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "waiting_us": 700, "idle_threads": 2},

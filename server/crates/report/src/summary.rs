@@ -4,10 +4,10 @@ use std::path::Path;
 
 use insights::{LaunchBoundRun, launch_bound_run};
 use ledger::{Bytes, Ledger, Metric, Ns, Reason};
-use loader::{Input, InputKind, Run};
+use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
-use profile::{Warning, WarningKind};
+use profile::{Warning, WarningSeverity};
 
 use crate::model::{Note, Summary, duration};
 
@@ -43,13 +43,14 @@ pub(crate) fn warning(warning: &Warning) -> String {
     format!("{}{place}", warning.message)
 }
 
+/// Whether something that was recorded is missing.
+pub(crate) fn is_loss(warning: &Warning) -> bool {
+    warning.kind.severity() == WarningSeverity::DataLoss
+}
+
 fn incomplete(input: &Input) -> String {
     let name = name(input);
-    let is_loss = |it: &&Warning| {
-        use WarningKind::{BrokenCompression, Malformed, TooManyEvents, Truncated};
-        matches!(it.kind, Truncated | BrokenCompression | Malformed | TooManyEvents)
-    };
-    match input.warnings.iter().find(is_loss).or(input.warnings.first()) {
+    match input.warnings.iter().find(|it| is_loss(it)).or(input.warnings.first()) {
         Some(loss) => format!("{name} is incomplete: {}", warning(loss)),
         None => format!("{name} is incomplete"),
     }
@@ -57,7 +58,7 @@ fn incomplete(input: &Input) -> String {
 
 /// The name, and what follows it.
 fn recording(run: &Run, scale: &Scale<'_>) -> [String; 2] {
-    let mut inputs = run.inputs.iter().filter(|it| it.kind != InputKind::Callers);
+    let mut inputs = run.inputs.iter().filter(|it| !it.kind.is_side_car());
     let first = inputs.next().map(name).unwrap_or_default();
     let mut parts = Vec::new();
     match inputs.count() {
@@ -226,6 +227,8 @@ fn attributed(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
+    use profile::WarningKind;
+
     use super::*;
 
     #[test]

@@ -9,8 +9,9 @@ use ledger::{
     LineKey, Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit,
     ThreadKey,
 };
-use loader::{Input, InputKind, Rank, Run};
+use loader::{Input, InputKind, Rank, Run, StackBooks};
 use profile::{Warning, WarningKind};
+use stack_books::{FramedLine, StackFrame, StackRow};
 
 use crate::recording::{Recording, SourceTexts};
 
@@ -319,4 +320,43 @@ pub(crate) fn training() -> Run {
         texts: loader::TextsByFile::new(),
         stacks: None,
     }
+}
+
+fn line(file: &str, line: u32, function: &str, is_user_code: bool) -> StackFrame {
+    let key = LineKey { file: file.to_owned(), line };
+    StackFrame::Line(FramedLine { key, function: function.to_owned(), is_user_code })
+}
+
+/// A training run with stacks: a kernel below an operator, a library, a name with the separator of stacks and a command to a
+/// terminal, and time without a line.
+pub(crate) fn training_with_stacks() -> Run {
+    let mut books = StackBooks::default();
+    let mut add = |frames: &[(StackFrame, Evidence)], amounts: &[(Metric, i64)]| {
+        let stack = frames.iter().fold(StackRow::ROOT, |parent, (frame, evidence)| {
+            let frame = books.frame(frame.clone());
+            books.add_evidence(frame, *evidence);
+            books.push(parent, frame)
+        });
+        for &(metric, amount) in amounts {
+            books.add(metric, stack, amount);
+        }
+    };
+    let train = || (line("train.py", 25, "train", true), Evidence::Exact);
+    let linear =
+        || (line("torch/nn/modules/linear.py", 114, "Linear.forward", false), Evidence::Exact);
+    let forward = || (line("train.py", 17, "Model.forward", true), Evidence::Inferred);
+    let operator = |name: &str| (StackFrame::Operator(name.to_owned()), Evidence::Exact);
+    let kernel = |name: &str| (StackFrame::Device(name.to_owned()), Evidence::Exact);
+    add(&[train()], &[(Metric::Cpu, 100)]);
+    add(&[train(), forward()], &[(Metric::Cpu, 20)]);
+    add(&[train(), forward(), linear()], &[(Metric::Cpu, 7)]);
+    let mm = || [train(), forward(), linear(), operator("aten::addmm")];
+    add(&mm(), &[(Metric::Cpu, 3_000), (Metric::Alloc, 64)]);
+    let with = |name| [&mm()[..], &[kernel(name)]].concat();
+    add(&with("void gemm<float; 4>(\x1b[2J)"), &[(Metric::Cuda, 70_000)]);
+    let no_line = (StackFrame::NoLine(Reason::NoLaunch), Evidence::Exact);
+    add(&[no_line, kernel("Memcpy DtoH")], &[(Metric::Cuda, 5)]);
+    let mut run = training();
+    run.stacks = Some(books);
+    run
 }

@@ -108,20 +108,8 @@ fn note(out: &mut dyn Write, note: &Note, indent: &str, terminal: &Terminal) -> 
 /// # Errors
 /// If `out` cannot be written.
 pub(crate) fn table(out: &mut dyn Write, section: &Section, terminal: &Terminal) -> io::Result<()> {
-    let used: Vec<(&Column, Vec<String>)> = section
-        .used_columns()
-        .into_iter()
-        .map(|index| {
-            let cells = section.rows.iter().map(|row| clean(&row[index].text));
-            (&section.columns[index], cells.collect())
-        })
-        .collect();
-    let widths: Vec<usize> = used
-        .iter()
-        .map(|(column, cells)| {
-            cells.iter().map(|it| columns(it)).max().unwrap_or(0).max(columns(column.name))
-        })
-        .collect();
+    let used = used(section);
+    let widths = widths(&used);
     let line = |cells: Vec<&str>| {
         let mut line = String::new();
         for ((cell, (column, _)), &width) in cells.into_iter().zip(&used).zip(&widths) {
@@ -139,4 +127,25 @@ pub(crate) fn table(out: &mut dyn Write, section: &Section, terminal: &Terminal)
         writeln!(out, "{}", line(used.iter().map(|(_, cells)| cells[row].as_str()).collect()))?;
     }
     Ok(())
+}
+
+/// The columns of a table that are shown, with the text of their cells.
+fn used(section: &Section) -> Vec<(&Column, Vec<String>)> {
+    let column = |index: usize| {
+        let cells = section.rows.iter().map(|row| clean(&row[index].text));
+        (&section.columns[index], cells.collect())
+    };
+    section.used_columns().into_iter().map(column).collect()
+}
+
+fn widths(used: &[(&Column, Vec<String>)]) -> Vec<usize> {
+    let width = |(column, cells): &(&Column, Vec<String>)| {
+        cells.iter().map(|it| columns(it)).max().unwrap_or(0).max(columns(column.name))
+    };
+    used.iter().map(width).collect()
+}
+
+/// How wide the table of a section is, its indentation included.
+pub(crate) fn table_width(section: &Section) -> usize {
+    widths(&used(section)).iter().map(|it| it + 2).sum()
 }

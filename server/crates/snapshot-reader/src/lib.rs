@@ -19,7 +19,7 @@ mod timeline;
 mod values;
 
 pub use error::Error;
-pub use timeline::{looks_like_timeline, read_timeline};
+pub use timeline::{TimelineReader, looks_like_timeline};
 
 use machine::Machine;
 use profile::{Snapshot, WarningKind, Warnings};

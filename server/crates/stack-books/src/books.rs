@@ -73,6 +73,8 @@ pub struct StackBooks {
     index: FxHashMap<(StackRow, FrameRow), StackRow>,
     /// By stack, what is on it and on none of its children; may be shorter than the tree: what is missing is 0.
     amounts: BTreeMap<Metric, Vec<i64>>,
+    /// By stack, how many events its innermost entry stands for, by the rule of `amounts`.
+    events: Vec<u64>,
 }
 
 impl Default for StackBooks {
@@ -86,6 +88,7 @@ impl Default for StackBooks {
             frame: vec![FrameRow(u32::MAX)],
             index: FxHashMap::default(),
             amounts: BTreeMap::new(),
+            events: Vec::new(),
         }
     }
 }
@@ -134,6 +137,18 @@ impl StackBooks {
             column.resize(self.parent.len(), 0);
         }
         column[stack.index()] = column[stack.index()].saturating_add(amount);
+    }
+
+    /// Counts events that the innermost entry of `stack` stands for: calls, operators, what ran on a device.
+    pub fn count(&mut self, stack: StackRow, events: u64) {
+        if events == 0 {
+            return;
+        }
+        if self.events.len() <= stack.index() {
+            self.events.resize(self.parent.len(), 0);
+        }
+        let count = &mut self.events[stack.index()];
+        *count = count.saturating_add(events);
     }
 
     /// Adds all amounts of `other`.
@@ -194,6 +209,9 @@ impl StackBooks {
                 self.add(metric, row, amount);
             }
         }
+        for (&row, &events) in rows.iter().zip(&other.events) {
+            self.count(row, events);
+        }
     }
 
     /// How many stacks there are, the root included.
@@ -248,6 +266,12 @@ impl StackBooks {
     #[must_use]
     pub fn amount(&self, metric: Metric, stack: StackRow) -> i64 {
         self.amounts.get(&metric).and_then(|it| it.get(stack.index())).copied().unwrap_or(0)
+    }
+
+    /// How many events the innermost entry of a stack stands for; 0 of lines.
+    #[must_use]
+    pub fn events(&self, stack: StackRow) -> u64 {
+        self.events.get(stack.index()).copied().unwrap_or(0)
     }
 
     /// The sum over all stacks, in nanoseconds or bytes.

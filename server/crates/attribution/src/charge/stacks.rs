@@ -1,6 +1,6 @@
 //! The amounts of the ledger by whole stacks: the lines of each, with the calls, operators and kernels below them.
 
-use ledger::{Metric, Ns, Reason};
+use ledger::{Metric, Ns, Reason, share_of};
 use line_stacks::{BookedStacks, Node};
 use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId};
 use recorded::{Frame, IdleGaps, Launches, RecordedSources};
@@ -126,23 +126,26 @@ struct StackCharging<'a> {
     booked: BookedStacks<'a>,
     leaves: Leaves,
     /// The place in the books of line stacks with leaves.
-    rows: FxHashMap<(Node, Leaf), StackRow>,
+    rows: FxHashMap<(Node, usize, Leaf), StackRow>,
 }
 
 impl StackCharging<'_> {
-    fn row(&mut self, node: Node, leaf: Leaf) -> StackRow {
+    /// Adds an amount to a line stack, in equal parts where it belongs to several lines.
+    fn add(&mut self, metric: Metric, node: Node, leaf: Leaf, amount: i64) {
+        let n_parts = self.booked.n_parts(node);
+        for part in 0..n_parts {
+            let row = self.row(node, part, leaf);
+            self.booked.books.add(metric, row, share_of(amount, n_parts, part));
+        }
+    }
+
+    fn row(&mut self, node: Node, part: usize, leaf: Leaf) -> StackRow {
         let Self { no_line, booked, leaves, rows, .. } = self;
-        *rows.entry((node, leaf)).or_insert_with(|| {
-            let base = booked.row(node, *no_line);
+        *rows.entry((node, part, leaf)).or_insert_with(|| {
+            let base = booked.row(node, part, *no_line);
             let frames = leaves.frames(leaf);
             frames.into_iter().fold(base, |parent, frame| booked.books.push(parent, frame))
         })
-    }
-
-    /// The place of what happens while a host event is the innermost.
-    fn row_of(&mut self, event: HostEventId) -> StackRow {
-        let node = self.from.events.stack_of[event.index()];
-        self.row(node, self.leaves.of_event[event.index()])
     }
 
     /// Thread time, waiting, idle time of devices, waits for devices.
@@ -150,17 +153,22 @@ impl StackCharging<'_> {
         let StackSources { profile, events, by_event, syncs, .. } = self.from;
         for &id in &events.order {
             let amounts = by_event.amounts[id.index()];
-            if amounts.cpu == Ns::ZERO {
+            // A leaf is counted however long it took; frames and ranges are on the stacks of others.
+            let is_counted = self.leaves.of_event[id.index()] != Leaf::NONE;
+            if amounts.cpu == Ns::ZERO && !is_counted {
                 continue;
             }
-            let row = self.row_of(id);
-            self.booked.books.add(Metric::Cpu, row, amounts.cpu.0);
-            self.booked.books.add(Metric::Waiting, row, amounts.waiting.0);
-            self.booked.books.add(Metric::GpuIdle, row, amounts.idle.0);
+            let (node, leaf) = (events.stack_of[id.index()], self.leaves.of_event[id.index()]);
+            // An event on several lines counts once, on the first.
+            let row = self.row(node, 0, leaf);
+            self.booked.books.count(row, u64::from(is_counted));
+            self.add(Metric::Cpu, node, leaf, amounts.cpu.0);
+            self.add(Metric::Waiting, node, leaf, amounts.waiting.0);
+            self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
         }
         for &sync in *syncs {
-            let row = self.row_of(sync);
-            self.booked.books.add(Metric::Sync, row, profile.host.duration[sync.index()].0);
+            let (node, leaf) = (events.stack_of[sync.index()], self.leaves.of_event[sync.index()]);
+            self.add(Metric::Sync, node, leaf, profile.host.duration[sync.index()].0);
         }
     }
 
@@ -169,29 +177,36 @@ impl StackCharging<'_> {
         let StackSources { profile, stacks, .. } = self.from;
         let device = &profile.device;
         for event in device.ids() {
-            let base = self.launch_row(event, stacks.node(event));
+            let node = stacks.node(event);
+            let n_parts = self.booked.n_parts(node);
             let name = profile.strings.get(device.name[event.index()]).to_owned();
-            let books = &mut self.booked.books;
-            let frame = books.frame(StackFrame::Device(name));
-            let row = books.push(base, frame);
-            books.add(Metric::Cuda, row, device.duration[event.index()].0);
+            let frame = self.booked.books.frame(StackFrame::Device(name));
+            for part in 0..n_parts {
+                let base = self.launch_row(event, node, part);
+                let books = &mut self.booked.books;
+                let row = books.push(base, frame);
+                let time = share_of(device.duration[event.index()].0, n_parts, part);
+                books.add(Metric::Cuda, row, time);
+                books.count(row, u64::from(part == 0));
+            }
         }
     }
 
     /// The operator that launched a device event, on the lines that it is charged to.
-    fn launch_row(&mut self, event: DeviceEventId, node: Node) -> StackRow {
+    fn launch_row(&mut self, event: DeviceEventId, node: Node, part: usize) -> StackRow {
         let StackSources { profile, launches, by_event, .. } = self.from;
         let Some(launch) = launches.launch(event) else {
             let is_in_flight = node.is_empty() && launches.is_in_flight(profile, event);
             let reason = if is_in_flight { Reason::InFlight } else { Reason::NoLaunch };
-            return self.booked.row(node, reason);
+            return self.booked.row(node, part, reason);
         };
         let kind = |it: HostEventId| profile.host.kind[it.index()];
         let mut outwards =
             std::iter::successors(Some(launch), |it| by_event.below[it.index()].get());
         let around = outwards.find(|it| kind(*it) != HostKind::Runtime);
         let operator = around.filter(|it| kind(*it) == HostKind::Operator);
-        self.row(node, operator.map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]))
+        let leaf = operator.map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
+        self.row(node, part, leaf)
     }
 
     /// Allocated bytes.
@@ -202,8 +217,7 @@ impl StackCharging<'_> {
             let bytes = profile.memory.bytes[row as usize];
             if bytes > Bytes::ZERO {
                 let leaf = event.get().map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
-                let stack = self.row(node, leaf);
-                self.booked.books.add(Metric::Alloc, stack, bytes.0);
+                self.add(Metric::Alloc, node, leaf, bytes.0);
             }
         }
     }
@@ -219,7 +233,7 @@ impl StackCharging<'_> {
             (Reason::IdleThread, Metric::Waiting, waiting),
         ] {
             if time != Ns::ZERO {
-                let row = self.booked.row(Node::EMPTY, reason);
+                let row = self.booked.row(Node::EMPTY, 0, reason);
                 self.booked.books.add(metric, row, time.0);
             }
         }

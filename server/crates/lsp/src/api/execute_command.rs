@@ -3,24 +3,28 @@
 mod arguments;
 mod current_files;
 mod details;
+mod flame;
 mod heat;
 mod hot_lines;
+mod place;
 mod report;
+mod requested_load;
 pub(crate) mod status;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use ide::{Charge, Period, ViewMetric};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
 
-use crate::loader::{self, LoadFailure};
+use crate::loader;
 use crate::session::{Mode, Session};
 use crate::{ext, paths};
 use arguments::{CommandArguments, invalid, metric, text};
+use requested_load::{StopOnDrop, refused};
 use status::{ranks, view};
 
 pub(crate) async fn handle(
@@ -38,6 +42,8 @@ pub(crate) async fn handle(
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
         ext::REPORT => report::handle(session, &arguments).await?,
+        ext::FLAME => flame::handle(session).await?,
+        ext::PLACE => place::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,
         unknown => {
@@ -48,15 +54,6 @@ pub(crate) async fn handle(
         }
     };
     Ok(Some(value))
-}
-
-/// Stops a load whose request was cancelled.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
 }
 
 /// Loads the named files, or the newest recording, and answers when it is there.
@@ -87,14 +84,7 @@ async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Va
     drop(guard);
     match result {
         Ok(Ok(loaded)) => Ok(status::described(&loaded, &session.snapshot())),
-        Ok(Err(LoadFailure::Cancelled)) => Err(Error {
-            code: ErrorCode::RequestCancelled,
-            message: "loading was stopped".into(),
-            data: None,
-        }),
-        Ok(Err(LoadFailure::Unusable(message))) => {
-            Err(Error { code: ErrorCode::ServerError(-32803), message: message.into(), data: None })
-        }
+        Ok(Err(failure)) => Err(refused(failure)),
         Err(error) => Err(Error {
             code: ErrorCode::InternalError,
             message: error.to_string().into(),

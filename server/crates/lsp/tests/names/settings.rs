@@ -51,7 +51,7 @@ fn manifest(text: &str) -> String {
         let name = format!("perfline.{}", it.name);
         assert_eq!(
             restricted.as_array().unwrap().contains(&json!(name)),
-            matches!(it.kind, SettingKind::Folders),
+            matches!(it.kind, SettingKind::Folders | SettingKind::Memory),
             "restrictedConfigurations: {name}"
         );
         let sections = contents.pointer("/contributes/configuration").and_then(Value::as_array);
@@ -89,7 +89,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
                 ("enumDescriptions", json!(texts)),
             ]
         }
-        SettingKind::Template => vec![("type", json!("string"))],
+        SettingKind::Template | SettingKind::Memory => vec![("type", json!("string"))],
         SettingKind::List(_) => {
             vec![("type", json!("array")), ("items", json!({"type": "string"}))]
         }
@@ -112,7 +112,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         ],
     };
     let scope = match setting.kind {
-        SettingKind::Folders => "machine-overridable",
+        SettingKind::Folders | SettingKind::Memory => "machine-overridable",
         _ => "resource",
     };
     fields.extend([
@@ -136,7 +136,7 @@ fn manifest_texts(text: &str) -> String {
                     .map(|choice| (choice_key(it, choice.name), choice.description.to_owned())),
             ),
             SettingKind::Template => description = meaning(it),
-            SettingKind::Folders => {
+            SettingKind::Folders | SettingKind::Memory => {
                 description += " Not taken from the workspace in Restricted Mode.";
             }
             _ => {}
@@ -177,6 +177,7 @@ fn type_name(setting: &Setting) -> String {
         SettingKind::Choice(choices) => listed(choices().iter().map(|it| it.name).collect()),
         SettingKind::Template => "`auto` or [template](#templates)".to_owned(),
         SettingKind::List(items) => format!("list of {items}"),
+        SettingKind::Memory => "`auto` or an amount (`512M`, `8G`)".to_owned(),
         SettingKind::Folders => "list of folders, or null".to_owned(),
         SettingKind::Severities => format!("object: {} by rule", listed(severity_names())),
         SettingKind::Thresholds => {

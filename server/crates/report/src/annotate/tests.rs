@@ -120,6 +120,8 @@ too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, alloâ
 fn lines_that_differ_over_the_ranks_name_the_worst_beside_their_times() {
     let mut run = training();
     run.merged.ranks = 2;
+    let overview = run.merged.overviews.values().next().unwrap().clone();
+    run.merged.overviews.insert(1, overview);
     let thread = |rank| ledger::ThreadKey { rank, thread: "1".to_owned() };
     for rank in 0..2 {
         run.merged.threads.insert(thread(rank), ledger::Ns(20_000_000));

@@ -3,56 +3,14 @@
 use std::collections::BTreeMap;
 
 use expect_test::expect;
-use ledger::{Evidence, LineKey, Reason};
-use loader::Run;
 use serde_json::Value;
-use stack_books::{FramedLine, StackFrame, StackRow};
 
 use super::pprof::tests::decoded;
 use super::*;
-use crate::testing::{recording, sources, training};
-
-fn line(file: &str, line: u32, function: &str, is_user_code: bool) -> StackFrame {
-    let key = LineKey { file: file.to_owned(), line };
-    StackFrame::Line(FramedLine { key, function: function.to_owned(), is_user_code })
-}
-
-/// A training run with stacks: a kernel below an operator, a library, a name with the separator of stacks and a command to a
-/// terminal, and time without a line.
-fn run() -> Run {
-    let mut books = StackBooks::default();
-    let mut add = |frames: &[(StackFrame, Evidence)], amounts: &[(Metric, i64)]| {
-        let stack = frames.iter().fold(StackRow::ROOT, |parent, (frame, evidence)| {
-            let frame = books.frame(frame.clone());
-            books.add_evidence(frame, *evidence);
-            books.push(parent, frame)
-        });
-        for &(metric, amount) in amounts {
-            books.add(metric, stack, amount);
-        }
-    };
-    let train = || (line("train.py", 25, "train", true), Evidence::Exact);
-    let linear =
-        || (line("torch/nn/modules/linear.py", 114, "Linear.forward", false), Evidence::Exact);
-    let forward = || (line("train.py", 17, "Model.forward", true), Evidence::Inferred);
-    let operator = |name: &str| (StackFrame::Operator(name.to_owned()), Evidence::Exact);
-    let kernel = |name: &str| (StackFrame::Device(name.to_owned()), Evidence::Exact);
-    add(&[train()], &[(Metric::Cpu, 100)]);
-    add(&[train(), forward()], &[(Metric::Cpu, 20)]);
-    add(&[train(), forward(), linear()], &[(Metric::Cpu, 7)]);
-    let mm = || [train(), forward(), linear(), operator("aten::addmm")];
-    add(&mm(), &[(Metric::Cpu, 3_000), (Metric::Alloc, 64)]);
-    let with = |name| [&mm()[..], &[kernel(name)]].concat();
-    add(&with("void gemm<float; 4>(\x1b[2J)"), &[(Metric::Cuda, 70_000)]);
-    let no_line = (StackFrame::NoLine(Reason::NoLaunch), Evidence::Exact);
-    add(&[no_line, kernel("Memcpy DtoH")], &[(Metric::Cuda, 5)]);
-    let mut run = training();
-    run.stacks = Some(books);
-    run
-}
+use crate::testing::{recording, sources, training_with_stacks};
 
 fn bytes(format: ExportFormat, metric: Option<&str>, all: bool) -> Vec<u8> {
-    let (run, sources) = (run(), sources());
+    let (run, sources) = (training_with_stacks(), sources());
     let metric = metric.map(|it| it.parse().unwrap());
     let mut out = Vec::new();
     write(&mut out, &recording(&run, &sources), ExportOptions { format, metric, all }).unwrap();
@@ -256,7 +214,7 @@ fn names_that_there_are_not_are_answered_with_those_that_there_are() {
 
 #[test]
 fn a_recording_without_anything_gives_files_that_are_valid() {
-    let (mut run, sources) = (run(), sources());
+    let (mut run, sources) = (training_with_stacks(), sources());
     run.stacks = Some(StackBooks::default());
     for format in ExportFormat::ALL {
         let mut out = Vec::new();

@@ -19,7 +19,9 @@ impl Tables {
         }
         self.events += later.events;
         self.phased += later.phased;
-        let Profile { strings, meta: _, threads, host, device, memory, flows } = &later.profile;
+        // A log of `torch.compile` is joined when the trace is whole.
+        let Profile { strings, meta: _, threads, host, device, memory, flows, generated: _ } =
+            &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =
             strings.iter().map(|(_, text)| self.profile.strings.intern(text)).collect();

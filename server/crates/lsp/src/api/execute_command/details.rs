@@ -46,7 +46,8 @@ fn place(places: &CurrentFiles<'_>, key: &str, details: &Details) -> Value {
 }
 
 fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
-    let numbers = details.numbers.iter().map(|it| {
+    let Details { tables, text, .. } = details;
+    let numbers = tables.numbers.iter().map(|it| {
         let value = if it.unit == Unit::Count { count(it.value) } else { whole(it.value) };
         json!({
             "name": it.name,
@@ -58,7 +59,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             "shareText": it.share.map(percent),
         })
     });
-    let kernels = details.kernels.iter().map(|it| {
+    let kernels = tables.kernels.iter().map(|it| {
         json!({
             "name": it.key.name,
             "shortName": it.short_name,
@@ -83,7 +84,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             },
         })
     });
-    let operators = details.operators.iter().map(|it| {
+    let operators = tables.operators.iter().map(|it| {
         json!({
             "name": it.name,
             "calls": count(it.calls),
@@ -97,7 +98,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             },
         })
     });
-    let callees = details.callees.iter().map(|it| {
+    let callees = tables.callees.iter().map(|it| {
         json!({
             "name": it.name,
             "calls": count(it.calls),
@@ -111,7 +112,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             },
         })
     });
-    let allocations = details.allocations.iter().map(|it| {
+    let allocations = tables.allocations.iter().map(|it| {
         json!({
             "memory": it.memory,
             "allocs": count(it.allocs),
@@ -127,7 +128,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
             },
         })
     });
-    let steps = details
+    let steps = tables
         .steps
         .iter()
         .map(|it| json!({"step": it.step, "value": whole(it.value), "text": it.text}));
@@ -135,13 +136,13 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
         "numbers": numbers.collect::<Vec<_>>(),
         "kernels": kernels.collect::<Vec<_>>(),
         "operators": operators.collect::<Vec<_>>(),
-        "callers": lines(places, &details.callers),
+        "callers": lines(places, &tables.callers),
         "callees": callees.collect::<Vec<_>>(),
-        "waits": lines(places, &details.waits),
+        "waits": lines(places, &tables.waits),
         "allocations": allocations.collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
-        "sections": details.text.0.iter().map(section).collect::<Vec<_>>(),
-        "markdown": details.text.markdown(),
+        "sections": text.0.iter().map(section).collect::<Vec<_>>(),
+        "markdown": text.markdown(),
     })
 }
 

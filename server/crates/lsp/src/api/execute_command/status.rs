@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ide::{Period, ViewMetric};
 use ledger::SourceFit;
-use loader::{Input, InputKind};
+use loader::Input;
 use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
@@ -47,7 +47,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
     let coverage = ide::coverage(ledger);
     let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
     // Side-cars belong to their trace.
-    let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| it.kind != InputKind::Callers);
+    let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| !it.kind.is_side_car());
     let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
     let failures = loaded.run.failures.iter().map(String::as_str);
     json!({

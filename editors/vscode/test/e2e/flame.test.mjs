@@ -1,0 +1,42 @@
+// The panel with the flame graph.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+
+import { Bench, keepFailure, until } from './bench.mjs';
+import { slowModel } from './workspaces.mjs';
+
+let bench;
+let window;
+
+before(async () => {
+  bench = await Bench.start();
+  window = await bench.open(slowModel(), 'slow_model.py');
+  await window.status(/slow_model\.json\.gz/);
+});
+afterEach(keepFailure);
+after(() => bench.stop());
+
+test('the flame graph leads to lines, and lines to the flame graph', async () => {
+  await window.goTo(46);
+  await window.command('Perfline: Show Flame Graph');
+  const flame = await window.webview('.flame canvas');
+  await until(async () => (await flame.locator('select option').count()) > 3, 'choices');
+  const size = await flame.locator('canvas').evaluate((it) => [it.width, it.height]);
+  assert.ok(size[0] > 100 && size[1] > 100, `${size}`);
+  await window.goTo(45);
+  await window.command('Perfline: Show in Flame Graph');
+  const selection = flame.locator('.flame-selection');
+  await until(async () => (await selection.innerText()).includes('(slow_model.py:45)'), 'frames of line 45');
+  assert.match(await flame.locator('output').innerText(), /^[\d.]+ [mµ]s \([\d.]+ %\)/);
+  await window.screenshot('flame');
+  await window.goTo(97);
+  await flame.locator('button', { hasText: 'Open line' }).click();
+  await until(async () => (await window.cursorLine()) === 45, 'the cursor on line 45');
+  // The outermost frame is in a file that is not in this workspace.
+  // The panel may still be moving: a click that misses is made again.
+  const clicked = async () => {
+    await flame.locator('canvas').click({ position: { x: 40, y: 8 } });
+    return (await selection.innerText()).includes('run.py:');
+  };
+  await until(clicked, 'the outermost frame');
+});

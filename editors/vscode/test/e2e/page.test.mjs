@@ -1,0 +1,109 @@
+// The page of `perfline report --html`, in Chromium: its flame graph.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { REPOSITORY, SHOTS, launch, temporaryFolder, until } from './bench.mjs';
+import { RECORDING } from './workspaces.mjs';
+
+const PERFLINE = process.env.PERFLINE ?? path.join(REPOSITORY, 'target/release/perfline');
+const INPUT = [RECORDING, '--root', path.join(REPOSITORY, 'fixtures/workloads')];
+const perfline = (...args) => execFileSync(PERFLINE, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
+
+let browser;
+let page;
+let lines;
+const errors = [];
+
+before(async () => {
+  const file = path.join(temporaryFolder(), 'report.html');
+  perfline('report', ...INPUT, '--html', file);
+  lines = JSON.parse(perfline('lines', ...INPUT, '--format', 'json'));
+  browser = await launch();
+  page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  await page.goto(pathToFileURL(file).href);
+});
+after(() => browser.close());
+
+const flame = (selector) => page.locator(`.flame ${selector}`);
+const total = () => flame('output').innerText();
+
+/** Searches, and waits for the sum. */
+async function search(text) {
+  await flame('[type=search]').fill(text);
+  return until(total, `a sum of ${text}`);
+}
+
+test('it opens from a file, folded, and its policy lets it draw', async () => {
+  assert.equal(await flame('canvas').count(), 0);
+  await page.locator('summary', { hasText: 'Flame graph' }).click();
+  await flame('canvas').waitFor();
+  await flame('canvas').scrollIntoViewIfNeeded();
+  assert.deepEqual(errors, []);
+});
+
+test('what it finds has the sums of perfline lines', async () => {
+  const data = JSON.parse(await page.locator('#flame-data').textContent());
+  for (const { id, total, amount } of data.metrics) {
+    const sum = amount.reduce((sum, it) => sum + it, 0);
+    const unit = id === 'alloc' ? ['alloc_bytes', 1] : [`${id}_us`, 1000];
+    assert.deepEqual([sum, total], [total, Math.round(lines.totals[unit[0]] * unit[1])], id);
+  }
+  for (const number of [46, 45, 97]) {
+    const line = lines.lines.find((it) => it.file === 'slow_model.py' && it.line === number);
+    const text = await search(`(slow_model.py:${number})`);
+    const [shown] = /^[\d.]+ ms/.exec(text);
+    assert.equal(shown, `${Number((line.cuda_total_us / 1000).toPrecision(3))} ms`, text);
+  }
+});
+
+test('keys move, zoom, search and lead to callers', async () => {
+  await flame('[type=search]').fill('');
+  await flame('canvas').focus();
+  for (let presses = 0; presses < 8; presses++) {
+    await page.keyboard.press('ArrowDown');
+  }
+  const selected = () => flame('.flame-selection').innerText();
+  assert.match(await selected(), /^train_step|^SlowModel\.forward|^aten::|^autograd::/);
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.keyboard.type('reduce_kernel');
+  assert.match(await until(total, 'a sum'), /ms/);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('c');
+  await until(async () => (await flame('select').nth(1).inputValue()) === 'callers', 'callers of the frame');
+  await flame('select').nth(1).selectOption('up');
+  await flame('select').nth(0).selectOption({ label: 'thread time' });
+  await flame('summary').click();
+  await until(async () => (await flame('tbody tr').count()) > 5, 'rows of the table');
+  assert.deepEqual(errors, []);
+});
+
+test('it is saved as SVG', async () => {
+  const download = page.waitForEvent('download');
+  await flame('button', { hasText: 'Save as SVG' }).filter({ hasText: 'SVG' }).click();
+  const file = await (await download).path();
+  assert.match(readFileSync(file, 'utf8'), /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+});
+
+test('it follows the theme', async () => {
+  await flame('select').nth(0).selectOption({ label: 'CUDA time' });
+  await flame('select').nth(1).selectOption('down');
+  await flame('summary').click();
+  const picture = page.locator('details.picture');
+  for (const [name, media] of Object.entries({
+    'page-flame': { colorScheme: 'light', contrast: 'no-preference' },
+    'page-flame-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    'page-flame-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  }
+});

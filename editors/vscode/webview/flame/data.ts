@@ -1,0 +1,71 @@
+/** What a flame graph is drawn from: the object `perfline.flame/1`, as docs/pictures.md describes it. */
+
+export type Unit = 'ns' | 'bytes';
+
+export interface FlameData {
+  schema: 'perfline.flame/1';
+  title: string;
+  /** Names of the kinds of frames. */
+  kinds: string[];
+  strings: string[];
+  /** By frame: `name` and `file` in `strings` (0 is the empty text), `kind` in `kinds`, `evidence` in `EVIDENCE`. */
+  frames: { name: number[]; kind: number[]; file: number[]; line: number[]; evidence: number[] };
+  /** By node, parents first. Node 0 is the root, whose parent is itself and whose frame is never read. */
+  nodes: { parent: number[]; frame: number[] };
+  metrics: {
+    id: string;
+    label: string;
+    unit: Unit;
+    total: number;
+    /** The nodes that have an amount themselves, and these amounts. */
+    node: number[];
+    amount: number[];
+  }[];
+  /** Below this share (of 1) of each metric, what is below a node stands together as one frame. */
+  minShare: number;
+  /** How many nodes stand in such frames. */
+  leftOut: number;
+}
+
+export const EVIDENCE = ['exact', 'inferred', 'function'] as const;
+/** What stands behind a line that is not exact, as in the terminal. */
+const MARKS = ['', ' ~', ' fn'];
+
+/** A kind of frames, by which it is coloured. */
+export type Kind = 'user' | 'library' | 'noLine' | 'call' | 'operator' | 'runtime' | 'device' | 'smaller';
+
+/** A frame as it is shown. */
+export interface Frame {
+  /** `forward (model.py:31)`, `aten::linear`. */
+  label: string;
+  kind: Kind;
+  /** Of a line. */
+  place: { file: string; line: number } | undefined;
+  evidence: (typeof EVIDENCE)[number];
+}
+
+export function framesOf(data: FlameData): Frame[] {
+  const { name, kind, file, line, evidence } = data.frames;
+  return name.map((it, index) => {
+    const text = data.strings[it] ?? '';
+    const path = data.strings[file[index] ?? 0] ?? '';
+    const known = evidence[index] ?? 0;
+    const place = path === '' ? undefined : { file: path, line: line[index] ?? 0 };
+    return {
+      label: place === undefined ? text : `${text} (${path}:${place.line})${MARKS[known] ?? ''}`,
+      kind: (data.kinds[kind[index] ?? 0] ?? 'noLine') as Kind,
+      place,
+      evidence: EVIDENCE[known] ?? 'exact',
+    };
+  });
+}
+
+/** Which frames a search finds: a part of their label whatever its case, or a regular expression. */
+export function matcher(query: string, isRegex: boolean): (label: string) => boolean {
+  if (isRegex) {
+    const pattern = new RegExp(query, 'iu');
+    return (label) => pattern.test(label);
+  }
+  const wanted = query.toLowerCase();
+  return (label) => label.toLowerCase().includes(wanted);
+}

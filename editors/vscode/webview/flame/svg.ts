@@ -1,0 +1,61 @@
+/** A flame graph as a picture that needs nothing else. */
+
+import type { Frame, Kind } from './data';
+import { boxesOf, type Layout, type Span } from './layout';
+import { at } from './tree';
+
+export const ROW_HEIGHT = 18;
+/** Of a letter of the font of boxes, in pixels. */
+const LETTER_WIDTH = 6.7;
+
+/** Colours as CSS texts. */
+export type Colours = Record<Kind | 'match' | 'text' | 'faint' | 'ground' | 'border' | 'focus', string>;
+
+/** A label as far as it fits. */
+export function fitting(label: string, width: number, letter: number): string {
+  const letters = Math.floor((width - 6) / letter);
+  if (label.length <= letters) {
+    return label;
+  }
+  return letters < 3 ? '' : `${label.slice(0, letters - 1)}…`;
+}
+
+/** All depths of a part of a flame graph. */
+export function svgOf(
+  layout: Layout,
+  view: Span,
+  frames: readonly Frame[],
+  colours: Colours,
+  { title, width, isMatch }: { title: string; width: number; isMatch: (frame: number) => boolean },
+): string {
+  const boxes = layout.rows.flatMap((_, level) =>
+    level === 0 ? [] : boxesOf(layout, level, view, width).map((it) => ({ ...it, level })),
+  );
+  const deepest = boxes.reduce((most, it) => Math.max(most, it.level), 0);
+  const height = (deepest + 1) * ROW_HEIGHT + 4;
+  const shapes = boxes.map(({ node, x, width, level }) => {
+    const y = level * ROW_HEIGHT + 2;
+    const size = `x="${x.toFixed(1)}" y="${y}" width="${Math.max(0.5, width - 0.5).toFixed(1)}" height="${ROW_HEIGHT - 1}"`;
+    const row = node === undefined ? undefined : at(layout.tree.frame, node);
+    const frame = row === undefined ? undefined : frames[row];
+    if (row === undefined || frame === undefined) {
+      return `<rect ${size} fill="${colours.smaller}"/>`;
+    }
+    const fill = isMatch(row) ? colours.match : colours[frame.kind];
+    const label = fitting(frame.label, width, LETTER_WIDTH);
+    const text = label === '' ? '' : `<text x="${(x + 3).toFixed(1)}" y="${y + 12}">${escape(label)}</text>`;
+    return `<g><title>${escape(frame.label)}</title><rect ${size} fill="${fill}"/>${text}</g>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; } g text { fill: ${colours.text}; }</style>
+<rect width="${width}" height="${height}" fill="${colours.ground}"/>
+<text x="3" y="14" fill="${colours.faint}">${escape(title)}</text>
+${shapes.join('\n')}
+</svg>
+`;
+}
+
+function escape(text: string): string {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+  return text.replace(/[&<>"]/g, (it) => entities[it] ?? it);
+}

@@ -1,0 +1,19 @@
+//! Bytes of the log of `torch.compile` (`TORCH_TRACE`, a file `dedicated_log_torch_trace_….log`) to the tables of
+//! [`profile::CompileLog`].
+//!
+//! *Owns*: the format of the log: records of one line with a JSON object, whose payload follows on lines that begin with a
+//! tab; which records say from which lines of the user a kernel was made; how generated code names its kernels.
+//!
+//! *Never*: reads a file or decompresses; panics; keeps what no table needs. Memory is bounded by the longest record that is
+//! used and by the tables.
+//!
+//! *The tests that say so*: `tests.rs` (records of all versions, damage at each byte, random damage).
+
+mod code;
+mod origins;
+mod reader;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use reader::{CompileLogReader, looks_like_compile_log};

@@ -1,0 +1,242 @@
+//! The log as a stream of bytes.
+
+use std::collections::BTreeSet;
+
+use memchr::memchr;
+use profile::{
+    CompileLog, GeneratedCall, GeneratedFile, OriginFrame, RecordedText, StrId, WarningKind,
+    Warnings,
+};
+use rustc_hash::FxHashMap;
+
+use crate::code::{CodeReader, GeneratedCode, KernelLines};
+use crate::origins::{OriginsByKernel, read_origins};
+use crate::record::{GraphKey, Record, RecordLine, may_be_used};
+
+/// Bytes of one line that are kept at most: the stacks of a graph with some ten thousand kernels have fewer.
+const MAX_LINE: usize = 64 << 20;
+
+/// Whether a file that begins with `prefix` (decompressed) is a log of `torch.compile`.
+#[must_use]
+pub fn looks_like_compile_log(prefix: &[u8]) -> bool {
+    let line = prefix.split(|&it| it == b'\n').next().unwrap_or_default();
+    let json = RecordLine::parse(line).map(|it| it.json);
+    json.is_some_and(|it| it.starts_with(b"{\""))
+}
+
+/// Reads a log that is fed in pieces (already decompressed).
+#[derive(Debug, Default)]
+pub struct CompileLogReader {
+    log: CompileLog,
+    warnings: Warnings,
+    processes: BTreeSet<u32>,
+    names: FxHashMap<u64, String>,
+    /// The line that is being read, of which the rest was not fed yet.
+    line: Vec<u8>,
+    /// Bytes of it that were left out, because it is too long.
+    left_out: u64,
+    /// Offset of the line that is being read.
+    offset: u64,
+    /// What is read from the lines of a payload.
+    payload: Payload,
+    codes: Vec<OutputCode>,
+    stacks: Vec<KernelStacks>,
+}
+
+/// A generated file, and its place among the records.
+#[derive(Debug)]
+struct OutputCode {
+    place: usize,
+    path: StrId,
+    graph: GraphKey,
+    code: GeneratedCode,
+}
+
+/// The stacks of kernels, and their place among the records.
+#[derive(Debug)]
+struct KernelStacks {
+    place: usize,
+    graph: GraphKey,
+    origins: OriginsByKernel,
+}
+
+/// The payload that is being read.
+#[derive(Debug, Default)]
+enum Payload {
+    /// One that is not used, or none.
+    #[default]
+    Unused,
+    Code {
+        path: StrId,
+        graph: GraphKey,
+        code: CodeReader,
+    },
+    Stacks {
+        graph: GraphKey,
+        /// Where it begins.
+        offset: u64,
+        text: Vec<u8>,
+    },
+}
+
+impl CompileLogReader {
+    /// A reader to which nothing was fed.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the next bytes.
+    pub fn feed(&mut self, mut bytes: &[u8]) {
+        while let Some(end) = memchr(b'\n', bytes) {
+            self.keep(&bytes[..end]);
+            self.end_line();
+            bytes = &bytes[end + 1..];
+        }
+        self.keep(bytes);
+    }
+
+    /// What was read. A last record without its end is used as far as it can be read.
+    #[must_use]
+    pub fn finish(mut self) -> (CompileLog, Warnings) {
+        if !self.line.is_empty() || self.left_out > 0 {
+            self.end_line();
+        }
+        self.end_payload();
+        self.join();
+        self.log.processes = self.processes.into_iter().collect();
+        (self.log, self.warnings)
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        if self.line.len() + part.len() > MAX_LINE {
+            self.left_out += part.len() as u64;
+        } else {
+            self.line.extend_from_slice(part);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let mut line = std::mem::take(&mut self.line);
+        let offset = self.offset;
+        let left_out = std::mem::take(&mut self.left_out);
+        self.offset += line.len() as u64 + left_out + 1;
+        if left_out > 0 {
+            let message = "a line of more than 64 MiB was left out";
+            self.warnings.add(WarningKind::Malformed, offset, message);
+        } else if let Some(text) = line.strip_prefix(b"\t") {
+            self.payload_line(text);
+        } else if let Some(record) = RecordLine::parse(&line) {
+            self.end_payload();
+            self.begin_record(record, offset);
+        } else if !line.is_empty() {
+            self.end_payload();
+            let message = "a line that is no record of the log was left out";
+            self.warnings.add(WarningKind::Malformed, offset, message);
+        }
+        line.clear();
+        self.line = line;
+    }
+
+    fn begin_record(&mut self, record: RecordLine<'_>, offset: u64) {
+        self.processes.insert(record.process);
+        if !may_be_used(record.json) {
+            return;
+        }
+        match Record::parse(record.json, |number| self.names.get(&number).cloned()) {
+            Err(_) => {
+                let message = "a record that is no JSON was left out";
+                self.warnings.add(WarningKind::Malformed, offset, message);
+            }
+            Ok(None) => {}
+            Ok(Some(Record::Interned { text, number })) => {
+                self.names.insert(number, text);
+            }
+            Ok(Some(Record::OutputCode { path, graph })) => {
+                let path = self.log.strings.intern(&path);
+                self.payload = Payload::Code { path, graph, code: CodeReader::default() };
+            }
+            Ok(Some(Record::KernelStacks { graph })) => {
+                self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
+            }
+        }
+    }
+
+    fn payload_line(&mut self, text: &[u8]) {
+        match &mut self.payload {
+            Payload::Unused => {}
+            Payload::Code { code, .. } => code.line(&String::from_utf8_lossy(text)),
+            Payload::Stacks { text: all, .. } => {
+                if all.len() + text.len() <= MAX_LINE {
+                    all.extend_from_slice(text);
+                    all.push(b'\n');
+                }
+            }
+        }
+    }
+
+    fn end_payload(&mut self) {
+        let place = self.codes.len() + self.stacks.len();
+        match std::mem::take(&mut self.payload) {
+            Payload::Unused => {}
+            Payload::Code { path, graph, code } => {
+                self.codes.push(OutputCode { place, path, graph, code: code.finish() });
+            }
+            Payload::Stacks { graph, offset, text } => {
+                match read_origins(&text, &mut self.log.strings) {
+                    Ok(origins) => self.stacks.push(KernelStacks { place, graph, origins }),
+                    Err(_) => {
+                        let message = "the lines of the kernels of a graph cannot be read: its kernels have none";
+                        self.warnings.add(WarningKind::Malformed, offset, message);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Each generated file with the origins of its kernels. Of one that was logged several times, from a cache, the last counts.
+    fn join(&mut self) {
+        let (mut files, mut texts) = (Vec::new(), Vec::new());
+        let mut place_of: FxHashMap<StrId, usize> = FxHashMap::default();
+        for code in &self.codes {
+            let Some(stacks) = self.stacks_of(code) else { continue };
+            let call = |it: &KernelLines| {
+                let mut origins: Vec<Vec<OriginFrame>> = Vec::new();
+                for stack in it.handles.iter().filter_map(|it| stacks.origins.get(it)).flatten() {
+                    if !origins.contains(stack) {
+                        origins.push(stack.clone());
+                    }
+                }
+                let KernelLines { first_line, last_line, .. } = *it;
+                (!origins.is_empty()).then_some(GeneratedCall { first_line, last_line, origins })
+            };
+            let calls: Vec<GeneratedCall> = code.code.kernels.iter().filter_map(call).collect();
+            if calls.is_empty() {
+                continue;
+            }
+            let file = GeneratedFile { path: code.path, calls };
+            let text = RecordedText { file: code.path, text: code.code.text.clone() };
+            match place_of.get(&code.path) {
+                Some(&place) => (files[place], texts[place]) = (file, text),
+                None => {
+                    place_of.insert(code.path, files.len());
+                    files.push(file);
+                    texts.push(text);
+                }
+            }
+        }
+        (self.log.files, self.log.texts) = (files, texts);
+    }
+
+    /// The stacks that were logged with a generated file: of those for the same graph the ones that name most of its kernels,
+    /// of several the next behind it, else the nearest before it. Those of a backward graph also name kernels of others.
+    fn stacks_of(&self, code: &OutputCode) -> Option<&KernelStacks> {
+        let handles = || code.code.kernels.iter().flat_map(|it| &it.handles);
+        let named = |it: &KernelStacks| handles().filter(|&at| it.origins.contains_key(at)).count();
+        let candidates = self.stacks.iter().filter(|it| it.graph == code.graph);
+        candidates.max_by_key(|it| {
+            let distance = it.place.abs_diff(code.place);
+            (named(it), it.place > code.place, std::cmp::Reverse(distance))
+        })
+    }
+}

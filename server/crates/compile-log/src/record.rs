@@ -1,0 +1,103 @@
+//! One record: the line that it begins with.
+
+use memchr::memmem;
+use serde_json::Value;
+
+/// What begins a record: `V1121 20:49:57.438000 17948 torch/_inductor/compile_fx.py:1961] {…}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordLine<'a> {
+    /// Id of the process that wrote it.
+    pub(crate) process: u32,
+    /// The JSON object.
+    pub(crate) json: &'a [u8],
+}
+
+impl<'a> RecordLine<'a> {
+    /// The record that `line` begins, or `None` where it begins none.
+    pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
+        let (level, rest) = line.split_first()?;
+        if !level.is_ascii_uppercase() || !rest.first()?.is_ascii_digit() {
+            return None;
+        }
+        let end = memmem::find(rest, b"] {")?;
+        let (prefix, json) = (&rest[..end], &rest[end + 2..]);
+        let mut words = prefix.split(|&it| it == b' ').filter(|it| !it.is_empty());
+        let (_day, _time, process) = (words.next()?, words.next()?, words.next()?);
+        let process = std::str::from_utf8(process).ok()?.parse().ok()?;
+        Some(Self { process, json })
+    }
+}
+
+/// What a record holds that is used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A file name, which later records name by its number.
+    Interned {
+        /// The name.
+        text: String,
+        /// Its number.
+        number: u64,
+    },
+    /// The text of a generated file follows.
+    OutputCode {
+        /// Its path.
+        path: String,
+        /// What it was compiled for.
+        graph: GraphKey,
+    },
+    /// The stacks of the operations in each kernel follow.
+    KernelStacks {
+        /// What they were compiled for.
+        graph: GraphKey,
+    },
+}
+
+/// What was compiled: the numbers of the function, of its version, and of the attempt; -1 where there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GraphKey {
+    frame: i64,
+    version: i64,
+}
+
+/// Whether the JSON of a record may be one that is used, so that it is parsed: most are not.
+pub(crate) fn may_be_used(json: &[u8]) -> bool {
+    json.starts_with(b"{\"str\"")
+        || memmem::find(json, b"\"inductor_output_code\"").is_some()
+        || memmem::find(json, KERNEL_STACKS.as_bytes()).is_some()
+}
+
+/// Name of the artifact with the stacks.
+const KERNEL_STACKS: &str = "inductor_provenance_tracking_kernel_stack_traces";
+
+impl Record {
+    /// The record of a JSON object. `name` gives a file name by its number.
+    ///
+    /// # Errors
+    /// If it is no JSON.
+    pub(crate) fn parse(
+        json: &[u8],
+        name: impl Fn(u64) -> Option<String>,
+    ) -> Result<Option<Self>, serde_json::Error> {
+        let value: Value = serde_json::from_slice(json)?;
+        if let Some([text, number]) = value.get("str").and_then(Value::as_array).map(Vec::as_slice)
+        {
+            let interned = text.as_str().zip(number.as_u64());
+            let interned =
+                interned.map(|(text, number)| Self::Interned { text: text.to_owned(), number });
+            return Ok(interned);
+        }
+        let number = |key: &str| value.get(key).and_then(Value::as_i64).unwrap_or(-1);
+        let graph = GraphKey { frame: number("frame_id"), version: number("frame_compile_id") };
+        if let Some(code) = value.get("inductor_output_code") {
+            // `filename` was a path from the beginning; `file_path` is there since torch 2.10.
+            let path = code.get("file_path").or_else(|| code.get("filename"));
+            let path = path.and_then(|it| match it {
+                Value::String(path) => Some(path.clone()),
+                other => name(other.as_u64()?),
+            });
+            return Ok(path.map(|path| Self::OutputCode { path, graph }));
+        }
+        let artifact = value.get("artifact").and_then(|it| it.get("name")).and_then(Value::as_str);
+        Ok((artifact == Some(KERNEL_STACKS)).then_some(Self::KernelStacks { graph }))
+    }
+}

@@ -1,0 +1,175 @@
+//! Logs that are whole, and logs that are not.
+
+use profile::{CompileLog, GeneratedFile, WarningKind};
+use proptest::prelude::*;
+
+use crate::{CompileLogReader, looks_like_compile_log};
+
+const PREFIX: &str = "V1121 20:49:57.438000 17948 torch/_inductor/compile_fx.py:1961] ";
+const PATH: &str = "/tmp/cache/4z/c4z76kcfplyj6oqxvqvx3n4ydi6cfdyxkd3zmm3kxv4jn3vt5qnq.py";
+
+/// One record with its payload.
+fn record(json: &str, payload: &str) -> String {
+    let payload: String = payload.lines().map(|line| format!("\t{line}\n")).collect();
+    format!("{PREFIX}{json}\n{payload}")
+}
+
+fn code(path: &str, frame: u32) -> String {
+    let text = "\
+import torch
+def call(self, args):
+    args.clear()
+    assert_size_stride(a, (8, 8))
+    buf0 = empty_strided_cpu((8, 8), (8, 1), torch.float32)
+    # Topologically Sorted Source Nodes: [y]
+    # [Provenance debug handles] extern_kernels.addmm:1
+    extern_kernels.addmm(a, b, out=buf0)
+    del a
+    buf1 = empty_strided_cpu((8, 8), (8, 1), torch.float32)
+    # [Provenance debug handles] cpp_fused_add_gelu_0:2
+    stream0 = get_raw_stream(0)
+    cpp_fused_add_gelu_0(buf0, buf1)
+    del buf0
+    return (buf1, )
+def benchmark():
+    call([])";
+    record(
+        &format!(r#"{{"inductor_output_code": {{"filename": "{path}"}}, "frame_id": {frame}}}"#),
+        text,
+    )
+}
+
+fn stacks(frame: u32, lines: [u32; 3]) -> String {
+    let stack = |line| format!(r#""  File \"/w/t.py\", line {line}, in forward\n    x\n    ^\n""#);
+    let [first, second, third] = lines.map(stack);
+    record(
+        &format!(
+            r#"{{"artifact": {{"name": "inductor_provenance_tracking_kernel_stack_traces"}}, "frame_id": {frame}}}"#
+        ),
+        &format!(
+            r#"{{"extern_kernels.addmm:1": [{first}], "cpp_fused_add_gelu_0:2": [{second}, {third}, {second}]}}"#
+        ),
+    )
+}
+
+fn read(text: &[u8]) -> (CompileLog, Vec<(WarningKind, Option<u64>)>) {
+    let mut reader = CompileLogReader::new();
+    reader.feed(text);
+    let (log, warnings) = reader.finish();
+    (log, warnings.iter().map(|it| (it.kind, it.offset)).collect())
+}
+
+/// The calls of a file: first and last line, and the lines that each was made from.
+fn calls(file: &GeneratedFile) -> Vec<(u32, u32, Vec<Vec<u32>>)> {
+    let call = |it: &profile::GeneratedCall| {
+        let stack = |it: &Vec<profile::OriginFrame>| it.iter().map(|it| it.line).collect();
+        (it.first_line, it.last_line, it.origins.iter().map(stack).collect())
+    };
+    file.calls.iter().map(call).collect()
+}
+
+#[test]
+fn the_lines_of_a_kernel_are_those_that_it_was_made_from() {
+    let other = record(r#"{"chromium_event": {}, "has_payload": "1"}"#, "{\n}");
+    let text = format!("{other}{}{}{other}", code(PATH, 0), stacks(0, [7, 8, 9]));
+    let (log, warnings) = read(text.as_bytes());
+    assert!(warnings.is_empty(), "{warnings:?}");
+    assert_eq!(log.processes, [17948]);
+    let [file] = &log.files[..] else { panic!("{:?}", log.files) };
+    assert_eq!(log.strings.get(file.path), PATH);
+    let fused = || vec![vec![8], vec![9]];
+    assert_eq!(
+        calls(file),
+        [(5, 5, vec![vec![7]]), (8, 8, vec![vec![7]]), (10, 10, fused()), (12, 13, fused()),]
+    );
+}
+
+#[test]
+fn each_graph_has_the_lines_that_were_logged_with_it() {
+    // Forward and backward have one key, and what was kept in a cache may be logged behind its lines.
+    let backward = PATH.replace("4z/c4z", "ab/cab");
+    let warm = PATH.replace("4z/c4z", "cd/ccd");
+    let text = [
+        code(PATH, 0),
+        stacks(0, [7, 8, 9]),
+        code(&backward, 0),
+        stacks(0, [1, 2, 3]),
+        stacks(5, [4, 5, 6]),
+        code(&warm, 5),
+        code("/tmp/none.py", 9),
+    ];
+    let (log, _) = read(text.concat().as_bytes());
+    let first: Vec<_> = log.files.iter().map(|it| calls(it)[0].2.clone()).collect();
+    assert_eq!(first, [vec![vec![7]], vec![vec![1]], vec![vec![4]]]);
+}
+
+#[test]
+fn file_names_may_be_numbers() {
+    let name = record(&format!(r#"{{"str": ["{PATH}", 3]}}"#), "");
+    let text = format!(
+        "{name}{}{}",
+        code(PATH, 0).replace(&format!("\"{PATH}\""), "3"),
+        stacks(0, [7, 8, 9])
+    );
+    let (log, _) = read(text.as_bytes());
+    assert_eq!(log.strings.get(log.files[0].path), PATH);
+}
+
+#[test]
+fn damage_costs_the_record_that_it_is_in() {
+    let whole = format!("{}{}", code(PATH, 0), stacks(0, [7, 8, 9]));
+    let bad = "no record\n";
+    let text = format!("{bad}{whole}{PREFIX}{{\"str\": [\n");
+    let (log, warnings) = read(text.as_bytes());
+    assert_eq!(log.files.len(), 1);
+    let second = (bad.len() + whole.len()) as u64;
+    assert_eq!(
+        warnings,
+        [(WarningKind::Malformed, Some(0)), (WarningKind::Malformed, Some(second))]
+    );
+}
+
+#[test]
+fn a_log_is_known_by_its_first_line() {
+    assert!(looks_like_compile_log(code(PATH, 0).as_bytes()));
+    let others = [
+        "",
+        "{}",
+        "V1121 x] {",
+        "V1121 20:49:57.4 17948 x.py:1] text",
+        "[W1122 22:05:46] {\"a\": 1}",
+    ];
+    for other in others {
+        assert!(!looks_like_compile_log(other.as_bytes()), "{other}");
+    }
+}
+
+#[test]
+fn a_log_may_end_anywhere() {
+    let text = format!("{}{}", code(PATH, 0), stacks(0, [7, 8, 9]));
+    for end in 0..text.len() {
+        let (log, _) = read(&text.as_bytes()[..end]);
+        assert!(log.files.len() <= 1);
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics_and_pieces_make_no_difference(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut text = format!("{}{}", code(PATH, 0), stacks(0, [7, 8, 9])).into_bytes();
+        for (at, byte) in changes {
+            let at = at.index(text.len());
+            text[at] = byte;
+        }
+        let whole = read(&text);
+        let mut reader = CompileLogReader::new();
+        let (first, second) = text.split_at(cut.index(text.len()));
+        reader.feed(first);
+        reader.feed(second);
+        let (log, _) = reader.finish();
+        prop_assert_eq!(log.files, whole.0.files);
+    }
+}

@@ -1,0 +1,235 @@
+//! Dividing the books of a line among several, where what happened belongs to all of them.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Allocation, Arithmetic, Bytes, Call, Kernel, Launching, LineBooks, Ns, Operator, PerStep,
+    RecordingCost, SegmentTime,
+};
+
+/// One of `n` equal parts of an amount that is not negative. What is left over goes to the first parts, one unit each, so that
+/// all parts add up to the amount, and a part of a smaller amount is no larger.
+#[must_use]
+pub fn share_of(amount: i64, n: usize, part: usize) -> i64 {
+    let (n, part) = (i64::try_from(n).unwrap_or(i64::MAX).max(1), i64::try_from(part).unwrap_or(0));
+    amount / n + i64::from(part < amount % n)
+}
+
+/// What can be divided into equal parts.
+trait Portion: Copy {
+    fn share(self, n: usize, part: usize) -> Self;
+}
+
+impl Portion for Ns {
+    fn share(self, n: usize, part: usize) -> Self {
+        Self(share_of(self.0, n, part))
+    }
+}
+
+impl Portion for Bytes {
+    fn share(self, n: usize, part: usize) -> Self {
+        Self(share_of(self.0, n, part))
+    }
+}
+
+impl Portion for u64 {
+    fn share(self, n: usize, part: usize) -> Self {
+        let (n, part) = (n.max(1) as Self, part as Self);
+        self / n + Self::from(part < self % n)
+    }
+}
+
+impl Portion for i128 {
+    fn share(self, n: usize, part: usize) -> Self {
+        let (n, part) = (n.max(1) as Self, part as Self);
+        self / n + Self::from(part < self % n)
+    }
+}
+
+fn each<K: Ord + Clone, V>(table: &BTreeMap<K, V>, share: impl Fn(&V) -> V) -> BTreeMap<K, V> {
+    table.iter().map(|(key, value)| (key.clone(), share(value))).collect()
+}
+
+impl LineBooks {
+    /// Part number `part` of `n` equal ones. All parts together add up to these books, but for what is no sum. What counts whole
+    /// occurrences, not amounts (anti-patterns, inferred alternatives), goes to the first part.
+    #[must_use]
+    pub fn share(&self, n: usize, part: usize) -> Self {
+        // All fields are named, so that the compiler reports a new one that is not divided.
+        let Self {
+            function,
+            evidence,
+            calls,
+            ops,
+            cpu_self,
+            cpu_own,
+            cpu_total,
+            cpu_in_steps,
+            elapsed,
+            waiting,
+            cpu_backward,
+            cuda_self,
+            cuda_own,
+            cuda_total,
+            cuda_backward,
+            kernels,
+            sync,
+            syncs,
+            idle_after_sync,
+            avoidable_idle,
+            avoidable_in_steps,
+            recording,
+            gpu_idle,
+            launching,
+            alloc,
+            allocs,
+            freed,
+            peak,
+            live,
+            steps,
+            by_device,
+            by_thread,
+            comm,
+            comm_exposed,
+            arithmetic,
+            products,
+            kernel_table,
+            operators,
+            callers,
+            callees,
+            waits,
+            readings,
+            allocations,
+            segments,
+            patterns,
+        } = self;
+        let time = |it: &Ns| it.share(n, part);
+        let bytes = |it: &Bytes| it.share(n, part);
+        let count = |it: &u64| it.share(n, part);
+        let is_first = part == 0;
+        Self {
+            function: function.clone(),
+            evidence: *evidence,
+            calls: count(calls),
+            ops: count(ops),
+            cpu_self: time(cpu_self),
+            cpu_own: time(cpu_own),
+            cpu_total: time(cpu_total),
+            cpu_in_steps: time(cpu_in_steps),
+            elapsed: time(elapsed),
+            waiting: time(waiting),
+            cpu_backward: time(cpu_backward),
+            cuda_self: time(cuda_self),
+            cuda_own: time(cuda_own),
+            cuda_total: time(cuda_total),
+            cuda_backward: time(cuda_backward),
+            kernels: count(kernels),
+            sync: time(sync),
+            syncs: count(syncs),
+            idle_after_sync: time(idle_after_sync),
+            avoidable_idle: time(avoidable_idle),
+            avoidable_in_steps: time(avoidable_in_steps),
+            recording: {
+                let RecordingCost { time: spent, in_steps, idle } = recording;
+                RecordingCost { time: time(spent), in_steps: time(in_steps), idle: time(idle) }
+            },
+            gpu_idle: time(gpu_idle),
+            launching: {
+                let Launching {
+                    launches,
+                    launch_time,
+                    short,
+                    idle_host,
+                    idle_kernel,
+                    idle_after_wait,
+                } = launching;
+                Launching {
+                    launches: count(launches),
+                    launch_time: time(launch_time),
+                    short: count(short),
+                    idle_host: time(idle_host),
+                    idle_kernel: time(idle_kernel),
+                    idle_after_wait: time(idle_after_wait),
+                }
+            },
+            alloc: bytes(alloc),
+            allocs: count(allocs),
+            freed: bytes(freed),
+            peak: bytes(peak),
+            live: bytes(live),
+            steps: each(steps, |it| {
+                let PerStep { cpu, cuda, sync, gpu_idle, waiting } = it;
+                PerStep {
+                    cpu: time(cpu),
+                    cuda: time(cuda),
+                    sync: time(sync),
+                    gpu_idle: time(gpu_idle),
+                    waiting: time(waiting),
+                }
+            }),
+            by_device: each(by_device, time),
+            by_thread: each(by_thread, time),
+            comm: time(comm),
+            comm_exposed: time(comm_exposed),
+            arithmetic: each(arithmetic, |it| {
+                let Arithmetic { operators, flops, time: spent, bytes: moved } = it;
+                Arithmetic {
+                    operators: count(operators),
+                    flops: count(flops),
+                    time: time(spent),
+                    bytes: bytes(moved),
+                }
+            }),
+            products: each(products, time),
+            kernel_table: each(kernel_table, |it| {
+                let Kernel {
+                    calls,
+                    total,
+                    min,
+                    max,
+                    occupancy_time,
+                    streams,
+                    bytes: moved,
+                    class,
+                    tensor_cores,
+                } = it;
+                Kernel {
+                    calls: count(calls),
+                    total: time(total),
+                    min: *min,
+                    max: *max,
+                    occupancy_time: occupancy_time.share(n, part),
+                    streams: streams.clone(),
+                    bytes: bytes(moved),
+                    class: *class,
+                    tensor_cores: *tensor_cores,
+                }
+            }),
+            operators: each(operators, |it| {
+                let Operator { calls, cpu, cuda } = it;
+                Operator { calls: count(calls), cpu: time(cpu), cuda: time(cuda) }
+            }),
+            callers: each(callers, time),
+            callees: each(callees, |it| {
+                let Call { calls, cpu } = it;
+                Call { calls: count(calls), cpu: time(cpu) }
+            }),
+            waits: each(waits, time),
+            readings: if is_first { readings.clone() } else { BTreeMap::new() },
+            allocations: each(allocations, |it| {
+                let Allocation { allocs, alloc, peak, live } = it;
+                Allocation {
+                    allocs: count(allocs),
+                    alloc: bytes(alloc),
+                    peak: bytes(peak),
+                    live: bytes(live),
+                }
+            }),
+            segments: {
+                let SegmentTime { calls, time: spent } = segments;
+                SegmentTime { calls: count(calls), time: time(spent) }
+            },
+            patterns: if is_first { patterns.clone() } else { BTreeMap::new() },
+        }
+    }
+}

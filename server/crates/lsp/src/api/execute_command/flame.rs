@@ -1,0 +1,55 @@
+//! `perfline.flame`: the stacks of what is loaded, as a flame graph is drawn from them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use loader::Error;
+use report::flame;
+use report::terminal::clean;
+use serde_json::{Map, Value, json};
+use tower_lsp::jsonrpc::Result;
+
+use super::requested_load::{StopOnDrop, refused};
+use crate::config::Recordings;
+use crate::loaded::LoadedRecording;
+use crate::loader::LoadFailure;
+use crate::session::Session;
+
+/// The smallest share of what is shown: a recording has up to a million stacks, and a picture some thousand pixels.
+const MIN_SHARE: f64 = 0.000_01;
+
+pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
+    let recordings = Arc::clone(&session.config.recordings);
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let guard = StopOnDrop(Arc::clone(&cancelled));
+    let work = session.background(move |snapshot, _| match &snapshot.loaded {
+        Some(loaded) => graph(loaded, &*recordings, &cancelled),
+        None => Ok(Value::Null),
+    });
+    let graph = work.await;
+    drop(guard);
+    graph?.map_err(refused)
+}
+
+fn graph(
+    loaded: &LoadedRecording,
+    recordings: &dyn Recordings,
+    cancelled: &AtomicBool,
+) -> std::result::Result<Value, LoadFailure> {
+    let books = loaded.stacks(recordings, cancelled).map_err(|error| match error {
+        Error::Cancelled => LoadFailure::Cancelled,
+        error => LoadFailure::Unusable(error.to_string()),
+    })?;
+    let missing =
+        "a ledger file holds no stacks; load the traces and snapshots that it was written from";
+    let books = books.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;
+    let recording = loaded.recording();
+    let names = loaded.run.inputs.iter().filter_map(|it| it.path.file_name());
+    let names: BTreeSet<_> = names.map(|it| it.to_string_lossy()).collect();
+    let title = names.into_iter().collect::<Vec<_>>().join(", ");
+    let mut graph = flame::flame(&recording, &books, &title, MIN_SHARE);
+    let files = recording.names.iter().map(|(key, shown)| (clean(shown), json!(key)));
+    graph["files"] = Value::Object(files.collect::<Map<_, _>>());
+    Ok(graph)
+}

@@ -1,0 +1,123 @@
+//! From a name to the lines that it stands for.
+
+use ledger::{LineBooks, LineKey};
+
+use crate::recording::Recording;
+
+/// What a name stands for.
+pub(super) enum Found<'a> {
+    /// A line, or the lines of a function.
+    Lines {
+        /// The function, where it is not one line.
+        function: Option<&'a str>,
+        lines: Vec<(&'a LineKey, &'a LineBooks)>,
+    },
+    /// Kernels, copies and fills whose names contain this one.
+    Launched { name: &'a str, lines: Vec<(&'a LineKey, &'a LineBooks)> },
+    /// An operator.
+    Operator { name: &'a str, lines: Vec<(&'a LineKey, &'a LineBooks)> },
+}
+
+impl<'a> Found<'a> {
+    /// A line before a function, before an operator, before a kernel.
+    pub(super) fn by_name(recording: &'a Recording<'_>, name: &'a str) -> Result<Self, String> {
+        let ledger = &recording.run.merged;
+        if let Some((file, line)) = name.rsplit_once(':')
+            && let Ok(line) = line.parse::<u32>()
+        {
+            return Self::line(recording, file, line);
+        }
+        let lines_where = |is_wanted: &dyn Fn(&LineBooks) -> bool| {
+            let lines = ledger.lines.iter().filter(|(_, books)| is_wanted(books));
+            lines.collect::<Vec<_>>()
+        };
+        let is_function = |books: &LineBooks| {
+            // `forward` is any `forward`, `Model.forward` that of `Model`.
+            let rest = books.function.strip_suffix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let lines = lines_where(&is_function);
+        if !lines.is_empty() {
+            return Ok(Self::Lines { function: Some(name), lines });
+        }
+        let lines = lines_where(&|books| books.operators.contains_key(name));
+        if !lines.is_empty() {
+            return Ok(Self::Operator { name, lines });
+        }
+        let lines =
+            lines_where(&|books| books.kernel_table.keys().any(|it| it.name.contains(name)));
+        if !lines.is_empty() {
+            return Ok(Self::Launched { name, lines });
+        }
+        Err(format!(
+            "nothing that was recorded is called `{name}`; name a line (train.py:41), a function (Model.forward), an operator \
+             (aten::mm) or a part of the name of a kernel; perfline lines, ops and kernels list them"
+        ))
+    }
+
+    fn line(recording: &'a Recording<'_>, file: &str, line: u32) -> Result<Self, String> {
+        let ledger = &recording.run.merged;
+        let is_file = |key: &str| {
+            let shown = recording.file(key);
+            shown == file || shown.strip_suffix(file).is_some_and(|it| it.ends_with('/'))
+        };
+        let of_file: Vec<_> = ledger.lines.iter().filter(|(key, _)| is_file(&key.file)).collect();
+        let lines: Vec<_> = of_file.iter().filter(|(key, _)| key.line == line).copied().collect();
+        if !lines.is_empty() {
+            return Ok(Self::Lines { function: None, lines });
+        }
+        if of_file.is_empty() {
+            return Err(format!(
+                "nothing was recorded of a file `{file}`; perfline lines lists the files that there are"
+            ));
+        }
+        let distance = |key: &LineKey| key.line.abs_diff(line);
+        let nearest = of_file.iter().min_by_key(|(key, _)| distance(key));
+        let nearest = nearest.map(|(key, _)| recording.place(key).to_string()).unwrap_or_default();
+        Err(format!(
+            "nothing was recorded on line {line} of `{file}`; the nearest line is {nearest}"
+        ))
+    }
+
+    pub(super) fn lines(&self) -> &[(&'a LineKey, &'a LineBooks)] {
+        match self {
+            Self::Lines { lines, .. }
+            | Self::Launched { lines, .. }
+            | Self::Operator { lines, .. } => lines,
+        }
+    }
+
+    /// Whether the findings of a line belong to it: not those of all that runs the same operator.
+    pub(super) fn has_line(&self, line: &LineKey) -> bool {
+        matches!(self, Self::Lines { .. }) && self.lines().iter().any(|(key, _)| *key == line)
+    }
+
+    /// What it is.
+    pub(super) fn title(&self, recording: &Recording<'_>) -> String {
+        match self {
+            Self::Lines { function: None, lines } => {
+                let places = lines.iter().map(|(key, books)| {
+                    let place = recording.place(key);
+                    format!("{place} · {} · {}", books.function, books.evidence.name())
+                });
+                places.collect::<Vec<_>>().join(", ")
+            }
+            Self::Lines { function: Some(name), lines } => match lines.len() {
+                1 => format!("function {name} · 1 line"),
+                n => format!("function {name} · {n} lines"),
+            },
+            Self::Launched { name, .. } => format!("kernels with {name} in their names"),
+            Self::Operator { name, .. } => format!("operator {name}"),
+        }
+    }
+
+    /// The text of the line.
+    pub(super) fn text(&self, recording: &Recording<'_>) -> Option<String> {
+        let Self::Lines { function: None, lines } = self else { return None };
+        let (key, _) = lines.first()?;
+        let read = |path: &std::path::Path| recording.sources.read(path);
+        let ran = recording.run.text_that_ran(&key.file, read)?;
+        let line = ran.text.lines().nth((key.line as usize).checked_sub(1)?)?;
+        Some(line.trim().to_owned())
+    }
+}

@@ -1,0 +1,82 @@
+//! Tables of operators and of kernels over the whole recording: `perfline ops`, `perfline kernels`.
+
+mod kernels;
+mod lines_of;
+mod operators;
+mod print;
+
+use std::str::FromStr;
+
+use ide::UnknownName;
+use ledger::Metric;
+use loader::StackBooks;
+
+pub use kernels::build as kernels;
+pub use operators::build as operators;
+pub use print::{write_json, write_text};
+
+use crate::model::{Section, Summary};
+
+/// A table with what it is of.
+#[derive(Debug)]
+pub struct NamedTable {
+    /// The recording.
+    pub summary: Summary,
+    /// The rows, the largest first.
+    pub section: Section,
+    /// The columns that a narrow terminal can do without, the first of them first.
+    pub dispensable: &'static [&'static str],
+}
+
+/// What the operators are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperatorOrder {
+    /// Thread time without that of operators below.
+    CpuSelf,
+    /// Thread time with that of operators below.
+    CpuTotal,
+    /// Time of the kernels and copies that the operator itself launched.
+    CudaSelf,
+    /// With those of operators below.
+    CudaTotal,
+    /// Bytes that it allocated itself.
+    Alloc,
+    /// How often it ran.
+    Calls,
+}
+
+impl OperatorOrder {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::CpuSelf, Self::CpuTotal, Self::CudaSelf, Self::CudaTotal, Self::Alloc, Self::Calls];
+
+    /// Stable name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CpuSelf => "cpu_self",
+            Self::CpuTotal => "cpu_total",
+            Self::CudaSelf => "cuda_self",
+            Self::CudaTotal => "cuda_total",
+            Self::Alloc => "alloc",
+            Self::Calls => "calls",
+        }
+    }
+
+    /// Device time of a recording that has some, else thread time.
+    fn fitting(books: &StackBooks) -> Self {
+        if books.total(Metric::Cuda) == 0 { Self::CpuSelf } else { Self::CudaSelf }
+    }
+}
+
+impl FromStr for OperatorOrder {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| UnknownName::new("order", name, Self::ALL.map(Self::name)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

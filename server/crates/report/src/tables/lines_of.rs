@@ -1,0 +1,65 @@
+//! The lines of your code below which something ran.
+
+use std::collections::BTreeMap;
+
+use ledger::LineKey;
+use loader::StackBooks;
+use stack_books::{StackFrame, StackRow};
+
+use crate::model::{Cell, Place};
+use crate::recording::Recording;
+
+/// Lines that a row names.
+const MAX_LINES: usize = 3;
+
+/// By line, what was charged to it; what has no line is left out.
+#[derive(Debug, Default)]
+pub(super) struct LinesOf<'a>(BTreeMap<&'a LineKey, i64>);
+
+impl<'a> LinesOf<'a> {
+    /// Adds what is on a stack.
+    pub(super) fn add(&mut self, books: &'a StackBooks, stack: StackRow, amount: i64) {
+        if let Some(line) = innermost_line(books, stack) {
+            let sum = self.0.entry(line).or_default();
+            *sum = sum.saturating_add(amount);
+        }
+    }
+
+    /// The lines with most of it.
+    pub(super) fn cell(&self, recording: &Recording<'_>) -> Cell {
+        let mut lines: Vec<_> = self.0.iter().filter(|(_, amount)| **amount != 0).collect();
+        if lines.is_empty() {
+            return Cell::default();
+        }
+        lines.sort_by_key(|(_, amount)| std::cmp::Reverse(**amount));
+        let places: Vec<Place> =
+            lines.iter().take(MAX_LINES).map(|(key, _)| recording.place(key)).collect();
+        let mut text = String::new();
+        for (index, place) in places.iter().enumerate() {
+            // A file is named once.
+            let before = index.checked_sub(1).and_then(|it| places.get(it));
+            match before {
+                Some(before) if before.file == place.file => text += &format!(", :{}", place.line),
+                Some(_) => text += &format!(", {place}"),
+                None => text += &place.to_string(),
+            }
+        }
+        let more = lines.len().saturating_sub(MAX_LINES);
+        if 0 < more {
+            text += &format!(" +{more}");
+        }
+        Cell { text, ..Cell::places(places) }
+    }
+}
+
+/// The innermost line of a stack.
+fn innermost_line(books: &StackBooks, stack: StackRow) -> Option<&LineKey> {
+    let mut at = stack;
+    while at != StackRow::ROOT {
+        if let StackFrame::Line(line) = books.frame_of(at) {
+            return Some(&line.key);
+        }
+        at = books.parent(at);
+    }
+    None
+}

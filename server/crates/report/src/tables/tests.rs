@@ -1,0 +1,138 @@
+use ledger::{Evidence, LineKey, Reason};
+use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
+use stack_books::{FramedLine, StackRow};
+
+use super::*;
+use crate::model::Cell;
+use crate::terminal::{Colours, Terminal};
+use crate::testing::{recording, sources, training};
+
+fn line(line: u32) -> StackFrame {
+    let key = LineKey { file: "train.py".to_owned(), line };
+    Line(FramedLine { key, function: "step".to_owned(), is_user_code: true })
+}
+
+fn operator(name: &str) -> StackFrame {
+    Operator(name.to_owned())
+}
+
+/// Adds events with an amount each to a stack.
+fn add(books: &mut StackBooks, frames: &[StackFrame], metric: Metric, amounts: &[i64]) {
+    let mut stack = StackRow::ROOT;
+    for frame in frames {
+        let frame = books.frame(frame.clone());
+        books.add_evidence(frame, Evidence::Exact);
+        stack = books.push(stack, frame);
+    }
+    for &amount in amounts {
+        books.add(metric, stack, amount);
+        books.count(stack, 1);
+    }
+}
+
+/// Two products of matrices on two lines, a copy that calls itself, and an operator without a line.
+fn books() -> StackBooks {
+    let mut books = StackBooks::default();
+    let (linear, addmm) = (operator("aten::linear"), operator("aten::addmm"));
+    let gemm = Device("void gemm<float>(int)".to_owned());
+    for at in [17, 18] {
+        let outer = [line(25), line(at), linear.clone()];
+        add(&mut books, &outer, Metric::Cpu, &[1_000, 1_000]);
+        let inner = [&outer[..], std::slice::from_ref(&addmm)].concat();
+        add(&mut books, &inner, Metric::Cpu, &[4_000, 6_000]);
+        let launch = Runtime("cudaLaunchKernel".to_owned());
+        add(&mut books, &[&inner[..], &[launch]].concat(), Metric::Cpu, &[500, 500]);
+        let times = if at == 17 { [30_000, 30_000] } else { [10_000, 10_000] };
+        add(&mut books, &[&inner[..], std::slice::from_ref(&gemm)].concat(), Metric::Cuda, &times);
+    }
+    let copy = operator("aten::copy_");
+    add(&mut books, &[line(18), copy.clone()], Metric::Cpu, &[100]);
+    add(&mut books, &[line(18), copy.clone(), copy], Metric::Cpu, &[50]);
+    add(&mut books, &[NoLine(Reason::NoStacks), operator("aten::add")], Metric::Cpu, &[7]);
+    let fill = Device("Memset (Device)".to_owned());
+    add(&mut books, &[NoLine(Reason::NoLaunch), fill], Metric::Cuda, &[20_000]);
+    books
+}
+
+/// The rows as text, a cell after the other.
+fn rows(table: &NamedTable) -> Vec<String> {
+    let text = |row: &Vec<Cell>| row.iter().map(|it| it.text.clone()).collect::<Vec<_>>().join("|");
+    table.section.rows.iter().map(text).collect()
+}
+
+#[test]
+fn operators_are_counted_with_and_without_what_is_below_them() {
+    let (mut run, sources) = (training(), sources());
+    run.stacks = Some(books());
+    let recording = recording(&run, &sources);
+    let of = |order| rows(&operators(&recording, Some(order)).unwrap());
+    assert_eq!(
+        of(OperatorOrder::CpuTotal),
+        [
+            "99.4 %|4 µs|26 µs||80 µs||4|aten::linear|train.py:17, :18",
+            "84.1 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm|train.py:17, :18",
+            "0.57 %|150 ns|150 ns||||2|aten::copy_|train.py:18",
+            "0.03 %|7 ns|7 ns||||1|aten::add|",
+        ]
+    );
+    // The kernels of line 17 run longer.
+    assert_eq!(
+        of(OperatorOrder::CudaSelf)[0],
+        "80 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm|train.py:17, :18"
+    );
+    assert_eq!(of(OperatorOrder::Calls)[0].split('|').next_back(), Some("train.py:17, :18"));
+    assert_eq!(
+        operators(&recording, None).unwrap().section,
+        operators(&recording, Some(OperatorOrder::CudaSelf)).unwrap().section
+    );
+}
+
+#[test]
+fn kernels_are_added_up_with_those_that_have_no_line() {
+    let (mut run, sources) = (training(), sources());
+    run.stacks = Some(books());
+    let recording = recording(&run, &sources);
+    assert_eq!(
+        rows(&kernels(&recording, true).unwrap()),
+        [
+            "80 %|80 %|80 µs|4|20 µs|||||||void gemm<float>(int)|train.py:17, :18",
+            "20 %|100 %|20 µs|1|20 µs|||||||Memset (Device)|",
+        ]
+    );
+}
+
+#[test]
+fn columns_that_do_not_fit_are_named() {
+    let (mut run, sources) = (training(), sources());
+    run.stacks = Some(books());
+    let table = operators(&recording(&run, &sources), None).unwrap();
+    let text = |width| {
+        let mut out = Vec::new();
+        let terminal = Terminal { colours: Colours::Plain, width: Some(width) };
+        write_text(&mut out, &table, 1, &terminal).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let wide = text(100);
+    assert!(wide.contains("cpu total  cuda self  cuda total  calls  operator"), "{wide}");
+    let narrow = text(70);
+    assert!(narrow.contains("share  cpu self  cuda self  calls  operator"), "{narrow}");
+    let note = "  too narrow for cpu total, cuda total\n";
+    assert!(narrow.contains(note), "{narrow}");
+    assert!(narrow.lines().all(|it| it.chars().count() <= 70), "{narrow}");
+}
+
+#[test]
+fn a_recording_without_stacks_is_refused() {
+    let (run, sources) = (training(), sources());
+    let error = operators(&recording(&run, &sources), None).unwrap_err();
+    assert_eq!(error.to_string(), "the recording was loaded without stacks");
+}
+
+#[test]
+fn an_unknown_order_is_reported_with_those_that_there_are() {
+    let error = "gpu".parse::<OperatorOrder>().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "unknown order `gpu`, expected one of: cpu_self, cpu_total, cuda_self, cuda_total, alloc, calls"
+    );
+}

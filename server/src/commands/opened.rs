@@ -1,0 +1,54 @@
+//! Recordings of commands that look at two.
+
+use std::path::Path;
+
+use ::report::Recording;
+use loader::{LoadOptions, Run, SourceFolders};
+
+use crate::args::RecordingArgs;
+use crate::failure::Failure;
+use crate::inputs;
+
+/// A recording, with what it was loaded by.
+pub(super) struct OpenedRecording {
+    args: RecordingArgs,
+    options: LoadOptions,
+    run: Run,
+    sources: SourceFolders,
+}
+
+impl OpenedRecording {
+    /// Loads what `args` name.
+    ///
+    /// # Errors
+    /// If nothing was found or nothing could be read, or after Ctrl-C.
+    pub(super) fn load(args: RecordingArgs) -> Result<Self, Failure> {
+        let options = inputs::options(&args);
+        let (run, _) = inputs::load(&args, &options)?;
+        let sources = loader::source_folders(&options);
+        Ok(Self { args, options, run, sources })
+    }
+
+    /// What is printed from.
+    pub(super) fn recording(&self) -> Recording<'_> {
+        let names = loader::display_names(&self.run.merged, &self.args.root);
+        Recording { run: &self.run, names, sources: &self.sources }
+    }
+
+    /// The files that were read.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.args.paths(&self.run)
+    }
+
+    /// Writes what is to be kept of the recording for the next time.
+    pub(super) fn keep(&self) {
+        if let Some(cache) = &self.options.ledger_cache {
+            cache.write_pending();
+        }
+    }
+
+    /// Whether no input is missing, and with `--strict` no part of one.
+    pub(super) fn is_whole(&self) -> bool {
+        inputs::is_whole(&self.args, &self.run)
+    }
+}
