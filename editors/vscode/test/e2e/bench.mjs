@@ -95,7 +95,8 @@ export class Bench {
         '3',
       ],
       {
-        env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '', ...env },
+        // What was kept of other loads of the same recording, such as texts of its files, would change what is shown.
+        env: { ...process.env, EXTENSIONS_GALLERY: '{}', VSCODE_IPC_HOOK_CLI: '', PERFLINE_CACHE_DIR: '', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

@@ -11,7 +11,12 @@ import { RECORDING } from './workspaces.mjs';
 
 const PERFLINE = process.env.PERFLINE ?? path.join(REPOSITORY, 'target/release/perfline');
 const INPUT = [RECORDING, '--root', path.join(REPOSITORY, 'fixtures/workloads')];
-const perfline = (...args) => execFileSync(PERFLINE, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
+const perfline = (...args) =>
+  execFileSync(PERFLINE, args, {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    env: { ...process.env, PERFLINE_CACHE_DIR: '' },
+  });
 
 let browser;
 let page;
