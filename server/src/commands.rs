@@ -17,7 +17,7 @@ use loader::{LoadOptions, Run, SourceFolders, StackChoice, Timing};
 use crate::args::{self, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{inputs, output, terminal};
+use crate::{allocator, inputs, output, terminal};
 
 /// Runs a command.
 ///
@@ -108,7 +108,10 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }
         Command::Cache(args) => cache::run(args.action),
         Command::Record(args) => record::run(&args.arguments),
-        Command::Lsp(_) => Ok(lsp::run_stdio()),
+        Command::Lsp(_) => {
+            allocator::restart_with_one_arena();
+            Ok(lsp::run_stdio())
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! *The tests that say so*: `tests/process.rs` for what only a process shows, `tests/untrusted.rs` for recordings from
 //! strangers.
 
+mod allocator;
 mod args;
 mod commands;
 mod failure;

@@ -278,8 +278,12 @@ impl Server {
 impl Server {
     /// Most memory that it had.
     fn peak_kib(&self) -> u64 {
+        self.status_kib("VmHWM:")
+    }
+
+    fn status_kib(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
-        let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+        let line = status.lines().find_map(|it| it.strip_prefix(name)).unwrap();
         line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
     }
 }
@@ -332,4 +336,23 @@ fn a_server_outlives_recordings_that_are_too_large_and_shows_the_last_one_that_w
     // Charging to lines included, with what the program itself takes.
     let peak = server.peak_kib();
     assert!(peak < 192 << 10, "{peak} KiB");
+}
+
+#[test]
+fn a_server_does_not_grow_with_reloads() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().canonicalize().unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+    let trace = at.join("trace.json.gz");
+    fs::copy(fixtures.join("cpu/torch2.15.0/transformer.json.gz"), &trace).unwrap();
+    let mut server = Server::start(&at);
+    let mut load = || {
+        let loaded = server.command("perfline.load", json!([{"paths": [trace]}]));
+        assert_eq!(loaded["result"]["inputs"][0]["complete"], true, "{loaded}");
+        server.status_kib("VmRSS:")
+    };
+    let sizes: Vec<u64> = (0..20).map(|_| load()).collect();
+    // With an arena for each thread it was 1.4 times as much.
+    let most = |sizes: &[u64]| sizes.iter().max().copied().unwrap();
+    assert!(10 * most(&sizes[5..]) <= 11 * most(&sizes[..5]), "KiB after each load: {sizes:?}");
 }

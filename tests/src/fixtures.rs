@@ -60,3 +60,13 @@ pub fn read_gz(path: &Path) -> io::Result<Vec<u8>> {
     flate2::read::MultiGzDecoder::new(fs::File::open(path)?).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
+
+/// `bytes` as gzip.
+///
+/// # Errors
+/// Never: memory does not refuse to be read.
+pub fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    flate2::read::GzEncoder::new(bytes, flate2::Compression::fast()).read_to_end(&mut packed)?;
+    Ok(packed)
+}

@@ -1,7 +1,8 @@
 //! What the tests over several crates share.
 //!
 //! *Owns*: [`mod@reference`], the accounting of `docs/accounting.md` done slowly and obviously; [`builder`], a language for
-//! small traces; [`anomalies`], which puts anomalies into them; [`fixtures`], the recordings of the repository.
+//! small traces; [`anomalies`], which puts anomalies into them; [`mutants`], which puts faults into recordings; [`fixtures`],
+//! the recordings of the repository.
 //!
 //! *Never*: is used outside tests; shares code with what it checks.
 //!
@@ -11,4 +12,6 @@
 pub mod anomalies;
 pub mod builder;
 pub mod fixtures;
+pub mod mutants;
+pub mod random;
 pub mod reference;

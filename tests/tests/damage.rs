@@ -4,15 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use ledger::Ledger;
 use loader::{Error, LoadOptions, Run, Watch, load};
-use tests::fixtures;
+use tests::fixtures::{self, gzip};
+use tests::random::Random;
 
 /// What a loaded file must admit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +58,7 @@ fn text_in_utf_16_is_read() {
         units().flat_map(u16::to_le_bytes).collect(),
         units().flat_map(u16::to_be_bytes).collect(),
     );
-    for (name, bytes) in [("t.json", &little), ("t.json", &big), ("t.json.gz", &gzip(&little))] {
+    for (name, bytes) in [("t.json", &little), ("t.json", &big), ("t.json.gz", &gzip(&little).unwrap())] {
         let run = load_bytes(name, bytes).unwrap();
         assert_eq!(run.merged, whole.merged, "{name}");
         assert!(run.inputs[0].complete && run.inputs[0].warnings.is_empty(), "{name}");
@@ -125,7 +123,7 @@ fn what_is_no_recording_is_refused() {
         ("another object", br#"{"name": "model", "layers": [1, 2, 3]}"#.to_vec()),
         ("number", b"42".to_vec()),
         ("zeros", vec![0; 4096]),
-        ("empty gzip", gzip(b"")),
+        ("empty gzip", gzip(b"").unwrap()),
         ("a pickle that is no snapshot", snapshot),
         ("an image", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR".to_vec()),
     ];
@@ -152,7 +150,7 @@ fn a_file_that_is_not_there_is_named() {
 /// Mutilates the text of a trace in many ways.
 fn damage(text: &[u8]) -> Vec<Damaged> {
     let mut variants = Vec::new();
-    let mut random = Random(0x9e37_79b9);
+    let mut random = Random::new(0);
     let mut add = |title: String, bytes: Vec<u8>, file: &'static str, admits: Admits| {
         variants.push(Damaged { title, bytes, name: file, admits });
     };
@@ -229,7 +227,7 @@ fn damage(text: &[u8]) -> Vec<Damaged> {
             }
         }
     }
-    let zipped = gzip(text);
+    let zipped = gzip(text).unwrap();
     for part in [1, 3, 7] {
         let end = zipped.len() * part / 8;
         add(format!("gzip cut at {end}"), zipped[..end].to_vec(), "t.json.gz", Admits::Loss);
@@ -303,28 +301,10 @@ fn is_one_line_about(error: &Error, name: &str) -> bool {
     text.lines().count() == 1 && text.contains(name) && says_where
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// Puts `to` in place of the nth `from` in the list of events.
 fn replace_nth(text: &[u8], from: &[u8], to: &[u8], nth: usize) -> Option<Vec<u8>> {
     let events = text.windows(13).position(|it| it == b"\"traceEvents\"")?;
     let mut found = text[events..].windows(from.len()).enumerate().filter(|(_, it)| *it == from);
     let at = events + found.nth(nth)?.0;
     Some([&text[..at], to, &text[at + from.len()..]].concat())
-}
-
-/// xorshift32: the same damage on every run.
-struct Random(u32);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        self.0 as usize % limit
-    }
 }
