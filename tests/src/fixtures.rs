@@ -56,8 +56,16 @@ pub fn callers(trace: &Path) -> Option<PathBuf> {
 /// # Errors
 /// If the file cannot be read or is not gzip.
 pub fn read_gz(path: &Path) -> io::Result<Vec<u8>> {
+    unpacked(fs::File::open(path)?)
+}
+
+/// What gzip was made of.
+///
+/// # Errors
+/// If it cannot be read or is not gzip.
+pub fn unpacked(packed: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    flate2::read::MultiGzDecoder::new(fs::File::open(path)?).read_to_end(&mut bytes)?;
+    flate2::read::MultiGzDecoder::new(packed).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

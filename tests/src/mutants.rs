@@ -208,11 +208,13 @@ pub fn pickle_mutant(pickle: &[u8], random: &mut Random) -> Vec<u8> {
                 let fill = [0, 0xff, 0x7f, 0x80][random.below(4)];
                 let is_random = random.once_in(2);
                 for byte in opcode.iter_mut().skip(1).take(8) {
-                    *byte = if is_random { random.next().to_le_bytes()[0] } else { fill };
+                    *byte = if is_random { random.bits().to_le_bytes()[0] } else { fill };
                 }
             }
             _ => {
-                let Some(opcode) = opcodes.get_mut(place).and_then(|it| it.first_mut()) else { continue };
+                let Some(opcode) = opcodes.get_mut(place).and_then(|it| it.first_mut()) else {
+                    continue;
+                };
                 *opcode = random.of(b"(.0]})tlaesduhjqr\x85\x86\x87\x88\x89\x8f\x90\x91\x93\x94\x95NKMJGXUBcRbOiPQ2").copied().unwrap_or(b'.');
             }
         }
@@ -401,7 +403,8 @@ fn opcodes(pickle: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = pickle;
     while let Some((&opcode, argument)) = rest.split_first() {
         let counted = |n: usize| {
-            let length = argument.iter().take(n).rev().fold(0_usize, |sum, it| sum << 8 | usize::from(*it));
+            let length =
+                argument.iter().take(n).rev().fold(0_usize, |sum, it| sum << 8 | usize::from(*it));
             n.saturating_add(length)
         };
         let size = match opcode {
@@ -437,7 +440,8 @@ mod tests {
 
     #[test]
     fn the_same_number_makes_the_same_mutant_and_others_make_others() {
-        let trace = r#"{"traceEvents": [{"ph": "X", "ts": 1.5, "args": {"External id": 4}}, {"ph": "i"}]}"#;
+        let trace =
+            r#"{"traceEvents": [{"ph": "X", "ts": 1.5, "args": {"External id": 4}}, {"ph": "i"}]}"#;
         let parts = TraceParts::of(trace).unwrap();
         let mutant = |seed| parts.mutant(&mut Random::new(seed));
         let mutants: std::collections::BTreeSet<Vec<u8>> = (0..100).map(mutant).collect();
@@ -447,7 +451,8 @@ mod tests {
 
     #[test]
     fn a_pickle_is_taken_apart() {
-        let pickle = b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01\x8c\x02abM\x02\x01e.";
+        let pickle =
+            b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00]\x94(K\x01\x8c\x02abM\x02\x01e.";
         let opcodes = opcodes(pickle);
         assert_eq!(opcodes.concat(), pickle);
         assert_eq!(opcodes.len(), 10);

@@ -11,12 +11,12 @@ impl Random {
         // The generator never leaves zero. The constant is that of SplitMix64, which spreads small seeds.
         let mixed = (seed.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Self((mixed ^ (mixed >> 31)).max(1));
-        random.next();
+        random.bits();
         random
     }
 
     /// The next 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -26,7 +26,7 @@ impl Random {
     /// A number below `limit`; 0 where that is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX).max(1);
-        usize::try_from((self.next() >> 16) % limit).unwrap_or(0)
+        usize::try_from((self.bits() >> 16) % limit).unwrap_or(0)
     }
 
     /// True once in `times` calls.

@@ -58,7 +58,9 @@ fn text_in_utf_16_is_read() {
         units().flat_map(u16::to_le_bytes).collect(),
         units().flat_map(u16::to_be_bytes).collect(),
     );
-    for (name, bytes) in [("t.json", &little), ("t.json", &big), ("t.json.gz", &gzip(&little).unwrap())] {
+    for (name, bytes) in
+        [("t.json", &little), ("t.json", &big), ("t.json.gz", &gzip(&little).unwrap())]
+    {
         let run = load_bytes(name, bytes).unwrap();
         assert_eq!(run.merged, whole.merged, "{name}");
         assert!(run.inputs[0].complete && run.inputs[0].warnings.is_empty(), "{name}");

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use loader::{Error, LoadOptions, Run, SourceFolders, StackChoice, Watch, load};
 use report::{Recording, ReportOptions, SourceTexts};
-use tests::fixtures::{gzip, read_gz, repository};
+use tests::fixtures::{gzip, read_gz, repository, unpacked};
 use tests::mutants::{TraceParts, json_mutant, lines_mutant, mutate_bytes, pickle_mutant};
 use tests::random::Random;
 
@@ -32,7 +32,9 @@ const MAX_MEMORY_KIB: u64 = 1 << 20;
 #[test]
 fn mutants_are_refused_or_make_sense() {
     let number = |name: &str, default| {
-        std::env::var(name).map_or(default, |it| it.parse().unwrap_or_else(|_| panic!("{name} is no number: {it}")))
+        std::env::var(name).map_or(default, |it| {
+            it.parse().unwrap_or_else(|_| panic!("{name} is no number: {it}"))
+        })
     };
     let first = number("PERFLINE_FIRST_MUTANT", 0);
     let end = first + number("PERFLINE_MUTANTS", MUTANTS);
@@ -66,7 +68,10 @@ fn mutants_are_refused_or_make_sense() {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     // A thread that does not end cannot be ended: the scope would wait for it.
-                    eprintln!("none of the mutants before {} came to an end", next.load(Ordering::Relaxed));
+                    eprintln!(
+                        "none of the mutants before {} came to an end",
+                        next.load(Ordering::Relaxed)
+                    );
                     std::process::abort();
                 }
             }
@@ -94,8 +99,10 @@ struct Parents {
     traces: Vec<TraceParts>,
     /// Another input of a trace, with the trace itself, which stays whole.
     side_cars: Vec<(Kind, &'static str, String, Files)>,
-    timelines: Vec<(&'static str, String)>,
-    snapshots: Vec<Vec<u8>>,
+    timelines: [(&'static str, String); 2],
+    /// A small one and a large one.
+    snapshots: [Vec<u8>; 2],
+    /// Without its compression, whose checksum would find all that was changed.
     ledger: Vec<u8>,
 }
 
@@ -135,6 +142,7 @@ impl Parents {
         let whole = vec![trace("cpu/torch2.15.0/scheduled.0.json.gz")];
         write(&whole, folder.path());
         let run = load_files(&whole, folder.path(), false, StackChoice::No).unwrap();
+        let packed_ledger = loader::to_ledger_file(&run, &SourceFolders::default()).unwrap();
         Self {
             traces: traces.iter().map(|it| TraceParts::of(&text(it)).unwrap()).collect(),
             side_cars: vec![
@@ -151,12 +159,14 @@ impl Parents {
                     vec![trace("cpu/torch2.15.0/inductor/inductor.json.gz")],
                 ),
             ],
-            timelines: TIMELINES.to_vec().into_iter().map(|(name, it)| (name, it.to_owned())).collect(),
-            snapshots: ["simulated_snapshots/torch2.15.0/slow_model", "simulated_snapshots/torch2.11.0/transformer"]
-                .iter()
-                .map(|it| read_gz(&fixture(&format!("{it}.snapshot.pickle.gz"))).unwrap())
-                .collect(),
-            ledger: loader::to_ledger_file(&run, &SourceFolders::default()).unwrap(),
+            timelines: timelines(),
+            // Written by `benches/inputs.py snapshot 100K`.
+            snapshots: [
+                repository().join("tests/tests/cases/generated.snapshot.pickle.gz"),
+                fixture("simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz"),
+            ]
+            .map(|it| read_gz(&it).unwrap()),
+            ledger: unpacked(&*packed_ledger).unwrap(),
         }
     }
 
@@ -166,7 +176,10 @@ impl Parents {
         let random = &mut random;
         match random.below(20) {
             0..11 => vec![("t.json", random.of(&self.traces).unwrap().clone().mutant(random))],
-            11..14 => vec![("s.pickle", pickle_mutant(&random.of(&self.snapshots).unwrap().clone(), random))],
+            11..14 => {
+                let snapshot = &self.snapshots[usize::from(random.once_in(12))];
+                vec![("s.pickle", pickle_mutant(snapshot, random))]
+            }
             14..17 => {
                 // The log of torch.compile takes a trace that is large.
                 let side_car = &self.side_cars[usize::from(random.once_in(6))];
@@ -192,20 +205,14 @@ impl Parents {
     }
 }
 
-/// Memory timelines, in both forms.
-const TIMELINES: [(&str, &str); 2] = [
-    (
-        "t.json",
-        "[[1795342109000000, 1795342109000020, 1795342109000030], \
-         [[0, 0, 0, 0, 0, 0, 0, 0, 0], [0, 512, 0, 64, 0, 0, 0, 9, 0], [0, 512, 32, 0, 1, 2, 3, 4, 5]]]",
-    ),
-    (
-        "t.raw.json",
-        "[[-1, 1, 4096, 1], [1795342109000000, 1, 512, 0], [1795342109000020, 2, 64, 3], [1795342109000030, 3, 512, 0], \
-         [1795342109000040, 4, 64, 3]]",
-    ),
-];
-
+/// Memory timelines, in both forms, of 40 changes.
+fn timelines() -> [(&'static str, String); 2] {
+    let time = |n: u64| 1_795_342_109_000_000 + 20 * n;
+    let times: Vec<u64> = (0..40).map(time).collect();
+    let sizes: Vec<_> = (0..40).map(|n| [0, 512, 64 * n, 0, 100, 3 * n, 0, 0, 9]).collect();
+    let changes: Vec<_> = (0..40).map(|n| [time(n), 1 + n % 4, 512 * (n % 7), n % 8]).collect();
+    [("t.json", format!("[{times:?}, {sizes:?}]")), ("t.raw.json", format!("{changes:?}"))]
+}
 /// Whether the mutant is loaded (else it is refused), or what is wrong with how it is taken.
 fn fault(parents: &Parents, number: u64) -> Result<bool, String> {
     let files = parents.mutant(number);
@@ -231,7 +238,8 @@ fn fault(parents: &Parents, number: u64) -> Result<bool, String> {
     if again.merged != run.merged {
         return Err("another ledger as gzip".to_owned());
     }
-    let again = catch_unwind(|| self::printed(&again)).map_err(|_| "cannot be printed".to_owned())?;
+    let again =
+        catch_unwind(|| self::printed(&again)).map_err(|_| "cannot be printed".to_owned())?;
     if again != printed {
         return Err(format!("printed otherwise as gzip: {printed}\n{again}"));
     }
@@ -246,9 +254,11 @@ fn printed(run: &Run) -> String {
             None
         }
     }
-    let names = run.merged.files.keys().map(|it| (it.as_str(), it.clone())).collect::<BTreeMap<_, _>>();
+    let names =
+        run.merged.files.keys().map(|it| (it.as_str(), it.clone())).collect::<BTreeMap<_, _>>();
     let recording = Recording { run, names, sources: &NoTexts };
-    let options = ReportOptions { top: 20, rules: insights::RuleOptions::default(), limits: Vec::new() };
+    let options =
+        ReportOptions { top: 20, rules: insights::RuleOptions::default(), limits: Vec::new() };
     let mut out = Vec::new();
     let report = report::build(&recording, &options);
     report::json::write_report(&mut out, &report).unwrap();
@@ -256,9 +266,15 @@ fn printed(run: &Run) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn load_files(files: &Files, folder: &Path, ignore_exact: bool, stacks: StackChoice) -> Result<Run, Error> {
+fn load_files(
+    files: &Files,
+    folder: &Path,
+    ignore_exact: bool,
+    stacks: StackChoice,
+) -> Result<Run, Error> {
     let inputs: Vec<PathBuf> = files.iter().map(|(name, _)| folder.join(name)).collect();
-    let options = LoadOptions { ignore_exact, stacks, ..LoadOptions::new(folder, Some(Vec::new())) };
+    let options =
+        LoadOptions { ignore_exact, stacks, ..LoadOptions::new(folder, Some(Vec::new())) };
     load(&inputs, &options, &Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) })
 }
 
