@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::random::Random;
 
 /// Values that may stand in place of any other.
-const ODD: [&str; 30] = [
+const UNUSUAL: [&str; 30] = [
     "null",
     "true",
     "[]",
@@ -238,7 +238,7 @@ pub fn mutate_bytes(bytes: &mut Vec<u8>, random: &mut Random) {
         }
         3 => bytes[range].fill(0),
         4 => {
-            let value = random.of(&ODD).copied().unwrap_or_default().bytes();
+            let value = random.of(&UNUSUAL).copied().unwrap_or_default().bytes();
             bytes.splice(range.start..range.start, value);
         }
         _ => {
@@ -281,7 +281,7 @@ fn mutate_members(own: &mut Members, lender: &[(String, String)], random: &mut R
         1 => own.extend(random.of(lender).cloned()),
         2 => {
             let key = random.of(&KEYS).copied().unwrap_or_default();
-            own.insert(place, (key.to_owned(), odd_value(random)));
+            own.insert(place, (key.to_owned(), unusual_value(random)));
         }
         3 => {
             let other = random.below(own.len());
@@ -300,7 +300,7 @@ fn mutate_members(own: &mut Members, lender: &[(String, String)], random: &mut R
             *value = match (lent, number(value)) {
                 (Some(lent), _) if random.once_in(3) => lent.to_owned(),
                 (_, Some(number)) if !random.once_in(3) => other_number(number, random),
-                _ => odd_value(random),
+                _ => unusual_value(random),
             };
         }
     }
@@ -329,7 +329,7 @@ fn mutated_value(text: &str, random: &mut Random) -> String {
     }
     match number(text) {
         Some(number) => other_number(number, random),
-        None => odd_value(random),
+        None => unusual_value(random),
     }
 }
 
@@ -339,10 +339,10 @@ fn repeat<T: Clone>(items: &mut Vec<T>, random: &mut Random) {
     items.splice(place..place, piece);
 }
 
-fn odd_value(random: &mut Random) -> String {
+fn unusual_value(random: &mut Random) -> String {
     let word = |random: &mut Random| random.of(&WORDS).map(|it| format!("\"{it}\""));
-    let odd = |random: &mut Random| random.of(&ODD).map(|it| (*it).to_owned());
-    let value = if random.once_in(3) { word(random) } else { odd(random) };
+    let unusual = |random: &mut Random| random.of(&UNUSUAL).map(|it| (*it).to_owned());
+    let value = if random.once_in(3) { word(random) } else { unusual(random) };
     value.unwrap_or_default()
 }
 

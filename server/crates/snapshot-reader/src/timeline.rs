@@ -39,7 +39,7 @@ fn are_times(numbers: &[i64]) -> bool {
 /// Reads an exported timeline of either kind, fed in pieces of any size. Its tables alone are held, not its text.
 #[derive(Debug, Default)]
 pub struct TimelineReader {
-    /// The beginning of a number that goes on in the next piece.
+    /// The beginning of a number that goes on in the next piece; of one that is too large, a part that is too large as well.
     carry: Vec<u8>,
     depth: usize,
     is_whole: bool,
@@ -95,14 +95,11 @@ impl TimelineReader {
             let (more, rest) = bytes.split_at(digits);
             let kept = more.len().min((MAX_DIGITS + 2).saturating_sub(self.carry.len()));
             self.carry.extend_from_slice(&more[..kept]);
-            self.offset += more.len() as u64;
             bytes = rest;
             if bytes.is_empty() {
                 return;
             }
-            let carry = std::mem::take(&mut self.carry);
-            self.offset -= carry.len() as u64;
-            self.read(&carry);
+            self.read_carry();
         }
         let digits = bytes.iter().rev().take_while(|it| it.is_ascii_digit()).count();
         let start = bytes.len() - digits;
@@ -113,8 +110,13 @@ impl TimelineReader {
         self.read(whole);
         if !self.is_done() {
             self.carry.extend_from_slice(tail);
-            self.offset += tail.len() as u64;
         }
+    }
+
+    /// Reads the carry, which is a number as a whole.
+    fn read_carry(&mut self) {
+        let carry = std::mem::take(&mut self.carry);
+        self.read(&carry);
     }
 
     /// The timeline. What is cut off is left out with a warning.
@@ -122,9 +124,7 @@ impl TimelineReader {
     /// `None` if it is none, or nothing of it can be read.
     #[must_use]
     pub fn finish(mut self) -> Option<(MemoryTimeline, Warnings)> {
-        let carry = std::mem::take(&mut self.carry);
-        self.offset -= carry.len() as u64;
-        self.read(&carry);
+        self.read_carry();
         self.end_list();
         if self.is_refused {
             return None;
@@ -285,7 +285,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// `None` at the end, and at anything but lists of integers.
+    /// `None` at the end, and at the beginning of anything but lists of integers.
     fn next(&mut self) -> Option<Token> {
         while matches!(self.bytes.get(self.at)?, b' ' | b',' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
@@ -301,7 +301,10 @@ impl Scanner<'_> {
                 }
                 let text = std::str::from_utf8(&self.bytes[start..self.at]).ok()?;
                 let number = text.parse().ok();
-                self.is_too_large = number.is_none();
+                if number.is_none() {
+                    self.is_too_large = true;
+                    self.at = start;
+                }
                 number.map(Token::Number)
             }
             _ => {
@@ -327,11 +330,12 @@ mod tests {
 
     #[test]
     fn pieces_make_no_difference() {
-        let unusual: [&[u8]; 7] = [
+        let unusual: [&[u8]; 8] = [
             b"[[5, 1, 3, 0], [-1, 1, 4, 1]] and more",
             b"[[-1, 1, 3, 0], [-1, 1, 4, 1]]",
             b"[[-1, 1, 3, 0], 7, [9, 2, 1, 1], [1, 2], []]",
             b"[[1, 1, 99999999999999999999999999999999999999999, 0]]",
+            b"[[1, 1, 1, 0], [1, -11111111111111111111111111111111111111, 0, 0]]",
             b"[[1, 1, -, 0], [2, 1, 1, 0]]",
             b"[[1, 1, 1, 1], [2, 1, 1, 0], {}]",
             b"]",

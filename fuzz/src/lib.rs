@@ -1,0 +1,209 @@
+//! What holds for every input of the readers: they never panic, and in how many pieces an input comes, or how many cores read
+//! it, changes nothing.
+//!
+//! *Owns*: a function for each reader, which panics where that does not hold; `targets/` hands inputs of libFuzzer to it,
+//! `tests/corpus.rs` those of `corpus/`.
+//!
+//! *Never*: is a part of what users get.
+//!
+//! *The tests that say so*: `tests/corpus.rs`; `tests/tidy/` of the crate `tests` (no other crate may depend on this one).
+
+use compile_log::CompileLogReader;
+use profile::Interner;
+use pysource::{LineIndex, LineMap, Module};
+use snapshot_reader::{SnapshotReader, TimelineReader};
+use trace_reader::{SpeculativeReader, TraceReader};
+
+/// The name of a target, and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: [Target; 8] = [
+    ("trace", trace),
+    ("snapshot", snapshot),
+    ("side_car", side_car),
+    ("timeline", timeline),
+    ("compile_log", compile_log),
+    ("python", python),
+    ("edits", edits),
+    ("budget", budget),
+];
+
+/// A trace: read at once, in pieces, and in pieces that another core has read before, it has the same tables and anomalies.
+///
+/// # Panics
+/// If that does not hold.
+pub fn trace(bytes: &[u8]) {
+    let (piece, text) = pieces(bytes);
+    let tables = |read: &dyn Fn(&mut TraceReader)| {
+        let mut reader = TraceReader::new();
+        read(&mut reader);
+        let trace = reader.finish();
+        let it = trace.profile;
+        let device = &it.device;
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            strings(&it.strings),
+            it.threads,
+            it.host,
+            it.memory,
+            it.flows,
+            (&device.kind, &device.name, &device.start, &device.duration, &device.device),
+            (&device.stream, &device.correlation, &device.external_id, &device.graph_id),
+            trace.warnings,
+        )
+    };
+    let whole = tables(&|reader| reader.feed(text));
+    assert_eq!(
+        whole,
+        tables(&|reader| text.chunks(piece).for_each(|it| reader.feed(it))),
+        "in pieces of {piece}"
+    );
+    let speculative = tables(&|reader| {
+        let mut other_core = SpeculativeReader::new();
+        for bytes in text.chunks(piece) {
+            let ahead = other_core.read(bytes);
+            reader.feed_chunk(bytes, ahead.as_ref());
+        }
+    });
+    assert_eq!(whole, speculative, "in pieces of {piece} that were read ahead");
+}
+
+/// A memory snapshot: read at once and in pieces it has the same tables, or the same error.
+///
+/// # Panics
+/// If that does not hold.
+pub fn snapshot(bytes: &[u8]) {
+    let (piece, pickle) = pieces(bytes);
+    let tables = |piece: usize| {
+        let mut reader = SnapshotReader::new();
+        pickle.chunks(piece).for_each(|it| reader.feed(it));
+        match reader.finish() {
+            Ok((it, warnings)) => format!(
+                "{:?} {:?} {:?} {:?} {:?} {warnings:?}",
+                strings(&it.strings),
+                it.stacks,
+                it.segments,
+                it.devices,
+                it.annotations
+            ),
+            Err(error) => error.to_string(),
+        }
+    };
+    assert_eq!(tables(pickle.len().max(1)), tables(piece), "in pieces of {piece}");
+}
+
+/// The exact callers of a trace.
+pub fn side_car(bytes: &[u8]) {
+    let _ = trace_reader::callers::read_callers(bytes);
+}
+
+/// A memory timeline: read at once and in pieces it is the same.
+///
+/// # Panics
+/// If that does not hold.
+pub fn timeline(bytes: &[u8]) {
+    let (piece, text) = pieces(bytes);
+    let rows = |piece: usize| {
+        let mut reader = TimelineReader::new();
+        text.chunks(piece).for_each(|it| reader.feed(it));
+        format!("{:?}", reader.finish())
+    };
+    assert_eq!(rows(text.len().max(1)), rows(piece), "in pieces of {piece}");
+}
+
+/// The log of `torch.compile`: read at once and in pieces it is the same.
+///
+/// # Panics
+/// If that does not hold.
+pub fn compile_log(bytes: &[u8]) {
+    let (piece, text) = pieces(bytes);
+    let log = |piece: usize| {
+        let mut reader = CompileLogReader::new();
+        text.chunks(piece).for_each(|it| reader.feed(it));
+        let (log, warnings) = reader.finish();
+        format!("{log:?} {warnings:?}")
+    };
+    assert_eq!(log(text.len().max(1)), log(piece), "in pieces of {piece}");
+}
+
+/// A Python text: its functions, what can leave a trace in them, its waits and its directives lie within it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn python(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let module = Module::parse(&text);
+    let n_functions = module.functions().len();
+    let wanted: Vec<usize> = (0..n_functions).collect();
+    assert_eq!(pysource::flows(&text, &wanted).len(), n_functions);
+    let _ = module.possible_syncs(&text);
+    for line in 1..=module.n_lines() {
+        let lines = module.statement_lines(line);
+        assert!(lines.contains(&line), "the statement of line {line} has the lines {lines:?}");
+        let _ = (module.enclosing(line), module.directives(line).count());
+    }
+    for function in module.functions() {
+        assert!(function.contains(function.def_line), "{function:?}");
+        assert!(function.last_line <= module.n_lines(), "{function:?}");
+    }
+}
+
+/// Edits of a text: lines are carried within the text that they are in, and there and back lead to the same line.
+///
+/// The first two bytes are the place of each change, the third is its length; what follows, up to a zero byte, is put there.
+/// The text is what comes before the first of them.
+///
+/// # Panics
+/// If that does not hold.
+pub fn edits(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.split('\0');
+    let recorded = parts.next().unwrap_or_default();
+    let mut map = LineMap::identity(recorded);
+    let mut current = recorded.to_owned();
+    for part in parts {
+        let numbers: Vec<usize> = part.chars().take(3).map(|it| it as usize).collect();
+        let [high, low, length] = numbers[..] else { continue };
+        let start = current.floor_char_boundary((high * 256 + low).min(current.len()));
+        let end = current.floor_char_boundary((start + length).min(current.len())).max(start);
+        let replacement: String = part.chars().skip(3).collect();
+        map.edit(&current, &LineIndex::new(&current), start..end, &replacement);
+        current.replace_range(start..end, &replacement);
+        check(&map, recorded, &current);
+    }
+    check(&LineMap::between(recorded, &current), recorded, &current);
+}
+
+/// `perfline.toml`.
+pub fn budget(bytes: &[u8]) {
+    let _ = budget::Budget::parse(&String::from_utf8_lossy(bytes));
+}
+
+fn check(map: &LineMap, recorded: &str, current: &str) {
+    let [n_recorded, n_current] = [recorded, current].map(|it| LineIndex::new(it).n_lines());
+    assert_eq!(map.n_lines(), n_current, "{recorded:?} {current:?}");
+    let mut last = 0;
+    for line in 1..=n_recorded {
+        let Some(carried) = map.current(line) else { continue };
+        assert!(
+            last < carried.line && carried.line <= n_current,
+            "{line} {carried:?} {recorded:?} {current:?}"
+        );
+        assert_eq!(map.recorded(carried.line), Some(line), "{recorded:?} {current:?}");
+        last = carried.line;
+    }
+    assert_eq!(map.current(n_recorded + 1), None, "{recorded:?} {current:?}");
+}
+
+/// The size of the pieces, from the first two bytes, and the rest.
+fn pieces(bytes: &[u8]) -> (usize, &[u8]) {
+    match bytes {
+        [high, low, rest @ ..] => (usize::from(u16::from_be_bytes([*high, *low])).max(1), rest),
+        _ => (1, bytes),
+    }
+}
+
+fn strings(interner: &Interner) -> Vec<&str> {
+    interner.iter().map(|(_, text)| text).collect()
+}

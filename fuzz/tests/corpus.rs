@@ -1,0 +1,39 @@
+//! The inputs of `corpus/`, and a few hundred variants of each, which differ in some bytes.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use fuzz::TARGETS;
+use tests::mutants::mutate_bytes;
+use tests::random::Random;
+
+/// Variants of all inputs of a target.
+const VARIANTS: usize = 5000;
+
+#[test]
+fn the_corpus_and_its_variants_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut wrong = Vec::new();
+    for (name, target) in TARGETS {
+        let mut files: Vec<_> =
+            fs::read_dir(folder.join(name)).unwrap().map(|it| it.unwrap().path()).collect();
+        files.sort();
+        assert!(!files.is_empty(), "no inputs for {name}");
+        for (number, file) in files.iter().enumerate() {
+            let whole = fs::read(file).unwrap();
+            let mut random = Random::new(number as u64);
+            for variant in 0..=VARIANTS / files.len() {
+                let mut bytes = whole.clone();
+                for _ in 0..variant.min(1 + random.below(4)) {
+                    mutate_bytes(&mut bytes, &mut random);
+                }
+                if catch_unwind(|| target(&bytes)).is_err() {
+                    wrong.push(format!("variant {variant} of {}: {bytes:?}", file.display()));
+                    break;
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
