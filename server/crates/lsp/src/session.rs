@@ -5,12 +5,13 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use dashmap::DashMap;
 use ide::{Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
 use pysource::Encoding;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -21,6 +22,9 @@ use crate::capabilities::Abilities;
 use crate::document::Document;
 use crate::loaded::{LoadedRecording, Signature};
 use crate::settings::Settings;
+
+/// How long loads wait for the client's settings. Later ones are followed all the same.
+pub(crate) const SETTINGS_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Session {
     pub(crate) client: Client,
@@ -33,6 +37,8 @@ pub(crate) struct Session {
     documents: DashMap<Url, Arc<Document>>,
     /// Loads whose progress the client sees, and may stop.
     pub(crate) progress: Mutex<HashMap<ProgressToken, Arc<AtomicBool>>>,
+    /// Whether the client has said which settings it has, or does not answer.
+    settings_known: watch::Sender<bool>,
     /// Recordings are to be looked for.
     pub(crate) look: Notify,
     /// Something is to be published.
@@ -152,6 +158,7 @@ impl Session {
             publish: Notify::new(),
             is_refresh_due: AtomicBool::new(false),
             is_status_due: AtomicBool::new(false),
+            settings_known: watch::Sender::new(false),
             stopped: CancellationToken::new(),
         }
     }
@@ -249,6 +256,18 @@ impl Session {
 
     pub(crate) fn look_for_recordings(&self) {
         self.look.notify_one();
+    }
+
+    /// The client has said which settings it has, or was waited for long enough.
+    pub(crate) fn set_settings_known(&self) {
+        self.settings_known.send_replace(true);
+    }
+
+    /// Comes back when the settings of the client are known, or it was waited for long enough.
+    pub(crate) async fn settings_known(&self) {
+        let mut is_known = self.settings_known.subscribe();
+        // A client may send no `initialized`. The other error is that the session is gone.
+        let _ = tokio::time::timeout(SETTINGS_PATIENCE, is_known.wait_for(|it| *it)).await;
     }
 
     /// Ends what works for the session.

@@ -71,6 +71,8 @@ async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Va
             all.iter().map(|it| path(session, it)).collect::<Result<_>>()?
         }
     };
+    // Which folders hold library code, and what is a recording, are settings: a client may ask before it has sent its own.
+    session.settings_known().await;
     let mode = if paths.is_empty() { Mode::Newest } else { Mode::Named(paths) };
     let Some(target) = loader::find(session, mode).await else {
         let message = "no recording was found in the workspace; name one with paths";

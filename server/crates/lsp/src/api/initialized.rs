@@ -1,7 +1,6 @@
 //! `initialized`: from now on we may ask the client.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tower_lsp::lsp_types::notification::{
@@ -9,14 +8,11 @@ use tower_lsp::lsp_types::notification::{
 };
 use tower_lsp::lsp_types::{MessageType, Registration};
 
-use crate::session::Session;
+use crate::session::{SETTINGS_PATIENCE, Session};
 use crate::{api, loader, publish};
 
 /// Every file that may be a recording, by its name.
 const RECORDINGS: &str = "**/*.{json,gz,zst,pickle,pkl}";
-
-/// How long the first load waits for the client's settings. Later ones are followed all the same.
-const SETTINGS: Duration = Duration::from_secs(5);
 
 pub(crate) fn handle(session: &Arc<Session>) {
     tokio::spawn(publish::run(Arc::clone(session)));
@@ -31,7 +27,8 @@ pub(crate) fn handle(session: &Arc<Session>) {
         let other = Arc::clone(&session);
         let pull = tokio::spawn(async move { api::configuration::pull(&other).await });
         // A client may never answer.
-        let _ = tokio::time::timeout(SETTINGS, pull).await;
+        let _ = tokio::time::timeout(SETTINGS_PATIENCE, pull).await;
+        session.set_settings_known();
         loader::watch(session).await;
     });
 }
