@@ -142,13 +142,13 @@ def show(traces):
     lines = ["", run["title"], *(mark(note) for note in run["notes"])]
     for finding in findings[:N_FINDINGS]:
         lines += ["", f"{finding['file']}:{finding['line']} {finding['message']}", f"  {finding['remedy']}"]
-    more = len(findings) - N_FINDINGS
+    more = len(findings) - N_FINDINGS + report["findings_left_out"]
     named = " ".join(shlex.quote(shown(path)) for path in traces)
     lines += [
         "",
-        f"{more} more findings and all tables: perfline report {named}"
+        f"{more} more findings and all tables: perfline report --all {named}"
         if more > 0
-        else f"All tables: perfline report {named}",
+        else f"All tables: perfline report --all {named}",
     ]
     lines += [f"Your source with the cost of each line: perfline annotate {named}"]
     print("\n".join(lines), file=sys.stderr)

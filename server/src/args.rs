@@ -436,8 +436,13 @@ fn two_ranks(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
-/// Findings, totals, steps, devices, hottest lines, waits, losses and the books; limits for CI
+/// What limits the step, what can be won, which lines cost most; all tables; limits for CI
+///
+/// Without --all or --section, what fits a screen. The rest: totals, steps, ranks,
+/// what the steps went to, how devices were used, lines by time, waits, FLOPs and
+/// bytes, what was read, and whether its amounts add up.
 #[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
@@ -445,6 +450,14 @@ pub(crate) struct ReportArgs {
     /// Findings, and lines in each table
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
+
+    /// All findings and tables in place of the first screen
+    #[arg(long, conflicts_with = "sections")]
+    pub(crate) all: bool,
+
+    /// Only these parts: findings,lines,totals; the first screen lists their names. Of JSON, all other parts are left out
+    #[arg(long = "section", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) sections: Vec<String>,
 
     /// Text for people, JSON for programs (perfline.report/1)
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
@@ -629,7 +642,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub(crate) max_gpu_idle_pct: Option<f64>,
 
-    /// Largest share of CPU time, and of CUDA time, that has no line
+    /// Largest share of thread time, and of CUDA time, that has no line
     #[arg(long, value_name = "PCT", value_parser = percent)]
     pub(crate) max_unattributed_pct: Option<f64>,
 }

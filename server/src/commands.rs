@@ -167,9 +167,17 @@ fn report(
         let graph = recording.run.stacks.as_ref().map(graph);
         save(path, html::page(&report, graph.as_ref()), &args.recording, recording.run)?;
     }
+    if let Some(unknown) = report.unknown_section(&args.sections) {
+        inputs::report(&unknown);
+        return Ok(ExitCode::from(2));
+    }
     match args.format {
-        args::OutputFormat::Text => text::write(out, &report, "--top", terminal)?,
-        args::OutputFormat::Json => json::write_report(out, &report)?,
+        args::OutputFormat::Text if args.all => text::write(out, &report, "--top", terminal)?,
+        args::OutputFormat::Text if args.sections.is_empty() => {
+            text::write_overview(out, &report, terminal)?;
+        }
+        args::OutputFormat::Text => text::write_sections(out, &report, &args.sections, terminal)?,
+        args::OutputFormat::Json => json::write_report(out, &report, &args.sections)?,
     }
     for limit in &report.exceeded {
         inputs::report(limit);

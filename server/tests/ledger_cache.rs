@@ -65,7 +65,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
         write(&mut out).unwrap();
         printed.push((name, out));
     };
-    add("report", &|out| json::write_report(out, &report::build(&it, &options)));
+    add("report", &|out| json::write_report(out, &report::build(&it, &options), &[]));
     add("lines", &|out| lines::write_json(out, &it));
     add("memory", &|out| memory::write_json(out, &it));
     add("ranks", &|out| ranks::write_json(out, &it, None));

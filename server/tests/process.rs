@@ -113,7 +113,7 @@ fn ranks_are_added_up() {
     let ranks =
         [0, 1].map(|rank| fixture(&format!("cpu/torch2.15.0/two_ranks.rank{rank}.json.gz")));
     let ranks = ranks.each_ref().map(|it| it.to_str().unwrap());
-    let (code, out, err) = run(&mut perfline(&["report", ranks[0], ranks[1]]));
+    let (code, out, err) = run(&mut perfline(&["report", "--all", ranks[0], ranks[1]]));
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("and 1 more · 2 ranks"), "{out}");
     assert!(!out.contains("DOES NOT BALANCE"), "{out}");

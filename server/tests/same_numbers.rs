@@ -233,7 +233,7 @@ fn of_findings_and_tables_in_one_report() {
     let ranks = [0, 1].map(|it| fixture(&format!("cpu/torch1.13.1/two_ranks.rank{it}.json.gz")));
     let ranks = ranks.each_ref().map(|it| it.to_str().unwrap());
     let root = fixture("workloads");
-    let report = output(&["report", ranks[0], ranks[1], "--root", root.to_str().unwrap()]);
+    let report = output(&["report", "--all", ranks[0], ranks[1], "--root", root.to_str().unwrap()]);
     // The step that a time and its share show, from `3.31 ms`, `5.74 %`.
     let step = |time: &str, share: &str| -> f64 {
         let time: f64 = time.parse().unwrap();
@@ -243,7 +243,7 @@ fn of_findings_and_tables_in_one_report() {
     let finding = text.split("zero-grad: ").nth(1).unwrap();
     let (before, after) = finding.split_once(" ms per step (").unwrap();
     let found = step(before.rsplit(' ').next().unwrap(), after.split(' ').next().unwrap());
-    let row = report.split("Lines by own CPU time").nth(1).unwrap().lines().nth(2).unwrap();
+    let row = report.split("Lines by own thread time").nth(1).unwrap().lines().nth(2).unwrap();
     let row: Vec<&str> = row.split_whitespace().collect();
     let listed = step(row[0], row[2]);
     let header = report.split(" steps of ").nth(1).unwrap().split(' ').next().unwrap();

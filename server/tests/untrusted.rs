@@ -446,7 +446,7 @@ fn names_are_shown_and_not_obeyed() {
     let inputs = ["run.json", "run.pickle"];
     let commands: [&[&str]; 9] = [
         &["annotate", "--all", "--threshold", "0"],
-        &["report", "--top", "99", "--html", "report.html"],
+        &["report", "--all", "--top", "99", "--html", "report.html"],
         &["lines", "--format", "json"],
         &["lines", "--format", "csv"],
         &["memory", "--svg", "memory.svg"],

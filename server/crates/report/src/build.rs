@@ -8,11 +8,11 @@ use metrics::{Period, Quantity, Scale};
 
 use crate::findings::findings;
 use crate::limits::{self, Limit};
-use crate::model::{Cell, Chart, Column, Note, Report, Section, Subject, Unit};
+use crate::model::{Bottleneck, Cell, Chart, Column, Note, Report, Section, Subject, Unit};
 use crate::recording::Recording;
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
-use crate::{key_figures, ranks, run_summary};
+use crate::{key_figures, ranks, run_summary, verdict};
 
 /// Least share (of 1) of the step that a line must wait to be listed.
 const MIN_WAITING: f64 = 0.001;
@@ -23,7 +23,7 @@ const MAX_AWAITED: usize = 3;
 /// What a report is to contain.
 #[derive(Debug, Clone)]
 pub struct ReportOptions {
-    /// How many lines a table has at most, and how many findings the text lists.
+    /// How many lines a table has at most, and how many findings are listed.
     pub top: usize,
     /// When rules fire.
     pub rules: insights::RuleOptions,
@@ -47,7 +47,8 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, copies]);
     sections.extend([
         arithmetic,
-        lines.hottest("lines-cpu", "Lines by own CPU time", Quantity::CpuBusy),
+        lines.costliest(),
+        lines.hottest("lines-cpu", "Lines by own thread time", Quantity::CpuBusy),
         lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
         lines.waits(),
         lines.hottest("lines-waiting", "Lines that wait for something else", Quantity::Waiting),
@@ -57,19 +58,31 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
         books(ledger),
         reasons(ledger),
     ]);
+    let has = |id: &str| sections.iter().any(|it| it.id == id);
+    let mut empty: Vec<&str> = ranks::IDS.into_iter().filter(|it| !has(it)).collect();
+    empty.extend(sections.iter().filter(|it| it.rows.is_empty()).map(|it| it.id));
     sections.retain(|it| !it.rows.is_empty());
     let mut charts = Vec::from_iter(run_summary::bars(run).map(Chart::Bars));
     charts.extend(ranks::heat_map(recording).map(Chart::Ranks));
     if !ledger.memory.is_empty() {
         charts.push(Chart::Memory(ledger));
     }
+    let mut summary = summary::summary(run, &scale);
+    let verdict = verdict::of(ledger, &scale);
+    if verdict.as_ref().is_some_and(|it| it.limit == Bottleneck::Launches) {
+        // The verdict says it with all its numbers.
+        let note = summary::launch_bound(ledger);
+        summary.notes.retain(|it| Some(&it.text) != note.as_ref());
+    }
     Report {
-        summary: summary::summary(run, &scale),
+        summary,
+        verdict,
         figures: key_figures::of(run, &scale),
         findings: findings(recording, &options.rules, &suppression, |_| true),
         top: options.top,
         charts,
         sections,
+        empty,
         exceeded: limits::exceeded(&scale, &options.limits),
     }
 }
@@ -174,19 +187,24 @@ impl<'a> LineTables<'a> {
         };
         let columns = [
             Column::number(name, quantity.unit()),
-            Column::number("share", Unit::Share),
+            Column::number(self.share_of(quantity), Unit::Share),
             Column::text(""),
             Column::text("line"),
             Column::text("function"),
         ];
         let mut section = Section::new(id, title, Subject::Lines, columns);
-        for (key, it) in self.ranked(|it| self.value(quantity, it), |_| true) {
+        // Every lock waits for an instant.
+        let least = if quantity == Quantity::Waiting { MIN_WAITING } else { 0.0 };
+        let is_notable = |it: &LineBooks| {
+            let value = self.value(quantity, it);
+            0.0 < value && least <= self.scale.share(quantity, value)
+        };
+        let value = |it: &LineBooks| if is_notable(it) { self.value(quantity, it) } else { 0.0 };
+        let (ranked, left_out) = self.ranked(value, |_| true);
+        section.left_out = left_out;
+        for (key, it) in ranked {
             let value = self.value(quantity, it);
             let share = self.scale.share(quantity, value);
-            // Every lock waits for an instant.
-            if quantity == Quantity::Waiting && share < MIN_WAITING {
-                continue;
-            }
             section.rows.push(vec![
                 Cell::quantity(quantity, value).unless_zero(),
                 Cell::share(share),
@@ -196,6 +214,47 @@ impl<'a> LineTables<'a> {
             ]);
         }
         section
+    }
+
+    /// The lines that take most of the step: computing on the host, on the device, or waiting, whichever is largest.
+    fn costliest(&self) -> Section {
+        let quantities: &[Quantity] = if self.scale.time() == 0.0 {
+            &[Quantity::Peak, Quantity::Alloc]
+        } else {
+            const TIMES: &[Quantity] = &[
+                Quantity::CpuBusy,
+                Quantity::CudaOwn,
+                Quantity::Wait,
+                Quantity::Waiting,
+                Quantity::Idle,
+            ];
+            TIMES
+        };
+        let mut columns = vec![Column::number(self.share_of(quantities[0]), Unit::Share)];
+        columns.extend(quantities.iter().map(|it| Column::number(it.heading(), it.unit())));
+        columns.extend([Column::text(""), Column::text("line"), Column::text("function")]);
+        let mut section = Section::new("lines", "Lines that cost most", Subject::Lines, columns);
+        let (ranked, left_out) = self.ranked(|it| self.scale.line_share(it), |_| true);
+        section.left_out = left_out;
+        for (key, it) in ranked {
+            let mut row = vec![Cell::share(self.scale.line_share(it))];
+            let amount = |&of| Cell::quantity(of, self.value(of, it)).unless_zero();
+            row.extend(quantities.iter().map(amount));
+            row.push(Cell::evidence(it.evidence));
+            row.push(Cell::place(self.recording.place(key)));
+            row.push(Cell::text(&it.function));
+            section.rows.push(row);
+        }
+        section
+    }
+
+    /// What the shares of a quantity are shares of.
+    fn share_of(&self, quantity: Quantity) -> &'static str {
+        match (quantity.unit(), self.scale.period()) {
+            (Unit::Bytes, _) => "of peak",
+            (_, Period::Run) => "of run",
+            (_, Period::Mean | Period::Step(_)) => "of step",
+        }
     }
 
     fn value(&self, quantity: Quantity, line: &LineBooks) -> f64 {
@@ -217,7 +276,9 @@ impl<'a> LineTables<'a> {
         let mut section = Section::new("lines-sync", title, Subject::Lines, columns);
         let is_suppressed = |key: &LineKey| self.suppression.covers(key, "sync");
         let wait = |it: &LineBooks| self.value(Quantity::Wait, it);
-        for (key, it) in self.ranked(wait, |key| !is_suppressed(key)) {
+        let (ranked, left_out) = self.ranked(wait, |key| !is_suppressed(key));
+        section.left_out = left_out;
+        for (key, it) in ranked {
             let cell = |quantity: Quantity| Cell::quantity(quantity, self.value(quantity, it));
             let mut awaited: Vec<_> = it.waits.iter().collect();
             awaited.sort_by_key(|(_, time)| Reverse(**time));
@@ -250,12 +311,12 @@ impl<'a> LineTables<'a> {
         section
     }
 
-    /// The `top` lines by `value`, largest first, without those that have none or are not wanted.
+    /// The `top` lines by `value`, largest first, without those that have none or are not wanted; and how many more there are.
     fn ranked(
         &self,
         value: impl Fn(&LineBooks) -> f64,
         is_wanted: impl Fn(&LineKey) -> bool,
-    ) -> Vec<(&'a LineKey, &'a LineBooks)> {
+    ) -> (Vec<(&'a LineKey, &'a LineBooks)>, usize) {
         let lines = self.recording.run.merged.lines.iter();
         let mut lines: Vec<_> = lines
             .map(|(key, it)| (value(it), key, it))
@@ -263,8 +324,9 @@ impl<'a> LineTables<'a> {
             .collect();
         // Stable: ties stay in order of file and line.
         lines.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+        let left_out = lines.len().saturating_sub(self.top);
         lines.truncate(self.top);
-        lines.into_iter().map(|(_, key, it)| (key, it)).collect()
+        (lines.into_iter().map(|(_, key, it)| (key, it)).collect(), left_out)
     }
 }
 
@@ -369,131 +431,215 @@ mod tests {
         assert_eq!(waits("  # perfline: ignore[sync]"), expected);
     }
 
+    fn overview(width: Option<usize>) -> String {
+        let (run, sources) = (training(), sources());
+        let rules = insights::RuleOptions::default();
+        let options = ReportOptions { top: 2, rules, limits: Vec::new() };
+        let built = build(&recording(&run, &sources), &options);
+        let terminal = crate::terminal::Terminal { colours: Colours::Plain, width };
+        let mut out = Vec::new();
+        text::write_overview(&mut out, &built, &terminal).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_first_screen() {
+        expect![[r#"
+            trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+            H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
+            on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+            2 idle threads, left out: they only waited
+            ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+
+            Limited by the device; of the step: kernels 60 %, CPU operators 40 %.
+
+            Findings
+              train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
+                that waits for something else (15 % of the step)
+                Work was launched and waited for something else: streams that wait for each other, copies,
+                collectives.
+              train.py:18 sync: the CPU waits 2.5 ms per step here (line inferred) for kernels of train.py:17;
+                without it the GPU idles up to 1.5 ms less (15 % of the step)
+                Wait for the device only where its result is needed, and as late as possible.
+              … and 1 more (--section findings)
+
+            Lines that cost most
+              of step  cpu own  cuda own  gpu idle  line         function
+                 60 %     3 ms      6 ms    500 µs  train.py:17  Model.forward
+                 60 %     4 ms      6 ms            train.py:25  train
+              … and 3 more (--top)
+
+            --all prints everything, --section NAMES parts of it: findings, totals, steps, breakdown, overlap,
+            devices, device-use, stream-idle, launches, copies, arithmetic, lines, lines-cpu, lines-cuda,
+            lines-sync, lines-waiting, lines-flops, lines-peak, inputs, books, unattributed.
+        "#]].assert_eq(&overview(None));
+    }
+
+    #[test]
+    fn what_a_narrow_terminal_has_no_room_for_is_named() {
+        let narrow = overview(Some(48));
+        assert!(narrow.lines().all(|it| it.chars().count() <= 48), "{narrow}");
+        assert!(narrow.contains("too narrow for cuda own, gpu idle"), "{narrow}");
+        assert!(!overview(Some(100)).contains("too narrow"));
+    }
+
+    #[test]
+    fn sections_are_chosen_by_name() {
+        let (run, sources) = (training(), sources());
+        let rules = insights::RuleOptions::default();
+        let options = ReportOptions { top: 2, rules, limits: Vec::new() };
+        let built = build(&recording(&run, &sources), &options);
+        let names = ["steps", "ranks"].map(str::to_owned);
+        assert_eq!(built.unknown_section(&names), None);
+        let unknown = built.unknown_section(&["stpes".to_owned()]).unwrap();
+        assert!(
+            unknown.starts_with("--section stpes: there is no such section; there are: findings, ")
+        );
+        let terminal = crate::terminal::Terminal { colours: Colours::Plain, width: None };
+        let mut out = Vec::new();
+        text::write_sections(&mut out, &built, &names, &terminal).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(
+            text.contains("\nSteps\n") && text.ends_with("ranks: nothing in this recording\n"),
+            "{text}"
+        );
+    }
+
     #[test]
     fn a_recording_at_a_glance() {
         expect![[r#"
-trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
-H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
-2 idle threads, left out: they only waited
-! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
+            trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+            H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
+            on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % inferred, 3.52 % function
+            2 idle threads, left out: they only waited
+            ! trace.json.gz is incomplete: the file ends inside an event; everything before was read (at byte 12345)
 
-Findings
-  train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
-    that waits for something else (15 % of the step)
-    Work was launched and waited for something else: streams that wait for each other, copies,
-    collectives.
-  train.py:18 sync: the CPU waits 2.5 ms per step here (line inferred) for kernels of train.py:17;
-    without it the GPU idles up to 1.5 ms less (15 % of the step)
-    Wait for the device only where its result is needed, and as late as possible.
-  train.py:17 gpu-idle: the GPU idles 500 µs per step while the CPU is here: with launched work
-    that waits for something else (5 % of the step)
-    Work was launched and waited for something else: streams that wait for each other, copies,
-    collectives.
+            Limited by the device; of the step: kernels 60 %, CPU operators 40 %.
 
-Totals
-                             run  per step  outside steps  on lines
-  thread time            20.5 ms     10 ms         500 µs    97.1 %
-  CUDA time                24 ms     12 ms                    100 %
-  GPU idle time             4 ms      2 ms                    100 %
-  waits for devices         5 ms    2.5 ms                    100 %
-  allocated bytes          3 MiB   1.5 MiB                    100 %
-  communication             1 ms    500 µs                    100 %
-  exposed communication   400 µs    200 µs                    100 %
-  FLOPs                      6 M       3 M                    100 %
-  waiting                 400 µs    200 µs                    100 %
+            Findings
+              train.py:18 gpu-idle: the GPU idles 1.5 ms per step while the CPU is here: with launched work
+                that waits for something else (15 % of the step)
+                Work was launched and waited for something else: streams that wait for each other, copies,
+                collectives.
+              train.py:18 sync: the CPU waits 2.5 ms per step here (line inferred) for kernels of train.py:17;
+                without it the GPU idles up to 1.5 ms less (15 % of the step)
+                Wait for the device only where its result is needed, and as late as possible.
+              train.py:17 gpu-idle: the GPU idles 500 µs per step while the CPU is here: with launched work
+                that waits for something else (5 % of the step)
+                Work was launched and waited for something else: streams that wait for each other, copies,
+                collectives.
 
-Steps
-  rank  steps   mean  shortest  longest
-     0      2  10 ms      9 ms    11 ms
+            Totals
+                                         run  per step  outside steps  on lines
+              thread time            20.5 ms     10 ms         500 µs    97.1 %
+              CUDA time                24 ms     12 ms                    100 %
+              GPU idle time             4 ms      2 ms                    100 %
+              waits for devices         5 ms    2.5 ms                    100 %
+              allocated bytes          3 MiB   1.5 MiB                    100 %
+              communication             1 ms    500 µs                    100 %
+              exposed communication   400 µs    200 µs                    100 %
+              FLOPs                      6 M       3 M                    100 %
+              waiting                 400 µs    200 µs                    100 %
 
-What the steps went to
-  rank  step   time  kernel  CPU ops
-     0  mean  10 ms    60 %     40 %
-     0     2   9 ms    60 %     40 %
-     0     3  11 ms    60 %     40 %
+            Steps
+              rank  steps   mean  shortest  longest
+                 0      2  10 ms      9 ms    11 ms
 
-Compute and communication
-  rank  step   time  compute  both  neither
-     0  mean  10 ms     55 %   5 %     40 %
-     0     2   9 ms     55 %   5 %     40 %
-     0     3  11 ms     55 %   5 %     40 %
+            What the steps went to
+              rank  step   time  kernel  CPU ops
+                 0  mean  10 ms    60 %     40 %
+                 0     2   9 ms    60 %     40 %
+                 0     3  11 ms    60 %     40 %
 
-Devices
-  rank  device   busy  idle  utilisation  all streams  name
-     0       0  12 ms  4 ms         75 %        24 ms  H100
+            Compute and communication
+              rank  step   time  compute  both  neither
+                 0  mean  10 ms     55 %   5 %     40 %
+                 0     2   9 ms     55 %   5 %     40 %
+                 0     3  11 ms     55 %   5 %     40 %
 
-Use of devices during the steps
-  rank  device  kernels run  SM efficiency  occupancy  tensor cores  eligible  exposed comm
-     0       0         60 %           40 %     45.5 %          25 %      50 %         2.5 %
+            Devices
+              rank  device   busy  idle  utilisation  all streams  name
+                 0       0  12 ms  4 ms         75 %        24 ms  H100
 
-Why streams were idle
-  rank  device  idle  the host was late  between kernels
-     0       0  4 ms               75 %             25 %
+            Use of devices during the steps
+              rank  device  kernels run  SM efficiency  occupancy  tensor cores  eligible  exposed comm
+                 0       0         60 %           40 %     45.5 %          25 %      50 %         2.5 %
 
-Launches
-  rank  device  launches  mean call  mean delay  longest  < 10 µs
-     0       0        84       5 µs      100 µs   300 µs        7
+            Why streams were idle
+              rank  device  idle  the host was late  between kernels
+                 0       0  4 ms               75 %             25 %
 
-Copies and fills
-  number  bytes    time  per second  kind
-       2  1 MiB  100 µs    9.77 GiB  Memcpy HtoD (Pinned -> Device)
+            Launches
+              rank  device  launches  mean call  mean delay  longest  < 10 µs
+                 0       0        84       5 µs      100 µs   300 µs        7
 
-Arithmetic
-  rank  device  precision  operators  FLOPs  FLOP/s  of peak  FLOPs per byte  limit
-     0       0        f16         20    6 M     3 G     10 %             100  compute
-     0          not known          3
+            Copies and fills
+              number  bytes    time  per second  kind
+                   2  1 MiB  100 µs    9.77 GiB  Memcpy HtoD (Pinned -> Device)
 
-Lines by own CPU time
-  per step  share     line         function
-      4 ms   40 %     train.py:25  train
-      3 ms   30 %     train.py:17  Model.forward
-    2.6 ms   26 %  ~  train.py:18  Model.forward
+            Arithmetic
+              rank  device  precision  operators  FLOPs  FLOP/s  of peak  FLOPs per byte  limit
+                 0       0        f16         20    6 M     3 G     10 %             100  compute
+                 0          not known          3
 
-Lines by own CUDA time
-  per step  share  line         function
-      6 ms   60 %  train.py:17  Model.forward
-      6 ms   60 %  train.py:25  train
+            Lines that cost most
+              of step  cpu own  cuda own  gpu wait  gpu idle     line         function
+                 60 %     3 ms      6 ms              500 µs     train.py:17  Model.forward
+                 60 %     4 ms      6 ms                         train.py:25  train
+                 26 %   2.6 ms              2.5 ms    1.5 ms  ~  train.py:18  Model.forward
+              … and 2 more (--top)
 
-Lines that wait for the device
-  waits/step    wait  idle after     line         waits for
-           1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
+            Lines by own thread time
+              per step  of step     line         function
+                  4 ms     40 %     train.py:25  train
+                  3 ms     30 %     train.py:17  Model.forward
+                2.6 ms     26 %  ~  train.py:18  Model.forward
+              … and 1 more (--top)
 
-Lines that wait for something else
-  per step  share      line         function
-    200 µs    2 %  fn  helper.py:4  load, "fast"
+            Lines by own CUDA time
+              per step  of step  line         function
+                  6 ms     60 %  train.py:17  Model.forward
+                  6 ms     60 %  train.py:25  train
 
-Lines by FLOPs
-  FLOPs  FLOP/s  of peak  FLOPs per byte  limit    line         function
-    6 M     3 G     10 %             100  compute  train.py:17  Model.forward
+            Lines that wait for the device
+              waits/step    wait  idle after     line         waits for
+                       1  2.5 ms      1.5 ms  ~  train.py:18  train.py:17
 
-Lines by bytes at the peak
-   peak  share  line         function
-  1 MiB  100 %  train.py:17  Model.forward
+            Lines that wait for something else
+              per step  of step      line         function
+                200 µs      2 %  fn  helper.py:4  load, "fast"
 
-Inputs
-  rank  kind    events     read           file
-     0  kineto    1234  555 KiB  in part  trace.json.gz
-  ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
-  ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root or --site
+            Lines by FLOPs
+              FLOPs  FLOP/s  of peak  FLOPs per byte  limit    line         function
+                6 M     3 G     10 %             100  compute  train.py:17  Model.forward
 
-Books
-                              lines  + unattributed     = total
-  thread time              19900 µs          600 µs    20500 µs  balanced
-  CUDA time              24000.5 µs            0 µs  24000.5 µs  balanced
-  GPU idle time             4000 µs            0 µs     4000 µs  balanced
-  waits for devices         5000 µs            0 µs     5000 µs  balanced
-  allocated bytes         3145728 B             0 B   3145728 B  balanced
-  communication             1000 µs            0 µs     1000 µs  balanced
-  exposed communication      400 µs            0 µs      400 µs  balanced
-  FLOPs                     6000000               0     6000000  balanced
-  waiting                    400 µs          300 µs      700 µs  balanced
+            Lines by bytes at the peak
+               peak  of peak  line         function
+              1 MiB    100 %  train.py:17  Model.forward
 
-Unattributed
-  because          thread time  waiting
-  no_python_frame       600 µs
-  idle_thread                    300 µs
-"#]]
+            Inputs
+              rank  kind    events     read           file
+                 0  kineto    1234  555 KiB  in part  trace.json.gz
+              ! trace.json.gz: the file ends inside an event; everything before was read (at byte 12345)
+              ! 2 source files were not found (e.g. helper.py): where the trace has no line, time is shown on the function's `def`; pass --root or --site
+
+            Books
+                                          lines  + unattributed     = total
+              thread time              19900 µs          600 µs    20500 µs  balanced
+              CUDA time              24000.5 µs            0 µs  24000.5 µs  balanced
+              GPU idle time             4000 µs            0 µs     4000 µs  balanced
+              waits for devices         5000 µs            0 µs     5000 µs  balanced
+              allocated bytes         3145728 B             0 B   3145728 B  balanced
+              communication             1000 µs            0 µs     1000 µs  balanced
+              exposed communication      400 µs            0 µs      400 µs  balanced
+              FLOPs                     6000000               0     6000000  balanced
+              waiting                    400 µs          300 µs      700 µs  balanced
+
+            Unattributed
+              because          thread time  waiting
+              no_python_frame       600 µs
+              idle_thread                    300 µs
+        "#]]
         .assert_eq(&report(&training(), &sources()));
     }
 }

@@ -77,6 +77,9 @@ pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotEr
                 @for note in &report.summary.notes {
                     p.about { (ShownText(&note.marked())) }
                 }
+                @if let Some(verdict) = &report.verdict {
+                    p.verdict { (ShownText(&verdict.text)) }
+                }
                 (figures(report))
                 (findings(&report.findings))
                 @for plot in &bars {

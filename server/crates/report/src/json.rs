@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use serde_json::{Value as Json, json};
 
 use crate::fields::{escaped, write_list};
-use crate::model::{self, Cell, Column, Place, Report, ReportedFinding, Section, Summary, Unit};
+use crate::model::{
+    self, Cell, Column, Place, Report, ReportedFinding, Section, Summary, Unit, Verdict,
+};
 
 /// The name and version of the contract.
 const SCHEMA: &str = "perfline.report/1";
@@ -13,26 +15,39 @@ const SCHEMA: &str = "perfline.report/1";
 /// The report as `perfline.report/1` (docs/cli.md).
 #[must_use]
 pub fn report(report: &Report<'_>) -> Json {
-    Json::Object(fields(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+    Json::Object(
+        fields(report, &[]).map(|(name, value)| (name.to_owned(), value)).into_iter().collect(),
+    )
 }
 
-/// The fields in the order in which they are printed.
-fn fields(report: &Report<'_>) -> [(&'static str, Json); 5] {
+/// The fields in the order in which they are printed; of findings and sections, those that `names` has, if it has any.
+fn fields(report: &Report<'_>, names: &[String]) -> [(&'static str, Json); 8] {
+    let is_wanted = |id: &str| names.is_empty() || names.iter().any(|it| it == id);
+    let (wanted, others): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|it| is_wanted(it.id));
+    let top = if is_wanted(model::FINDINGS) { report.top } else { 0 };
     [
         ("schema", json!(SCHEMA)),
         ("run", summary(report)),
-        ("findings", report.findings.iter().map(finding).collect()),
-        ("sections", report.sections.iter().map(section).collect()),
+        ("verdict", report.verdict.as_ref().map_or(Json::Null, verdict)),
+        ("findings", report.findings.iter().take(top).map(finding).collect()),
+        ("findings_left_out", json!(report.findings.len().saturating_sub(top))),
+        ("sections", wanted.into_iter().map(section).collect()),
+        ("sections_left_out", others.iter().map(|it| it.id).collect()),
         ("exceeded", json!(report.exceeded)),
     ]
 }
 
-/// Prints the report as `perfline.report/1`, a finding or a section a line.
+/// Prints the report as `perfline.report/1`, a finding or a section a line; of these, those that `sections` names, if any.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write_report(out: &mut dyn Write, report: &Report<'_>) -> io::Result<()> {
-    for (index, (name, value)) in fields(report).iter().enumerate() {
+pub fn write_report(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    sections: &[String],
+) -> io::Result<()> {
+    for (index, (name, value)) in fields(report, sections).iter().enumerate() {
         write!(out, "{}", if index == 0 { "{" } else { ",\n" })?;
         match value {
             Json::Array(entries) => write_list(out, name, entries.iter().map(escaped))?,
@@ -51,6 +66,15 @@ fn summary(report: &Report<'_>) -> Json {
         "title": report.summary.title(),
         "notes": notes,
         "figures": figures.collect::<Vec<_>>(),
+    })
+}
+
+fn verdict(it: &Verdict) -> Json {
+    let part = |&(name, share): &(&str, f64)| json!({"name": name, "share": share});
+    json!({
+        "limit": it.limit.name(),
+        "text": it.text,
+        "parts": it.parts.iter().map(part).collect::<Vec<_>>(),
     })
 }
 
@@ -86,6 +110,7 @@ pub(crate) fn section(section: &Section) -> Json {
         "subject": section.subject.name(),
         "columns": section.columns.iter().map(column).collect::<Vec<_>>(),
         "rows": section.rows.iter().map(row).collect::<Vec<_>>(),
+        "left_out": section.left_out,
         "notes": section.notes.iter().map(note).collect::<Vec<_>>(),
     })
 }
@@ -126,7 +151,7 @@ mod tests {
         };
         let built = crate::build(&recording(&run, &sources), &options);
         let mut out = Vec::new();
-        write_report(&mut out, &built).unwrap();
+        write_report(&mut out, &built, &[]).unwrap();
         assert_eq!(serde_json::from_slice::<Json>(&out).unwrap(), report(&built));
     }
 }

@@ -41,13 +41,14 @@ mod suppression;
 #[cfg(test)]
 mod testing;
 mod timing;
+mod verdict;
 
 pub use build::{ReportOptions, build};
 pub use checks::{duplicates, faults, has_losses, losses};
 pub use limits::Limit;
 pub use model::{
-    Align, Bar, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note, Place,
-    Report, ReportedFinding, Section, Subject, Summary, Unit,
+    Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note,
+    Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
 };
 pub use recording::{Recording, SourceTexts};
 pub use timing::timing;

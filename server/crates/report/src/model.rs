@@ -10,18 +10,88 @@ use metrics::{Quantity, mark, numbers};
 pub struct Report<'a> {
     /// What the recording is.
     pub summary: Summary,
+    /// What limits the step; `None` where the recording has no time.
+    pub verdict: Option<Verdict>,
     /// The numbers to look at first.
     pub figures: Vec<Figure>,
     /// What the rules found and no comment suppresses, the costliest first.
     pub findings: Vec<ReportedFinding>,
-    /// How many findings the text lists.
+    /// How many findings are listed.
     pub top: usize,
     /// What is drawn where the output can show pictures.
     pub charts: Vec<Chart<'a>>,
     /// The tables, in the order of the text. None is empty.
     pub sections: Vec<Section>,
+    /// The ids of the tables that have nothing to say of this recording.
+    pub empty: Vec<&'static str>,
     /// One sentence for each limit that the recording exceeds.
     pub exceeded: Vec<String>,
+}
+
+/// The name of the findings among the sections.
+pub(crate) const FINDINGS: &str = "findings";
+
+impl Report<'_> {
+    /// Says which of `names` is no section, nor the findings; `None` where all are.
+    #[must_use]
+    pub fn unknown_section(&self, names: &[String]) -> Option<String> {
+        let known = || {
+            let sections = self.sections.iter().map(|it| it.id);
+            [FINDINGS].into_iter().chain(sections).chain(self.empty.iter().copied())
+        };
+        let unknown = names.iter().find(|name| known().all(|it| it != *name))?;
+        let known: Vec<&str> = known().collect();
+        Some(format!(
+            "--section {unknown}: there is no such section; there are: {}",
+            known.join(", ")
+        ))
+    }
+}
+
+/// What limits the step (the recording, where it has no steps), with the shares that say so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// What limits it.
+    pub limit: Bottleneck,
+    /// What each part takes as a share of 1, by stable name, the largest first. Each instant counts to one part.
+    pub parts: Vec<(&'static str, f64)>,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+/// What limits the step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// Work of the device.
+    Device,
+    /// The host cannot launch kernels as fast as the device runs them.
+    Launches,
+    /// Collectives that no kernel hides.
+    Communication,
+    /// Waiting for the data loader.
+    DataLoader,
+    /// Work of the host.
+    Host,
+    /// Waiting for locks, queues, sockets or `sleep`.
+    Waiting,
+    /// Two of these, neither of them by much more than the other.
+    Mixed,
+}
+
+impl Bottleneck {
+    /// Stable name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Launches => "launches",
+            Self::Communication => "communication",
+            Self::DataLoader => "data_loader",
+            Self::Host => "host",
+            Self::Waiting => "waiting",
+            Self::Mixed => "mixed",
+        }
+    }
 }
 
 /// What a recording is, in a few lines.
@@ -186,6 +256,8 @@ pub struct Section {
     pub columns: Vec<Column>,
     /// Its rows: a cell for each column.
     pub rows: Vec<Vec<Cell>>,
+    /// How many more rows there are that are not listed.
+    pub left_out: usize,
     /// What stands below the table.
     pub notes: Vec<Note>,
 }
@@ -221,7 +293,7 @@ impl Section {
         columns: impl IntoIterator<Item = Column>,
     ) -> Self {
         let columns = columns.into_iter().collect();
-        Self { id, title, subject, columns, rows: Vec::new(), notes: Vec::new() }
+        Self { id, title, subject, columns, rows: Vec::new(), left_out: 0, notes: Vec::new() }
     }
 
     /// The columns that are shown: those with a cell that says something.

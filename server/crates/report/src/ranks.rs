@@ -18,6 +18,9 @@ use crate::{summary, text};
 const ONE_RANK: &str = "this recording is of one rank: name the traces of the other ranks too, or the folder that holds them";
 
 /// The sections of a run of several ranks; none of a run of one.
+/// The ids of [`sections`].
+pub(crate) const IDS: [&str; 2] = ["ranks", "collectives"];
+
 pub(crate) fn sections(recording: &Recording<'_>, top: usize) -> Vec<Section> {
     let Some(compared) = Comparison::new(&recording.run.merged) else { return Vec::new() };
     let mut found = vec![by_rank(recording, &compared), by_line(recording, &compared, top)];
@@ -171,6 +174,7 @@ fn by_line(recording: &Recording<'_>, compared: &Comparison, top: usize) -> Sect
     let mut section = Section::new("collectives", title, Subject::Lines, columns);
     let rate =
         |it: Option<f64>| it.map(|it| Cell::real(it, Unit::BytesPerSecond)).unwrap_or_default();
+    section.left_out = compared.lines.len().saturating_sub(top);
     for it in compared.lines.iter().take(top) {
         let last = it.last.map(|(rank, n)| format!("rank {rank} {n} ×")).unwrap_or_default();
         section.rows.push(vec![
@@ -205,6 +209,7 @@ fn by_difference(recording: &Recording<'_>, (one, other): (u32, u32), top: usize
     let mut section = Section::new("between", title, Subject::Lines, columns);
     let ledger = &recording.run.merged;
     let found = differences(ledger, one, other);
+    section.left_out = found.len().saturating_sub(top);
     for it in found.iter().take(top) {
         let function = ledger.lines.get(&it.line).map_or("", |books| books.function.as_str());
         section.rows.push(vec![

@@ -323,6 +323,7 @@ pub(crate) fn lines(recording: &Recording<'_>, top: usize) -> Section {
     let peak = devices.flat_map(|it| it.devices.values()).find_map(|it| it.peak);
     let mut lines: Vec<_> = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0).collect();
     lines.sort_by_key(|(_, it)| std::cmp::Reverse(it.flops()));
+    section.left_out = lines.len().saturating_sub(top);
     for (key, it) in lines.into_iter().take(top) {
         // Most lines have one precision; the one with most FLOPs stands for the others.
         let most = it.arithmetic.iter().max_by_key(|(_, it)| it.flops);

@@ -165,7 +165,7 @@ fn missing_events(ledger: &Ledger) -> Option<String> {
 }
 
 /// That the run as a whole is launch-bound, in numbers.
-fn launch_bound(ledger: &Ledger) -> Option<String> {
+pub(crate) fn launch_bound(ledger: &Ledger) -> Option<String> {
     let LaunchBoundRun { kernels, host, launches, shorter_than_call } = launch_bound_run(ledger)?;
     Some(format!(
         "launch-bound: kernels run {} of the time, and the CPU takes {} for each of {} launches ({} of what was launched is over sooner \

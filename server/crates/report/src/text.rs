@@ -4,15 +4,23 @@ use std::io::{self, Write};
 
 use insights::Severity;
 
-use crate::model::{Align, Column, Level, Note, Report, ReportedFinding, Section, Summary};
+use crate::model::{
+    Align, Column, FINDINGS, Level, Note, Report, ReportedFinding, Section, Summary,
+};
 use crate::terminal::{
-    ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, left, right, wrapped,
+    ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut, cut_left, left, right, wrapped,
 };
 
 /// Columns that the text of findings takes at most.
 const MAX_WIDTH: usize = 100;
 
-/// Prints the report. `more` says what lists more findings, where some are left out.
+/// Findings on the first screen.
+const OVERVIEW_FINDINGS: usize = 3;
+
+/// Columns that a text keeps when a table is too wide.
+const MIN_TEXT: usize = 28;
+
+/// Prints all of the report. `more` says what lists more findings and rows, where some are left out.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -22,18 +30,120 @@ pub fn write(
     more: &str,
     terminal: &Terminal,
 ) -> io::Result<()> {
-    summary(out, &report.summary, terminal)?;
-    findings(out, &report.findings, report.top, terminal)?;
-    if report.top < report.findings.len() {
-        writeln!(out, "  … and {} more ({more})", report.findings.len() - report.top)?;
-    }
+    head(out, report, terminal)?;
+    listed_findings(out, report, report.top, more, terminal)?;
     for it in &report.sections {
-        section(out, it, terminal)?;
+        section_with(out, it, more, terminal)?;
     }
-    for line in &report.exceeded {
-        writeln!(out, "\n{}", terminal.paint(ALARM, line))?;
+    exceeded(out, report, terminal)
+}
+
+/// Prints what fits one screen: what limits the step, the findings that can win most, the lines that cost most, and how to see
+/// all else.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_overview(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    head(out, report, terminal)?;
+    let brief = report.findings.iter().take(OVERVIEW_FINDINGS.min(report.top));
+    let brief: Vec<_> =
+        brief.map(|it| ReportedFinding { remedy: first(it.remedy), ..it.clone() }).collect();
+    findings(out, &brief, brief.len(), terminal)?;
+    let more = report.findings.len() - brief.len();
+    if 0 < more {
+        writeln!(out, "  … and {more} more (--section findings)")?;
     }
-    Ok(())
+    let shown = report.sections.iter().filter(|it| ["lines", "timing"].contains(&it.id));
+    for it in shown {
+        section_with(out, it, "--top", terminal)?;
+    }
+    exceeded(out, report, terminal)?;
+    let ids = report.sections.iter().map(|it| it.id);
+    let sections = format!(
+        "--all prints everything, --section NAMES parts of it: {}.",
+        [FINDINGS].into_iter().chain(ids).collect::<Vec<_>>().join(", ")
+    );
+    writeln!(out)?;
+    paragraph(out, &sections, FAINT, terminal)
+}
+
+/// Prints the sections `ids` (`findings` among them) in this order.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_sections(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    ids: &[String],
+    terminal: &Terminal,
+) -> io::Result<()> {
+    writeln!(out, "{}", terminal.titled(&report.summary.recording, &report.summary.extent))?;
+    for id in ids {
+        if id == FINDINGS && !report.findings.is_empty() {
+            listed_findings(out, report, report.top, "--top", terminal)?;
+        } else if let Some(it) = report.sections.iter().find(|it| it.id == *id) {
+            section_with(out, it, "--top", terminal)?;
+        } else {
+            writeln!(
+                out,
+                "\n{}",
+                terminal.paint(FAINT, &format!("{id}: nothing in this recording"))
+            )?;
+        }
+    }
+    exceeded(out, report, terminal)
+}
+
+/// What the recording is, and what limits it.
+fn head(out: &mut dyn Write, report: &Report<'_>, terminal: &Terminal) -> io::Result<()> {
+    summary(out, &report.summary, terminal)?;
+    if let Some(verdict) = &report.verdict {
+        writeln!(out)?;
+        paragraph(out, &verdict.text, STRONG, terminal)?;
+    }
+    // Which rank is late decides on whose lines to look.
+    let late = report.sections.iter().filter(|it| it.id == "ranks").flat_map(|it| &it.notes);
+    late.take(1).try_for_each(|it| paragraph(out, &it.marked(), STRONG, terminal))
+}
+
+/// Sentences in lines that the terminal has room for.
+fn paragraph(
+    out: &mut dyn Write,
+    text: &str,
+    style: anstyle::Style,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    let width = terminal.width.unwrap_or(MAX_WIDTH).min(MAX_WIDTH);
+    let mut lines = wrapped(&clean(text), width).into_iter();
+    lines.try_for_each(|it| writeln!(out, "{}", terminal.paint(style, &it)))
+}
+
+/// The first sentence of a text.
+fn first(text: &'static str) -> &'static str {
+    text.find(". ").map_or(text, |end| &text[..=end])
+}
+
+fn listed_findings(
+    out: &mut dyn Write,
+    report: &Report<'_>,
+    top: usize,
+    more: &str,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    findings(out, &report.findings, top, terminal)?;
+    match report.findings.len().saturating_sub(top) {
+        0 => Ok(()),
+        n => writeln!(out, "  … and {n} more ({more})"),
+    }
+}
+
+fn exceeded(out: &mut dyn Write, report: &Report<'_>, terminal: &Terminal) -> io::Result<()> {
+    let mut lines = report.exceeded.iter();
+    lines.try_for_each(|line| writeln!(out, "\n{}", terminal.paint(ALARM, line)))
 }
 
 /// Prints what the recording is.
@@ -91,31 +201,59 @@ pub(crate) fn section(
     section: &Section,
     terminal: &Terminal,
 ) -> io::Result<()> {
+    section_with(out, section, "--top", terminal)
+}
+
+/// Like [`section()`], where `more` says what lists more rows.
+fn section_with(
+    out: &mut dyn Write,
+    section: &Section,
+    more: &str,
+    terminal: &Terminal,
+) -> io::Result<()> {
     writeln!(out, "\n{}", terminal.paint(STRONG, section.title))?;
     table(out, section, terminal)?;
+    if 0 < section.left_out {
+        writeln!(out, "  … and {} more ({more})", section.left_out)?;
+    }
     section.notes.iter().try_for_each(|it| note(out, it, "  ", terminal))
 }
 
+/// Prints a note, in several lines where the terminal has no room for one.
 fn note(out: &mut dyn Write, note: &Note, indent: &str, terminal: &Terminal) -> io::Result<()> {
-    let text = cut(&clean(&format!("{indent}{}", note.marked())), terminal.width);
-    let text = if note.level == Level::Alarm { terminal.paint(ALARM, &text) } else { text };
-    writeln!(out, "{text}")
+    let text = clean(&note.marked());
+    let lines = match terminal.width {
+        Some(width) => wrapped(&text, width.saturating_sub(columns(indent) + 2)),
+        None => vec![text],
+    };
+    for (index, line) in lines.iter().enumerate() {
+        let hang = if index == 0 { "" } else { "  " };
+        let text = format!("{indent}{hang}{line}");
+        let text = if note.level == Level::Alarm { terminal.paint(ALARM, &text) } else { text };
+        writeln!(out, "{text}")?;
+    }
+    Ok(())
 }
 
 /// Prints headings and rows, indented by two, in columns as wide as they need. A column in which every cell is empty is
-/// left out; the last one is cut where the terminal ends.
+/// left out. Where the terminal is too narrow, texts are cut with an ellipsis (paths from their left), then columns of
+/// numbers are left out from the right, and a last line names them.
 ///
 /// # Errors
 /// If `out` cannot be written.
 pub(crate) fn table(out: &mut dyn Write, section: &Section, terminal: &Terminal) -> io::Result<()> {
-    let used = used(section);
-    let widths = widths(&used);
+    let mut used = used(section);
+    let mut widths = widths(&used);
+    let left_out = fit(&mut used, &mut widths, terminal);
     let line = |cells: Vec<&str>| {
         let mut line = String::new();
         for ((cell, (column, _)), &width) in cells.into_iter().zip(&used).zip(&widths) {
             line += "  ";
             line += &match column.align {
-                Align::Left => left(cell, width),
+                Align::Left if IS_PATH.contains(&column.name) => {
+                    left(&cut_left(cell, Some(width)), width)
+                }
+                Align::Left => left(&cut(cell, Some(width)), width),
                 Align::Right => right(cell, width),
             };
         }
@@ -126,7 +264,43 @@ pub(crate) fn table(out: &mut dyn Write, section: &Section, terminal: &Terminal)
     for row in 0..section.rows.len() {
         writeln!(out, "{}", line(used.iter().map(|(_, cells)| cells[row].as_str()).collect()))?;
     }
+    if !left_out.is_empty() {
+        let text = format!("too narrow for {}", left_out.join(", "));
+        note(out, &Note::plain(text), "  ", terminal)?;
+    }
     Ok(())
+}
+
+/// Columns whose texts say more at their end.
+const IS_PATH: [&str; 3] = ["line", "waits for", "file"];
+
+/// Makes texts narrower, and takes columns of numbers out, until the table fits; gives the names of the columns without room.
+fn fit(
+    used: &mut Vec<(&Column, Vec<String>)>,
+    widths: &mut Vec<usize>,
+    terminal: &Terminal,
+) -> Vec<&'static str> {
+    let mut left_out = Vec::new();
+    let Some(width) = terminal.width else { return left_out };
+    loop {
+        let excess = widths.iter().map(|it| it + 2).sum::<usize>().saturating_sub(width);
+        if excess == 0 {
+            break;
+        }
+        let texts = (0..used.len()).filter(|&it| used[it].0.align == Align::Left);
+        let widest = texts.max_by_key(|&it| widths[it]).filter(|&it| MIN_TEXT < widths[it]);
+        if let Some(widest) = widest {
+            widths[widest] -= 1;
+            continue;
+        }
+        // The first column is what the rows are ordered by, or their name.
+        let Some(last) = (1..used.len()).rev().find(|&it| used[it].0.align == Align::Right) else {
+            break;
+        };
+        widths.remove(last);
+        left_out.insert(0, used.remove(last).0.name);
+    }
+    left_out
 }
 
 /// The columns of a table that are shown, with the text of their cells.

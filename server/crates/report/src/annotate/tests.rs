@@ -83,36 +83,38 @@ fn a_narrow_terminal_gets_the_columns_that_matter_and_the_source_is_cut() {
     let shown = shown(&training(), &options(), narrow);
     assert!(shown.lines().all(|line| crate::terminal::columns(line) <= 80), "{shown}");
     expect![[r#"
-trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
-H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
-on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 % infe…
-2 idle threads, left out: they only waited
-! trace.json.gz is incomplete: the file ends inside an event; everything before…
+        trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)
+        H100: 75 % busy · 12 ms CUDA · 2 ms idle · CPU waits 2.5 ms per step
+        on lines: 97.1 % of thread time, 100 % of CUDA time · 70.4 % exact, 26.1 %
+          inferred, 3.52 % function
+        2 idle threads, left out: they only waited
+        ! trace.json.gz is incomplete: the file ends inside an event; everything
+          before was read (at byte 12345)
 
-train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated byte…
-      per step     cpu    cuda     gpu
-line     share     own     own    wait │
-   4                                   │ class Model(torch.nn.Module):
-   …
-  15 fn  1.5 %  150 µs                 │     def forward(self, x):
-  16                                   │         for layer in self.layers:
-  17      60 %    3 ms    6 ms         │             x = torch.relu(layer(x))
-  18 ~    26 %  2.6 ms          2.5 ms │         if x.max().item() > 100:
-   …
-  23                                   │ def train(model, data):
-  24                                   │     for batch in data:
-  25      60 %    4 ms    6 ms         │         model(batch).sum().backward()
+        train.py · 95.1 % of thread time · 100 % of CUDA time · 100 % of allocated byte…
+              per step     cpu    cuda     gpu
+        line     share     own     own    wait │
+           4                                   │ class Model(torch.nn.Module):
+           …
+          15 fn  1.5 %  150 µs                 │     def forward(self, x):
+          16                                   │         for layer in self.layers:
+          17      60 %    3 ms    6 ms         │             x = torch.relu(layer(x))
+          18 ~    26 %  2.6 ms          2.5 ms │         if x.max().item() > 100:
+           …
+          23                                   │ def train(model, data):
+          24                                   │     for batch in data:
+          25      60 %    4 ms    6 ms         │         model(batch).sum().backward()
 
-helper.py · 1.95 % of thread time · function
-not found here (see --root, --site): lines are listed without text
-      per step     cpu    cuda     gpu
-line     share     own     own    wait │
-   4 fn    2 %                         │ in load, "fast"
+        helper.py · 1.95 % of thread time · function
+        not found here (see --root, --site): lines are listed without text
+              per step     cpu    cuda     gpu
+        line     share     own     own    wait │
+           4 fn    2 %                         │ in load, "fast"
 
-~  the line is inferred from the source and the order of events
-fn only the function is known: its part that could not be put on a line
-too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, allo…
-"#]]
+        ~  the line is inferred from the source and the order of events
+        fn only the function is known: its part that could not be put on a line
+        too narrow for waiting, cpu total, backward, gpu idle, exposed comm, peak, allo…
+    "#]]
     .assert_eq(&shown);
 }
 

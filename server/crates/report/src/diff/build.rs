@@ -68,11 +68,13 @@ pub fn build(base: &Recording<'_>, new: &Recording<'_>, top: usize) -> DiffRepor
     let mut diff = DiffReport {
         report: Report {
             summary,
+            verdict: None,
             figures: Vec::new(),
             findings: Vec::new(),
             top,
             charts: Vec::new(),
             sections: Vec::new(),
+            empty: Vec::new(),
             exceeded: Vec::new(),
         },
         difference,

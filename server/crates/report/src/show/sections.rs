@@ -7,7 +7,7 @@ use ledger::{LineBooks, LineKey, Unit};
 use metrics::{Period, Quantity, Scale};
 
 use super::find::Found;
-use crate::model::{Cell, Column, Note, Section, Subject};
+use crate::model::{Cell, Column, Section, Subject};
 use crate::recording::Recording;
 
 /// What lines were charged with together; of several, each of them too.
@@ -106,11 +106,8 @@ fn launched(found: &Found<'_>, scale: &Scale<'_>) -> Section {
 
 /// At most `top` rows, and how many there are besides.
 fn shortened(mut section: Section, top: usize) -> Section {
-    let more = section.rows.len().saturating_sub(top);
+    section.left_out = section.rows.len().saturating_sub(top);
     section.rows.truncate(top);
-    if 0 < more {
-        section.notes.push(Note::plain(format!("… and {more} more (--top)")));
-    }
     section
 }
 

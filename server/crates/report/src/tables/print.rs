@@ -42,10 +42,7 @@ pub fn write_text(
     }
     let mut shown = Section { rows: Vec::new(), ..table.section.clone() };
     shown.rows = table.section.rows.iter().take(top).cloned().collect();
-    let more = table.section.rows.len() - shown.rows.len();
-    if 0 < more {
-        shown.notes.push(Note::plain(format!("… and {more} more (--top)")));
-    }
+    shown.left_out = table.section.rows.len() - shown.rows.len();
     let left_out = leave_out(&mut shown, table.dispensable, terminal);
     if !left_out.is_empty() {
         let names = left_out.join(", ");
