@@ -80,6 +80,11 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
+    /// Trace of the capture of the CUDA graphs that the recording replays, repeatable: their kernels count to the lines that
+    /// launched them there [default: traces with "capture" or "cuda_graph" in their names beside the recording]
+    #[arg(long = "capture", value_name = "FILE")]
+    pub(crate) captures: Vec<PathBuf>,
+
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
     #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
     pub(crate) memory_limit: MemoryLimit,

@@ -47,6 +47,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         root: args.root.clone(),
         sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
         mine: args.mine.clone(),
+        captures: args.captures.clone(),
         ignore_exact: args.ignore_exact,
         memory_limit: args.memory_limit,
         ranks: RankChoice {

@@ -11,7 +11,7 @@
 //! py model.py:1 forward 5..60 from=train.py:9     # with its exact caller; also id=, parent=
 //! call "nn.Module: Linear_0" 6..50 from=model.py:2  # a Python event that is not a frame
 //! op aten::mm 7..20 ext=5 seq=3 fwd=1 stack="m.py(2): f;t.py(9): g"
-//! run cudaLaunchKernel 8..9 corr=7 ext=5
+//! run cudaLaunchKernel 8..9 corr=7 ext=5            # kernel=: what it launches, as ROCm records it
 //! kernel gemm 12..45 corr=7 ext=5 graph=1 device=0 stream=7
 //! kernel triton 45..46 stack="  File \"m.py\", line 2, in f\n    return x"   # Inductor provenance
 //! copy "Memcpy HtoD (Pageable -> Device)" 50..60 corr=8
@@ -182,7 +182,7 @@ fn arguments(words: &[String]) -> Option<Map<String, Value>> {
             "graph" => "graph id",
             "stack" if is_device(value) => "stack",
             "stack" => "Call stack",
-            "device" | "stream" => key,
+            "device" | "stream" | "kernel" => key,
             _ => return None,
         };
         let value = value.parse::<i64>().map_or_else(|_| json!(value), |it| json!(it));

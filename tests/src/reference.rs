@@ -194,23 +194,31 @@ impl fmt::Display for Accounts {
     }
 }
 
-/// Does the accounts of a whole, well-formed trace. `is_user_code` says of a path as recorded whether the file is yours.
+/// Does the accounts of a whole, well-formed trace. `is_user_code` says of a path as recorded whether the file is yours. `captured`
+/// are the lines that the launches of replayed device events were captured with, by place in the file among device events.
 ///
 /// # Errors
 /// If `trace` is not JSON, or not a trace.
 pub fn account(
     trace: &str,
     ignore_exact: bool,
+    captured: &[Option<Vec<(String, u32)>>],
     is_user_code: &dyn Fn(&str) -> bool,
 ) -> Result<Accounts, serde_json::Error> {
     let recording = Recording::read(trace, ignore_exact)?;
     let stacks = Stacks::of(&recording);
+    let mut launches = launches(&recording, &stacks);
+    for ((launch, device), lines) in launches.iter_mut().zip(&recording.devices).zip(captured) {
+        let lines = lines.iter().flatten().filter(|_| device.stack.is_empty());
+        let lines = lines.map(|(file, line)| (Rc::from(file.as_str()), *line));
+        launch.stack = Rc::new(launch.stack.iter().cloned().chain(lines).collect());
+    }
     let mut accounts = Accountant {
         is_idle: (0..recording.threads.len()).map(|it| is_idle(&recording, it)).collect(),
         main_thread: main_thread(&recording),
         steps: steps(&recording),
         threads: threads(&recording, &stacks),
-        launches: launches(&recording, &stacks),
+        launches,
         stacks: &stacks,
         recording: &recording,
         is_user_code,

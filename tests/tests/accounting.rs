@@ -11,6 +11,7 @@ use std::sync::mpsc;
 
 use attribution::AttributionOptions;
 use ledger::{Books, Ledger, LineBooks, LineKey, Ns, PerStep, Reason};
+use profile::{CapturedEvidence, CapturedLine, CapturedStacks, OriginFrame, Profile};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -98,6 +99,14 @@ proptest! {
         lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_device_work()]), 1..24)
     ) {
         agrees(&lines)?;
+    }
+
+    #[test]
+    fn attribution_agrees_with_the_reference_on_random_captured_stacks(
+        lines in vec(with_thread(prop_oneof![1 => any_python(), 4 => any_device_work()]), 1..24),
+        captured in vec(option::of(vec((any_file(), 1_u32..4), 0..4)), 12),
+    ) {
+        agrees_with(&lines, &captured)?;
     }
 
     #[test]
@@ -213,9 +222,13 @@ fn any_span() -> impl Strategy<Value = String> {
         .prop_map(|(start, duration)| format!("{start}..{}", start + duration))
 }
 
-fn any_line() -> impl Strategy<Value = String> {
+fn any_file() -> impl Strategy<Value = String> {
     let file = prop_oneof![3 => Just("t.py"), 2 => Just("m.py"), 2 => Just("lib/a.py"), 1 => Just("lib/b.py")];
-    (file, 1..4).prop_map(|(file, line)| format!("{file}:{line}"))
+    file.prop_map(str::to_owned)
+}
+
+fn any_line() -> impl Strategy<Value = String> {
+    (any_file(), 1..4).prop_map(|(file, line)| format!("{file}:{line}"))
 }
 
 /// `key=number`, or nothing.
@@ -343,7 +356,11 @@ fn any_anomaly() -> impl Strategy<Value = Anomaly> {
 }
 
 fn agrees(lines: &[(String, String)]) -> Result<(), TestCaseError> {
-    match disagreement(&rendered(lines)?) {
+    agrees_with(lines, &[])
+}
+
+fn agrees_with(lines: &[(String, String)], captured: &[CapturedAt]) -> Result<(), TestCaseError> {
+    match disagreement_with(&rendered(lines)?, captured) {
         Some(disagreement) => Err(TestCaseError::fail(format!("{lines:#?}\n{disagreement}"))),
         None => Ok(()),
     }
@@ -375,7 +392,36 @@ fn is_user_code(file: &str) -> bool {
 }
 
 fn reference(trace: &str, ignore_exact: bool) -> Accounts {
-    reference::account(trace, ignore_exact, &is_user_code).unwrap()
+    reference_with(trace, ignore_exact, &[])
+}
+
+fn reference_with(trace: &str, ignore_exact: bool, captured: &[CapturedAt]) -> Accounts {
+    reference::account(trace, ignore_exact, captured, &is_user_code).unwrap()
+}
+
+/// The lines that the launch of a device event was captured with, if it is of a graph.
+type CapturedAt = Option<Vec<(String, u32)>>;
+
+/// Notes `captured` in a recording, as what reads a trace of the capture does.
+fn note_captured(profile: &mut Profile, captured: &[CapturedAt]) {
+    let mut stacks = CapturedStacks::default();
+    for lines in captured.iter().take(profile.device.len()) {
+        let lines = lines.as_ref().map(|lines| {
+            let line = |(file, line): &(String, u32)| {
+                let file = profile.strings.intern(file);
+                let frame = OriginFrame { file, line: *line, function: file };
+                CapturedLine { parts: vec![vec![frame]], evidence: CapturedEvidence::Exact }
+            };
+            lines.iter().map(line).collect()
+        });
+        stacks.of_event.push(if lines.is_some() {
+            u32::try_from(stacks.stacks.len() + 1).unwrap()
+        } else {
+            0
+        });
+        stacks.stacks.extend(lines);
+    }
+    profile.captured = stacks;
 }
 
 /// Reads a trace in pieces of `piece` bytes, where there are several cores as these do: each piece ahead, by one of them.
@@ -405,10 +451,15 @@ fn tables(trace: &Trace) -> String {
 
 /// What attribution and reference do not agree on, with and without exact evidence.
 fn disagreement(trace: &str) -> Option<String> {
+    disagreement_with(trace, &[])
+}
+
+fn disagreement_with(trace: &str, captured: &[CapturedAt]) -> Option<String> {
     let mut text = String::new();
-    let profile = read(trace, 1, trace.len()).profile;
+    let mut profile = read(trace, 1, trace.len()).profile;
+    note_captured(&mut profile, captured);
     for ignore_exact in [false, true] {
-        let expected = reference(trace, ignore_exact);
+        let expected = reference_with(trace, ignore_exact, captured);
         let mut sources = RecordedSources::default();
         for (file, _) in expected.lines.keys().filter(|(file, _)| is_user_code(file)) {
             sources.insert_own(file);

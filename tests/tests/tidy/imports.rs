@@ -12,7 +12,8 @@ const LAYERS: &[&[&str]] = &[
     &["callers", "compile_log", "inferred", "line_log", "origins", "same_run"],
     &["event_stacks", "host_charges", "slack"],
     &["timeline_pass"],
-    &["charge"],
+    &["graph_captures"],
+    &["charge", "graph_replays"],
     &["post"],
     &["lib"],
 ];

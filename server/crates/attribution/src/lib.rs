@@ -18,11 +18,15 @@
 //!    every instant of thread time (`host_charges`) and idle time of devices (`slack`: what waits explain of it);
 //! 5. `charge`: what hangs on those events;
 //! 6. `post`: amounts per stack to amounts per line.
+//!
+//! Beside these, `graph_captures` takes from the walk over one trace what `graph_replays` joins with another.
 
 mod callers;
 mod charge;
 mod compile_log;
 mod event_stacks;
+mod graph_captures;
+mod graph_replays;
 mod host_charges;
 mod inferred;
 mod line_log;
@@ -37,6 +41,8 @@ mod timeline_pass;
 pub use callers::join_callers;
 pub use compile_log::join_compile_log;
 pub use event_stacks::EventLine;
+pub use graph_captures::{CapturedLaunch, GraphCaptures};
+pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures};
 pub use line_log::join_lines;
 pub use options::AttributionOptions;
 pub use same_run::join_snapshot;
@@ -110,7 +116,7 @@ fn charge_all(
     let memory = TraceMemory::new(profile, options.ignore_device_memory);
     let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, has_stacks);
 
-    let stacks = &device_stacks(profile, launches, &mut pass.events);
+    let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);
     let waits = &waits(profile, gaps, stacks, steps, &pass, is_recording);
     let copies = &PageableCopies::new(profile, launches, &pass, waits);

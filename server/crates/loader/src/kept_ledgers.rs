@@ -2,7 +2,7 @@
 //!
 //! An entry stands for one input, a trace or a snapshot, with all that its ledger was made from:
 //!
-//! - **The input**, its side-car, the logs of `torch.compile` beside it and the snapshots of its run: size, times and number of each file, which are part of the key, and
+//! - **The input**, its side-car, the logs of `torch.compile` and the captures of graphs beside it and the snapshots of its run: size, times and number of each file, which are part of the key, and
 //!   a hash of parts of the input. No file is read wholly for it. A file that is changed in place without any of its times changing,
 //!   which no usual program does, is noticed only where one of the parts changed.
 //! - **Options and the build of Perfline**, which are part of the key.
@@ -22,6 +22,7 @@ use recorded::{RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFi
 
 use crate::compile_logs::LogFile;
 use crate::file_identity::FileIdentity;
+use crate::graph_captures::CaptureFile;
 use crate::kept_texts::RecordingKey;
 use crate::ledger_cache::{BUILD, EntryKey, LedgerCache, PendingEntry};
 use crate::ledgers::{to_input, to_ledger_input};
@@ -46,6 +47,8 @@ pub(crate) struct Beside {
     pub(crate) side_car: Option<Arc<SideCar>>,
     /// Logs of `torch.compile` that may belong to it.
     pub(crate) logs: Vec<Arc<LogFile>>,
+    /// Traces that may hold the capture of its graphs.
+    pub(crate) captures: Vec<CaptureFile>,
 }
 
 impl Beside {
@@ -56,6 +59,10 @@ impl Beside {
             InputKind::CompileLog => {
                 let is_same = |it: &&Arc<LogFile>| it.path().file_name() == input.path.file_name();
                 self.logs.iter().find(is_same).map(|it| it.path())
+            }
+            InputKind::GraphCapture => {
+                let is_same = |it: &&CaptureFile| it.path.file_name() == input.path.file_name();
+                self.captures.iter().find(is_same).map(|it| it.path.as_path())
             }
             _ => None,
         }
@@ -93,8 +100,9 @@ impl LedgerStore<'_> {
             return None;
         }
         let mut files = vec![(file.path.clone(), file.identity()?)];
-        let Beside { side_car, logs } = beside;
+        let Beside { side_car, logs, captures } = beside;
         let paths = side_car.iter().map(|it| it.path()).chain(logs.iter().map(|it| it.path()));
+        let paths = paths.chain(captures.iter().map(|it| it.path.as_path()));
         for path in paths {
             files.push((path.to_owned(), FileIdentity::of_path(path)?));
         }
@@ -103,6 +111,8 @@ impl LedgerStore<'_> {
         hash.bytes(one.kind.name().as_bytes());
         hash.number(i64::from(side_car.is_some()));
         hash.bytes(&logs.len().to_le_bytes());
+        hash.bytes(&captures.len().to_le_bytes());
+        captures.iter().for_each(|it| hash.number(i64::from(it.is_named)));
         hash.number(one.rank_by_name.map_or(-1, i64::from));
         hash.number(i64::from(one.place));
         if one.kind == InputKind::Kineto {

@@ -18,6 +18,7 @@ mod discover;
 mod display_names;
 mod error;
 mod file_identity;
+mod graph_captures;
 mod hand_over;
 mod kept_ledgers;
 mod kept_texts;

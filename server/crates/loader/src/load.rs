@@ -11,9 +11,7 @@ use attribution::{attribute, attribute_with_stacks, join_callers, join_lines, jo
 use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
-use recorded::{
-    RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_files, recorded_snapshot_files,
-};
+use recorded::{RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files};
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
@@ -23,12 +21,15 @@ use crate::blocks::{self, End};
 use crate::chosen::chosen;
 use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
+use crate::graph_captures::{
+    CaptureFile, CaptureTrace, capture_files, files_of_all, join_captures_of, replays_graph, unused,
+};
 use crate::hand_over::HandOver;
 use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
 use crate::kept_texts::RecordingKey;
 use crate::ledgers::from_ledger_file;
 use crate::memory_limit::MemoryBudget;
-use crate::open::Opened;
+use crate::open::{self, Opened};
 use crate::panics::caught;
 use crate::plan::{InputFile, Plan, SideCar, SideCarText};
 use crate::recorded_at::RecordedAt;
@@ -203,8 +204,7 @@ impl LoadContext<'_> {
     fn kept(&self, one: &InputFile, plan: &Plan) -> Option<LoadedInput> {
         // Stacks are not kept.
         let store = self.store().filter(|_| self.options.stacks == StackChoice::No)?;
-        let side_car = self.side_car(&one.input, one, plan);
-        let beside = Beside { side_car, logs: self.logs(&one.input, one, plan) };
+        let beside = self.beside(&one.input, one, plan);
         let find = || {
             let key = store.key(&one.input, one, plan, &beside);
             Ok(key.and_then(|it| store.read(&it, &one.input, &beside)))
@@ -254,6 +254,65 @@ impl LoadContext<'_> {
     fn store(&self) -> Option<LedgerStore<'_>> {
         let cache = self.options.ledger_cache.as_deref()?;
         Some(LedgerStore { cache, options: self.options, search: self.search() })
+    }
+
+    /// What says more of an input.
+    fn beside(&self, file: &Opened, one: &InputFile, plan: &Plan) -> Beside {
+        Beside {
+            side_car: self.side_car(file, one, plan),
+            logs: self.logs(file, one, plan),
+            captures: self.captures(file, one),
+        }
+    }
+
+    /// The traces that may hold the capture of the graphs that a trace replays.
+    fn captures(&self, file: &Opened, one: &InputFile) -> Vec<CaptureFile> {
+        if one.kind != InputKind::Kineto {
+            return Vec::new();
+        }
+        let rank = one.rank_by_name.or_else(|| file.head_meta().rank);
+        capture_files(&self.options.captures, &file.path, rank, &self.options.root)
+    }
+
+    /// Reads the traces of captures, with what `logs` say of them.
+    fn read_captures(
+        &self,
+        beside: &Beside,
+        texts: &mut TextsByFile,
+        rank: u32,
+    ) -> Result<Vec<CaptureTrace>, Error> {
+        let mut captures = Vec::with_capacity(beside.captures.len());
+        for file in &beside.captures {
+            let mut capture = file.unread();
+            let read = || {
+                let input =
+                    if file.is_named { open::named(&file.path) } else { open::found(&file.path) }?;
+                let mut reader = TraceReader::new();
+                let End { damage, .. } = self.each_chunk_of(&input, &mut reader)?;
+                Ok((reader.finish(), damage))
+            };
+            match caught(&file.path, read) {
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                Err(_) if !file.is_named => continue,
+                Err(error) => {
+                    let message = format!("not used: {error}");
+                    capture.warnings.add(WarningKind::Other, None, message);
+                }
+                Ok((mut trace, damage)) => {
+                    let of_it = trace.profile.meta.rank.unwrap_or(rank);
+                    if of_it != rank && beside.captures.len() > 1 {
+                        continue;
+                    }
+                    (capture.events, capture.bytes) = (trace.events, trace.bytes);
+                    capture.warnings = trace.warnings;
+                    add_damage(&mut capture.warnings, damage);
+                    join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
+                    capture.profile = Some(trace.profile);
+                }
+            }
+            captures.push(capture);
+        }
+        Ok(captures)
     }
 
     /// The side-car of a trace, if it is to be used.
@@ -307,9 +366,10 @@ impl LoadContext<'_> {
             InputKind::Snapshot => self.load_snapshot(input, one, plan),
             InputKind::Timeline => self.load_timeline(input, one),
             InputKind::Ledger => self.load_ledgers(input),
-            InputKind::Kineto | InputKind::Callers | InputKind::CompileLog => {
-                self.load_trace(input, one, plan)
-            }
+            InputKind::Kineto
+            | InputKind::Callers
+            | InputKind::CompileLog
+            | InputKind::GraphCapture => self.load_trace(input, one, plan),
         })
     }
 
@@ -319,8 +379,7 @@ impl LoadContext<'_> {
         one: &InputFile,
         plan: &Plan,
     ) -> Result<LoadedInput, Error> {
-        let beside =
-            Beside { side_car: self.side_car(file, one, plan), logs: self.logs(file, one, plan) };
+        let beside = self.beside(file, one, plan);
         let store = self.store();
         let entry = store.as_ref().and_then(|it| it.key(file, one, plan, &beside));
         let begin = Instant::now();
@@ -354,7 +413,12 @@ impl LoadContext<'_> {
         }
         self.report(&file.path, Stage::Attributing)?;
         let begin = Instant::now();
-        let files = recorded_files(&trace.profile);
+        let captures = match replays_graph(&trace.profile) {
+            true => self.read_captures(&beside, &mut recorded_texts, rank)?,
+            false => unused(&beside.captures),
+        };
+        let are_captures_read = captures.iter().all(|it| it.profile.is_some());
+        let files = files_of_all(&trace.profile, &captures);
         let at = RecordedAt::of_trace(&trace.profile, &file.path);
         let recording = || RecordingKey::of_trace(&trace.profile);
         let made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
@@ -365,6 +429,8 @@ impl LoadContext<'_> {
             ignore_device_memory: snapshot.is_some(),
         };
         let begin = Instant::now();
+        let profile = &mut trace.profile;
+        inputs.extend(join_captures_of(captures, profile, sources, options, rank));
         let (ledger, stacks) = if self.options.stacks != StackChoice::No {
             let (ledger, stacks) = attribute_with_stacks(&trace.profile, sources, options, rank);
             (ledger, Some(stacks))
@@ -395,7 +461,8 @@ impl LoadContext<'_> {
         // Why a side-car cannot be opened may change without the file.
         let is_side_car_read = beside.side_car.is_none_or(|it| it.read(&self.budget).is_ok());
         let are_logs_read = beside.logs.iter().all(|it| it.is_readable());
-        if let Some(store) = store.filter(|_| is_side_car_read && are_logs_read && !is_cut) {
+        let are_all_read = is_side_car_read && are_logs_read && are_captures_read;
+        if let Some(store) = store.filter(|_| are_all_read && !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))

@@ -17,6 +17,9 @@ pub struct LoadOptions {
     pub sites: Option<Vec<PathBuf>>,
     /// Library files that count as the user's code.
     pub mine: Vec<MinePattern>,
+    /// Traces of the capture of the CUDA graphs that the recording replays; where there is none, those in the folder of a trace
+    /// whose names say so are tried.
+    pub captures: Vec<PathBuf>,
     /// Pretends that the recording holds no exact evidence (CallFrom, side-car, Call stack): how inference is measured.
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
@@ -72,6 +75,7 @@ impl LoadOptions {
             root: root.into(),
             sites,
             mine: Vec::new(),
+            captures: Vec::new(),
             ignore_exact: false,
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),

@@ -21,6 +21,8 @@ pub enum InputKind {
     Callers,
     /// The log of `torch.compile` (`TORCH_TRACE`).
     CompileLog,
+    /// A trace of the capture of the CUDA graphs that another trace replays.
+    GraphCapture,
     /// Ledgers that were written to a file.
     Ledger,
 }
@@ -29,7 +31,7 @@ impl InputKind {
     /// Whether it says more of a trace, and is no recording by itself.
     #[must_use]
     pub fn is_side_car(self) -> bool {
-        matches!(self, Self::Callers | Self::CompileLog)
+        matches!(self, Self::Callers | Self::CompileLog | Self::GraphCapture)
     }
 
     /// Stable name in machine-readable output.
@@ -41,15 +43,22 @@ impl InputKind {
             Self::Timeline => "timeline",
             Self::Callers => "callers",
             Self::CompileLog => "compile-log",
+            Self::GraphCapture => "graph-capture",
             Self::Ledger => "ledger",
         }
     }
 
     /// The kind with this stable name.
     pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Kineto, Self::Snapshot, Self::Timeline, Self::Callers, Self::CompileLog]
-            .into_iter()
-            .find(|it| it.name() == name)
+        let kinds = [
+            Self::Kineto,
+            Self::Snapshot,
+            Self::Timeline,
+            Self::Callers,
+            Self::CompileLog,
+            Self::GraphCapture,
+        ];
+        kinds.into_iter().find(|it| it.name() == name)
     }
 }
 

@@ -302,12 +302,21 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (sites, mine, memory_limit, keeps_sources, keeps_ledgers, before) = {
+    let (captures, sites, mine, memory_limit, keeps_sources, keeps_ledgers, before) = {
         let state = session.state();
         let settings = &state.settings;
         let (sites, mine) = (settings.sites.clone(), settings.mine.clone());
         let (keeps_sources, keeps_ledgers) = (settings.keeps_sources, settings.keeps_ledgers);
-        (sites, mine, settings.memory_limit, keeps_sources, keeps_ledgers, state.loaded.clone())
+        let captures = settings.captures.clone();
+        (
+            captures,
+            sites,
+            mine,
+            settings.memory_limit,
+            keeps_sources,
+            keeps_ledgers,
+            state.loaded.clone(),
+        )
     };
     let text_cache = session.config.text_cache.clone().filter(|_| keeps_sources);
     let ledger_cache = session.config.ledger_cache.clone().filter(|_| keeps_ledgers);
@@ -320,6 +329,7 @@ async fn read(
             .map_or_else(loader::TextsByFile::new, |it| it.known_texts());
         let options = LoadOptions {
             mine,
+            captures: captures.iter().map(|it| root.join(it)).collect(),
             known_texts,
             text_cache,
             ledger_cache,

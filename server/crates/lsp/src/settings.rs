@@ -38,6 +38,8 @@ pub enum SettingKind {
     Memory,
     /// A list of folders, or null. A client takes it from no workspace that its user does not trust.
     Folders,
+    /// A list of files. A client takes it from no workspace that its user does not trust.
+    Paths,
     /// An object: the name of a severity, or [`Severities::OFF`], by rule.
     Severities,
     /// An object: numbers by threshold, by rule.
@@ -76,6 +78,9 @@ settings! {
          An empty list turns automatic loading off.";
     EXCLUDE: "recordings.exclude", SettingKind::List("globs"), [],
         "Globs of what is never taken for a recording.";
+    CAPTURES: "recordings.captures", SettingKind::Paths, [],
+        "Traces of the capture of the CUDA graphs that recordings replay, by path below the workspace folder or absolute. Those \
+         beside a recording whose names say so are found without it.";
     SITES: "python.sitePackages", SettingKind::Folders, null,
         "Folders of library code (`site-packages`). `null` finds those of the active Python environment.";
     MINE: "code.mine", SettingKind::List("packages and globs"), [],
@@ -141,6 +146,7 @@ fn periods() -> Vec<SettingChoice> {
 pub(crate) struct Settings {
     pub(crate) include: Vec<Glob>,
     pub(crate) exclude: Vec<Glob>,
+    pub(crate) captures: Vec<PathBuf>,
     pub(crate) sites: Option<Vec<PathBuf>>,
     pub(crate) mine: Vec<MinePattern>,
     pub(crate) keeps_sources: bool,
@@ -160,6 +166,7 @@ impl Settings {
         let settings = Self {
             include: reader.get(&INCLUDE, globs),
             exclude: reader.get(&EXCLUDE, globs),
+            captures: reader.get(&CAPTURES, paths),
             sites: reader.get(&SITES, folders),
             mine: reader.get(&MINE, mine),
             view: View {
@@ -319,6 +326,10 @@ fn texts(value: &Value) -> Result<Vec<String>, String> {
         .ok_or_else(|| format!("expected a list of strings, found {value}"))
 }
 
+fn paths(value: &Value) -> Result<Vec<PathBuf>, String> {
+    Ok(texts(value)?.into_iter().map(PathBuf::from).collect())
+}
+
 fn folders(value: &Value) -> Result<Option<Vec<PathBuf>>, String> {
     match value {
         Value::Null => Ok(None),
@@ -367,7 +378,7 @@ mod tests {
     #[test]
     fn all_settings() {
         let section = json!({
-            "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"]},
+            "recordings": {"include": ["runs/**"], "exclude": ["**/old/**"], "captures": ["capture.json"]},
             "python": {"sitePackages": ["/env"]},
             "code": {"mine": ["vllm"]},
             "memoryLimit": "2 GiB",
@@ -386,6 +397,7 @@ mod tests {
                 && !settings.wants("runs/old/a.json")
                 && !settings.wants("a.json")
         );
+        assert_eq!(settings.captures, [PathBuf::from("capture.json")]);
         assert_eq!(settings.sites, Some(vec![PathBuf::from("/env")]));
         assert_eq!(settings.mine, ["vllm".parse().unwrap()]);
         assert_eq!(settings.memory_limit, MemoryLimit::Bytes(2 << 30));

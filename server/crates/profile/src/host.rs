@@ -166,9 +166,10 @@ impl HostEvents {
         keep_rows(input_types, &is_operator_kept);
         keep_rows(concrete_inputs, &is_operator_kept);
         keep_rows(line, &is_operator_kept);
-        let RuntimeCalls { correlation, external_id } = runtime;
+        let RuntimeCalls { correlation, external_id, kernel } = runtime;
         keep_rows(correlation, &is_runtime_kept);
         keep_rows(external_id, &is_runtime_kept);
+        keep_rows(kernel, &is_runtime_kept);
         let mut next = [0; 4];
         for (kind, detail) in kind.iter().zip(detail) {
             let next = &mut next[*kind as usize];
@@ -236,6 +237,8 @@ pub struct RuntimeCalls {
     pub correlation: Vec<i64>,
     /// `External id` of the operator it ran under; -1 when absent.
     pub external_id: Vec<i64>,
+    /// `kernel`: the name of the kernel that it launched (ROCm), or [`StrId::NONE`].
+    pub kernel: Vec<StrId>,
 }
 
 /// One end of a flow from the forward operator that created an autograd node to the node's backward operator (`fwdbwd`): it

@@ -12,6 +12,7 @@
 //! ARCHITECTURE.md.
 
 mod callers;
+mod captured;
 mod device;
 mod generated;
 mod handle;
@@ -25,6 +26,7 @@ mod timeline;
 mod warning;
 
 pub use callers::{Callers, RecordedText, ThreadCallers};
+pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };
@@ -64,6 +66,8 @@ pub struct Profile {
     pub flows: Vec<FlowPoint>,
     /// Files that `torch.compile` generated, with the lines that their kernels were made from; joined from its log.
     pub generated: Vec<GeneratedFile>,
+    /// What the kernels of graphs were captured by; joined from another trace.
+    pub captured: CapturedStacks,
 }
 
 /// Leaves the rows of a column that are kept. A column that is not filled stays empty.
@@ -103,6 +107,7 @@ mod tests {
                 HostKind::Runtime => {
                     host.runtime.correlation.push(id);
                     host.runtime.external_id.push(id);
+                    host.runtime.kernel.push(StrId::NONE);
                 }
             }
             host.push(kind, ThreadId(0), StrId::NONE, Ns(id), Ns(1));

@@ -59,6 +59,11 @@ pub fn recorded_files(profile: &Profile) -> Vec<RecordedFile> {
             files.file(profile.strings.get(frame.file));
         }
     }
+    for frame in profile.captured.frames() {
+        if is_new(frame.file) {
+            files.file(profile.strings.get(frame.file));
+        }
+    }
     files.finish()
 }
 

@@ -3,6 +3,8 @@
 use profile::{DeviceEventId, HostEventId, HostKind, Ns, Profile};
 use rustc_hash::FxHashMap;
 
+use crate::runtime_calls::launches_graph;
+
 /// The host events that launched each device event.
 pub struct Launches {
     /// The runtime call with the event's `correlation`.
@@ -98,7 +100,7 @@ impl Launches {
         let call = self.call(event)?;
         let is_of_graph = || {
             let name = profile.strings.get(profile.host.name[call.index()]);
-            profile.device.graph_id[event.index()] > 0 || name.contains("GraphLaunch")
+            profile.device.graph_id[event.index()] > 0 || launches_graph(name)
         };
         if is_of_graph() { None } else { Some(call) }
     }

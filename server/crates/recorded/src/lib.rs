@@ -32,7 +32,10 @@ pub use kernel_classes::KernelClasses;
 pub use launches::Launches;
 pub use microseconds::{MICROSECOND, has_whole_microseconds};
 pub use order::{in_order, order_key};
-pub use runtime_calls::{is_asynchronous_copy, is_blocking_call, reserves_memory};
+pub use runtime_calls::{
+    begins_capture, ends_capture, is_asynchronous_copy, is_blocking_call, launches_graph,
+    launches_kernel, put_on_stream, reserves_memory,
+};
 pub use sources::{RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
 pub use steps::{Step, Steps};
 pub use waiting::{idle_threads, is_waiting_call};

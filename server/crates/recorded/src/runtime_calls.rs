@@ -1,5 +1,7 @@
 //! What the names of calls of the device's runtime and driver show.
 
+use profile::DeviceKind;
+
 /// Whether the runtime call `name` returns only when the device is done.
 #[must_use]
 pub fn is_blocking_call(name: &str) -> bool {
@@ -15,6 +17,46 @@ pub fn is_asynchronous_copy(name: &str) -> bool {
 /// `cudaMemcpy`, `hipMemcpyWithStream`, `cuMemcpyDtoHAsync_v2`: after the library's prefix a copy begins with `Memcpy`.
 fn is_copy(name: &str) -> bool {
     name.trim_start_matches(|it: char| it.is_ascii_lowercase()).starts_with("Memcpy")
+}
+
+/// Whether the call `name` begins the capture of a graph.
+#[must_use]
+pub fn begins_capture(name: &str) -> bool {
+    name.contains("StreamBeginCapture")
+}
+
+/// Whether the call `name` ends the capture of a graph.
+#[must_use]
+pub fn ends_capture(name: &str) -> bool {
+    name.contains("StreamEndCapture")
+}
+
+/// Whether the call `name` launches a graph, all of whose kernels it is the launch of.
+#[must_use]
+pub fn launches_graph(name: &str) -> bool {
+    name.contains("GraphLaunch")
+}
+
+/// Whether `name` launches a kernel: `cudaLaunchKernel`, `cuLaunchKernelEx`, `hipExtModuleLaunchKernel`,
+/// `cudaLaunchCooperativeKernel` and the like. Fills and copies may rightly leave nothing, as those of no bytes do.
+#[must_use]
+pub fn launches_kernel(name: &str) -> bool {
+    name.contains("LaunchKernel") || name.contains("LaunchCooperativeKernel")
+}
+
+/// What the call `name` puts on a stream: a kernel, a copy or a fill.
+#[must_use]
+pub fn put_on_stream(name: &str) -> Option<DeviceKind> {
+    let after = name.trim_start_matches(|it: char| it.is_ascii_lowercase());
+    if launches_kernel(name) {
+        Some(DeviceKind::Kernel)
+    } else if is_copy(name) {
+        Some(DeviceKind::Memcpy)
+    } else if after.starts_with("Memset") {
+        Some(DeviceKind::Memset)
+    } else {
+        None
+    }
 }
 
 /// `cudaMalloc`, `hipFree`, `cuMemAlloc_v2`, `cuMemCreate` and what else expandable segments are made of; neither host
@@ -66,6 +108,32 @@ mod tests {
         ];
         assert_eq!(blocking.map(is_blocking_call), [true; 8]);
         assert_eq!(not_blocking.map(is_blocking_call), [false; 7]);
+    }
+
+    #[test]
+    fn what_calls_put_on_a_stream() {
+        let (kernel, copy, fill) =
+            (Some(DeviceKind::Kernel), Some(DeviceKind::Memcpy), Some(DeviceKind::Memset));
+        let rows = [
+            ("cudaLaunchKernel", kernel),
+            ("cudaLaunchKernelExC", kernel),
+            ("cuLaunchKernelEx", kernel),
+            ("hipExtModuleLaunchKernel", kernel),
+            ("cudaLaunchCooperativeKernel", kernel),
+            ("hipMemcpyAsync", copy),
+            ("cuMemcpyDtoDAsync_v2", copy),
+            ("cudaMemsetAsync", fill),
+            ("cudaGraphLaunch", None),
+            ("cudaLaunchHostFunc", None),
+            ("cudaStreamBeginCapture", None),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(put_on_stream(name), expected, "{name}");
+            assert_eq!(launches_kernel(name), expected == kernel, "{name}");
+        }
+        assert!(launches_graph("hipGraphLaunch") && !launches_graph("cudaLaunchKernel"));
+        assert!(begins_capture("cudaStreamBeginCapture_v10000"));
+        assert!(ends_capture("hipStreamEndCapture") && !ends_capture("hipStreamBeginCapture"));
     }
 
     #[test]

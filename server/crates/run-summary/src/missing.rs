@@ -1,6 +1,7 @@
 //! Kernels that were launched and left no event.
 
 use profile::{HostEventId, HostKind, Profile};
+use recorded::{begins_capture, ends_capture, launches_kernel};
 use rustc_hash::FxHashSet;
 
 /// How many calls launched a kernel whose event is not in `profile`, which has events of devices. Launches while their
@@ -19,9 +20,9 @@ pub(crate) fn launches_without_event(profile: &Profile, order: &[HostEventId]) -
         }
         let is_capturing = &mut is_capturing[host.thread[id.index()].index()];
         let name = profile.strings.get(host.name[id.index()]);
-        if name.ends_with("StreamBeginCapture") {
+        if begins_capture(name) {
             *is_capturing = true;
-        } else if name.ends_with("StreamEndCapture") {
+        } else if ends_capture(name) {
             *is_capturing = false;
         } else if launches_kernel(name) && !*is_capturing {
             let correlation = host.runtime.correlation[host.detail_row(id)];
@@ -29,31 +30,4 @@ pub(crate) fn launches_without_event(profile: &Profile, order: &[HostEventId]) -
         }
     }
     missing
-}
-
-/// `cudaLaunchKernel`, `cuLaunchKernelEx`, `hipExtModuleLaunchKernel`, `cudaLaunchCooperativeKernel` and the like. Fills and
-/// copies may rightly leave nothing, as those of no bytes do.
-fn launches_kernel(name: &str) -> bool {
-    name.contains("LaunchKernel") || name.contains("LaunchCooperativeKernel")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_that_launch_a_kernel() {
-        let rows = [
-            ("cudaLaunchKernel", true),
-            ("cudaLaunchKernelExC", true),
-            ("cuLaunchKernelEx", true),
-            ("hipExtModuleLaunchKernel", true),
-            ("cudaLaunchCooperativeKernel", true),
-            ("cudaGraphLaunch", false),
-            ("cudaMemsetAsync", false),
-        ];
-        for (name, expected) in rows {
-            assert_eq!(launches_kernel(name), expected, "{name}");
-        }
-    }
 }

@@ -56,6 +56,8 @@ pub(crate) enum Label {
     DataType,
     GroupName,
     GroupRanks,
+    /// The kernel that a runtime call launches.
+    Kernel,
 }
 
 /// What is kept as the JSON text of the file.
@@ -105,7 +107,7 @@ impl EventNumber {
 }
 
 impl Label {
-    pub(crate) const COUNT: usize = Self::GroupRanks as usize + 1;
+    pub(crate) const COUNT: usize = Self::Kernel as usize + 1;
 }
 
 impl Json {
@@ -168,6 +170,7 @@ impl EventKey {
             b"Out msg nelems" => Self::Number(EventNumber::OutputElements),
             b"Group size" => Self::Number(EventNumber::GroupSize),
             b"Seq" => Self::Number(EventNumber::CollectiveSequence),
+            b"kernel" => Self::Label(Label::Kernel),
             b"Total Reserved" => Self::Number(EventNumber::TotalReserved),
             _ => Self::Other,
         }

@@ -259,9 +259,11 @@ impl Tables {
                 operators.concrete_inputs.push(concrete_inputs);
             }
             HostKind::Runtime => {
+                let kernel = self.text_or_none(&event.label(Label::Kernel), offset);
                 let runtime = &mut self.profile.host.runtime;
                 runtime.correlation.push(event.id(EventNumber::Correlation));
                 runtime.external_id.push(event.id(EventNumber::ExternalId));
+                runtime.kernel.push(kernel);
             }
         }
         let row = EventRow::Host(self.profile.host.push(kind, thread, name, start, duration));

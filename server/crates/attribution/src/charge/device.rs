@@ -1,11 +1,14 @@
 //! The line stacks of device events, and the charging of device time.
 
-use ledger::{Bytes, Kernel, Ns};
+use ledger::{Bytes, Evidence, Kernel, Ns};
 use line_stacks::{LineId, Node, grow_to};
-use profile::{DeviceEventId, DeviceKind, LaunchShapeId, Profile, StrId};
+use profile::{
+    CapturedEvidence, DeviceEventId, DeviceKind, LaunchShapeId, OriginFrame, Profile, StrId,
+};
 use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
+use crate::timeline_pass::TimelinePass;
 use recorded::{KernelClasses, Launches, Steps};
 
 /// The line stack of each device event.
@@ -21,9 +24,11 @@ impl DeviceStacks {
 pub(crate) fn device_stacks(
     profile: &Profile,
     launches: &Launches,
-    events: &mut EventStacks<'_>,
+    pass: &mut TimelinePass<'_>,
 ) -> DeviceStacks {
     let device = &profile.device;
+    let TimelinePass { events, charges, .. } = pass;
+    let mut captured: FxHashMap<(Node, usize), Node> = FxHashMap::default();
     let mut of_graph: FxHashMap<i64, Node> = FxHashMap::default();
     let nodes = device
         .ids()
@@ -31,10 +36,11 @@ pub(crate) fn device_stacks(
             let provenance =
                 events.names.provenance(device.stack[event.index()], &mut events.stacks);
             let launch = launches.candidates(event).map(|id| events.stack_of[id.index()]);
+            let is_own = !provenance.is_empty();
             let mut known =
                 std::iter::once(provenance).chain(launch).filter(|node| !node.is_empty());
             let graph = device.graph_id[event.index()];
-            match known.next() {
+            let node = match known.next() {
                 Some(node) => {
                     if graph > 0 {
                         of_graph.insert(graph, node);
@@ -42,10 +48,50 @@ pub(crate) fn device_stacks(
                     node
                 }
                 None => of_graph.get(&graph).copied().unwrap_or(Node::EMPTY),
+            };
+            match profile.captured.number(event).filter(|_| !is_own) {
+                None => node,
+                Some(number) => *captured.entry((node, number)).or_insert_with(|| {
+                    let node = with_captured(profile, number, node, events);
+                    *grow_to(&mut charges.is_charged, node.index()) = true;
+                    node
+                }),
             }
         })
         .collect();
     DeviceStacks(nodes)
+}
+
+/// The stack `node` of a replay, with the lines below it that the launch was captured with.
+fn with_captured(
+    profile: &Profile,
+    number: usize,
+    node: Node,
+    events: &mut EventStacks<'_>,
+) -> Node {
+    let EventStacks { names, stacks, .. } = events;
+    let mut node = node;
+    for captured in &profile.captured.stacks[number] {
+        let mut line = |frame: &OriginFrame| {
+            let file = names.file(profile.strings.get(frame.file), &mut stacks.lines);
+            let line = stacks.lines.line(file, frame.line);
+            stacks.lines.name(line, profile.strings.get(frame.function));
+            line
+        };
+        let parts: Vec<Vec<LineId>> =
+            captured.parts.iter().map(|it| it.iter().map(&mut line).collect()).collect();
+        let evidence = match captured.evidence {
+            CapturedEvidence::Exact => Evidence::Exact,
+            CapturedEvidence::Inferred => Evidence::Inferred,
+            CapturedEvidence::Function => Evidence::Function,
+        };
+        let line = match &parts[..] {
+            [only] => only.first().copied(),
+            _ => stacks.lines.fused(&parts),
+        };
+        node = line.map_or(node, |line| stacks.push(node, line, evidence));
+    }
+    node
 }
 
 /// Kernels, and how they were launched.

@@ -12,7 +12,9 @@ use crate::settings::Settings;
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
     let pulls = session.abilities().configuration;
-    let which_code = |settings: &Settings| (settings.sites.clone(), settings.mine.clone());
+    let which_code = |settings: &Settings| {
+        (settings.sites.clone(), settings.mine.clone(), settings.captures.clone())
+    };
     let before = which_code(&session.state().settings);
     let faults = if pulls {
         Vec::new()
@@ -25,11 +27,11 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
             pull(&session).await;
         }
         report(&session, &faults).await;
-        // Which library lines are found, and which lines are the user's, is decided while loading.
+        // Which library lines are found, which lines are the user's, and what graphs captured, is decided while loading.
         if which_code(&session.state().settings) != before {
             loader::reload(
                 &session,
-                "the folders of library code, or what counts as yours, changed",
+                "the folders of library code, what counts as yours, or the traces of captures changed",
             )
             .await;
         }

@@ -51,7 +51,7 @@ fn manifest(text: &str) -> String {
         let name = format!("perfline.{}", it.name);
         assert_eq!(
             restricted.as_array().unwrap().contains(&json!(name)),
-            matches!(it.kind, SettingKind::Folders | SettingKind::Memory),
+            matches!(it.kind, SettingKind::Folders | SettingKind::Paths | SettingKind::Memory),
             "restrictedConfigurations: {name}"
         );
         let sections = contents.pointer("/contributes/configuration").and_then(Value::as_array);
@@ -90,7 +90,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
             ]
         }
         SettingKind::Template | SettingKind::Memory => vec![("type", json!("string"))],
-        SettingKind::List(_) => {
+        SettingKind::List(_) | SettingKind::Paths => {
             vec![("type", json!("array")), ("items", json!({"type": "string"}))]
         }
         SettingKind::Folders => {
@@ -112,7 +112,7 @@ fn property(setting: &Setting, order: &Value) -> Vec<(&'static str, Value)> {
         ],
     };
     let scope = match setting.kind {
-        SettingKind::Folders | SettingKind::Memory => "machine-overridable",
+        SettingKind::Folders | SettingKind::Paths | SettingKind::Memory => "machine-overridable",
         _ => "resource",
     };
     fields.extend([
@@ -136,7 +136,7 @@ fn manifest_texts(text: &str) -> String {
                     .map(|choice| (choice_key(it, choice.name), choice.description.to_owned())),
             ),
             SettingKind::Template => description = meaning(it),
-            SettingKind::Folders | SettingKind::Memory => {
+            SettingKind::Folders | SettingKind::Paths | SettingKind::Memory => {
                 description += " Not taken from the workspace in Restricted Mode.";
             }
             _ => {}
@@ -179,6 +179,7 @@ fn type_name(setting: &Setting) -> String {
         SettingKind::List(items) => format!("list of {items}"),
         SettingKind::Memory => "`auto` or an amount (`512M`, `8G`)".to_owned(),
         SettingKind::Folders => "list of folders, or null".to_owned(),
+        SettingKind::Paths => "list of paths".to_owned(),
         SettingKind::Severities => format!("object: {} by rule", listed(severity_names())),
         SettingKind::Thresholds => {
             "object: numbers by threshold, by [rule](rules/README.md)".to_owned()

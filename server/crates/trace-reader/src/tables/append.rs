@@ -20,8 +20,17 @@ impl Tables {
         self.events += later.events;
         self.phased += later.phased;
         // A log of `torch.compile` is joined when the trace is whole.
-        let Profile { strings, meta: _, threads, host, device, memory, flows, generated: _ } =
-            &later.profile;
+        let Profile {
+            strings,
+            meta: _,
+            threads,
+            host,
+            device,
+            memory,
+            flows,
+            generated: _,
+            captured: _,
+        } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =
             strings.iter().map(|(_, text)| self.profile.strings.intern(text)).collect();
@@ -129,9 +138,10 @@ fn append_host(to: &mut HostEvents, from: &HostEvents, renamed: &Renamed<'_>) {
     renamed.append_strings(&mut to.operators.input_types, input_types);
     renamed.append_strings(&mut to.operators.concrete_inputs, concrete_inputs);
     renamed.append_strings(&mut to.operators.line, line);
-    let RuntimeCalls { correlation, external_id } = runtime;
+    let RuntimeCalls { correlation, external_id, kernel } = runtime;
     to.runtime.correlation.extend_from_slice(correlation);
     to.runtime.external_id.extend_from_slice(external_id);
+    renamed.append_strings(&mut to.runtime.kernel, kernel);
 }
 
 fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'_>) {

@@ -1,0 +1,215 @@
+//! What a trace says of the graphs that were captured while it was recorded: which lines launched each of their kernels.
+
+use ledger::Evidence;
+use line_stacks::{LineId, Node, Stacks};
+use profile::{
+    CapturedEvidence, CapturedLine, DeviceKind, HostEventId, HostKind, Interner, OriginFrame,
+    Profile, StrId,
+};
+use recorded::{
+    IdleGaps, Launches, RecordedSources, Steps, begins_capture, ends_capture, put_on_stream,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::names::Names;
+use crate::options::AttributionOptions;
+use crate::timeline_pass::timeline_pass;
+
+/// The graphs that were captured while one or several traces were recorded.
+#[derive(Debug, Default)]
+pub struct GraphCaptures {
+    /// The text of every name and path.
+    pub strings: Interner,
+    /// In the order in which their captures began, those without a launch left out.
+    pub graphs: Vec<Vec<CapturedLaunch>>,
+    /// The distinct stacks of lines, outermost first, without what was around the whole capture.
+    pub stacks: Vec<Vec<CapturedLine>>,
+    /// The row of each stack.
+    rows: FxHashMap<Vec<CapturedLine>, u32>,
+}
+
+/// A launch that became a node of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedLaunch {
+    /// What it launches.
+    pub kind: DeviceKind,
+    /// The name of the kernel, where it is recorded, or [`StrId::NONE`].
+    pub name: StrId,
+    /// Whether it is of a collective.
+    pub communicates: bool,
+    /// Row of [`GraphCaptures::stacks`].
+    pub stack: u32,
+}
+
+/// A capture that goes on.
+struct OpenCapture {
+    /// Where it began: what is around all of it.
+    around: Node,
+    /// Captures that began within it; their nodes are its own.
+    depth: usize,
+    launches: Vec<(HostEventId, DeviceKind)>,
+}
+
+impl GraphCaptures {
+    /// Adds the graphs that were captured while `profile` was recorded. A trace without any is not walked.
+    pub fn add(
+        &mut self,
+        profile: &Profile,
+        sources: &RecordedSources,
+        options: AttributionOptions,
+    ) {
+        if !profile.strings.iter().any(|(_, it)| begins_capture(it)) {
+            return;
+        }
+        let names = Names::new(profile, sources, options);
+        let gaps = IdleGaps::new(profile, &Launches::new(profile));
+        let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], false);
+        let events = &pass.events;
+        let operators = operators_by_number(profile);
+        let mut known = FxHashMap::default();
+        for capture in captured_launches(profile, &events.order, &events.stack_of) {
+            let mut launches = Vec::with_capacity(capture.launches.len());
+            for (call, kind) in capture.launches {
+                let operator = profile.host.runtime.external_id[profile.host.detail_row(call)];
+                let operator = operators.get(&operator).map_or("", |it| profile.strings.get(*it));
+                let name = kernel_name(profile, call, operator);
+                let name = name.map_or(StrId::NONE, |it| self.strings.intern(it));
+                let stack = events.stack_of[call.index()];
+                let stack = *known
+                    .entry((stack, capture.around))
+                    .or_insert_with(|| self.row(&events.stacks, stack, capture.around));
+                let communicates = is_collective(operator);
+                launches.push(CapturedLaunch { kind, name, communicates, stack });
+            }
+            if !launches.is_empty() {
+                self.graphs.push(launches);
+            }
+        }
+    }
+
+    /// Whether a launch has a line.
+    #[must_use]
+    pub fn has_lines(&self) -> bool {
+        self.stacks.iter().any(|it| !it.is_empty())
+    }
+
+    /// The row of the lines of `stack` that are not around the capture.
+    fn row(&mut self, stacks: &Stacks, stack: Node, around: Node) -> u32 {
+        let (path, around) = (path(stacks, stack), path(stacks, around));
+        let n_common = path.iter().zip(&around).take_while(|(one, other)| one.0 == other.0).count();
+        let mut captured = Vec::with_capacity(path.len() - n_common);
+        for &(line, evidence) in &path[n_common..] {
+            let mut frame = |&line: &LineId| {
+                let file = &stacks.lines.files[stacks.lines.file_of(line).0 as usize].recorded;
+                OriginFrame {
+                    file: self.strings.intern(file),
+                    line: stacks.lines.number(line),
+                    function: self.strings.intern(stacks.lines.function(line)),
+                }
+            };
+            let parts = match stacks.lines.parts(line) {
+                Some(parts) => parts.to_vec(),
+                None => vec![vec![line]],
+            };
+            let parts = parts.iter().map(|it| it.iter().map(&mut frame).collect()).collect();
+            captured.push(CapturedLine { parts, evidence });
+        }
+        let Self { stacks, rows, .. } = self;
+        *rows.entry(captured).or_insert_with_key(|captured| {
+            stacks.push(captured.clone());
+            u32::try_from(stacks.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+/// The lines of a stack, outermost first, with how each is known.
+fn path(stacks: &Stacks, stack: Node) -> Vec<(LineId, CapturedEvidence)> {
+    let (mut path, mut at) = (Vec::new(), stack);
+    while !at.is_empty() {
+        let evidence = match stacks.evidence(at) {
+            Evidence::Exact => CapturedEvidence::Exact,
+            Evidence::Inferred => CapturedEvidence::Inferred,
+            Evidence::Function => CapturedEvidence::Function,
+        };
+        path.push((stacks.line(at), evidence));
+        at = stacks.parent(at);
+    }
+    path.reverse();
+    path
+}
+
+/// The launches of each capture: of its process, while it goes on, those that ran nothing then.
+fn captured_launches(
+    profile: &Profile,
+    order: &[HostEventId],
+    stack_of: &[Node],
+) -> Vec<OpenCapture> {
+    let (host, device) = (&profile.host, &profile.device);
+    let ran: FxHashSet<i64> = device.correlation.iter().copied().collect();
+    let mut captures: Vec<OpenCapture> = Vec::new();
+    // By process, the capture that goes on; by thread, the end of the latest launch.
+    let mut open: FxHashMap<StrId, usize> = FxHashMap::default();
+    let mut launched_until = vec![None; profile.threads.len()];
+    for &id in order {
+        if host.kind[id.index()] != HostKind::Runtime {
+            continue;
+        }
+        let name = profile.strings.get(host.name[id.index()]);
+        let thread = host.thread[id.index()].index();
+        let process = profile.threads[thread].pid;
+        if begins_capture(name) {
+            match open.get(&process) {
+                Some(&at) => captures[at].depth += 1,
+                None => {
+                    open.insert(process, captures.len());
+                    let around = stack_of[id.index()];
+                    captures.push(OpenCapture { around, depth: 0, launches: Vec::new() });
+                }
+            }
+            continue;
+        }
+        let Some(&at) = open.get(&process) else { continue };
+        if ends_capture(name) {
+            match captures[at].depth.checked_sub(1) {
+                Some(depth) => captures[at].depth = depth,
+                None => drop(open.remove(&process)),
+            }
+            continue;
+        }
+        let Some(kind) = put_on_stream(name) else { continue };
+        let (start, correlation) =
+            (host.start[id.index()], host.runtime.correlation[host.detail_row(id)]);
+        // A call of the runtime may be recorded once more, as the call of the driver in it.
+        let is_within = launched_until[thread].is_some_and(|until| start < until);
+        if !is_within && !ran.contains(&correlation) {
+            launched_until[thread] = Some(host.end(id));
+            captures[at].launches.push((id, kind));
+        }
+    }
+    captures
+}
+
+/// The names of operators by `External id`; of several with one number that of the first in the file.
+fn operators_by_number(profile: &Profile) -> FxHashMap<i64, StrId> {
+    let host = &profile.host;
+    let mut names = FxHashMap::default();
+    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Operator) {
+        let number = host.operators.external_id[host.detail_row(id)];
+        if number > 0 {
+            names.entry(number).or_insert(host.name[id.index()]);
+        }
+    }
+    names
+}
+
+/// The name of the kernel that `call` launches, within `operator`: ROCm records it; PyTorch names the operators around kernels
+/// that Inductor generated like these.
+fn kernel_name<'a>(profile: &'a Profile, call: HostEventId, operator: &'a str) -> Option<&'a str> {
+    let recorded = profile.host.runtime.kernel[profile.host.detail_row(call)];
+    let recorded = recorded.get().map(|it| profile.strings.get(it)).filter(|it| !it.is_empty());
+    recorded.or_else(|| operator.starts_with("triton_").then_some(operator))
+}
+
+fn is_collective(operator: &str) -> bool {
+    operator == "record_param_comms" || operator.starts_with("c10d::")
+}

@@ -1,0 +1,326 @@
+//! Joins the graphs that one trace saw captured with the replays of them in another: which lines launched each kernel of a replay.
+
+use std::collections::BTreeMap;
+
+use ledger::KernelClass;
+use profile::{
+    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, HostEventId, Ns, OriginFrame,
+    Profile,
+};
+use recorded::{KernelClasses, Launches, launches_graph};
+use rustc_hash::FxHashMap;
+
+use crate::graph_captures::{CapturedLaunch, GraphCaptures};
+
+/// Ways to put launches on several streams that are tried, at most.
+const MAX_TRIES: usize = 100_000;
+
+/// How many replays of a trace were put on the lines of their capture.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JoinedReplays {
+    /// Replays in the trace whose kernels are not known from elsewhere.
+    pub replays: u64,
+    /// Of these, the ones whose capture was found.
+    pub joined: u64,
+    /// How many kernels, copies and fills of these each graph of the captures launched.
+    pub kernels: Vec<u64>,
+    /// The first replay of those whose capture was not found.
+    pub refused: Option<RefusedReplay>,
+}
+
+/// A replay that fits no capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedReplay {
+    /// How many kernels, copies and fills it has.
+    pub kernels: usize,
+    /// The name of the first.
+    pub first: String,
+    /// Where the capture with the same number of launches differs first, if there is one: place from 1, what was launched there,
+    /// what ran.
+    pub differs: Option<(usize, String, String)>,
+}
+
+/// One launch of a graph: what ran on each stream, in the order of time.
+struct Replay {
+    start: Ns,
+    streams: Vec<Vec<DeviceEventId>>,
+}
+
+/// What the captures that fit a replay say of it, by its events in the order of their streams: rows of
+/// [`GraphCaptures::stacks`], and whether all captures that fit agree.
+type StackRows = Vec<(u32, bool)>;
+
+/// What a replay runs on each of its streams.
+type WorkOfStreams<'a> = Vec<Vec<(DeviceKind, &'a str)>>;
+
+/// Notes in `profile` which lines launched each kernel of a replay when its graph was captured. Replays that `captures` does not
+/// hold stay as they are.
+pub fn join_captures(profile: &mut Profile, captures: &GraphCaptures) -> JoinedReplays {
+    let mut joined =
+        JoinedReplays { kernels: vec![0; captures.graphs.len()], ..JoinedReplays::default() };
+    let replays = replays(profile);
+    let classes = KernelClasses::new(profile);
+    let mut of_event = std::mem::take(&mut profile.captured.of_event);
+    of_event.resize(profile.device.len(), 0);
+    let mut rows = Rows { captures, numbers: FxHashMap::default() };
+    let matching = Matching { profile, classes: &classes, captures };
+    // By what a replay runs, the captures that fit, with the rows of each.
+    let mut known: FxHashMap<WorkOfStreams<'_>, Vec<(usize, StackRows)>> = FxHashMap::default();
+    let (mut previous, mut found) = (None, Vec::new());
+    for replay in &replays {
+        let events = || replay.streams.iter().flatten();
+        if events().any(|it| of_event[it.index()] != 0) {
+            continue;
+        }
+        joined.replays += 1;
+        let named = |it: &DeviceEventId| (profile.device.kind[it.index()], matching.name(*it));
+        let key = replay.streams.iter().map(|it| it.iter().map(named).collect()).collect();
+        let fitting = known.entry(key).or_insert_with(|| matching.fitting(replay));
+        // Graphs are replayed in the order in which they were captured, as the pieces of a model are.
+        let next = fitting.iter().find(|(at, _)| previous.is_none_or(|it| it < *at));
+        let Some((at, stacks)) = next.or(fitting.first()) else {
+            joined.refused.get_or_insert_with(|| matching.refused(replay));
+            continue;
+        };
+        previous = Some(*at);
+        joined.joined += 1;
+        for (&event, &(row, is_certain)) in events().zip(stacks) {
+            joined.kernels[*at] += 1;
+            found.push((event, row, is_certain));
+        }
+    }
+    for (event, row, is_certain) in found {
+        of_event[event.index()] = rows.number(profile, row, is_certain);
+    }
+    profile.captured.of_event = of_event;
+    joined
+}
+
+/// The launches of graphs, in order.
+fn replays(profile: &Profile) -> Vec<Replay> {
+    let (host, device) = (&profile.host, &profile.device);
+    let launches = Launches::new(profile);
+    let is_graph_launch =
+        |call: HostEventId| launches_graph(profile.strings.get(host.name[call.index()]));
+    let mut by_launch: BTreeMap<i64, Vec<DeviceEventId>> = BTreeMap::new();
+    let mut start_of: FxHashMap<i64, Ns> = FxHashMap::default();
+    for event in device.ids() {
+        let (row, call) = (event.index(), launches.call(event));
+        let is_of_graph = device.graph_id[row] > 0 || call.is_some_and(is_graph_launch);
+        let correlation = device.correlation[row];
+        if is_of_graph && correlation > 0 {
+            by_launch.entry(correlation).or_default().push(event);
+            let start = call.map_or(device.start[row], |it| host.start[it.index()]);
+            let first = start_of.entry(correlation).or_insert(start);
+            *first = start.min(*first);
+        }
+    }
+    let replay = |(correlation, mut events): (i64, Vec<DeviceEventId>)| {
+        events.sort_by_key(|it| device.start[it.index()]);
+        let mut streams: BTreeMap<(i32, i64), Vec<DeviceEventId>> = BTreeMap::new();
+        for event in events {
+            let stream = (device.device[event.index()], device.stream[event.index()]);
+            streams.entry(stream).or_default().push(event);
+        }
+        let start = start_of.get(&correlation).copied().unwrap_or_default();
+        Replay { start, streams: streams.into_values().collect() }
+    };
+    let mut replays: Vec<Replay> = by_launch.into_iter().map(replay).collect();
+    replays.sort_by_key(|it| it.start);
+    replays
+}
+
+/// Decides which captures fit a replay.
+struct Matching<'a> {
+    profile: &'a Profile,
+    classes: &'a KernelClasses,
+    captures: &'a GraphCaptures,
+}
+
+impl<'a> Matching<'a> {
+    fn name(&self, event: DeviceEventId) -> &'a str {
+        self.profile.strings.get(self.profile.device.name[event.index()])
+    }
+
+    /// The captures that fit `replay`, each with the stack of every event. Where nothing but the number of launches says that
+    /// they do, they must agree.
+    fn fitting(&self, replay: &Replay) -> Vec<(usize, StackRows)> {
+        let graphs = self.captures.graphs.iter().enumerate();
+        let mut fitting: Vec<(usize, Vec<u32>)> =
+            graphs.filter_map(|(at, graph)| Some((at, self.pair(graph, replay)?))).collect();
+        let agree: Vec<bool> = match fitting.split_first() {
+            None => Vec::new(),
+            Some(((_, first), others)) => {
+                let agrees =
+                    |(place, row): (usize, &u32)| others.iter().all(|it| it.1[place] == *row);
+                first.iter().enumerate().map(agrees).collect()
+            }
+        };
+        let is_named = |at: usize| {
+            self.captures.graphs[at].iter().any(|it| it.name.get().is_some() || it.communicates)
+        };
+        if agree.contains(&false) {
+            fitting.retain(|(at, _)| is_named(*at));
+        }
+        let with_agreement = |rows: Vec<u32>| rows.into_iter().zip(agree.iter().copied()).collect();
+        fitting.into_iter().map(|(at, rows)| (at, with_agreement(rows))).collect()
+    }
+
+    /// The stack of each event of `replay`, in the order of its streams, if `graph` launches these. Each stream runs its part
+    /// in the order of the launches.
+    fn pair(&self, graph: &[CapturedLaunch], replay: &Replay) -> Option<Vec<u32>> {
+        let streams = &replay.streams;
+        if streams.iter().map(Vec::len).sum::<usize>() != graph.len() {
+            return None;
+        }
+        if let [only] = &streams[..] {
+            let fits = graph.iter().zip(only).all(|(launch, event)| self.fits(launch, *event));
+            return fits.then(|| graph.iter().map(|it| it.stack).collect());
+        }
+        let stream_of = self.streams_of(graph, streams)?;
+        let mut rows: Vec<Vec<u32>> = vec![Vec::new(); streams.len()];
+        for (launch, stream) in graph.iter().zip(stream_of) {
+            rows[stream].push(launch.stack);
+        }
+        Some(rows.concat())
+    }
+
+    /// The stream that each launch ran on; of several possible ones, that on which it started first. `None` if there is no way to
+    /// put them, or names do not show which.
+    fn streams_of(
+        &self,
+        graph: &[CapturedLaunch],
+        streams: &[Vec<DeviceEventId>],
+    ) -> Option<Vec<usize>> {
+        let mut taken = vec![0; streams.len()];
+        // For each launch so far: the streams that it may be on and were not tried, and the one that is tried.
+        let mut tried: Vec<(Vec<usize>, usize)> = Vec::with_capacity(graph.len());
+        for _ in 0..MAX_TRIES {
+            let Some(launch) = graph.get(tried.len()) else {
+                return Some(tried.into_iter().map(|(_, stream)| stream).collect());
+            };
+            let mut possible: Vec<(Ns, usize, &str)> = Vec::new();
+            for (stream, events) in streams.iter().enumerate() {
+                let Some(&event) = events.get(taken[stream]) else { continue };
+                if self.fits(launch, event) {
+                    let start = self.profile.device.start[event.index()];
+                    possible.push((start, stream, self.name(event)));
+                }
+            }
+            let differ = possible.windows(2).any(|it| it[0].2 != it[1].2);
+            if launch.name.get().is_none() && differ {
+                return None;
+            }
+            // The first is the last of the list.
+            possible.sort_unstable_by(|one, other| other.cmp(one));
+            let mut untried: Vec<usize> = possible.into_iter().map(|(_, it, _)| it).collect();
+            while untried.is_empty() {
+                let (before, stream) = tried.pop()?;
+                taken[stream] -= 1;
+                untried = before;
+            }
+            let stream = untried.pop()?;
+            taken[stream] += 1;
+            tried.push((untried, stream));
+        }
+        None
+    }
+
+    /// Whether `event` may be what `launch` launched.
+    fn fits(&self, launch: &CapturedLaunch, event: DeviceEventId) -> bool {
+        let kind = self.profile.device.kind[event.index()];
+        // Some copies and fills run as kernels.
+        let is_kind = kind == launch.kind || kind == DeviceKind::Kernel;
+        let is_kernel = launch.kind == DeviceKind::Kernel && kind == DeviceKind::Kernel;
+        let name = launch.name.get().filter(|_| is_kernel);
+        is_kind
+            && (!launch.communicates || self.classes.class(event) == KernelClass::Communication)
+            && name.is_none_or(|it| is_same_kernel(self.captures.strings.get(it), self.name(event)))
+    }
+
+    /// Why `replay` fits no capture.
+    fn refused(&self, replay: &Replay) -> RefusedReplay {
+        let mut events: Vec<DeviceEventId> = replay.streams.concat();
+        events.sort_by_key(|it| self.profile.device.start[it.index()]);
+        let first = events.first().map_or("", |&it| self.name(it)).to_owned();
+        let alike = self.captures.graphs.iter().find(|it| it.len() == events.len());
+        let differs = alike.and_then(|graph| {
+            let place = graph.iter().zip(&events).position(|(it, event)| !self.fits(it, *event))?;
+            let launched = graph[place].name.get().map_or("", |it| self.captures.strings.get(it));
+            Some((place + 1, launched.to_owned(), self.name(events[place]).to_owned()))
+        });
+        RefusedReplay { kernels: events.len(), first, differs }
+    }
+}
+
+/// Whether `launched` and `ran` name the same kernel; one of them may be mangled.
+fn is_same_kernel(launched: &str, ran: &str) -> bool {
+    match (qualified_name(launched), qualified_name(ran)) {
+        (None, Some(mangled)) => launched.contains(&mangled),
+        (Some(mangled), None) => ran.contains(&mangled),
+        _ => launched == ran,
+    }
+}
+
+/// The name in front of the arguments of a mangled name: `at::native::fill` of `_ZN2at6native4fillILi4EEE…`; `None` of a name that
+/// is not mangled.
+fn qualified_name(name: &str) -> Option<String> {
+    let mut rest = name.strip_prefix("_Z")?;
+    rest = rest.strip_prefix('N').unwrap_or(rest);
+    let mut parts = Vec::new();
+    while let Some(length) = rest.find(|it: char| !it.is_ascii_digit()).filter(|it| *it > 0) {
+        let (digits, behind) = rest.split_at(length);
+        let part = behind.get(..digits.parse().ok()?)?;
+        parts.push(part);
+        rest = &behind[part.len()..];
+    }
+    Some(parts.join("::"))
+}
+
+/// Writes stacks of captures into a recording, each once.
+struct Rows<'a> {
+    captures: &'a GraphCaptures,
+    numbers: FxHashMap<(u32, bool), u32>,
+}
+
+impl Rows<'_> {
+    /// One more than the number of a stack in the recording. What is not certain is at best inferred.
+    fn number(&mut self, profile: &mut Profile, row: u32, is_certain: bool) -> u32 {
+        if let Some(&known) = self.numbers.get(&(row, is_certain)) {
+            return known;
+        }
+        let strings = &self.captures.strings;
+        let mut stack = self.captures.stacks[row as usize].clone();
+        for CapturedLine { parts, evidence } in &mut stack {
+            for OriginFrame { file, function, .. } in parts.iter_mut().flatten() {
+                *file = profile.strings.intern(strings.get(*file));
+                *function = profile.strings.intern(strings.get(*function));
+            }
+            if !is_certain {
+                *evidence = (*evidence).max(CapturedEvidence::Inferred);
+            }
+        }
+        profile.captured.stacks.push(stack);
+        let number = u32::try_from(profile.captured.stacks.len()).unwrap_or(u32::MAX);
+        self.numbers.insert((row, is_certain), number);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mangled_names_are_compared_by_their_qualified_name() {
+        let mangled =
+            "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIiEEEEviT0_T1_";
+        let plain =
+            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int)";
+        assert!(is_same_kernel(mangled, plain) && is_same_kernel(plain, mangled));
+        assert!(is_same_kernel(mangled, mangled));
+        assert!(!is_same_kernel(mangled, "void at::native::reduce_kernel<512>(int)"));
+        assert!(!is_same_kernel("triton_poi_fused_0", "triton_poi_fused_1"));
+        assert!(!is_same_kernel("_Z9999x", "x"), "damaged: the name ends before its part does");
+    }
+}

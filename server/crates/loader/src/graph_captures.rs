@@ -1,0 +1,210 @@
+//! Traces of the capture of CUDA graphs: which go with a trace that replays graphs, and what became of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use attribution::{AttributionOptions, GraphCaptures, JoinedReplays, RefusedReplay, join_captures};
+use profile::{Profile, WarningKind, Warnings};
+use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
+
+use crate::discover::has_ending;
+use crate::{Input, InputKind, names, walk};
+
+/// Parts of the names of files, or of folders of files, that are looked at if nobody named them: whether a trace holds a capture
+/// stands anywhere in it. vLLM and SGLang write `capture_traces/…`, `graph_capture_profile/cuda_graph_capture-….json.gz`.
+const NAME_PARTS: [&str; 2] = ["capture", "cuda_graph"];
+
+/// Endings of traces.
+const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
+
+/// Traces that are looked at if nobody named them, at most: SGLang writes one for each size of a batch.
+const MAX_FOUND: usize = 64;
+
+/// A trace that may hold the capture of graphs.
+pub(crate) struct CaptureFile {
+    pub(crate) path: PathBuf,
+    /// Whether the user named it.
+    pub(crate) is_named: bool,
+}
+
+/// One that was read.
+pub(crate) struct CaptureTrace {
+    pub(crate) path: PathBuf,
+    pub(crate) is_named: bool,
+    pub(crate) events: u64,
+    pub(crate) bytes: u64,
+    pub(crate) warnings: Warnings,
+    /// Its tables; `None` where it cannot be read.
+    pub(crate) profile: Option<Profile>,
+}
+
+/// Those that may belong to the trace at `path`, of `rank`: the named ones, else those whose names say so, in its folder and the
+/// folders in that one. Of several that were named, each goes with its rank.
+pub(crate) fn capture_files(
+    named: &[PathBuf],
+    path: &Path,
+    rank: Option<u32>,
+    root: &Path,
+) -> Vec<CaptureFile> {
+    let is_of_rank =
+        |it: &Path| names::rank(it).is_none_or(|of_it| rank.is_none_or(|rank| rank == of_it));
+    if !named.is_empty() {
+        let of_rank = named.iter().filter(|it| named.len() == 1 || is_of_rank(it));
+        return of_rank.map(|it| CaptureFile { path: it.clone(), is_named: true }).collect();
+    }
+    if !path.is_file() {
+        return Vec::new();
+    }
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut found = BTreeSet::new();
+    for entry in entries(folder) {
+        match entry.is_dir() {
+            true if says_capture(&entry) => found.extend(entries(&entry)),
+            true => {}
+            false => found.extend(says_capture(&entry).then_some(entry)),
+        }
+    }
+    let is_trace = |it: &PathBuf| {
+        ENDINGS.iter().any(|ending| has_ending(it, ending))
+            && it != path
+            && it.is_file()
+            && walk::stays_below(it, &[folder, root])
+            && is_of_rank(it)
+    };
+    let found = found.into_iter().filter(is_trace).take(MAX_FOUND);
+    found.map(|path| CaptureFile { path, is_named: false }).collect()
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path())
+}
+
+/// Whether the name of a file or folder says that it holds captures.
+fn says_capture(path: &Path) -> bool {
+    let name = path.file_name().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+    NAME_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// What the user named beside a trace that replays no graph: it is not read.
+pub(crate) fn unused(files: &[CaptureFile]) -> Vec<CaptureTrace> {
+    let unused = |file: &CaptureFile| {
+        let mut capture = file.unread();
+        let message = "not used: the trace replays no graph";
+        capture.warnings.add(WarningKind::Other, None, message);
+        capture
+    };
+    files.iter().filter(|it| it.is_named).map(unused).collect()
+}
+
+impl CaptureFile {
+    /// The file before it is read.
+    pub(crate) fn unread(&self) -> CaptureTrace {
+        CaptureTrace {
+            path: self.path.clone(),
+            is_named: self.is_named,
+            events: 0,
+            bytes: 0,
+            warnings: Warnings::default(),
+            profile: None,
+        }
+    }
+}
+
+/// Whether a trace replays a graph.
+pub(crate) fn replays_graph(profile: &Profile) -> bool {
+    profile.device.graph_id.iter().any(|it| *it > 0)
+        || (!profile.device.is_empty() && profile.strings.iter().any(|(_, it)| launches_graph(it)))
+}
+
+/// The files that a trace and the captures of its graphs name.
+pub(crate) fn files_of_all(profile: &Profile, captures: &[CaptureTrace]) -> Vec<RecordedFile> {
+    let files = recorded_files(profile);
+    let mut captured = captures.iter().filter_map(|it| it.profile.as_ref()).peekable();
+    if captured.peek().is_none() {
+        return files;
+    }
+    let mut by_path: BTreeMap<String, BTreeSet<(String, u32)>> = BTreeMap::new();
+    for file in files.into_iter().chain(captured.flat_map(recorded_files)) {
+        by_path.entry(file.path).or_default().extend(file.functions);
+    }
+    let file = |(path, functions): (String, BTreeSet<_>)| RecordedFile {
+        path,
+        functions: functions.into_iter().collect(),
+    };
+    by_path.into_iter().map(file).collect()
+}
+
+/// Joins captures with the replays in `profile`; the inputs that were used, or that the user named.
+pub(crate) fn join_captures_of(
+    captures: Vec<CaptureTrace>,
+    profile: &mut Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+) -> Vec<Input> {
+    let mut graphs = GraphCaptures::default();
+    let mut of_trace = Vec::with_capacity(captures.len());
+    for mut capture in captures {
+        let first = graphs.graphs.len();
+        let trace = capture.profile.take();
+        if let Some(trace) = &trace {
+            graphs.add(trace, sources, options);
+            if graphs.graphs.len() == first {
+                let message = "holds no capture of a graph: nothing was launched between StreamBeginCapture and StreamEndCapture; record the part of the program that captures its graphs";
+                capture.warnings.add(WarningKind::Other, None, message);
+            }
+        }
+        of_trace.push((capture, first..graphs.graphs.len()));
+    }
+    if !graphs.has_lines() && !graphs.graphs.is_empty() {
+        for (capture, _) in of_trace.iter_mut().filter(|(_, graphs)| !graphs.is_empty()) {
+            let message = "not used: the capture was recorded without Python stacks; record it with with_stack=True";
+            capture.warnings.add(WarningKind::Other, None, message);
+        }
+        let named = of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_named);
+        return named.map(|it| to_input(it, rank)).collect();
+    }
+    let joined = join_captures(profile, &graphs);
+    of_trace
+        .retain(|(it, of_it)| it.is_named || joined.kernels[of_it.clone()].iter().any(|&n| n > 0));
+    if let (Some((capture, _)), Some(message)) =
+        (of_trace.first_mut(), not_joined(&graphs, &joined))
+    {
+        capture.warnings.add(WarningKind::Other, None, message);
+    }
+    of_trace.into_iter().map(|(it, _)| to_input(it, rank)).collect()
+}
+
+/// What of the replays was not joined, and why.
+fn not_joined(graphs: &GraphCaptures, joined: &JoinedReplays) -> Option<String> {
+    let JoinedReplays { replays, joined, refused, .. } = joined;
+    let RefusedReplay { kernels, first, differs } = refused.as_ref()?;
+    let why = match differs {
+        Some((place, launched, ran)) => format!(
+            "a capture with as many launches differs at number {place} ({} was launched, {ran} ran)",
+            if launched.is_empty() { "another kind of work" } else { launched }
+        ),
+        None => {
+            let sizes = graphs.graphs.iter().map(Vec::len);
+            let (least, most) = (sizes.clone().min()?, sizes.max()?);
+            format!("captured were {} graphs with {least} to {most} launches", graphs.graphs.len())
+        }
+    };
+    Some(format!(
+        "{} of {replays} replays stay on the line that replays them: no capture fits the replay of {kernels} kernels that begins with {first}; {why}",
+        replays - joined
+    ))
+}
+
+fn to_input(capture: CaptureTrace, rank: u32) -> Input {
+    let CaptureTrace { path, events, bytes, warnings, .. } = capture;
+    Input {
+        path,
+        kind: InputKind::GraphCapture,
+        rank,
+        events,
+        bytes,
+        complete: warnings.is_empty(),
+        warnings: warnings.iter().cloned().collect(),
+    }
+}

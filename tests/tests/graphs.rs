@@ -1,0 +1,288 @@
+//! Kernels of graphs on the lines that they were captured on: pairs of small traces, one of the capture and one of the replays,
+//! and real ones where the folder of recordings is there.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use ledger::{Evidence, LineBooks};
+use loader::{InputKind, LoadOptions, Run, Watch, load};
+use tests::builder::render;
+use tests::fixtures::repository;
+
+/// Two graphs of one program: a warm-up, then the capture of each. `fork` has a second stream.
+const CAPTURE: &str = "
+py run.py:1 <module> 0..1000
+  py run.py:10 capture 10..900 from=run.py:3
+    py model.py:5 forward 20..60 from=run.py:11          # runs: no capture
+      run hipLaunchKernel 21..22 corr=1 kernel=gemm
+    py graphs.py:30 __enter__ 100..110 from=run.py:12
+      run hipStreamBeginCapture 101..102 corr=2
+    py model.py:5 forward 120..200 from=run.py:13
+      call mm 121..130 from=model.py:6
+        op aten::mm 122..129 ext=5
+          run hipLaunchKernel 123..128 corr=3 ext=5 kernel=gemm
+          run cuLaunchKernel 124..125 corr=3 ext=5
+      call relu 131..140 from=model.py:7
+        run hipLaunchKernel 132..133 corr=4 kernel=relu
+      call copy 141..150 from=model.py:8
+        run hipMemcpyAsync 142..143 corr=5
+      py /env/site-packages/lib/norm.py:1 norm 151..160 from=model.py:9
+        run hipLaunchKernel 152..153 corr=6 kernel=_ZN2at6native4normIfEEvPT_
+    run hipStreamEndCapture 210..211 corr=7
+    run hipStreamBeginCapture 300..301 corr=8
+    py model.py:20 fork 310..400 from=run.py:14
+      call a 311..320 from=model.py:21
+        run hipLaunchKernel 312..313 corr=9 kernel=gemm
+      call b 321..330 from=model.py:22
+        run hipLaunchKernel 322..323 corr=10 kernel=relu
+      call c 331..340 from=model.py:23
+        run hipLaunchKernel 332..333 corr=11 kernel=gemm
+    run hipStreamEndCapture 410..411 corr=12
+kernel gemm 30..40 corr=1
+";
+
+/// One replay of the first graph, one of the second on two streams, and again one of the first.
+const REPLAY: &str = "
+py run.py:1 <module> 0..2000
+  py run.py:40 serve 10..1900 from=run.py:4
+    call replay 20..40 from=run.py:41
+      run hipGraphLaunch 21..39 corr=101
+    call replay 50..60 from=run.py:42
+      run hipGraphLaunch 51..59 corr=102
+    call replay 70..80 from=run.py:41
+      run hipGraphLaunch 71..79 corr=103
+kernel gemm 100..110 corr=101
+kernel relu 110..113 corr=101
+copy \"Memcpy DtoD (Device -> Device)\" 113..114 corr=101
+kernel \"void at::native::norm<float>(float*)\" 114..118 corr=101
+kernel gemm 200..220 corr=102
+kernel gemm 220..250 corr=102
+kernel relu 205..212 corr=102 stream=8
+kernel gemm 300..310 corr=103
+kernel relu 310..313 corr=103
+copy \"Memcpy DtoD (Device -> Device)\" 313..314 corr=103
+kernel \"void at::native::norm<float>(float*)\" 314..318 corr=103
+";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        for (name, text) in files {
+            let path = folder.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, render(text).unwrap()).unwrap();
+        }
+        for name in ["root/run.py", "root/model.py", "root/graphs.py"] {
+            let path = folder.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn load(&self, captures: &[&str]) -> Run {
+        let captures = captures.iter().map(|it| self.path(it)).collect();
+        loaded(&self.path("replay.json"), &self.path("root"), captures)
+    }
+}
+
+fn loaded(input: &Path, root: &Path, captures: Vec<PathBuf>) -> Run {
+    let options = LoadOptions {
+        captures,
+        mine: vec!["run.py", "model.py", "vllm"]
+            .into_iter()
+            .map(|it| it.parse().unwrap())
+            .collect(),
+        ..LoadOptions::new(root, Some(Vec::new()))
+    };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let run = load(&[input.to_owned()], &options, &watch).unwrap();
+    assert!(run.merged.adds_up());
+    run
+}
+
+/// By place, own and total device time in microseconds, and kernels.
+fn device_time(run: &Run) -> BTreeMap<String, (i64, i64, u64)> {
+    let lines = run.merged.lines.iter().filter(|(_, it)| it.cuda_total.0 > 0);
+    let row = |it: &LineBooks| (it.cuda_own.0 / 1000, it.cuda_total.0 / 1000, it.kernels);
+    lines.map(|(key, it)| (format!("{}:{}", key.file, key.line), row(it))).collect()
+}
+
+fn captured() -> BTreeMap<String, (i64, i64, u64)> {
+    let rows = [
+        ("run.py:4", (0, 93, 0)),
+        ("run.py:41", (0, 36, 0)),
+        ("run.py:42", (0, 57, 0)),
+        ("run.py:13", (0, 36, 0)),
+        ("model.py:6", (20, 20, 2)),
+        ("model.py:7", (6, 6, 2)),
+        ("model.py:8", (2, 2, 0)),
+        ("model.py:9", (8, 8, 2)),
+        ("/env/site-packages/lib/norm.py:1", (0, 8, 0)),
+        ("run.py:14", (0, 57, 0)),
+        ("model.py:21", (20, 20, 1)),
+        ("model.py:22", (7, 7, 1)),
+        ("model.py:23", (30, 30, 1)),
+    ];
+    rows.into_iter().map(|(place, row)| (place.to_owned(), row)).collect()
+}
+
+#[test]
+fn kernels_of_replays_are_on_the_lines_of_the_capture() {
+    let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", CAPTURE)]);
+    let without = folder.load(&[]);
+    let expected =
+        [("run.py:4", (0, 93, 0)), ("run.py:41", (36, 36, 6)), ("run.py:42", (57, 57, 3))];
+    let expected = expected.into_iter().map(|(place, row)| (place.to_owned(), row)).collect();
+    assert_eq!(device_time(&without), expected);
+    let run = folder.load(&["other.json"]);
+    assert_eq!(device_time(&run), captured());
+    let kinds: Vec<InputKind> = run.inputs.iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [InputKind::Kineto, InputKind::GraphCapture]);
+    assert!(run.inputs.iter().all(|it| it.warnings.is_empty()), "{:?}", run.inputs);
+    // The host's part stays where the graphs are launched.
+    for (key, books) in &without.merged.lines {
+        let now = &run.merged.lines[key];
+        assert_eq!((now.cpu_own, now.cpu_total), (books.cpu_own, books.cpu_total), "{key:?}");
+    }
+    for (key, books) in &run.merged.lines {
+        if key.file == "model.py" {
+            assert_eq!(books.evidence, Evidence::Exact, "{key:?}");
+        }
+    }
+}
+
+#[test]
+fn captures_beside_the_trace_are_found_by_their_names() {
+    for name in ["cuda_graph_capture-Runner-TP-0.json", "capture_traces/bs_8_rank0.json"] {
+        let folder = Folder::new(&[("replay.json", REPLAY), (name, CAPTURE)]);
+        let run = folder.load(&[]);
+        assert_eq!(device_time(&run), captured(), "{name}");
+        assert_eq!(run.inputs[1].path, folder.path(name));
+    }
+    // A trace of that name without a capture says nothing, and is no input.
+    let folder = Folder::new(&[("replay.json", REPLAY), ("capture.json", REPLAY)]);
+    assert_eq!(folder.load(&[]).inputs.len(), 1);
+}
+
+#[test]
+fn each_replay_takes_the_capture_that_it_fits() {
+    // One trace for each size of a batch. The kernels of the smaller one have other names.
+    let small = CAPTURE.replace("kernel=gemm", "kernel=gemv").replace("model.py:6", "model.py:60");
+    let files = [("replay.json", REPLAY), ("bs_1.json", &small), ("bs_8.json", CAPTURE)];
+    let folder = Folder::new(&files);
+    let run = folder.load(&["bs_1.json", "bs_8.json"]);
+    assert_eq!(device_time(&run), captured());
+    // Two that fit and differ in a line: the order decides, which is not certain.
+    let moved = CAPTURE.replace("from=model.py:7", "from=model.py:70");
+    let folder = Folder::new(&[("replay.json", REPLAY), ("a.json", CAPTURE), ("b.json", &moved)]);
+    let run = folder.load(&["a.json", "b.json"]);
+    let evidence = |line: u32| {
+        let mut lines = run.merged.lines.iter();
+        lines.find(|(it, _)| it.file == "model.py" && it.line == line).map(|(_, it)| it.evidence)
+    };
+    assert_eq!(evidence(6), Some(Evidence::Exact));
+    assert!([evidence(7), evidence(70)].contains(&Some(Evidence::Inferred)));
+}
+
+#[test]
+fn what_does_not_fit_stays_and_says_why() {
+    let renamed = CAPTURE.replace("kernel=relu", "kernel=gelu");
+    let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", &renamed)]);
+    let run = folder.load(&["other.json"]);
+    assert_eq!(device_time(&run)["run.py:41"], (36, 36, 6));
+    let warning = |run: &Run| run.inputs[1].warnings[0].message.clone();
+    let expected = "3 of 3 replays stay on the line that replays them: no capture fits the replay of 4 kernels that begins with gemm; \
+                    a capture with as many launches differs at number 2 (gelu was launched, relu ran)";
+    assert_eq!(warning(&run), expected);
+    let shorter = REPLAY.replace("kernel relu 110..113 corr=101\n", "");
+    let folder = Folder::new(&[("replay.json", &shorter), ("other.json", CAPTURE)]);
+    let run = folder.load(&["other.json"]);
+    assert!(warning(&run).starts_with("1 of 3 replays stay on the line"), "{}", warning(&run));
+    assert_eq!(device_time(&run)["model.py:7"], (3, 3, 1));
+    let nothing = REPLAY.replace("GraphLaunch", "LaunchKernel");
+    let folder = Folder::new(&[("replay.json", &nothing), ("other.json", CAPTURE)]);
+    assert_eq!(warning(&folder.load(&["other.json"])), "not used: the trace replays no graph");
+    let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", REPLAY)]);
+    assert!(warning(&folder.load(&["other.json"])).starts_with("holds no capture of a graph"));
+    assert!(warning(&folder.load(&["absent.json"])).starts_with("not used: "));
+    let calls = CAPTURE.lines().filter(|it| !it.contains("py ") && !it.contains("call "));
+    let bare: String = calls.map(|it| format!("{it}\n")).collect();
+    let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", &bare)]);
+    let expected = "not used: the capture was recorded without Python stacks";
+    assert!(warning(&folder.load(&["other.json"])).starts_with(expected));
+}
+
+/// CUDA names no kernel in a call of the runtime: one stream, and the number and kind of the launches, must do; and captures that
+/// are alike must agree.
+#[test]
+fn without_names_the_order_of_one_stream_counts() {
+    let unnamed: String = CAPTURE
+        .lines()
+        .map(|line| {
+            let end = line.find(" kernel=").unwrap_or(line.len());
+            format!("{}\n", &line[..end].replace("hip", "cuda"))
+        })
+        .collect();
+    let replay = REPLAY.replace("hip", "cuda");
+    let folder = Folder::new(&[("replay.json", &replay), ("other.json", &unnamed)]);
+    let found = device_time(&folder.load(&["other.json"]));
+    assert_eq!(found["model.py:6"], (20, 20, 2));
+    assert_eq!(
+        found["run.py:42"],
+        (57, 57, 3),
+        "two streams, and nothing says which launch is on which"
+    );
+    let moved = unnamed.replace("from=model.py:7", "from=model.py:70");
+    let files = [("replay.json", &*replay), ("a.json", &unnamed), ("b.json", &moved)];
+    let run = Folder::new(&files).load(&["a.json", "b.json"]);
+    assert_eq!(
+        device_time(&run)["run.py:41"],
+        (36, 36, 6),
+        "the two differ, and nothing says which it is"
+    );
+}
+
+/// vLLM on an MI300X: one graph of 421 kernels, and 25 graphs of 361.
+#[test]
+fn kernels_of_real_replays_are_on_the_lines_of_the_capture() {
+    let data = repository().join("../shared/data");
+    let pairs = [
+        (
+            "graphs/vllm_mi300x_decode_full.replay.json.gz",
+            "graphs/vllm_mi300x_decode_full.capture.json.gz",
+            421,
+        ),
+        ("cuda/vllm_piecewise_graph.json.gz", "graphs/vllm_mi300x_piecewise.capture.json.gz", 361),
+    ];
+    for (replay, capture, expected) in pairs {
+        let (replay, capture) = (data.join(replay), data.join(capture));
+        if !replay.is_file() || !capture.is_file() {
+            continue;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let kernels = |run: &Run| -> u64 {
+            let of_replay = |file: &str| {
+                file.ends_with("gpu_model_runner.py") || file.ends_with("cuda_graph.py")
+            };
+            let lines = run.merged.lines.iter().filter(|(key, _)| !of_replay(&key.file));
+            lines.map(|(_, it)| it.kernels).sum()
+        };
+        let elsewhere = root.path().join("replay.json.gz");
+        fs::copy(&replay, &elsewhere).unwrap();
+        let without = loaded(&elsewhere, root.path(), Vec::new());
+        let run = loaded(&elsewhere, root.path(), vec![capture]);
+        assert_eq!(kernels(&run) - kernels(&without), expected);
+        assert!(run.inputs.iter().all(|it| it.warnings.is_empty()));
+    }
+}
