@@ -63,7 +63,7 @@ pub fn join_captures(profile: &mut Profile, captures: &GraphCaptures) -> JoinedR
     let mut of_event = std::mem::take(&mut profile.captured.of_event);
     of_event.resize(profile.device.len(), 0);
     let mut rows = Rows { captures, numbers: FxHashMap::default() };
-    let matching = Matching { profile, classes: &classes, captures };
+    let matching = ReplayMatcher { profile, classes: &classes, captures };
     // By what a replay runs, the captures that fit, with the rows of each.
     let mut known: FxHashMap<WorkOfStreams<'_>, Vec<(usize, StackRows)>> = FxHashMap::default();
     let (mut previous, mut found) = (None, Vec::new());
@@ -131,13 +131,13 @@ fn replays(profile: &Profile) -> Vec<Replay> {
 }
 
 /// Decides which captures fit a replay.
-struct Matching<'a> {
+struct ReplayMatcher<'a> {
     profile: &'a Profile,
     classes: &'a KernelClasses,
     captures: &'a GraphCaptures,
 }
 
-impl<'a> Matching<'a> {
+impl<'a> ReplayMatcher<'a> {
     fn name(&self, event: DeviceEventId) -> &'a str {
         self.profile.strings.get(self.profile.device.name[event.index()])
     }

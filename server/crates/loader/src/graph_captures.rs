@@ -61,12 +61,12 @@ pub(crate) fn capture_files(
         match entry.is_dir() {
             true if says_capture(&entry) => found.extend(entries(&entry)),
             true => {}
+            false if entry.file_name() == path.file_name() => {}
             false => found.extend(says_capture(&entry).then_some(entry)),
         }
     }
     let is_trace = |it: &PathBuf| {
         ENDINGS.iter().any(|ending| has_ending(it, ending))
-            && it != path
             && it.is_file()
             && walk::stays_below(it, &[folder, root])
             && is_of_rank(it)
