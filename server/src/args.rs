@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// What to load, and against which source.
@@ -714,6 +716,24 @@ pub(crate) struct LspArgs {
     /// Accepted because some editors pass it; there is no other transport
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// Print what completes commands and options in a shell
+///
+/// `perfline completions bash > ~/.local/share/bash-completion/completions/perfline`; docs/cli.md has the places of other shells.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Print a manual page: `perfline man report | man -l -`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ManArgs {
+    /// Of which command [default: that of perfline itself, which lists the commands]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod cache;
 mod check;
+mod command_help;
 mod diff;
 mod opened;
 mod record;
@@ -108,6 +109,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }
         Command::Cache(args) => cache::run(args.action),
         Command::Record(args) => record::run(&args.arguments),
+        Command::Completions(args) => Ok(command_help::completions(args.shell)?),
+        Command::Man(args) => Ok(command_help::manual(args.command.as_deref())?),
         Command::Lsp(_) => {
             allocator::restart_with_one_arena();
             Ok(lsp::run_stdio())

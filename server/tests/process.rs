@@ -340,3 +340,30 @@ fn timing_is_a_section_of_the_report_in_each_format() {
     let sections = report["sections"].as_array().unwrap();
     assert_eq!(sections.last().unwrap()["id"], "timing");
 }
+
+#[test]
+fn shells_complete_commands_and_options() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, script, err) = run(&mut perfline(&["completions", shell]));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{shell}");
+        for word in ["annotate", "kernels", "memory-limit"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn manual_pages_say_what_the_help_says() {
+    let (code, page, err) = run(&mut perfline(&["man"]));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(page.contains(".TH perfline 1") && page.contains("perfline\\-annotate(1)"), "{page}");
+    let (code, page, _) = run(&mut perfline(&["man", "report"]));
+    assert_eq!(code, Some(0));
+    assert!(page.contains(".TH perfline-report 1") && page.contains("\\-\\-section"), "{page}");
+    let (code, page, err) = run(&mut perfline(&["man", "reprot"]));
+    assert_eq!((code, page.as_str()), (Some(2), ""));
+    assert!(
+        err.starts_with("perfline: there is no command reprot; there are: annotate, "),
+        "{err}"
+    );
+}
