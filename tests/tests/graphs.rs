@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ledger::{Evidence, LineBooks};
+use ledger::{Evidence, LineBooks, LineKey, Ns};
 use loader::{InputKind, LoadOptions, Run, Watch, load};
 use tests::builder::render;
 use tests::fixtures::repository;
@@ -155,6 +155,16 @@ fn kernels_of_replays_are_on_the_lines_of_the_capture() {
         let now = &run.merged.lines[key];
         assert_eq!((now.cpu_own, now.cpu_total), (books.cpu_own, books.cpu_total), "{key:?}");
     }
+    // What a line has of replays, and from where.
+    let replayed = |line: u32| -> Vec<(String, i64)> {
+        let mut lines = run.merged.lines.iter();
+        let (_, books) = lines.find(|(it, _)| it.file == "model.py" && it.line == line).unwrap();
+        let row =
+            |(key, time): (&LineKey, &Ns)| (format!("{}:{}", key.file, key.line), time.0 / 1000);
+        books.replayed.iter().map(row).collect()
+    };
+    assert_eq!(replayed(6), [("run.py:41".to_owned(), 20)]);
+    assert_eq!(replayed(22), [("run.py:42".to_owned(), 7)]);
     for (key, books) in &run.merged.lines {
         if key.file == "model.py" {
             assert_eq!(books.evidence, Evidence::Exact, "{key:?}");
@@ -251,6 +261,30 @@ fn without_names_the_order_of_one_stream_counts() {
         (36, 36, 6),
         "the two differ, and nothing says which it is"
     );
+}
+
+/// Of a server, where nothing is the user's, the packages that it runs are. A package that its capture alone names changes
+/// nothing of that.
+#[test]
+fn what_was_captured_does_not_change_whose_lines_the_others_are() {
+    let server =
+        |text: &str| text.replace("run.py", "vllm/run.py").replace("model.py", "fast_kernels.py");
+    let (replay, capture) = (server(REPLAY), server(CAPTURE));
+    let folder = Folder::new(&[("replay.json", &replay), ("other.json", &capture)]);
+    let load_with = |captures: Vec<PathBuf>| {
+        let options =
+            LoadOptions { captures, ..LoadOptions::new(folder.path("empty"), Some(Vec::new())) };
+        let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+        load(&[folder.path("replay.json")], &options, &watch).unwrap()
+    };
+    let host = |run: &Run| -> BTreeMap<LineKey, Ns> {
+        let lines = run.merged.lines.iter().filter(|(_, it)| it.cpu_own.0 > 0);
+        lines.map(|(key, it)| (key.clone(), it.cpu_own)).collect()
+    };
+    let (without, with) = (load_with(Vec::new()), load_with(vec![folder.path("other.json")]));
+    assert!(host(&without).keys().all(|it| it.file.ends_with("vllm/run.py")));
+    assert_eq!(host(&with), host(&without));
+    assert!(device_time(&with)["fast_kernels.py:6"].0 > 0);
 }
 
 /// vLLM on an MI300X: one graph of 421 kernels, and 25 graphs of 361.

@@ -289,6 +289,10 @@ fn post_tables(books: &mut [LineBooks], charges: &Charges<'_>) {
     for (&(line, name), call) in &host.callees {
         books[line.index()].callees.insert(text(name), *call);
     }
+    for (&(line, replays), &time) in &device.replayed {
+        let key = line_key(&events.stacks.lines, replays);
+        *books[line.index()].replayed.entry(key).or_default() += time;
+    }
     for (&(line, cause), &time) in &waits.waited_for {
         books[line.index()].waits.insert(line_key(&events.stacks.lines, cause), time);
     }

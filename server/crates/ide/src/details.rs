@@ -66,6 +66,8 @@ pub struct BookTables {
     pub callees: Vec<CallRow>,
     /// Lines whose kernels were waited for, the longest first.
     pub waits: Vec<LineRow>,
+    /// Lines that replayed the graphs which were captured here, the costliest first.
+    pub replays: Vec<LineRow>,
     /// Allocations by memory.
     pub allocations: Vec<AllocationRow>,
     /// The metric of the view by step; empty where it is not kept by step.
@@ -87,6 +89,7 @@ impl BookTables {
             callers: lines(scale, &books.callers),
             callees: callees(scale, books),
             waits: lines(scale, &books.waits),
+            replays: lines(scale, &books.replayed),
             allocations: allocations(scale, books),
             steps: steps(scale, books),
         }

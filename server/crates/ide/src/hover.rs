@@ -102,6 +102,7 @@ pub(crate) fn of_line(
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
+    sections.extend(replays(source, scale, placed));
     sections.extend(findings(source, found, placed));
     sections.extend(kernels(scale, placed));
     sections.extend(operators(scale, placed));
@@ -215,6 +216,24 @@ fn waits(
         text = text.and(format!("; afterwards the GPU idles {}", duration(idle)));
     }
     paragraph(text.and("."))
+}
+
+/// The lines that replay the graphs which were captured on the line.
+fn replays(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    placed: &Placed<'_>,
+) -> Option<LineSection> {
+    let mut replays: Vec<_> = placed.books.replayed.iter().collect();
+    if replays.is_empty() {
+        return None;
+    }
+    replays.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    let replays = replays.iter().take(3).map(|(line, time)| {
+        line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
+    });
+    let text = RichText::words("Its kernels were captured into a graph, replayed from ");
+    paragraph(text.and_text(RichText::joined(replays, ", ")).and("."))
 }
 
 /// What is wrong with the line, and what to do about it.

@@ -37,6 +37,8 @@ pub struct KeptFile {
     pub recorded: String,
     /// The functions that ran, with a line as recorded.
     pub functions: Vec<(String, u32)>,
+    /// Whether the trace of the capture of its graphs names it, and the recording itself does not.
+    pub is_captured: bool,
     /// Key in the ledger.
     pub key: String,
     /// Where it is on this machine, if it was found.

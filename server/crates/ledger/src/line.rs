@@ -171,6 +171,8 @@ pub struct LineBooks {
     pub callees: BTreeMap<String, Call>,
     /// What the waits of this line waited for: the line that launched it, with its device time during the waits.
     pub waits: BTreeMap<LineKey, Ns>,
+    /// The lines that replayed the graphs which were captured on this line: the share of `cuda_own` that each launched.
+    pub replayed: BTreeMap<LineKey, Ns>,
     /// Calls and operators for which several lines of the function are equally good: how many, by those lines in
     /// ascending order. Kept on the line of the function's definition, where they count.
     pub readings: BTreeMap<Vec<u32>, u64>,
@@ -258,6 +260,7 @@ impl LineBooks {
             callers: _,
             callees: _,
             waits: _,
+            replayed: _,
             readings: _,
             allocations: _,
             segments: _,

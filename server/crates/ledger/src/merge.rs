@@ -159,6 +159,7 @@ impl LineBooks {
             callers,
             callees,
             waits,
+            replayed,
             readings,
             allocations,
             segments,
@@ -210,6 +211,7 @@ impl LineBooks {
         merge_map(&mut self.callers, callers, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.callees, callees, Call::merge);
         merge_map(&mut self.waits, waits, |mine, theirs| mine.gain(*theirs));
+        merge_map(&mut self.replayed, replayed, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.readings, readings, |mine, theirs| mine.gain(*theirs));
         merge_map(&mut self.allocations, allocations, Allocation::merge);
         merge_map(&mut self.patterns, patterns, PatternBooks::add);
@@ -400,7 +402,8 @@ mod tests {
                 operators: [(name(), Operator { calls: 1, cpu: ns(3), cuda: ns(7) })].into(),
                 callers: [(caller.clone(), ns(4))].into(),
                 callees: [(name(), Call { calls: 2, cpu: ns(2) })].into(),
-                waits: [(caller, ns(11))].into(),
+                waits: [(caller.clone(), ns(11))].into(),
+                replayed: [(caller, ns(7))].into(),
                 readings: [(vec![3, 4], n(1))].into(),
                 allocations: [("cpu".to_owned(), Allocation { allocs: 1, alloc: bytes(15), peak: Bytes(2), live: Bytes(3) })].into(),
                 patterns: [(Pattern::ZeroGrad, PatternBooks { count: n(3), cpu: ns(3), most: n(1), ..PatternBooks::default() })].into(),

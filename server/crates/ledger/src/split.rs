@@ -98,6 +98,7 @@ impl LineBooks {
             callers,
             callees,
             waits,
+            replayed,
             readings,
             allocations,
             segments,
@@ -215,6 +216,7 @@ impl LineBooks {
                 Call { calls: count(calls), cpu: time(cpu) }
             }),
             waits: each(waits, time),
+            replayed: each(replayed, time),
             readings: if is_first { readings.clone() } else { BTreeMap::new() },
             allocations: each(allocations, |it| {
                 let Allocation { allocs, alloc, peak, live } = it;

@@ -123,15 +123,17 @@ pub(crate) fn files_of_all(profile: &Profile, captures: &[CaptureTrace]) -> Vec<
     if captured.peek().is_none() {
         return files;
     }
-    let mut by_path: BTreeMap<String, BTreeSet<(String, u32)>> = BTreeMap::new();
-    for file in files.into_iter().chain(captured.flat_map(recorded_files)) {
-        by_path.entry(file.path).or_default().extend(file.functions);
+    let mut by_path: BTreeMap<String, RecordedFile> =
+        files.into_iter().map(|it| (it.path.clone(), it)).collect();
+    for file in captured.flat_map(recorded_files) {
+        let new =
+            || RecordedFile { path: file.path.clone(), is_captured: true, ..Default::default() };
+        let known = by_path.entry(file.path.clone()).or_insert_with(new);
+        known.functions.extend(file.functions);
+        known.functions.sort_unstable();
+        known.functions.dedup();
     }
-    let file = |(path, functions): (String, BTreeSet<_>)| RecordedFile {
-        path,
-        functions: functions.into_iter().collect(),
-    };
-    by_path.into_iter().map(file).collect()
+    by_path.into_values().collect()
 }
 
 /// Joins captures with the replays in `profile`; the inputs that were used, or that the user named.

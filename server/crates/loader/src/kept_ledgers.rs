@@ -305,7 +305,8 @@ fn place(source: &mut SourceFile, found: Option<&KeptFile>) {
 }
 
 fn to_recorded_file(file: &KeptFile) -> RecordedFile {
-    RecordedFile { path: file.recorded.clone(), functions: file.functions.clone() }
+    let KeptFile { recorded, functions, is_captured, .. } = file;
+    RecordedFile { path: recorded.clone(), functions: functions.clone(), is_captured: *is_captured }
 }
 
 /// What was found for each of `files`.
@@ -322,6 +323,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
         KeptFile {
             recorded: file.path.clone(),
             functions: file.functions.clone(),
+            is_captured: file.is_captured,
             key: found.key,
             path: found.path,
             is_user_code: found.is_user_code,

@@ -160,7 +160,10 @@ impl Finder {
                 rest.push(file);
             }
         }
-        let has_own = found.iter().any(|(_, source)| source.fit != SourceFit::Missing);
+        // What else was captured does not change whose lines those of the recording are.
+        let of_recording = |(file, _): &&(&RecordedFile, RecordedSource)| !file.is_captured;
+        let has_own =
+            found.iter().filter(of_recording).any(|(_, source)| source.fit != SourceFit::Missing);
         for file in rest {
             let source = self.library(file).unwrap_or_else(|| RecordedSource {
                 // When nothing of the recording is here, whatever is no library's is yours.
@@ -170,7 +173,7 @@ impl Finder {
             found.push((file, source));
         }
         // Where nothing is yours, as in a recording of a server, the packages that it runs take its place.
-        let has_own = found.iter().any(|(_, source)| source.is_user_code);
+        let has_own = found.iter().filter(of_recording).any(|(_, source)| source.is_user_code);
         let mut sources = RecordedSources::default();
         for (file, mut source) in found {
             source.is_user_code |= !has_own && !is_plumbing(&file.path);
@@ -471,8 +474,11 @@ mod tests {
     /// Where a finder for `root` and `sites` finds the file of a recorded path, and whether as yours.
     fn found(root: &Path, sites: &[PathBuf], recorded: &str) -> Option<(PathBuf, bool)> {
         let options = LoadOptions::new(root, Some(sites.to_vec()));
-        let file =
-            RecordedFile { path: recorded.to_owned(), functions: vec![("work".to_owned(), 1)] };
+        let file = RecordedFile {
+            path: recorded.to_owned(),
+            functions: vec![("work".to_owned(), 1)],
+            ..Default::default()
+        };
         let sources = Finder::new(&options).find(std::slice::from_ref(&file), &TextsByFile::new());
         let source = sources.get(recorded)?;
         Some((source.path.clone()?, source.is_user_code))
@@ -547,6 +553,7 @@ mod tests {
             let file = |path: &&str| RecordedFile {
                 path: (*path).to_owned(),
                 functions: functions.clone(),
+                ..Default::default()
             };
             let files: Vec<RecordedFile> = paths.iter().map(file).collect();
             let sources = Finder::new(&options).find(&files, &TextsByFile::new());
@@ -569,7 +576,7 @@ mod tests {
         let options = LoadOptions::new(folder.path(), Some(Vec::new()));
         let is_found = |recorded: &str, functions: &[&str]| {
             let functions = functions.iter().map(|name| ((*name).to_owned(), 1)).collect();
-            let file = RecordedFile { path: recorded.to_owned(), functions };
+            let file = RecordedFile { path: recorded.to_owned(), functions, ..Default::default() };
             Finder::new(&options)
                 .find(&[file], &TextsByFile::new())
                 .get(recorded)
@@ -586,8 +593,11 @@ mod tests {
     fn a_wrapper_that_was_given_another_name_is_the_text_that_ran() {
         let text = "def decorator(function):\n    @wraps(function)\n    def wrapper():\n        pass\n    return wrapper\n";
         let fit = |name: &str, line: u32| {
-            let file =
-                RecordedFile { path: String::new(), functions: vec![(name.to_owned(), line)] };
+            let file = RecordedFile {
+                path: String::new(),
+                functions: vec![(name.to_owned(), line)],
+                ..Default::default()
+            };
             Match::new(&file, &Module::parse(text)).map(Match::fit)
         };
         assert_eq!(fit("wrapper", 2), Some(SourceFit::Fits));

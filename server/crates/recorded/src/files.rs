@@ -13,6 +13,8 @@ pub struct RecordedFile {
     pub path: String,
     /// The functions that ran, with a line as recorded: mostly the definition's, sometimes one inside.
     pub functions: Vec<(String, u32)>,
+    /// Whether the trace of the capture of its graphs names it, and the recording itself does not.
+    pub is_captured: bool,
 }
 
 /// The files that a trace names, by recorded path.
@@ -101,6 +103,7 @@ impl Files {
         let file = |(path, functions): (_, BTreeSet<_>)| RecordedFile {
             path,
             functions: functions.into_iter().collect(),
+            is_captured: false,
         };
         self.0.into_iter().map(file).collect()
     }

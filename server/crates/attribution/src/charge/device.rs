@@ -145,6 +145,8 @@ pub(crate) struct DeviceCharges {
     pub(crate) steps: FxHashMap<(LineId, u32), Ns>,
     /// By charged line and name of the outermost operator around the launch.
     pub(crate) operators: FxHashMap<(LineId, StrId), Ns>,
+    /// Of events whose graph was captured on another line than the one that replays it, by both.
+    pub(crate) replayed: FxHashMap<(LineId, LineId), Ns>,
 }
 
 /// Charges the duration of every device event.
@@ -186,6 +188,10 @@ pub(crate) fn charge_devices(
         kernel.tensor_cores = classes.tensor_cores(event);
         add_run(kernel, profile, event);
         if let Some(launch) = launch {
+            let replays = events.charged_line(launch).get().filter(|it| *it != charged);
+            if let Some(replays) = replays.filter(|_| profile.captured.number(event).is_some()) {
+                *charges.replayed.entry((charged, replays)).or_default() += time;
+            }
             if let Some(step) = step {
                 *charges.steps.entry((charged, step)).or_default() += time;
             }

@@ -30,6 +30,7 @@ pub(super) fn of_lines(
         other_lines(recording, "callers", "Called from", &tables.callers),
         callees(&tables),
         other_lines(recording, "waits", "Waits for kernels of", &tables.waits),
+        other_lines(recording, "replays", "Captured into a graph, replayed from", &tables.replays),
         allocations(&tables),
         steps(&tables),
     ]);

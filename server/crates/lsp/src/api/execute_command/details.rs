@@ -139,6 +139,7 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
         "callers": lines(places, &tables.callers),
         "callees": callees.collect::<Vec<_>>(),
         "waits": lines(places, &tables.waits),
+        "replays": lines(places, &tables.replays),
         "allocations": allocations.collect::<Vec<_>>(),
         "steps": steps.collect::<Vec<_>>(),
         "sections": text.0.iter().map(section).collect::<Vec<_>>(),
