@@ -1,6 +1,6 @@
 //! What the commands print for programs is what `docs/schema/perfline.json` says.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
 use std::path::Path;
 use std::process::Command;

@@ -479,7 +479,7 @@ mod tests {
     fn what_a_narrow_terminal_has_no_room_for_is_named() {
         let narrow = overview(Some(48));
         assert!(narrow.lines().all(|it| it.chars().count() <= 48), "{narrow}");
-        assert!(narrow.contains("too narrow for cuda own, gpu idle"), "{narrow}");
+        assert!(narrow.contains("too narrow for gpu idle, function"), "{narrow}");
         assert!(!overview(Some(100)).contains("too narrow"));
     }
 

@@ -190,6 +190,9 @@ fn table(section: &Section) -> Markup {
                 }
             }
         }
+        @if 0 < section.left_out {
+            p.about { "… and " (section.left_out) " more" }
+        }
         @for note in &section.notes {
             p.about { (ShownText(&note.marked())) }
         }

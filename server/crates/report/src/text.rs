@@ -236,8 +236,8 @@ fn note(out: &mut dyn Write, note: &Note, indent: &str, terminal: &Terminal) -> 
 }
 
 /// Prints headings and rows, indented by two, in columns as wide as they need. A column in which every cell is empty is
-/// left out. Where the terminal is too narrow, texts are cut with an ellipsis (paths from their left), then columns of
-/// numbers are left out from the right, and a last line names them.
+/// left out. Where the terminal is too narrow, texts are cut with an ellipsis (paths from their left), then functions, what is waited for, and
+/// columns of numbers from the right are left out, and a last line names them.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -274,7 +274,10 @@ pub(crate) fn table(out: &mut dyn Write, section: &Section, terminal: &Terminal)
 /// Columns whose texts say more at their end.
 const IS_PATH: [&str; 3] = ["line", "waits for", "file"];
 
-/// Makes texts narrower, and takes columns of numbers out, until the table fits; gives the names of the columns without room.
+/// Columns of text that say less than numbers: the line leads to them.
+const DISPENSABLE: [&str; 2] = ["function", "waits for"];
+
+/// Makes texts narrower, and takes columns out, until the table fits; gives the names of the columns without room.
 fn fit(
     used: &mut Vec<(&Column, Vec<String>)>,
     widths: &mut Vec<usize>,
@@ -294,11 +297,11 @@ fn fit(
             continue;
         }
         // The first column is what the rows are ordered by, or their name.
-        let Some(last) = (1..used.len()).rev().find(|&it| used[it].0.align == Align::Right) else {
-            break;
-        };
-        widths.remove(last);
-        left_out.insert(0, used.remove(last).0.name);
+        let text = (1..used.len()).find(|&it| DISPENSABLE.contains(&used[it].0.name));
+        let number = || (1..used.len()).rev().find(|&it| used[it].0.align == Align::Right);
+        let Some(column) = text.or_else(number) else { break };
+        widths.remove(column);
+        left_out.insert(0, used.remove(column).0.name);
     }
     left_out
 }
