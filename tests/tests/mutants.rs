@@ -261,7 +261,7 @@ fn printed(run: &Run) -> String {
         ReportOptions { top: 20, rules: insights::RuleOptions::default(), limits: Vec::new() };
     let mut out = Vec::new();
     let report = report::build(&recording, &options);
-    report::json::write_report(&mut out, &report).unwrap();
+    report::json::write_report(&mut out, &report, &[]).unwrap();
     report::lines::write_json(&mut out, &recording).unwrap();
     String::from_utf8(out).unwrap()
 }
