@@ -12,8 +12,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ::report::export::Exported;
+use ::report::timeline::{self, TimelineRange};
 use ::report::{Recording, annotate, flame, html, json, lines, memory, ranks, show, tables, text};
-use loader::{LoadOptions, Run, SourceFolders, StackChoice, Timing};
+use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
 use crate::args::{self, Command};
 use crate::failure::Failure;
@@ -73,6 +74,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             let mut options = inputs::options(&args.recording);
             if args.html.is_some() {
                 options.stacks = StackChoice::WherePossible;
+                options.timeline = TimelineChoice::First;
             }
             print_loaded(&args.recording, options, |out, it| report(out, it, args, &terminal))
         }
@@ -167,8 +169,12 @@ fn report(
     if let Some(path) = &args.html {
         let (recording, title) = (&loaded.recording, report.summary.title());
         let graph = |books| flame::flame(recording, books, &title, flame::PAGE_MIN_SHARE);
-        let graph = recording.run.stacks.as_ref().map(graph);
-        save(path, html::page(&report, graph.as_ref()), &args.recording, recording.run)?;
+        let times = |times| timeline::timeline(recording, times, &title, &TimelineRange::PAGE);
+        let pictures = html::Pictures {
+            flame: recording.run.stacks.as_ref().map(graph),
+            timeline: recording.run.timeline.as_ref().and_then(times),
+        };
+        save(path, html::page(&report, &pictures), &args.recording, recording.run)?;
     }
     if let Some(unknown) = report.unknown_section(&args.sections) {
         inputs::report(&unknown);

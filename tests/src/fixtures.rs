@@ -23,6 +23,8 @@ pub fn traces() -> io::Result<Vec<PathBuf>> {
         collect(&shared, &mut found)?;
     }
     found.retain(|path| {
+        // The folder of the repository may be named anything.
+        let path = path.strip_prefix(repository()).unwrap_or(path);
         let name = path.to_string_lossy();
         name.ends_with(".json.gz")
             && !name.ends_with(".callers.json.gz")

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 
 import type { Place } from './api';
 import { DetailsView } from './details';
-import { FlamePanel } from './flame';
+import { PicturePanel } from './picture';
 import { HeatDecorations } from './heat';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
@@ -28,9 +28,20 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const heat = new HeatDecorations(session);
   const hot = new HotLinesView(session);
   const details = new DetailsView(session, context.extensionUri);
-  const flame = new FlamePanel(session, context.extensionUri);
+  const flame = new PicturePanel(session, context.extensionUri, {
+    name: 'flame',
+    title: vscode.l10n.t('Flame Graph'),
+    reading: vscode.l10n.t('Reading the stacks of the recording…'),
+    file: 'flame-graph.svg',
+  });
+  const timeline = new PicturePanel(session, context.extensionUri, {
+    name: 'timeline',
+    title: vscode.l10n.t('Timeline'),
+    reading: vscode.l10n.t('Reading the events of the recording…'),
+    file: 'timeline.svg',
+  });
   server.onLens = ([args]) => hot.pick(args as object);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details, flame);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details, flame, timeline);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
@@ -54,6 +65,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     copyDetails: () => details.copy(),
     showFlameGraph: () => flame.show(),
     showInFlameGraph: () => flame.showLine(),
+    showTimeline: () => timeline.show(),
+    showInTimeline: () => timeline.showLine(),
     reveal: (place: Place) => reveal(place),
     openSample: () => openSample(context),
     restartServer: () => server.restart(),

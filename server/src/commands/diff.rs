@@ -26,7 +26,7 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     let (base, new) = (base?, new?);
     let found = diff::build(&base.recording(), &new.recording(), args.top);
     if let Some(path) = &args.html {
-        let page = html::page(&found.report, None)
+        let page = html::page(&found.report, &html::Pictures::default())
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         output::write(path, &page, base.paths().chain(new.paths()))?;
     }

@@ -1,4 +1,4 @@
-// The page of `perfline report --html`, in Chromium: its flame graph.
+// The page of `perfline report --html`, in Chromium: its flame graph and its timeline.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -101,7 +101,7 @@ test('it follows the theme', async () => {
   await flame('select').nth(0).selectOption({ label: 'CUDA time' });
   await flame('select').nth(1).selectOption('down');
   await flame('summary').click();
-  const picture = page.locator('details.picture');
+  const picture = page.locator('details.picture', { has: page.locator('.flame') });
   for (const [name, media] of Object.entries({
     'page-flame': { colorScheme: 'light', contrast: 'no-preference' },
     'page-flame-dark': { colorScheme: 'dark', contrast: 'no-preference' },
@@ -111,4 +111,52 @@ test('it follows the theme', async () => {
     await page.waitForTimeout(300);
     await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
   }
+});
+
+const timeline = (selector) => page.locator(`.timeline ${selector}`);
+
+test('the timeline shows the median step, and its sums are those of its boxes', async () => {
+  await page.emulateMedia({ colorScheme: 'light', contrast: 'no-preference' });
+  await page.locator('summary', { hasText: 'Timeline' }).click();
+  await timeline('canvas').waitFor();
+  await timeline('canvas').scrollIntoViewIfNeeded();
+  const text = await page.locator('#timeline-data').textContent();
+  assert.ok(text.length < 200_000, `${text.length} bytes`);
+  const data = JSON.parse(text);
+  assert.match(await timeline('.flame-note').innerText(), new RegExp(`^Step ${data.step}, one of 3 recorded, rank 0`));
+  await timeline('[type=search]').fill('(slow_model.py:46)');
+  assert.match(await until(() => timeline('output').innerText(), 'a sum'), /^[1-9]\d* device events, [\d.]+ [mµ]s$/);
+  await timeline('[type=search]').fill('');
+  // A click selects the kernel below it, whose line is shown.
+  const selected = () => timeline('.flame-selection').innerText();
+  await timeline('canvas').focus();
+  for (let presses = 0; presses < 12; presses++) {
+    await page.keyboard.press('ArrowDown');
+  }
+  assert.match(await until(selected, 'a box'), / · at [\d.]+ /);
+  await page.keyboard.press('w');
+  await page.keyboard.press('d');
+  await page.keyboard.press('Escape');
+  // A span that is drawn with the pointer has sums by line.
+  const box = await timeline('canvas').boundingBox();
+  await page.mouse.move(box.x + 100, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 400, box.y + 62, { steps: 4 });
+  await page.mouse.up();
+  await until(async () => (await timeline('tbody tr').count()) > 3, 'rows of the table');
+  assert.match(await timeline('caption').innerText(), /^Sums by line of the selected span, [\d.]+ ms$/);
+  const download = page.waitForEvent('download');
+  await timeline('button').filter({ hasText: 'Save as SVG' }).click();
+  assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>train_step \(slow_model\.py:\d+\)/);
+  for (const [name, media] of Object.entries({
+    'page-timeline': { colorScheme: 'light', contrast: 'no-preference' },
+    'page-timeline-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    'page-timeline-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    const picture = page.locator('details.picture', { has: page.locator('.timeline') });
+    await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  }
+  assert.deepEqual(errors, []);
 });

@@ -32,7 +32,21 @@ export const EVIDENCE = ['exact', 'inferred', 'function'] as const;
 const MARKS = ['', ' ~', ' fn'];
 
 /** A kind of frames, by which it is coloured. */
-export type Kind = 'user' | 'library' | 'noLine' | 'call' | 'operator' | 'runtime' | 'device' | 'smaller';
+export type Kind =
+  'user' | 'library' | 'noLine' | 'call' | 'operator' | 'runtime' | 'device' | 'smaller' | 'annotation';
+
+/** What a kind of frames is called. */
+export const KINDS: Record<Kind, string> = {
+  user: 'line of your code',
+  library: 'line of a library',
+  noLine: 'no line is known',
+  call: 'call',
+  operator: 'operator',
+  runtime: 'call of the device’s runtime',
+  device: 'kernel, copy or fill',
+  smaller: 'frames that are too small to be shown',
+  annotation: 'annotation',
+};
 
 /** A frame as it is shown. */
 export interface Frame {
@@ -44,7 +58,7 @@ export interface Frame {
   evidence: (typeof EVIDENCE)[number];
 }
 
-export function framesOf(data: FlameData): Frame[] {
+export function framesOf(data: Pick<FlameData, 'kinds' | 'strings' | 'frames'>): Frame[] {
   const { name, kind, file, line, evidence } = data.frames;
   return name.map((it, index) => {
     const text = data.strings[it] ?? '';

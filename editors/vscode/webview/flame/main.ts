@@ -1,46 +1,68 @@
-/** Where a flame graph comes from: data in the page (`perfline report --html`), or the extension that made the panel. */
+/** Where pictures come from: data in the page (`perfline report --html`), or the extension that made the panel. */
 
 import './flame.css';
 
+import type { TimelineData } from '../timeline/data';
+import { type TimelineHost, TimelineView } from '../timeline/view';
 import type { FlameData } from './data';
-import { type Host, FlameView } from './view';
+import { FlameView } from './view';
 
 /** What the extension sends. */
 type Message =
-  { kind: 'data'; data: FlameData } | { kind: 'focus'; file: string; line: number } | { kind: 'text'; text: string };
+  | { kind: 'data'; data: FlameData | TimelineData }
+  | { kind: 'focus'; file: string; line: number }
+  | { kind: 'text'; text: string };
 
 interface Editor {
   postMessage(message: unknown): void;
 }
 declare const acquireVsCodeApi: (() => Editor) | undefined;
 
-const root = document.querySelector<HTMLElement>('.flame');
-const embedded = document.querySelector('#flame-data');
-if (root !== null && embedded !== null) {
-  const data = JSON.parse(embedded.textContent) as FlameData;
+/** A picture that is on the page. */
+type View = FlameView | TimelineView;
+
+const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
+for (const name of ['timeline', 'flame']) {
+  const root = document.querySelector<HTMLElement>(`.${name}`);
+  const embedded = document.querySelector(`#${name}-data`);
+  if (root !== null && embedded !== null) {
+    embed(root, embedded.textContent, name);
+  } else if (root !== null && editor !== undefined) {
+    attach(root, editor);
+  }
+}
+
+function viewOf(root: HTMLElement, data: FlameData | TimelineData, host: TimelineHost): View {
+  return data.schema === 'perfline.flame/1' ? new FlameView(root, data, host) : new TimelineView(root, data, host);
+}
+
+function embed(root: HTMLElement, text: string, name: string): void {
   const folder = root.closest('details');
   const show = () => {
     if (folder?.open !== false && root.childElementCount === 0) {
-      new FlameView(root, data, { save: download });
+      viewOf(root, JSON.parse(text) as FlameData | TimelineData, { save: (svg) => download(svg, name) });
     }
   };
   // A picture that is folded away has no size.
   folder?.addEventListener('toggle', show);
   show();
-} else if (root !== null && typeof acquireVsCodeApi === 'function') {
-  attach(root, acquireVsCodeApi());
 }
 
 function attach(root: HTMLElement, editor: Editor): void {
-  let view: FlameView | undefined;
-  const host: Host = {
+  let view: View | undefined;
+  const host: TimelineHost = {
     open: (place) => editor.postMessage({ kind: 'open', ...place }),
     save: (svg) => editor.postMessage({ kind: 'save', svg }),
+    request: (wanted) => editor.postMessage({ kind: 'request', wanted }),
   };
   addEventListener('message', ({ data: message }: MessageEvent<Message>) => {
     switch (message.kind) {
       case 'data':
-        view = new FlameView(root, message.data, host);
+        if (view instanceof TimelineView && message.data.schema === 'perfline.timeline/1') {
+          view.update(message.data);
+        } else {
+          view = viewOf(root, message.data, host);
+        }
         break;
       case 'focus':
         view?.focusLine(message.file, message.line);
@@ -54,10 +76,10 @@ function attach(root: HTMLElement, editor: Editor): void {
   editor.postMessage({ kind: 'ready' });
 }
 
-function download(svg: string): void {
+function download(svg: string, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
-  link.download = 'flame-graph.svg';
+  link.download = name === 'flame' ? 'flame-graph.svg' : `${name}.svg`;
   link.click();
   URL.revokeObjectURL(link.href);
 }

@@ -6,7 +6,7 @@ import { at } from './tree';
 
 export const ROW_HEIGHT = 18;
 /** Of a letter of the font of boxes, in pixels. */
-const LETTER_WIDTH = 6.7;
+export const LETTER_WIDTH = 6.7;
 
 /** Colours as CSS texts. */
 export type Colours = Record<Kind | 'match' | 'text' | 'faint' | 'ground' | 'border' | 'focus', string>;
@@ -55,7 +55,7 @@ ${shapes.join('\n')}
 `;
 }
 
-function escape(text: string): string {
+export function escape(text: string): string {
   const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
   return text.replace(/[&<>"]/g, (it) => entities[it] ?? it);
 }

@@ -1,9 +1,11 @@
 /** The flame graph on a page: canvas, choices, search, keys, and the same as a table. */
 
-import { type FlameData, type Frame, framesOf, type Kind, matcher } from './data';
+import { type FlameData, type Frame, framesOf, KINDS, matcher } from './data';
+import { button, element, heading, labelled, placeTooltip } from './elements';
 import { boxesOf, framesBelow, layOut, type Layout, nodeAt, type Span, spanOf, sumOf } from './layout';
 import { percent, text } from './numbers';
 import { type Colours, fitting, ROW_HEIGHT, svgOf } from './svg';
+import { coloursOf, onTheme } from './theme';
 import { at, bottomUp, callersOf, ofUserCode, type Tree } from './tree';
 
 /** What the page cannot do by itself. */
@@ -19,35 +21,6 @@ const ZOOM_MS = 150;
 /** The opacity of what a search does not find: labels on it stay legible in every theme. */
 const DIMMED = 0.72;
 const PADDING = 3;
-const COLOURS: (keyof Colours)[] = [
-  'user',
-  'library',
-  'noLine',
-  'call',
-  'operator',
-  'runtime',
-  'device',
-  'smaller',
-  'match',
-  'text',
-  'faint',
-  'ground',
-  'border',
-  'focus',
-];
-
-/** What a kind of frames is called. */
-const KINDS: Record<Kind, string> = {
-  user: 'line of your code',
-  library: 'line of a library',
-  noLine: 'no line is known',
-  call: 'call',
-  operator: 'operator',
-  runtime: 'call of the device’s runtime',
-  device: 'kernel, copy or fill',
-  smaller: 'frames that are too small to be shown',
-};
-
 /** Which tree is shown: with callers above, with callees above, or the callers of one frame. */
 type Direction = 'down' | 'up' | { frame: number };
 
@@ -89,7 +62,7 @@ export class FlameView {
     private readonly host: Host,
   ) {
     this.frames = framesOf(data);
-    this.colours = this.readColours();
+    this.colours = coloursOf(this.root);
     this.build();
     this.layout = layOut(this.tree());
     this.listen();
@@ -194,11 +167,7 @@ export class FlameView {
     this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
     this.canvas.addEventListener('keydown', (event) => this.key(event));
     new ResizeObserver(() => this.resize()).observe(this.scroller);
-    // Another theme: of the page, or of the editor, which changes a class of the body.
-    new MutationObserver(() => this.recolour()).observe(document.body, { attributes: true });
-    for (const query of ['(prefers-color-scheme: dark)', '(prefers-contrast: more)', '(forced-colors: active)']) {
-      matchMedia(query).addEventListener('change', () => this.recolour());
-    }
+    onTheme(() => this.recolour());
   }
 
   /** The tree that is shown. */
@@ -392,13 +361,7 @@ export class FlameView {
     if (this.host.open !== undefined && this.frames[at(this.layout.tree.frame, node)]?.place !== undefined) {
       lines.push('Ctrl-click or double-click opens the line');
     }
-    this.tooltip.replaceChildren(...lines.map((it) => element('div', { textContent: it })));
-    const { offsetWidth, offsetHeight } = this.tooltip;
-    const left = Math.min(event.clientX + 12, innerWidth - offsetWidth - 4);
-    const above = event.clientY - offsetHeight - 8;
-    const top = event.clientY + 16 + offsetHeight > innerHeight ? above : event.clientY + 16;
-    this.tooltip.style.left = `${Math.max(4, left)}px`;
-    this.tooltip.style.top = `${Math.max(4, top)}px`;
+    placeTooltip(this.tooltip, lines, event);
   }
 
   private click(event: MouseEvent): void {
@@ -496,14 +459,8 @@ export class FlameView {
   }
 
   private recolour(): void {
-    this.colours = this.readColours();
+    this.colours = coloursOf(this.root);
     this.drawSoon();
-  }
-
-  private readColours(): Colours {
-    const style = getComputedStyle(this.root);
-    const colour = (name: string) => [name, style.getPropertyValue(`--flame-${name}`).trim()];
-    return Object.fromEntries(COLOURS.map(colour)) as Colours;
   }
 
   private resize(): void {
@@ -593,29 +550,4 @@ export class FlameView {
       context.lineWidth = 1;
     }
   }
-}
-
-/** An element with properties. */
-function element<K extends keyof HTMLElementTagNameMap>(
-  name: K,
-  properties: Partial<HTMLElementTagNameMap[K]>,
-): HTMLElementTagNameMap[K] {
-  return Object.assign(document.createElement(name), properties);
-}
-
-function button(label: string, onClick: () => void): HTMLButtonElement {
-  const made = element('button', { type: 'button', textContent: label });
-  made.addEventListener('click', onClick);
-  return made;
-}
-
-function labelled(label: string, control: HTMLElement): HTMLLabelElement {
-  const made = element('label', {});
-  const isBox = control instanceof HTMLInputElement && control.type === 'checkbox';
-  made.append(...(isBox ? [control, label] : [label, control]));
-  return made;
-}
-
-function heading(scope: string, label: string): HTMLTableCellElement {
-  return element('th', { scope, textContent: label });
 }

@@ -10,6 +10,7 @@ mod recording;
 mod segment_calls;
 mod stacks;
 mod summary;
+mod timeline;
 mod waits;
 
 pub(crate) use backward::backward;
@@ -22,4 +23,5 @@ pub(crate) use recording::recording_stacks;
 pub(crate) use segment_calls::segment_calls;
 pub(crate) use stacks::{StackSources, stack_books};
 pub(crate) use summary::charge_summary;
+pub(crate) use timeline::event_timeline;
 pub(crate) use waits::waits;

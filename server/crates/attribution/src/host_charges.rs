@@ -1,5 +1,7 @@
 //! What the timeline pass charges: thread time, idle time of devices, calls and operators.
 
+use std::collections::BTreeMap;
+
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
 use line_stacks::LineId;
 use profile::{HostEventId, StrId};
@@ -48,6 +50,34 @@ pub(crate) struct EventAmounts {
     pub(crate) idle: Ns,
 }
 
+/// What is kept beside the amounts of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kept {
+    /// Nothing.
+    Lines,
+    /// Amounts by event, from which those by whole stacks are made.
+    Stacks,
+    /// These, and when what happened.
+    Times,
+}
+
+/// A time during which a host event was the innermost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EventSpan {
+    pub(crate) start: Ns,
+    pub(crate) end: Ns,
+    pub(crate) event: HostEventId,
+}
+
+/// Times by thread and by device, in the order in which they were charged.
+#[derive(Debug, Default)]
+pub(crate) struct EventTimes {
+    /// Thread time; threads that only wait have none.
+    pub(crate) threads: Vec<Vec<EventSpan>>,
+    /// Idle time by ordinal of the device.
+    pub(crate) idle: BTreeMap<i32, Vec<EventSpan>>,
+}
+
 /// Amounts by host event, from which whole stacks are made.
 #[derive(Debug)]
 pub(crate) struct EventCharges {
@@ -57,15 +87,21 @@ pub(crate) struct EventCharges {
     pub(crate) below: Vec<HostEventId>,
     /// The innermost event at each memory event, in their order.
     pub(crate) memory: Vec<HostEventId>,
+    /// When what was charged, if that is asked for.
+    pub(crate) times: Option<EventTimes>,
 }
 
 impl EventCharges {
-    /// Nothing yet of `n_events` host events.
-    pub(crate) fn new(n_events: usize) -> Self {
+    /// Nothing yet of `n_events` host events on `n_threads` threads.
+    pub(crate) fn new(n_events: usize, n_threads: usize, has_times: bool) -> Self {
         Self {
             amounts: vec![EventAmounts::default(); n_events],
             below: vec![HostEventId::NONE; n_events],
             memory: Vec::new(),
+            times: has_times.then(|| EventTimes {
+                threads: vec![Vec::new(); n_threads],
+                idle: BTreeMap::new(),
+            }),
         }
     }
 }

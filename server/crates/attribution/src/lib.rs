@@ -48,6 +48,7 @@ pub use options::AttributionOptions;
 pub use same_run::join_snapshot;
 
 use device_memory::TraceMemory;
+use event_timeline::EventTimeline;
 use ledger::Ledger;
 use profile::Profile;
 use recorded::{IdleGaps, KernelClasses, Launches, RecordedSources, Steps};
@@ -56,8 +57,10 @@ use stack_books::StackBooks;
 
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
-    device_stacks, find_patterns, recording_stacks, segment_calls, stack_books, waits,
+    device_stacks, event_timeline, find_patterns, recording_stacks, segment_calls, stack_books,
+    waits,
 };
+use host_charges::Kept;
 use names::Names;
 use timeline_pass::timeline_pass;
 
@@ -71,7 +74,8 @@ pub fn event_lines(
 ) -> Vec<EventLine> {
     let names = Names::new(profile, sources, options);
     let gaps = IdleGaps::new(profile, &Launches::new(profile));
-    let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], false);
+    let pass =
+        timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines);
     pass.events.event_lines(profile)
 }
 
@@ -85,7 +89,7 @@ pub fn attribute(
     options: AttributionOptions,
     rank: u32,
 ) -> Ledger {
-    charge_all(profile, sources, options, rank, false).0
+    charge_all(profile, sources, options, rank, Kept::Lines).0
 }
 
 /// Like [`attribute`], with the same amounts by whole stacks.
@@ -96,25 +100,37 @@ pub fn attribute_with_stacks(
     options: AttributionOptions,
     rank: u32,
 ) -> (Ledger, StackBooks) {
-    let (ledger, stacks) = charge_all(profile, sources, options, rank, true);
+    let (ledger, stacks, _) = charge_all(profile, sources, options, rank, Kept::Stacks);
     (ledger, stacks.unwrap_or_default())
 }
 
-/// The ledger, and the stacks if they are asked for.
+/// Like [`attribute_with_stacks`], with what threads and devices did when.
+#[must_use]
+pub fn attribute_with_timeline(
+    profile: &Profile,
+    sources: &RecordedSources,
+    options: AttributionOptions,
+    rank: u32,
+) -> (Ledger, StackBooks, EventTimeline) {
+    let (ledger, stacks, timeline) = charge_all(profile, sources, options, rank, Kept::Times);
+    (ledger, stacks.unwrap_or_default(), timeline.unwrap_or_default())
+}
+
+/// The ledger, and the stacks and the timeline if they are asked for.
 fn charge_all(
     profile: &Profile,
     sources: &RecordedSources,
     options: AttributionOptions,
     rank: u32,
-    has_stacks: bool,
-) -> (Ledger, Option<StackBooks>) {
+    kept: Kept,
+) -> (Ledger, Option<StackBooks>, Option<EventTimeline>) {
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
     let launches = &Launches::new(profile);
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.ignore_device_memory);
-    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, has_stacks);
+    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, kept);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);
@@ -128,7 +144,7 @@ fn charge_all(
     let booked = pass.charges.by_event.as_ref().map(|by_event| {
         let memory_rows = &memory.rows;
         let (host, syncs) = (&pass.charges, &pass.syncs);
-        stack_books(&StackSources {
+        let from = StackSources {
             profile,
             sources,
             events,
@@ -139,8 +155,13 @@ fn charge_all(
             launches,
             stacks,
             memory_rows,
-        })
+        };
+        let mut charging = stack_books(&from);
+        let times = by_event.times.as_ref();
+        let timeline = times.map(|times| event_timeline(&mut charging, times, steps, rank));
+        (charging.into_books(), timeline)
     });
+    let (stacks_of_all, timeline) = booked.map_or((None, None), |(it, times)| (Some(it), times));
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
     let memory = memory.charge(profile, steps, memory_lines);
     let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
@@ -168,5 +189,5 @@ fn charge_all(
     }
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
-    (ledger, booked)
+    (ledger, stacks_of_all, timeline)
 }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn gap(start: i64, end: i64, cause: IdleCause) -> IdleGap {
-        IdleGap { start: Ns(start), end: Ns(end), cause, launcher: Some(ThreadId(0)) }
+        IdleGap { device: 0, start: Ns(start), end: Ns(end), cause, launcher: Some(ThreadId(0)) }
     }
 
     fn sync(start: i64, end: i64, line: u32, row: usize) -> Sync {

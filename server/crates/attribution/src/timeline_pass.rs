@@ -10,7 +10,7 @@ use profile::{HostEventId, HostKind, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
-use crate::host_charges::{EventCharges, HostCharges};
+use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept};
 use crate::inferred::Inferred;
 use crate::names::{CallStacks, Names, PythonName};
 use crate::origins::Origins;
@@ -30,8 +30,8 @@ pub(crate) struct TimelinePass<'a> {
     pub(crate) readings: FxHashMap<LineId, BTreeMap<Vec<u32>, u64>>,
 }
 
-/// Walks `profile`. `memory_events` are rows of its memory table in order of time. `by_event` asks for what whole stacks are
-/// made from.
+/// Walks `profile`. `memory_events` are rows of its memory table in order of time. `kept` says what whole stacks and
+/// timelines need.
 pub(crate) fn timeline_pass<'a>(
     profile: &'a Profile,
     mut names: Names<'a>,
@@ -39,7 +39,7 @@ pub(crate) fn timeline_pass<'a>(
     steps: &Steps,
     gaps: &IdleGaps,
     memory_events: &[u32],
-    by_event: bool,
+    kept: Kept,
 ) -> TimelinePass<'a> {
     let host = &profile.host;
     let order = in_order(profile);
@@ -66,7 +66,8 @@ pub(crate) fn timeline_pass<'a>(
         by_thread: vec![FxHashMap::default(); n_threads],
         idle_count,
         idle_threads: vec![Ns::ZERO; n_threads],
-        by_event: by_event.then(|| EventCharges::new(host.len())),
+        by_event: (kept != Kept::Lines)
+            .then(|| EventCharges::new(host.len(), n_threads, kept == Kept::Times)),
         ..HostCharges::default()
     };
     let threads = (0..n_threads).map(|_| ThreadState::default()).collect();
@@ -514,6 +515,9 @@ impl OpenCharge<'_> {
             let amounts = &mut by_event.amounts[event.index()];
             amounts.cpu += end - start;
             amounts.waiting += if is_waiting { end - start } else { Ns::ZERO };
+            if let Some(times) = &mut by_event.times {
+                times.threads[self.thread].push(EventSpan { start, end, event });
+            }
         }
         let of_node = grow_to(&mut self.charges.time, node.index());
         of_node.cpu += end - start;
@@ -586,6 +590,10 @@ impl OpenCharge<'_> {
                 charges.idle_covered += to - from;
                 if let Some(by_event) = &mut charges.by_event {
                     by_event.amounts[event.index()].idle += to - from;
+                    if let Some(times) = &mut by_event.times {
+                        let spans = times.idle.entry(gap.device).or_default();
+                        spans.push(EventSpan { start: from, end: to, event });
+                    }
                 }
                 match charged {
                     None => charges.idle_without_line += to - from,

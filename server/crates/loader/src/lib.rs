@@ -51,10 +51,11 @@ pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, 
 pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
+pub use event_timeline::EventTimeline;
 pub use ledger_cache::LedgerCache;
 pub use ledgers::to_ledger_file;
 pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
-pub use options::{LoadOptions, RankChoice, StackChoice};
+pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use python_environment::library_roots;
 pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};

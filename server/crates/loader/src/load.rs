@@ -4,11 +4,15 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use attribution::{attribute, attribute_with_stacks, join_callers, join_lines, join_snapshot};
+use attribution::{
+    attribute, attribute_with_stacks, attribute_with_timeline, join_callers, join_lines,
+    join_snapshot,
+};
 use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
+use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files};
@@ -38,7 +42,8 @@ use crate::sources::Finder;
 use crate::timing::{KeptTime, Times, Timing};
 use crate::workers::{self, n_cores};
 use crate::{
-    Error, Input, InputKind, LoadOptions, Progress, Rank, Run, StackChoice, Stage, Watch, shown,
+    Error, Input, InputKind, LoadOptions, Progress, Rank, Run, StackChoice, Stage, TimelineChoice,
+    Watch, shown,
 };
 
 /// Cores that one input is read with at most: what they read is put together on one, a tenth of the work.
@@ -60,6 +65,7 @@ pub(crate) fn load(
         finder: Finder::new(options),
         budget: MemoryBudget::new(options.memory_limit),
         done: AtomicU64::new(0),
+        first_rank: AtomicU32::new(u32::MAX),
         n_cores: 1,
         total: 0,
     };
@@ -127,6 +133,8 @@ struct LoadedInput {
     kept: Option<KeptTime>,
     /// The amounts of the one ledger by whole stacks, if they were asked for and there are any.
     stacks: Option<StackBooks>,
+    /// What threads and devices did when, if that was asked for of this rank.
+    timeline: Option<EventTimeline>,
 }
 
 impl LoadedInput {
@@ -138,12 +146,17 @@ impl LoadedInput {
         times: Option<Times>,
     ) -> Self {
         let (ledgers, failures) = (vec![ledger], Vec::new());
-        Self { inputs, ledgers, failures, texts, times, kept: None, stacks: None }
+        Self { inputs, ledgers, failures, texts, times, kept: None, stacks: None, timeline: None }
     }
 
     /// With the amounts by whole stacks.
     fn with(self, stacks: Option<StackBooks>) -> Self {
         Self { stacks, ..self }
+    }
+
+    /// With what threads and devices did when.
+    fn over_time(self, timeline: Option<EventTimeline>) -> Self {
+        Self { timeline, ..self }
     }
 
     /// Whether the input, which stands before its side-car, was read without loss.
@@ -173,6 +186,8 @@ struct LoadContext<'a> {
     finder: Finder,
     budget: MemoryBudget,
     done: AtomicU64,
+    /// The lowest rank of a trace that was read so far.
+    first_rank: AtomicU32,
     /// Cores for each input.
     n_cores: usize,
     total: u64,
@@ -202,8 +217,10 @@ impl LoadContext<'_> {
     /// An input whose ledger was kept. Where other inputs hold the same recording, it must be without loss, else they may be
     /// better.
     fn kept(&self, one: &InputFile, plan: &Plan) -> Option<LoadedInput> {
-        // Stacks are not kept.
-        let store = self.store().filter(|_| self.options.stacks == StackChoice::No)?;
+        // Neither stacks nor timelines are kept.
+        let is_enough =
+            self.options.stacks == StackChoice::No && self.options.timeline == TimelineChoice::No;
+        let store = self.store().filter(|_| is_enough)?;
         let beside = self.beside(&one.input, one, plan);
         let find = || {
             let key = store.key(&one.input, one, plan, &beside);
@@ -220,6 +237,7 @@ impl LoadContext<'_> {
             times: None,
             kept: Some(kept),
             stacks: None,
+            timeline: None,
         };
         if !loaded.is_complete() && !one.copies.is_empty() {
             return None;
@@ -356,6 +374,16 @@ impl LoadContext<'_> {
         Ok(loaded)
     }
 
+    /// Whether it is to be kept what the threads and devices of a rank did when. Of the lowest rank nobody knows before all are
+    /// read that it is; what of others was kept meanwhile is left out in the end.
+    fn has_timeline(&self, rank: u32) -> bool {
+        match self.options.timeline {
+            TimelineChoice::No => false,
+            TimelineChoice::First => rank <= self.first_rank.fetch_min(rank, Ordering::Relaxed),
+            TimelineChoice::Rank(wanted) => rank == wanted,
+        }
+    }
+
     fn load_input(
         &self,
         input: &Opened,
@@ -431,11 +459,16 @@ impl LoadContext<'_> {
         let begin = Instant::now();
         let profile = &mut trace.profile;
         inputs.extend(join_captures_of(captures, profile, sources, options, rank));
-        let (ledger, stacks) = if self.options.stacks != StackChoice::No {
-            let (ledger, stacks) = attribute_with_stacks(&trace.profile, sources, options, rank);
-            (ledger, Some(stacks))
+        let profile = &trace.profile;
+        let (ledger, stacks, timeline) = if self.has_timeline(rank) {
+            let (ledger, stacks, timeline) =
+                attribute_with_timeline(profile, sources, options, rank);
+            (ledger, Some(stacks), Some(timeline))
+        } else if self.options.stacks != StackChoice::No {
+            let (ledger, stacks) = attribute_with_stacks(profile, sources, options, rank);
+            (ledger, Some(stacks), None)
         } else {
-            (attribute(&trace.profile, sources, options, rank), None)
+            (attribute(profile, sources, options, rank), None, None)
         };
         let times = Times {
             path: file.path.clone(),
@@ -465,7 +498,8 @@ impl LoadContext<'_> {
         if let Some(store) = store.filter(|_| are_all_read && !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
-        Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
+        let loaded = LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times));
+        Ok(loaded.with(stacks).over_time(timeline))
     }
 
     /// Reads a side-car into its trace and the texts that ran, by the path as recorded. A side-car that cannot be used costs
@@ -616,7 +650,16 @@ impl LoadContext<'_> {
             .map_err(|message| nothing_in(file, &damage, &message, 0))?;
         let texts = TextsByFile::new();
         let kept = None;
-        Ok(LoadedInput { inputs, ledgers, failures, texts, times: None, kept, stacks: None })
+        Ok(LoadedInput {
+            inputs,
+            ledgers,
+            failures,
+            texts,
+            times: None,
+            kept,
+            stacks: None,
+            timeline: None,
+        })
     }
 
     fn load_timeline(&self, file: &Opened, one: &InputFile) -> Result<LoadedInput, Error> {
@@ -724,6 +767,7 @@ fn merge(
     let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
+    let mut timelines: Vec<EventTimeline> = Vec::new();
     for loaded in results {
         inputs.extend(loaded.inputs);
         for (key, text) in loaded.texts {
@@ -739,6 +783,7 @@ fn merge(
         failures.extend(loaded.failures);
         let rank = loaded.ledgers.first().map(|(rank, _)| *rank);
         stacks.extend(rank.zip(loaded.stacks));
+        timelines.extend(loaded.timeline);
         for (rank, ledger) in loaded.ledgers {
             let mine = by_rank.entry(rank).or_default();
             mine.merge(&ledger);
@@ -764,5 +809,11 @@ fn merge(
         StackBooks::METRICS.into_iter().all(|it| sum.total(it) == merged.totals.get(it))
     };
     let stacks = stacks.filter(|it| options.stacks == StackChoice::Always || is_whole(it));
-    Ok(Run { inputs, failures, ranks, merged, texts, stacks })
+    let timelines = timelines.into_iter().filter(|it| chosen.contains(&it.rank));
+    // Of several traces of the rank the longest.
+    let timeline = timelines.min_by_key(|it| {
+        let (from, to) = it.whole();
+        (it.rank, std::cmp::Reverse(to - from))
+    });
+    Ok(Run { inputs, failures, ranks, merged, texts, stacks, timeline })
 }

@@ -35,6 +35,20 @@ pub struct LoadOptions {
     pub memory_limit: MemoryLimit,
     /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]).
     pub stacks: StackChoice,
+    /// Whether it is kept what threads and devices did when ([`crate::Run::timeline`]). Amounts by whole stacks are kept with it.
+    pub timeline: TimelineChoice,
+}
+
+/// The rank of which it is kept what threads and devices did when: a timeline holds every event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TimelineChoice {
+    /// Of none.
+    #[default]
+    No,
+    /// The lowest of those that are read from traces.
+    First,
+    /// This one.
+    Rank(u32),
 }
 
 /// Whether amounts are kept by whole stacks.
@@ -83,6 +97,7 @@ impl LoadOptions {
             ledger_cache: None,
             memory_limit: MemoryLimit::default(),
             stacks: StackChoice::No,
+            timeline: TimelineChoice::No,
         }
     }
 }

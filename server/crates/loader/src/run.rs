@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use event_timeline::EventTimeline;
 use ledger::{Ledger, SourceFile, SourceFit};
 use profile::Warning;
 use pysource::LineMap;
@@ -105,6 +106,8 @@ pub struct Run {
     pub texts: TextsByFile,
     /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::stacks`] asked for them.
     pub stacks: Option<StackBooks>,
+    /// What threads and devices of one rank did when, if [`crate::LoadOptions::timeline`] asked for it.
+    pub timeline: Option<EventTimeline>,
 }
 
 impl Run {

@@ -29,13 +29,15 @@ pub(crate) const EXPLAIN: &str = "perfline.explain";
 pub(crate) const REPORT: &str = "perfline.report";
 /// Gives the stacks of what is loaded, as a flame graph is drawn from them.
 pub(crate) const FLAME: &str = "perfline.flame";
+/// Gives what threads and devices did in a range of time, as a timeline is drawn from it.
+pub(crate) const TIMELINE: &str = "perfline.timeline";
 /// Says where a recorded line is now.
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 13] = [
+pub(crate) const COMMANDS: [&str; 14] = [
     LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN,
-    REPORT, FLAME, PLACE,
+    REPORT, FLAME, TIMELINE, PLACE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

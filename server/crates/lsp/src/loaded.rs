@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use ide::{Finding, LazyModule, PlacedSource, View};
 use ledger::Ledger;
 use loader::{
-    Error, LoadOptions, Run, SourceFolders, StackBooks, StackChoice, TextOrigin, TextThatRan,
-    TextsByFile, Watch,
+    Error, EventTimeline, LoadOptions, Run, SourceFolders, StackBooks, StackChoice, TextOrigin,
+    TextThatRan, TextsByFile, TimelineChoice, Watch,
 };
 use pysource::{LineIndex, LineMap, Module};
 
@@ -69,6 +69,8 @@ pub(crate) struct LoadedRecording {
     options: LoadOptions,
     /// The amounts by whole stacks, once they were asked for.
     stacks: Mutex<Option<Arc<StackBooks>>>,
+    /// What threads and devices of a rank did when, once it was asked for.
+    timeline: Mutex<Option<(TimelineChoice, Arc<EventTimeline>)>>,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
     /// What sources are read from.
@@ -139,6 +141,7 @@ impl LoadedRecording {
             inputs,
             options,
             stacks: Mutex::default(),
+            timeline: Mutex::default(),
             sources,
             by_path,
             cells,
@@ -183,6 +186,36 @@ impl LoadedRecording {
         let watch = Watch { progress: &|_| (), cancelled };
         *stacks = recordings.load(&self.inputs, &options, &watch)?.stacks.map(Arc::new);
         Ok(stacks.clone())
+    }
+
+    /// What the threads and devices of a rank did when. The first time it is asked for of a rank, the recording is read once
+    /// more, as for [`Self::stacks`]; of one rank it is kept.
+    ///
+    /// `None` where there is no trace of the rank.
+    ///
+    /// # Errors
+    /// If the recording cannot be read, or `cancelled` is set.
+    pub(crate) fn timeline(
+        &self,
+        rank: Option<u32>,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<Option<Arc<EventTimeline>>, Error> {
+        let choice = rank.map_or(TimelineChoice::First, TimelineChoice::Rank);
+        let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = timeline.as_ref().filter(|(known, _)| *known == choice) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let options = LoadOptions {
+            known_texts: self.known_texts(),
+            ledger_cache: None,
+            timeline: choice,
+            ..self.options.clone()
+        };
+        let watch = Watch { progress: &|_| (), cancelled };
+        let read = recordings.load(&self.inputs, &options, &watch)?.timeline.map(Arc::new);
+        *timeline = read.clone().map(|it| (choice, it));
+        Ok(read)
     }
 
     /// What a report is made from. Touches the disk.

@@ -116,6 +116,47 @@ async fn a_flame_graph_leads_to_the_lines_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_timeline_is_asked_for_by_step_and_by_range() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let recording = fixtures.join("simulated_cuda/torch2.15.0/slow_model.json.gz");
+    std::fs::copy(recording, folder.path().join("slow_model.json.gz")).unwrap();
+    std::fs::copy(fixtures.join("workloads/slow_model.py"), folder.path().join("slow_model.py"))
+        .unwrap();
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.diagnostics(&support::uri(&folder.path().join("slow_model.py"))).await;
+    let step = client.command("perfline.timeline", json!([{}])).await.unwrap();
+    assert_eq!((&step["schema"], &step["step"]), (&json!("perfline.timeline/1"), &json!(3)));
+    assert_eq!(step["files"]["slow_model.py"], "slow_model.py");
+    let boxes = |drawn: &Value| {
+        let lanes = drawn["lanes"].as_array().unwrap();
+        lanes.iter().map(|it| it["start"].as_array().unwrap().len()).sum::<usize>()
+    };
+    let merged = json!([{"step": 3, "resolution": 5_000_000}]);
+    let merged = client.command("perfline.timeline", merged).await.unwrap();
+    assert!(boxes(&merged) < boxes(&step) / 4, "{} {}", boxes(&merged), boxes(&step));
+    let range = json!([{"rank": 0, "from": 40_000_000, "to": 41_000_000}]);
+    let range = client.command("perfline.timeline", range).await.unwrap();
+    assert_eq!((&range["from"], &range["to"]), (&json!(40_000_000), &json!(41_000_000)));
+    assert_eq!(range["step"], Value::Null);
+    for (arguments, message) in [
+        (json!([{"from": 5}]), "from and to: expected both or neither"),
+        (json!([{"from": -5, "to": 7}]), "from: expected whole nanoseconds, found -5"),
+        (
+            json!([{"step": 99}]),
+            "there is no such step, or the range is empty; an answer without step, from and to lists the steps",
+        ),
+        (
+            json!([{"rank": 5}]),
+            "no trace of this rank is loaded; choose a rank that perfline.status lists",
+        ),
+    ] {
+        let refused = client.command("perfline.timeline", arguments.clone()).await.unwrap_err();
+        assert!(refused.to_string().contains(message), "{arguments}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_with_a_device() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();

@@ -239,6 +239,7 @@ async fn a_stale_load_stops_for_a_newer_one() {
             merged: ledger::Ledger::default(),
             texts: loader::TextsByFile::new(),
             stacks: None,
+            timeline: None,
         })
     });
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;

@@ -39,6 +39,8 @@ impl IdleCause {
 /// A time during which a device ran nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleGap {
+    /// Ordinal of the device.
+    pub device: i32,
     /// When it began.
     pub start: Ns,
     /// When the next device event began.
@@ -110,7 +112,8 @@ impl IdleGaps {
                     let launched = launch.map(|launch| profile.host.start[launch.index()]);
                     let cause = IdleCause::of(until, start, launched);
                     let launcher = launch.map(|launch| profile.host.thread[launch.index()]);
-                    let gap = IdleGap { start: until, end: start, cause, launcher };
+                    let gap =
+                        IdleGap { device: ordinal, start: until, end: start, cause, launcher };
                     books.idle += gap.end - gap.start;
                     gaps.all.push(gap);
                     match launch {

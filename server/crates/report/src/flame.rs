@@ -8,14 +8,9 @@ use serde_json::{Value, json};
 use stack_books::{StackFrame, StackRow};
 
 use crate::export::fitting;
+use crate::frame_table::{FrameTable, KINDS, SMALLER};
 use crate::recording::Recording;
 use crate::terminal::clean;
-
-/// Names of the kinds of frames; `kind` of a frame is a row of it.
-const KINDS: [&str; 8] =
-    ["user", "library", "noLine", "call", "operator", "runtime", "device", "smaller"];
-/// The kind of a frame that stands for several that are too small.
-const SMALLER: usize = 7;
 
 /// The smallest share of what is shown in a page, which is one file that is sent around.
 pub const PAGE_MIN_SHARE: f64 = 0.0001;
@@ -40,7 +35,7 @@ pub fn flame(recording: &Recording<'_>, books: &StackBooks, title: &str, min_sha
             Fit::Shown => {
                 let frame = books.innermost(stack);
                 let (entry, evidence) = frames[frame.index()];
-                let row = tree.frame(frame.index(), entry, evidence);
+                let row = tree.frames.frame(frame.index(), entry, evidence);
                 tree.push(node[parent.index()], row)
             }
             Fit::Smaller => {
@@ -58,10 +53,8 @@ pub fn flame(recording: &Recording<'_>, books: &StackBooks, title: &str, min_sha
         "schema": "perfline.flame/1",
         "title": clean(title),
         "kinds": KINDS,
-        "strings": tree.strings,
-        "frames": {
-            "name": tree.name, "kind": tree.kind, "file": tree.file, "line": tree.line, "evidence": tree.evidence,
-        },
+        "strings": tree.frames.strings(),
+        "frames": tree.frames.columns(),
         "nodes": {"parent": tree.node_parent, "frame": tree.node_frame},
         "metrics": metrics,
         "minShare": min_share,
@@ -119,16 +112,7 @@ fn shown(books: &StackBooks, metrics: &[Metric], min_share: f64) -> Vec<Fit> {
 
 /// The nodes and frames that are shown, as columns.
 struct ShownStacks<'a> {
-    recording: &'a Recording<'a>,
-    strings: Vec<String>,
-    string_rows: FxHashMap<String, usize>,
-    name: Vec<usize>,
-    kind: Vec<usize>,
-    file: Vec<usize>,
-    line: Vec<u32>,
-    evidence: Vec<usize>,
-    /// Rows of frames of the books.
-    frame_rows: FxHashMap<usize, usize>,
+    frames: FrameTable<'a>,
     smaller: Option<usize>,
     smaller_nodes: FxHashMap<u32, u32>,
     node_parent: Vec<u32>,
@@ -139,75 +123,12 @@ impl<'a> ShownStacks<'a> {
     /// The root alone.
     fn new(recording: &'a Recording<'a>) -> Self {
         Self {
-            recording,
-            strings: vec![String::new()],
-            string_rows: FxHashMap::from_iter([(String::new(), 0)]),
-            name: Vec::new(),
-            kind: Vec::new(),
-            file: Vec::new(),
-            line: Vec::new(),
-            evidence: Vec::new(),
-            frame_rows: FxHashMap::default(),
+            frames: FrameTable::new(recording),
             smaller: None,
             smaller_nodes: FxHashMap::default(),
             node_parent: vec![0],
             node_frame: vec![0],
         }
-    }
-
-    fn string(&mut self, text: &str) -> usize {
-        let text = clean(text);
-        if let Some(row) = self.string_rows.get(&text) {
-            return *row;
-        }
-        let row = self.strings.len();
-        self.strings.push(text.clone());
-        self.string_rows.insert(text, row);
-        row
-    }
-
-    fn frame(&mut self, index: usize, frame: &StackFrame, evidence: Evidence) -> usize {
-        if let Some(row) = self.frame_rows.get(&index) {
-            return *row;
-        }
-        let row = match frame {
-            StackFrame::Line(line) => {
-                let function = if line.function.is_empty() { "?" } else { &line.function };
-                let file = self.recording.file(&line.key.file).to_owned();
-                let kind = usize::from(!line.is_user_code);
-                self.add(function, kind, Some((&file, line.key.line)), evidence)
-            }
-            StackFrame::NoLine(reason) => {
-                self.add(&format!("[not on a line: {}]", reason.name()), 2, None, evidence)
-            }
-            StackFrame::Call(name) => self.add(name, 3, None, evidence),
-            StackFrame::Operator(name) => self.add(name, 4, None, evidence),
-            StackFrame::Runtime(name) => self.add(name, 5, None, evidence),
-            StackFrame::Device(name) => self.add(name, 6, None, evidence),
-        };
-        self.frame_rows.insert(index, row);
-        row
-    }
-
-    fn add(
-        &mut self,
-        name: &str,
-        kind: usize,
-        place: Option<(&str, u32)>,
-        evidence: Evidence,
-    ) -> usize {
-        let name = self.string(name);
-        self.name.push(name);
-        self.kind.push(kind);
-        let (file, line) = place.map_or((0, 0), |(file, line)| (self.string(file), line));
-        self.file.push(file);
-        self.line.push(line);
-        self.evidence.push(match evidence {
-            Evidence::Exact => 0,
-            Evidence::Inferred => 1,
-            Evidence::Function => 2,
-        });
-        self.name.len() - 1
     }
 
     fn push(&mut self, parent: u32, frame: usize) -> u32 {
@@ -223,7 +144,7 @@ impl<'a> ShownStacks<'a> {
         }
         let frame = match self.smaller {
             Some(frame) => frame,
-            None => self.add("[smaller]", SMALLER, None, Evidence::Exact),
+            None => self.frames.add("[smaller]", SMALLER, None, Evidence::Exact),
         };
         self.smaller = Some(frame);
         let node = self.push(parent, frame);

@@ -1,5 +1,5 @@
-//! The report as one page: plots, findings with what to do, every table, and the flame graph. It needs no other file, and the
-//! policy of the page allows no script but that of the flame graph.
+//! The report as one page: plots, findings with what to do, every table, the timeline and the flame graph. It needs no other
+//! file, and the policy of the page allows no script but that of these two.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures, the style sheets and the script go in as they are.
@@ -25,7 +25,7 @@ const MAX_FINDINGS: usize = 30;
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// The flame graph, built from `editors/vscode/webview/flame` by `npm run flame` there.
+/// The pictures that a script draws, built from `editors/vscode/webview/flame` by `npm run flame` there.
 const FLAME_SCRIPT: &str = include_str!("html/flame/flame.js");
 const FLAME_STYLE: &str = include_str!("html/flame/flame.css");
 /// Its hash, by which the policy of a page allows the script.
@@ -40,11 +40,26 @@ impl Render for ShownText<'_> {
     }
 }
 
-/// The page, with a flame graph if its data are given ([`crate::flame::flame`]).
+/// The pictures of a page that a script draws, from their data.
+#[derive(Debug, Clone, Default)]
+pub struct Pictures {
+    /// [`crate::flame::flame`].
+    pub flame: Option<Value>,
+    /// [`crate::timeline::timeline`].
+    pub timeline: Option<Value>,
+}
+
+impl Pictures {
+    fn has_any(&self) -> bool {
+        self.flame.is_some() || self.timeline.is_some()
+    }
+}
+
+/// The page, with the pictures whose data are given.
 ///
 /// # Errors
 /// If a plot cannot be laid out.
-pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotError> {
+pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotError> {
     let title = report.summary.title();
     let mut bars = Vec::new();
     let mut ranks = Vec::new();
@@ -67,10 +82,10 @@ pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotEr
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy(flame.is_some()));
+                meta http-equiv="Content-Security-Policy" content=(policy(pictures.has_any()));
                 title { (ShownText(&title)) }
                 style { (PreEscaped(STYLE)) }
-                @if flame.is_some() { style { (PreEscaped(FLAME_STYLE)) } }
+                @if pictures.has_any() { style { (PreEscaped(FLAME_STYLE)) } }
             }
             body {
                 h1 { (ShownText(&title)) }
@@ -103,9 +118,10 @@ pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotEr
                 @for section in others {
                     (table(section))
                 }
-                @if let Some(flame) = flame { (flame_graph(flame)) }
+                @if let Some(timeline) = &pictures.timeline { (picture("timeline", "Timeline", timeline)) }
+                @if let Some(flame) = &pictures.flame { (picture("flame", "Flame graph", flame)) }
                 footer { "Written by Perfline." }
-                @if flame.is_some() { script { (PreEscaped(FLAME_SCRIPT)) } }
+                @if pictures.has_any() { script { (PreEscaped(FLAME_SCRIPT)) } }
             }
         }
     };
@@ -113,22 +129,22 @@ pub fn page(report: &Report<'_>, flame: Option<&Value>) -> Result<String, PlotEr
 }
 
 /// What the page may do: nothing but show itself, and run the one script that comes with Perfline.
-fn policy(has_flame: bool) -> String {
-    let script = if has_flame { format!("'{FLAME_HASH}'") } else { "'none'".to_owned() };
+fn policy(has_pictures: bool) -> String {
+    let script = if has_pictures { format!("'{FLAME_HASH}'") } else { "'none'".to_owned() };
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src {script}")
 }
 
-/// The flame graph, folded: it is drawn when it is opened.
-fn flame_graph(data: &Value) -> Markup {
+/// A picture, folded: it is drawn when it is opened.
+fn picture(name: &str, title: &str, data: &Value) -> Markup {
     // In a script element nothing but `<` can end the text, or begin a comment.
     let data = data.to_string().replace('<', "\\u003c");
     html! {
         details.picture {
-            summary { h2 { "Flame graph" } }
-            div.flame {}
-            noscript { p.about { "The flame graph needs JavaScript." } }
+            summary { h2 { (title) } }
+            div class=(name) {}
+            noscript { p.about { "This picture needs JavaScript." } }
         }
-        script #flame-data type="application/json" { (PreEscaped(data)) }
+        script id={ (name) "-data" } type="application/json" { (PreEscaped(data)) }
     }
 }
 
@@ -204,7 +220,7 @@ mod tests {
     use ledger::Metric;
     use stack_books::{StackFrame, StackRow};
 
-    use super::{FLAME_HASH, page};
+    use super::{FLAME_HASH, Pictures, page};
     use crate::build::{ReportOptions, build};
     use crate::flame::{PAGE_MIN_SHARE, flame};
     use crate::testing::{recording, sources, training, training_with_stacks};
@@ -214,9 +230,11 @@ mod tests {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
-        let page =
-            page(&build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() }), None)
-                .unwrap();
+        let page = page(
+            &build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() }),
+            &Pictures::default(),
+        )
+        .unwrap();
         let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "");
         for foreign in ["http", "<script", "<link", "src=", "@import", "url("] {
             assert!(!rest.contains(foreign), "{foreign}");
@@ -249,9 +267,11 @@ mod tests {
         let sources = sources();
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
-        let page =
-            page(&build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() }), None)
-                .unwrap();
+        let page = page(
+            &build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() }),
+            &Pictures::default(),
+        )
+        .unwrap();
         assert!(page.contains("<td>&lt;/td&gt;&lt;script&gt;\u{fffd}&quot;&amp;</td>"), "{page}");
     }
 
@@ -268,7 +288,7 @@ mod tests {
         let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
         let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
-        let page = page(&report, Some(&graph)).unwrap();
+        let page = page(&report, &Pictures { flame: Some(graph.clone()), timeline: None }).unwrap();
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(page.contains("\"\\u003c/script>\\u003c!--\u{fffd}\""), "{page}");

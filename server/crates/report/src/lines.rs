@@ -397,6 +397,7 @@ mod tests {
             merged: Ledger::default(),
             texts: loader::TextsByFile::new(),
             stacks: None,
+            timeline: None,
         };
         let value: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
         assert_eq!(value["lines"], serde_json::json!([]));

@@ -319,6 +319,7 @@ pub(crate) fn training() -> Run {
         merged: ledger,
         texts: loader::TextsByFile::new(),
         stacks: None,
+        timeline: None,
     }
 }
 

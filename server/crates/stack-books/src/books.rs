@@ -172,6 +172,12 @@ impl StackBooks {
     /// the line that the ledger charges.
     #[must_use]
     pub fn of_user_code(&self) -> Self {
+        self.of_user_code_with_rows().0
+    }
+
+    /// Like [`Self::of_user_code`], with the place there of each stack, by [`StackRow`].
+    #[must_use]
+    pub fn of_user_code_with_rows(&self) -> (Self, Vec<StackRow>) {
         let mut folded = Self::default();
         let mut frames: Vec<Option<FrameRow>> = vec![None; self.frames.len()];
         // By stack: the folded one, and whether it holds nothing but the outermost line of a library.
@@ -199,7 +205,7 @@ impl StackBooks {
         }
         let rows: Vec<StackRow> = rows.into_iter().map(|(row, _)| row).collect();
         folded.add_all(self, &rows);
-        folded
+        (folded, rows)
     }
 
     /// Adds the amounts of `other`, whose stacks are `rows` here.

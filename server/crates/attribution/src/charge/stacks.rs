@@ -28,7 +28,7 @@ pub(crate) struct StackSources<'a> {
 }
 
 /// Books every amount of [`StackBooks::METRICS`] on its stack. The sums are those of the ledger, by metric, line and reason.
-pub(crate) fn stack_books(from: &StackSources<'_>) -> StackBooks {
+pub(crate) fn stack_books<'a>(from: &'a StackSources<'a>) -> StackCharging<'a> {
     let no_line =
         if from.events.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
     let mut booked = BookedStacks::new(&from.events.stacks, from.sources);
@@ -38,7 +38,7 @@ pub(crate) fn stack_books(from: &StackSources<'_>) -> StackBooks {
     charging.add_devices();
     charging.add_memory();
     charging.add_without_stack();
-    charging.booked.books
+    charging
 }
 
 /// The calls, operators and runtime calls between the innermost frame and each host event, as a tree.
@@ -119,8 +119,9 @@ fn call_name(name: &str) -> Option<String> {
     Some(address.map_or(name.to_owned(), |at| format!("{}>", &name[..at])))
 }
 
-struct StackCharging<'a> {
-    from: &'a StackSources<'a>,
+/// The books of stacks, and the stack of each event.
+pub(crate) struct StackCharging<'a> {
+    pub(super) from: &'a StackSources<'a>,
     /// Why something without a line has none.
     no_line: Reason,
     booked: BookedStacks<'a>,
@@ -130,6 +131,36 @@ struct StackCharging<'a> {
 }
 
 impl StackCharging<'_> {
+    /// The books.
+    pub(crate) fn into_books(self) -> StackBooks {
+        self.booked.books
+    }
+
+    /// The books so far.
+    pub(super) fn books(&self) -> &StackBooks {
+        &self.booked.books
+    }
+
+    /// The stack of a host event; of several the first.
+    pub(super) fn row_of(&mut self, event: HostEventId) -> StackRow {
+        let node = self.from.events.stack_of[event.index()];
+        self.row(node, 0, self.leaves.of_event[event.index()])
+    }
+
+    /// The stack of a device event; of several the first.
+    pub(super) fn row_on_device(&mut self, event: DeviceEventId) -> StackRow {
+        let base = self.launch_row(event, self.from.stacks.node(event), 0);
+        let name = self.from.profile.device.name[event.index()];
+        let name = self.from.profile.strings.get(name).to_owned();
+        let frame = self.booked.books.frame(StackFrame::Device(name));
+        self.booked.books.push(base, frame)
+    }
+
+    /// The stack of what has no line.
+    pub(super) fn row_without_line(&mut self, reason: Reason) -> StackRow {
+        self.booked.row(Node::EMPTY, 0, reason)
+    }
+
     /// Adds an amount to a line stack, in equal parts where it belongs to several lines.
     fn add(&mut self, metric: Metric, node: Node, leaf: Leaf, amount: i64) {
         let n_parts = self.booked.n_parts(node);

@@ -10,6 +10,7 @@ mod place;
 mod report;
 mod requested_load;
 pub(crate) mod status;
+mod timeline;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(crate) async fn handle(
         ext::DETAILS => details::handle(session, &arguments).await?,
         ext::REPORT => report::handle(session, &arguments).await?,
         ext::FLAME => flame::handle(session).await?,
+        ext::TIMELINE => timeline::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,

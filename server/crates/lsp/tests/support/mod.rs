@@ -427,6 +427,7 @@ pub fn run_of(key: &str, path: &Path) -> Run {
         merged,
         texts: loader::TextsByFile::new(),
         stacks: None,
+        timeline: None,
     }
 }
 

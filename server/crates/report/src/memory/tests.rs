@@ -109,6 +109,7 @@ fn run() -> Run {
         merged: ledger,
         texts: loader::TextsByFile::new(),
         stacks: None,
+        timeline: None,
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use loader::Error;
-use report::flame;
 use report::terminal::clean;
+use report::{Recording, flame};
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -45,11 +45,21 @@ fn graph(
         "a ledger file holds no stacks; load the traces and snapshots that it was written from";
     let books = books.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;
     let recording = loaded.recording();
+    let title = title(loaded);
+    let mut graph = flame::flame(&recording, &books, &title, MIN_SHARE);
+    graph["files"] = files(&recording);
+    Ok(graph)
+}
+
+/// The names of what was loaded.
+pub(super) fn title(loaded: &LoadedRecording) -> String {
     let names = loaded.run.inputs.iter().filter_map(|it| it.path.file_name());
     let names: BTreeSet<_> = names.map(|it| it.to_string_lossy()).collect();
-    let title = names.into_iter().collect::<Vec<_>>().join(", ");
-    let mut graph = flame::flame(&recording, &books, &title, MIN_SHARE);
+    names.into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// Names of files as the ledger has them, by those that are shown.
+pub(super) fn files(recording: &Recording<'_>) -> Value {
     let files = recording.names.iter().map(|(key, shown)| (clean(shown), json!(key)));
-    graph["files"] = Value::Object(files.collect::<Map<_, _>>());
-    Ok(graph)
+    Value::Object(files.collect::<Map<_, _>>())
 }

@@ -1,29 +1,48 @@
-/** The panel with the flame graph of what is loaded: webview/flame draws it, in the same way as on the page of a report. */
+/** Panels with pictures of what is loaded, the flame graph and the timeline: webview/ draws them, in the same way as on the page of a
+ * report. */
 
 import * as vscode from 'vscode';
 
 import type { FlameData } from '../webview/flame/data';
+import type { TimelineData } from '../webview/timeline/data';
 import type { Details, Place, Status } from './api';
 import { reveal } from './reveal';
 import { messageOf } from './server';
 import type { Session } from './session';
 import { webviewPage } from './webviewPage';
 
-/** What the webview sends. */
-type Message = { kind: 'ready' } | { kind: 'open'; file: string; line: number } | { kind: 'save'; svg: string };
+/** A part of the recording, or a step. */
+type Wanted = { from: number; to: number } | { step: number };
 
-/** The answer to `perfline.flame`. */
-type Flame = FlameData & {
+/** What the webview sends. */
+type Message =
+  | { kind: 'ready' }
+  | { kind: 'open'; file: string; line: number }
+  | { kind: 'request'; wanted: Wanted }
+  | { kind: 'save'; svg: string };
+
+/** Which picture a panel has, and its texts. */
+export interface Picture {
+  /** The name of the command of the server and of the class in the webview. */
+  name: 'flame' | 'timeline';
+  title: string;
+  reading: string;
+  /** The name of a file that it is saved to. */
+  file: string;
+}
+
+/** The answer to `perfline.flame` or `perfline.timeline`. */
+type Drawn = (FlameData | TimelineData) & {
   /** Names of files as the server takes them, by those that are shown. */
   files: Record<string, string>;
 };
 
-export class FlamePanel implements vscode.Disposable {
+export class PicturePanel implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
-  private flame: Flame | undefined;
-  /** What the flame graph is of. */
+  private drawn: Drawn | undefined;
+  /** What the picture is of. */
   private recording: string | undefined;
-  /** The line to show when the flame graph is there. */
+  /** The line to show when the picture is there. */
   private wanted: { file: string; line: number } | undefined;
   private isReady = false;
   private request: vscode.CancellationTokenSource | undefined;
@@ -32,9 +51,10 @@ export class FlamePanel implements vscode.Disposable {
   constructor(
     private readonly session: Session,
     private readonly extensionUri: vscode.Uri,
+    private readonly picture: Picture,
   ) {
     this.subscription = session.onDidChange(() => {
-      if (this.panel !== undefined && recordingOf(session.status) !== this.recording) {
+      if (this.panel !== undefined && this.shownOf(session.status) !== this.recording) {
         void this.load();
       }
     });
@@ -47,8 +67,8 @@ export class FlamePanel implements vscode.Disposable {
     }
     const folder = vscode.Uri.joinPath(this.extensionUri, 'dist', 'flame');
     const panel = vscode.window.createWebviewPanel(
-      'perfline.flame',
-      vscode.l10n.t('Flame Graph'),
+      `perfline.${this.picture.name}`,
+      this.picture.title,
       { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
       // What is zoomed and selected stays while another tab is in front.
       { enableScripts: true, localResourceRoots: [folder], retainContextWhenHidden: true },
@@ -58,12 +78,12 @@ export class FlamePanel implements vscode.Disposable {
     panel.onDidDispose(() => {
       this.request?.cancel();
       this.panel = undefined;
-      this.flame = undefined;
+      this.drawn = undefined;
       this.recording = undefined;
       this.wanted = undefined;
       this.isReady = false;
     });
-    panel.webview.html = webviewPage(panel.webview, folder, 'flame');
+    panel.webview.html = webviewPage(panel.webview, folder, 'flame', this.picture.name);
   }
 
   /** Shows the frames of the line that the cursor is on. */
@@ -96,34 +116,47 @@ export class FlamePanel implements vscode.Disposable {
         await this.load();
         break;
       case 'open': {
-        const args = { file: this.flame?.files[message.file] ?? message.file, line: message.line };
+        const args = { file: this.drawn?.files[message.file] ?? message.file, line: message.line };
         const place = await this.session.server.ask<Place>('perfline.place', args);
         await reveal(place ?? { file: message.file }, columnOf(place));
         break;
       }
       case 'save':
-        await save(message.svg);
+        await save(message.svg, this.picture.file);
+        break;
+      case 'request':
+        await this.load(message.wanted);
         break;
     }
   }
 
-  /** Asks for the stacks of what is loaded. The server reads the recording once more for them. */
-  private async load(): Promise<void> {
+  /** Asks for the picture of what is loaded, or a part of it. The server reads the recording once more the first time. */
+  private async load(wanted: Wanted | object = {}): Promise<void> {
     this.request?.cancel();
     const request = new vscode.CancellationTokenSource();
     this.request = request;
-    this.recording = recordingOf(this.session.status);
-    this.flame = undefined;
+    const isOther = this.recording !== this.shownOf(this.session.status) || this.drawn === undefined;
+    this.recording = this.shownOf(this.session.status);
+    if (isOther) {
+      this.drawn = undefined;
+    }
     if (this.recording === undefined) {
       this.post({ kind: 'text', text: vscode.l10n.t('No recording is loaded.') });
       return;
     }
-    this.post({ kind: 'text', text: vscode.l10n.t('Reading the stacks of the recording…') });
+    if (isOther) {
+      this.post({ kind: 'text', text: this.picture.reading });
+    }
     try {
-      const flame = await this.session.server.request<Flame | null>('perfline.flame', {}, request.token);
-      if (!request.token.isCancellationRequested && flame !== null) {
-        this.flame = flame;
-        this.post({ kind: 'data', data: flame });
+      const args = { ...wanted, ...this.rankArgument() };
+      const drawn = await this.session.server.request<Drawn | null>(
+        `perfline.${this.picture.name}`,
+        args,
+        request.token,
+      );
+      if (!request.token.isCancellationRequested && drawn !== null) {
+        this.drawn = drawn;
+        this.post({ kind: 'data', data: drawn });
         this.focus();
       }
     } catch (error) {
@@ -134,12 +167,23 @@ export class FlamePanel implements vscode.Disposable {
   }
 
   private focus(): void {
-    const { flame, wanted } = this;
-    if (flame !== undefined && wanted !== undefined) {
+    const { drawn, wanted } = this;
+    if (drawn !== undefined && wanted !== undefined) {
       this.wanted = undefined;
-      const shown = Object.entries(flame.files).find(([, file]) => file === wanted.file)?.[0] ?? wanted.file;
+      const shown = Object.entries(drawn.files).find(([, file]) => file === wanted.file)?.[0] ?? wanted.file;
       this.post({ kind: 'focus', file: shown, line: wanted.line });
     }
+  }
+
+  /** What says that something else is to be shown: another recording or, of a timeline, another rank. */
+  private shownOf(status: Status | undefined): string | undefined {
+    return status?.loaded === true ? JSON.stringify([status.inputs, this.rankArgument(status)]) : undefined;
+  }
+
+  /** The rank that is chosen. A timeline is of one rank, a flame graph of all. */
+  private rankArgument(status = this.session.status): { rank?: number } {
+    const rank = status?.view.rank;
+    return this.picture.name === 'timeline' && typeof rank === 'number' ? { rank } : {};
   }
 
   private post(message: unknown): void {
@@ -155,16 +199,11 @@ function columnOf(place: Place | undefined): vscode.ViewColumn {
   return shown?.viewColumn ?? vscode.ViewColumn.One;
 }
 
-/** What says that another recording was loaded. */
-function recordingOf(status: Status | undefined): string | undefined {
-  return status?.loaded === true ? JSON.stringify(status.inputs) : undefined;
-}
-
-async function save(svg: string): Promise<void> {
+async function save(svg: string, file: string): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri;
   const target = await vscode.window.showSaveDialog({
     filters: { SVG: ['svg'] },
-    ...(folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, 'flame-graph.svg') }),
+    ...(folder === undefined ? {} : { defaultUri: vscode.Uri.joinPath(folder, file) }),
   });
   if (target !== undefined) {
     await vscode.workspace.fs.writeFile(target, new TextEncoder().encode(svg));

@@ -1,0 +1,738 @@
+/** The timeline on a page: canvas, choices, search, keys, and sums by line as a table. */
+
+import { KINDS, matcher } from '../flame/data';
+import { button, element, heading, labelled, placeTooltip } from '../flame/elements';
+import type { Span } from '../flame/layout';
+import { text as amountOf } from '../flame/numbers';
+import { type Colours, escape, fitting, LETTER_WIDTH } from '../flame/svg';
+import { coloursOf, onTheme } from '../flame/theme';
+import { at } from '../flame/tree';
+import type { TimelineData } from './data';
+import {
+  boxAt,
+  drawnOf,
+  firstAfter,
+  launchedIn,
+  layOutTimeline,
+  nodesOf,
+  stackOf,
+  sumsOf,
+  ticks,
+  type TimelineLayout,
+} from './layout';
+
+/** What the page cannot do by itself. */
+export interface TimelineHost {
+  /** Opens a line; without it, lines cannot be opened. */
+  open?: (place: { file: string; line: number }) => void;
+  save: (svg: string) => void;
+  /** Asks for a part of the recording, or a step; without it, there is no more than what the page holds. */
+  request?: (wanted: { from: number; to: number } | { step: number }) => void;
+}
+
+const ROW = 16;
+/** Above the rows: the axis, and how busy each device is. */
+const AXIS = 18;
+const BUSY = 28;
+const LABEL = 15;
+const MAX_ROWS = 25;
+const MAX_ARROWS = 200;
+const DIMMED = 0.35;
+/** The least that is shown, in nanoseconds. */
+const MIN_SPAN = 100;
+/** How long a range must stay before it is asked for. */
+const WAIT_MS = 250;
+
+/** What is drawn on: a canvas, or the text of a picture. */
+interface Surface {
+  box(x: number, y: number, width: number, height: number, fill: string, opacity: number, title: string): void;
+  text(text: string, x: number, y: number, fill: string): void;
+  line(points: [number, number, number, number], stroke: string): void;
+}
+
+export class TimelineView {
+  private layout: TimelineLayout;
+  private view: Span;
+  private span: Span | undefined;
+  private selected: number | undefined;
+  private arrows: number[] = [];
+  private matches: Uint8Array | undefined;
+  private colours: Colours;
+  private isDue = false;
+  private width = 0;
+  private height = 0;
+  private timer = 0;
+  private drag: { x: number; time: number; hasMoved: boolean } | undefined;
+
+  private readonly canvas = element('canvas', { tabIndex: 0 });
+  private readonly scroller = element('div', { className: 'flame-scroller' });
+  private readonly spacer = element('div', { className: 'flame-spacer' });
+  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
+  private readonly selection = element('span', { className: 'flame-selection' });
+  private readonly openButton = button('Open line', () => this.openSelected());
+  private readonly step = element('select', {});
+  private readonly search = element('input', { type: 'search', placeholder: 'Search (/)' });
+  private readonly regex = element('input', { type: 'checkbox' });
+  private readonly found = element('output', {});
+  private readonly note = element('p', { className: 'flame-note' });
+  private readonly table = element('table', {});
+  private readonly details = element('details', { className: 'flame-table' });
+
+  constructor(
+    private readonly root: HTMLElement,
+    data: TimelineData,
+    private readonly host: TimelineHost,
+  ) {
+    this.colours = coloursOf(root);
+    this.layout = layOutTimeline(data);
+    this.view = { from: data.from, to: data.to };
+    this.build();
+    this.listen();
+    this.take(data);
+  }
+
+  /** Shows other data; a part that was asked for because of the view keeps the view. */
+  update(data: TimelineData): void {
+    this.layout = layOutTimeline(data);
+    if (data.step !== null) {
+      this.view = { from: data.from, to: data.to };
+      this.span = undefined;
+    }
+    this.select(undefined);
+    this.take(data);
+  }
+
+  /** Highlights what a line ran. */
+  focusLine(file: string, line: number): void {
+    this.regex.checked = false;
+    this.search.value = `(${file}:${line})`;
+    this.updateSearch();
+    const first = this.layout.node.findIndex((node) => this.matches !== undefined && at(this.matches, node) === 1);
+    this.select(first === -1 ? undefined : first);
+  }
+
+  private take(data: TimelineData): void {
+    this.step.replaceChildren(
+      ...data.steps.map(([number]) => element('option', { value: String(number), textContent: `Step ${number}` })),
+      ...(data.step === null ? [element('option', { value: '', textContent: 'Range' })] : []),
+    );
+    this.step.value = data.step === null ? '' : String(data.step);
+    const isWhole = data.from <= 0 && data.to >= data.duration;
+    const part = isWhole ? 'The whole recording' : 'A part of the recording';
+    const what = data.step === null ? part : `Step ${data.step}, one of ${data.steps.length} recorded`;
+    const merged = `Boxes below ${amountOf(data.resolution, 'ns')} are merged with those beside them.`;
+    const more = this.host.request === undefined ? '' : ' Zooming in shows more.';
+    this.note.textContent = `${what}, rank ${data.rank}, ${amountOf(data.to - data.from, 'ns')}. ${merged}${more}`;
+    this.canvas.setAttribute(
+      'aria-label',
+      `Timeline of ${amountOf(data.to - data.from, 'ns')} on ${data.lanes.length} lanes. W and S zoom, A and D pan, ` +
+        'arrow keys move between boxes, Escape shows everything, slash searches. The table below has the same as sums by line.',
+    );
+    this.updateSearch();
+    this.resize();
+    this.fillTable();
+  }
+
+  private build(): void {
+    this.canvas.setAttribute('role', 'application');
+    this.canvas.setAttribute('aria-roledescription', 'timeline');
+    this.found.setAttribute('aria-live', 'polite');
+    this.selection.setAttribute('aria-live', 'polite');
+    this.search.setAttribute('aria-label', 'Search');
+    this.openButton.hidden = true;
+    const tools = element('div', { className: 'flame-tools' });
+    tools.append(
+      ...(this.host.request === undefined ? [] : [labelled('Show', this.step)]),
+      this.search,
+      labelled('Regular expression', this.regex),
+      this.found,
+      button('Reset zoom', () => this.reset()),
+      button('Save as SVG', () => this.host.save(this.svg())),
+    );
+    const status = element('div', { className: 'flame-status' });
+    status.append(this.selection, this.openButton);
+    this.spacer.append(this.canvas);
+    this.scroller.append(this.spacer);
+    this.details.append(element('summary', { textContent: 'Sums by line' }), this.table);
+    this.root.replaceChildren(tools, this.scroller, status, this.tooltip, this.note, this.details);
+  }
+
+  private listen(): void {
+    this.step.addEventListener('change', () => this.host.request?.({ step: Number(this.step.value) }));
+    this.search.addEventListener('input', () => this.updateSearch());
+    this.regex.addEventListener('change', () => this.updateSearch());
+    this.search.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape') {
+        this.search.value = '';
+        this.updateSearch();
+        this.canvas.focus();
+      }
+    });
+    this.details.addEventListener('toggle', () => this.fillTable());
+    this.scroller.addEventListener('scroll', () => this.drawSoon());
+    this.canvas.addEventListener('mousedown', (event) => {
+      this.drag = event.button === 0 ? { x: event.clientX, time: this.timeOf(event), hasMoved: false } : undefined;
+    });
+    this.canvas.addEventListener('mousemove', (event) => this.point(event));
+    addEventListener('mouseup', (event) => this.release(event));
+    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
+    this.canvas.addEventListener('dblclick', (event) => {
+      const box = this.boxUnder(event);
+      if (box !== undefined) {
+        this.select(box);
+        this.openSelected();
+      }
+    });
+    this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+    new ResizeObserver(() => this.resize()).observe(this.scroller);
+    onTheme(() => {
+      this.colours = coloursOf(this.root);
+      this.drawSoon();
+    });
+  }
+
+  /** What can be shown at most. */
+  private whole(): Span {
+    const { from, to, duration } = this.layout.data;
+    return this.host.request === undefined ? { from, to } : { from: 0, to: duration };
+  }
+
+  private reset(): void {
+    this.span = undefined;
+    const { steps, step } = this.layout.data;
+    const first = steps[0];
+    if (step === null && first !== undefined) {
+      this.host.request?.({ step: first[0] });
+    }
+    this.show({ from: this.layout.data.from, to: this.layout.data.to });
+    this.fillTable();
+  }
+
+  private show({ from, to }: Span): void {
+    const whole = this.whole();
+    const size = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, to - from));
+    const begin = Math.min(Math.max(whole.from, from), whole.to - size);
+    this.view = { from: begin, to: begin + size };
+    this.drawSoon();
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.request(), WAIT_MS);
+  }
+
+  /** The view stays: asks for what it needs, and sums up what it shows. */
+  private request(): void {
+    const { data } = this.layout;
+    const { from, to } = this.view;
+    const size = to - from;
+    const isOutside = from < data.from || to > data.to;
+    const isFiner = data.resolution > 1 && size < (data.to - data.from) / 3;
+    if (isOutside || isFiner) {
+      const whole = this.whole();
+      this.host.request?.({
+        from: Math.floor(Math.max(whole.from, from - size / 2)),
+        to: Math.ceil(Math.min(whole.to, to + size / 2)),
+      });
+    }
+    this.fillTable();
+  }
+
+  private timeOf(event: MouseEvent): number {
+    const { from, to } = this.view;
+    return from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.width) * (to - from);
+  }
+
+  private top(): number {
+    return AXIS + this.layout.data.busy.length * BUSY;
+  }
+
+  /** Where each row is, below the axis: the first one of a lane has its name above it. */
+  private rowTops(): number[] {
+    let y = 0;
+    return this.layout.rows.map(({ lane }, row) => {
+      y += this.layout.rows[row - 1]?.lane === lane ? 0 : LABEL;
+      y += ROW;
+      return y - ROW;
+    });
+  }
+
+  private boxUnder(event: MouseEvent): number | undefined {
+    const y = event.clientY - this.canvas.getBoundingClientRect().top - this.top();
+    if (y < 0) {
+      return undefined;
+    }
+    const wanted = y + this.scroller.scrollTop;
+    const row = this.rowTops().findIndex((top) => top <= wanted && wanted < top + ROW);
+    return row === -1 ? undefined : boxAt(this.layout, row, this.timeOf(event));
+  }
+
+  private point(event: MouseEvent): void {
+    const { drag } = this;
+    if (drag !== undefined && (drag.hasMoved || Math.abs(event.clientX - drag.x) > 3)) {
+      drag.hasMoved = true;
+      const time = this.timeOf(event);
+      this.span = { from: Math.min(drag.time, time), to: Math.max(drag.time, time) };
+      this.tooltip.hidden = true;
+      this.drawSoon();
+      return;
+    }
+    const box = this.boxUnder(event);
+    this.tooltip.hidden = box === undefined;
+    this.canvas.classList.toggle('flame-over', box !== undefined);
+    if (box !== undefined) {
+      const hint =
+        this.host.open === undefined || this.placeOf(box) === undefined ? [] : ['Double-click opens the line'];
+      placeTooltip(this.tooltip, [...this.describe(box), ...hint], event);
+    }
+  }
+
+  private release(event: MouseEvent): void {
+    const { drag } = this;
+    this.drag = undefined;
+    if (drag === undefined || event.detail > 1) {
+      return;
+    }
+    if (drag.hasMoved) {
+      this.details.open = true;
+      this.fillTable();
+    } else {
+      this.span = undefined;
+      this.select(this.boxUnder(event));
+      this.fillTable();
+      if (event.ctrlKey || event.metaKey) {
+        this.openSelected();
+      }
+    }
+  }
+
+  private select(box: number | undefined): void {
+    this.selected = box;
+    this.arrows = [];
+    this.selection.textContent = box === undefined ? '' : this.describe(box).join(' · ');
+    this.openButton.hidden = box === undefined || this.host.open === undefined || this.placeOf(box) === undefined;
+    if (box !== undefined) {
+      const kind = this.layout.data.lanes[at(this.layout.lane, box)]?.kind;
+      this.arrows =
+        kind === 'thread' ? launchedIn(this.layout, box) : at(this.layout.launchLane, box) >= 0 ? [box] : [];
+      const { from, to } = this.view;
+      const [start, end] = [at(this.layout.start, box), at(this.layout.end, box)];
+      if (end <= from || start >= to) {
+        this.show({ from: (start + end - to + from) / 2, to: (start + end + to - from) / 2 });
+      }
+      const y = this.rowTops()[at(this.layout.rowOf, box)] ?? 0;
+      const { scrollTop, clientHeight } = this.scroller;
+      if (y < scrollTop || y + ROW > scrollTop + clientHeight - this.top()) {
+        this.scroller.scrollTop = y - (clientHeight - this.top()) / 3;
+      }
+    }
+    this.drawSoon();
+  }
+
+  /** The innermost line of a box. */
+  private placeOf(box: number) {
+    return stackOf(this.layout, box).find((it) => it.place !== undefined)?.place;
+  }
+
+  private describe(box: number): string[] {
+    const { layout } = this;
+    const stack = stackOf(layout, box);
+    const lane = layout.data.lanes[at(layout.lane, box)];
+    const [start, count] = [at(layout.start, box), at(layout.count, box)];
+    const label = stack[0]?.label ?? '';
+    const line = stack.find((it) => it.place !== undefined);
+    const operator = stack.slice(1).find((it) => it.kind === 'operator');
+    const inside = lane?.kind === 'thread' ? launchedIn(layout, box) : [];
+    const ran = inside.reduce((sum, it) => sum + at(layout.busy, it), 0);
+    const events = inside.reduce((sum, it) => sum + at(layout.count, it), 0);
+    return [
+      lane?.kind === 'idle' ? 'the device is idle' : label,
+      ...(lane?.kind === 'idle' ? [] : [KINDS[stack[0]?.kind ?? 'noLine']]),
+      count > 1
+        ? `${count} short events, of which this is the longest, busy ${amountOf(at(layout.busy, box), 'ns')}`
+        : amountOf(at(layout.busy, box), 'ns'),
+      `at ${amountOf(start - layout.data.from, 'ns')}`,
+      ...(line === undefined || line.label === label
+        ? []
+        : [`${lane?.kind === 'stream' ? 'launched by' : 'on'} ${line.label}`]),
+      ...(lane?.kind === 'stream' && at(layout.launchLane, box) >= 0
+        ? [`launched ${amountOf(Math.max(0, start - at(layout.launchAt, box)), 'ns')} before`]
+        : []),
+      ...(operator === undefined ? [] : [`operator ${operator.label}`]),
+      ...(events === 0
+        ? []
+        : [
+            `${events === 1 ? 'launches one device event, which runs' : `launches ${events} device events, which run`} ${amountOf(ran, 'ns')}`,
+          ]),
+    ];
+  }
+
+  private openSelected(): void {
+    const place = this.selected === undefined ? undefined : this.placeOf(this.selected);
+    if (place !== undefined) {
+      this.host.open?.(place);
+    }
+  }
+
+  private updateSearch(): void {
+    const query = this.search.value;
+    this.matches = undefined;
+    this.found.textContent = '';
+    this.search.setAttribute('aria-invalid', 'false');
+    if (query !== '') {
+      try {
+        const isMatch = matcher(query, this.regex.checked);
+        const isWanted = this.layout.frames.map((it) => isMatch(it.label));
+        const matches = nodesOf(this.layout, (frame) => isWanted[frame] === true);
+        this.matches = matches;
+        let [time, count] = [0, 0];
+        this.layout.node.forEach((node, box) => {
+          if (at(matches, node) === 1 && this.layout.data.lanes[at(this.layout.lane, box)]?.kind === 'stream') {
+            time += at(this.layout.busy, box);
+            count += at(this.layout.count, box);
+          }
+        });
+        this.found.textContent = `${count} device events, ${amountOf(time, 'ns')}`;
+      } catch {
+        this.search.setAttribute('aria-invalid', 'true');
+        this.found.textContent = 'This is not a regular expression.';
+      }
+    }
+    this.drawSoon();
+  }
+
+  private fillTable(): void {
+    if (!this.details.open) {
+      return;
+    }
+    const span = this.span ?? this.view;
+    const head = element('tr', {});
+    head.append(...['Line', 'Device', 'Device idle', 'Thread, self'].map((it) => heading('col', it)));
+    const rows = sumsOf(this.layout, span)
+      .slice(0, MAX_ROWS)
+      .map(({ label, place, thread, device, idle }) => {
+        const row = element('tr', {});
+        const name = heading('row', this.host.open === undefined || place === undefined ? label : '');
+        if (name.textContent === '' && place !== undefined) {
+          name.append(button(label, () => this.host.open?.(place)));
+        }
+        const cells = [device, idle, thread].map((it) =>
+          element('td', { textContent: amountOf(Math.max(0, it), 'ns') }),
+        );
+        row.append(name, ...cells);
+        return row;
+      });
+    const of = this.span === undefined ? 'what is shown' : 'the selected span';
+    const caption = element('caption', {
+      textContent: `Sums by line of ${of}, ${amountOf(span.to - span.from, 'ns')}`,
+    });
+    const [thead, tbody] = [element('thead', {}), element('tbody', {})];
+    thead.append(head);
+    tbody.append(...rows);
+    this.table.replaceChildren(caption, thead, tbody);
+  }
+
+  /** With Ctrl: zooms at the pointer. Sideways or with Shift: pans. Else the page or the picture scrolls. */
+  private wheel(event: WheelEvent): void {
+    const { from, to } = this.view;
+    const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
+    if (event.ctrlKey) {
+      this.zoom(Math.exp(event.deltaY / 200), this.timeOf(event));
+    } else if (sideways !== 0 && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) {
+      const by = (sideways / this.width) * (to - from);
+      this.show({ from: from + by, to: to + by });
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  private zoom(factor: number, centre = (this.view.from + this.view.to) / 2): void {
+    const { from, to } = this.view;
+    const whole = this.whole();
+    const size = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, (to - from) * factor));
+    const begin = centre - ((centre - from) / (to - from)) * size;
+    this.show({ from: begin, to: begin + size });
+  }
+
+  private key(event: KeyboardEvent): void {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const { from, to } = this.view;
+    const isCommand = event.ctrlKey || event.metaKey;
+    const by = (to - from) / 5;
+    if (key === 'Enter' && isCommand) {
+      this.openSelected();
+    } else if (isCommand || event.altKey) {
+      return;
+    } else if (key === 'w' || key === 's') {
+      this.zoom(key === 'w' ? 0.7 : 1 / 0.7);
+    } else if (key === 'a' || key === 'd') {
+      this.show(key === 'a' ? { from: from - by, to: to - by } : { from: from + by, to: to + by });
+    } else if (key === 'Enter' && this.selected !== undefined) {
+      this.show({ from: at(this.layout.start, this.selected), to: at(this.layout.end, this.selected) });
+    } else if (key === 'Escape' || key === 'Backspace' || key === 'Home') {
+      this.reset();
+    } else if (key === '/') {
+      this.search.focus();
+    } else if (key === 'o') {
+      this.openSelected();
+    } else if (key.startsWith('Arrow')) {
+      this.select(this.neighbour(key));
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  /** The box that an arrow key goes to: beside the selected one, or in the next row with one at its time. */
+  private neighbour(key: string): number | undefined {
+    const { layout, selected } = this;
+    const { rows } = layout;
+    if (selected === undefined) {
+      const first = rows[0];
+      return first?.boxes[firstAfter(layout, first, this.view.from)];
+    }
+    const row = at(layout.rowOf, selected);
+    if (key === 'ArrowLeft' || key === 'ArrowRight') {
+      const boxes = rows[row]?.boxes ?? new Int32Array();
+      return boxes[boxes.indexOf(selected) + (key === 'ArrowRight' ? 1 : -1)] ?? selected;
+    }
+    const step = key === 'ArrowDown' ? 1 : -1;
+    const time = Math.max(this.view.from, at(layout.start, selected));
+    for (let other = row + step; other >= 0 && other < rows.length; other += step) {
+      const line = rows[other];
+      const box = line?.boxes[firstAfter(layout, line, time)];
+      if (box !== undefined && at(layout.start, box) < Math.min(this.view.to, at(layout.end, selected))) {
+        return box;
+      }
+    }
+    return selected;
+  }
+
+  private resize(): void {
+    const tops = this.rowTops();
+    const needed = this.top() + (tops.at(-1) ?? 0) + ROW + 4;
+    this.spacer.style.height = `${needed}px`;
+    const { clientWidth, clientHeight } = this.scroller;
+    this.width = clientWidth;
+    this.height = clientHeight;
+    this.canvas.width = Math.round(clientWidth * devicePixelRatio);
+    this.canvas.height = Math.round(clientHeight * devicePixelRatio);
+    this.canvas.style.width = `${clientWidth}px`;
+    this.canvas.style.height = `${clientHeight}px`;
+    this.draw();
+  }
+
+  private drawSoon(): void {
+    if (!this.isDue) {
+      this.isDue = true;
+      requestAnimationFrame(() => {
+        this.isDue = false;
+        this.draw();
+      });
+    }
+  }
+
+  private draw(): void {
+    const context = this.canvas.getContext('2d', { alpha: false });
+    if (context === null || this.width === 0) {
+      return;
+    }
+    const { colours, width, height } = this;
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.font = '11px ui-monospace, Menlo, Consolas, monospace';
+    context.textBaseline = 'middle';
+    context.fillStyle = colours.ground;
+    context.fillRect(0, 0, width, height);
+    const surface: Surface = {
+      box: (x, y, size, tall, fill, opacity) => {
+        context.globalAlpha = opacity;
+        context.fillStyle = fill;
+        context.fillRect(x, y, size, tall);
+        if (colours.border !== 'transparent' && size > 2) {
+          context.strokeStyle = colours.border;
+          context.strokeRect(x + 0.5, y + 0.5, Math.max(0, size - 1), tall - 1);
+        }
+        context.globalAlpha = 1;
+      },
+      text: (text, x, y, fill) => {
+        context.fillStyle = fill;
+        context.fillText(text, x, y);
+      },
+      line: ([x, y, toX, toY], stroke) => {
+        context.strokeStyle = stroke;
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(toX, toY);
+        context.stroke();
+      },
+    };
+    context.save();
+    context.beginPath();
+    context.rect(0, this.top(), width, height);
+    context.clip();
+    this.paintRows(surface, width, this.scroller.scrollTop, height);
+    this.paintSelection(context);
+    context.restore();
+    this.paintHead(surface, width);
+    if (this.span !== undefined) {
+      const scale = width / (this.view.to - this.view.from);
+      const x = (this.span.from - this.view.from) * scale;
+      const size = (this.span.to - this.span.from) * scale;
+      context.globalAlpha = 0.15;
+      context.fillStyle = colours.focus;
+      context.fillRect(x, 0, size, height);
+      context.globalAlpha = 1;
+      context.strokeStyle = colours.focus;
+      context.strokeRect(x, 0, size, height);
+    }
+  }
+
+  /** The axis, and how busy devices are. */
+  private paintHead(surface: Surface, width: number): void {
+    const { view, colours } = this;
+    const { data } = this.layout;
+    const scale = width / (view.to - view.from);
+    const relative = { from: view.from - data.from, to: view.to - data.from };
+    for (const time of ticks(relative, width / 120)) {
+      const x = (time - relative.from) * scale;
+      surface.line([x, 0, x, this.top()], colours.faint);
+      const label = time < 0 ? `−${amountOf(-time, 'ns')}` : amountOf(time, 'ns');
+      surface.text(label, x + 3, AXIS / 2, colours.faint);
+    }
+    data.busy.forEach(({ device, parts }, row) => {
+      const bottom = AXIS + (row + 1) * BUSY - 3;
+      const part = (data.to - data.from) / parts.length;
+      parts.forEach((share, index) => {
+        const x = (data.from + index * part - view.from) * scale;
+        const size = part * scale;
+        if (share > 0 && x + size > 0 && x < width) {
+          const tall = ((BUSY - 4) * share) / 1000;
+          surface.box(x, bottom - tall, size + 0.3, tall, colours.device, 0.8, `${share / 10} %`);
+        }
+      });
+      surface.line([0, bottom, width, bottom], colours.faint);
+      surface.text(`device ${device} busy`, 3, bottom - BUSY / 2 + 4, colours.focus);
+    });
+  }
+
+  private paintRows(surface: Surface, width: number, scrolled: number, height: number): void {
+    const { layout, view, colours, matches } = this;
+    const tops = this.rowTops();
+    layout.rows.forEach((row, index) => {
+      const y = this.top() + (tops[index] ?? 0) - scrolled;
+      if (y + ROW < this.top() || y - LABEL > height) {
+        return;
+      }
+      if (layout.rows[index - 1]?.lane !== row.lane) {
+        surface.text(this.laneName(row.lane), 3, y - LABEL / 2, colours.faint);
+      }
+      const isIdle = layout.data.lanes[row.lane]?.kind === 'idle';
+      for (const { box, x, width: size } of drawnOf(layout, row, view, width)) {
+        const node = box === undefined ? 0 : at(layout.node, box);
+        const frame = layout.frames[layout.data.nodes.frame[node] ?? 0];
+        const isMatch = matches !== undefined && node !== 0 && at(matches, node) === 1;
+        const isMerged = box === undefined || at(layout.count, box) > 1 || frame === undefined;
+        const kind = isIdle ? 'noLine' : isMerged ? 'smaller' : frame.kind;
+        const opacity = matches === undefined || isMatch ? 1 : DIMMED;
+        const label = this.labelOf(box);
+        surface.box(x, y, Math.max(0.5, size - 0.5), ROW - 1, isMatch ? colours.match : colours[kind], opacity, label);
+        const shown = fitting(label, size, LETTER_WIDTH);
+        if (shown !== '') {
+          surface.text(shown, x + 3, y + ROW / 2, opacity < 1 ? colours.faint : colours.text);
+        }
+      }
+    });
+  }
+
+  private labelOf(box: number | undefined): string {
+    if (box === undefined) {
+      return '';
+    }
+    const { layout } = this;
+    const count = at(layout.count, box);
+    if (count > 1) {
+      return `${count} events, busy ${amountOf(at(layout.busy, box), 'ns')}`;
+    }
+    const stack = stackOf(layout, box);
+    const isIdle = layout.data.lanes[at(layout.lane, box)]?.kind === 'idle';
+    const line = isIdle ? stack.find((it) => it.place !== undefined) : undefined;
+    return (isIdle ? `idle: ${(line ?? stack[0])?.label ?? ''}` : stack[0]?.label) ?? '';
+  }
+
+  private laneName(lane: number): string {
+    const { kind, label, device } = this.layout.data.lanes[lane] ?? { kind: 'thread', label: '', device: null };
+    switch (kind) {
+      case 'annotations':
+        return `annotations of ${label.startsWith('thread') ? label : `thread ${label}`}`;
+      case 'thread':
+        return label.startsWith('thread') ? label : `thread ${label}`;
+      case 'idle':
+        return `device ${device ?? ''}: idle, by the line that the launching thread was on`;
+      case 'stream':
+        return `device ${device ?? ''}, stream ${label}`;
+    }
+  }
+
+  private paintSelection(context: CanvasRenderingContext2D): void {
+    const { layout, view, selected, colours, width } = this;
+    if (selected === undefined) {
+      return;
+    }
+    const scale = width / (view.to - view.from);
+    const tops = this.rowTops();
+    const yOf = (row: number) => this.top() + (tops[row] ?? 0) - this.scroller.scrollTop;
+    const x = (at(layout.start, selected) - view.from) * scale;
+    const size = Math.max(2, (at(layout.end, selected) - at(layout.start, selected)) * scale);
+    context.strokeStyle = colours.focus;
+    context.lineWidth = 2;
+    context.strokeRect(x + 1, yOf(at(layout.rowOf, selected)) + 1, Math.max(1, size - 2), ROW - 3);
+    context.lineWidth = 1;
+    for (const box of this.arrows.slice(0, MAX_ARROWS)) {
+      const lane = at(layout.launchLane, box);
+      const time = at(layout.launchAt, box);
+      // From the innermost box of the thread that is open then.
+      let from = layout.rows.findIndex((row) => row.lane === lane);
+      for (let row = from; layout.rows[row]?.lane === lane; row++) {
+        from = boxAt(layout, row, time) === undefined ? from : row;
+      }
+      if (from >= 0) {
+        const to = [(at(layout.start, box) - view.from) * scale, yOf(at(layout.rowOf, box)) + ROW / 2] as const;
+        context.strokeStyle = colours.match;
+        context.beginPath();
+        context.moveTo((time - view.from) * scale, yOf(from) + ROW / 2);
+        context.lineTo(...to);
+        context.stroke();
+        context.fillStyle = colours.match;
+        context.fillRect(to[0] - 2, to[1] - 2, 4, 4);
+      }
+    }
+  }
+
+  private svg(): string {
+    const { colours } = this;
+    const width = 1200;
+    const height = this.top() + (this.rowTops().at(-1) ?? 0) + ROW + 24;
+    const shapes: string[] = [];
+    const surface: Surface = {
+      box: (x, y, size, tall, fill, opacity, title) =>
+        shapes.push(
+          `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${size.toFixed(1)}" height="${tall.toFixed(1)}" ` +
+            `fill="${fill}" fill-opacity="${opacity}"><title>${escape(title)}</title></rect>`,
+        ),
+      text: (text, x, y, fill) =>
+        shapes.push(`<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${fill}">${escape(text)}</text>`),
+      line: ([x, y, toX, toY], stroke) =>
+        shapes.push(
+          `<path d="M${x.toFixed(1)} ${y.toFixed(1)}L${toX.toFixed(1)} ${toY.toFixed(1)}" stroke="${stroke}"/>`,
+        ),
+    };
+    this.paintRows(surface, width, 0, height);
+    this.paintHead(surface, width);
+    surface.text(this.layout.data.title, 3, height - 10, colours.faint);
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; }</style>
+<rect width="${width}" height="${height}" fill="${colours.ground}"/>
+${shapes.join('\n')}
+</svg>
+`;
+  }
+}
