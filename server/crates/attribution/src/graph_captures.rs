@@ -11,6 +11,7 @@ use recorded::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::host_charges::Kept;
 use crate::names::Names;
 use crate::options::AttributionOptions;
 use crate::timeline_pass::timeline_pass;
@@ -63,7 +64,8 @@ impl GraphCaptures {
         }
         let names = Names::new(profile, sources, options);
         let gaps = IdleGaps::new(profile, &Launches::new(profile));
-        let pass = timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], false);
+        let pass =
+            timeline_pass(profile, names, sources, &Steps::new(profile), &gaps, &[], Kept::Lines);
         let events = &pass.events;
         let operators = operators_by_number(profile);
         let mut known = FxHashMap::default();
