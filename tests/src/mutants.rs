@@ -170,10 +170,7 @@ pub fn lines_mutant(text: &str, random: &mut Random) -> Vec<u8> {
         match random.below(4) {
             0 => drop(lines.drain(random.range(lines.len(), 20))),
             1 => repeat(&mut lines, random),
-            2 => {
-                let other = random.below(lines.len());
-                lines.swap(place, other);
-            }
+            2 => swap(&mut lines, random),
             _ => {
                 let Some(line) = lines.get_mut(place) else { continue };
                 let start = line.find('{').unwrap_or(0);
@@ -198,10 +195,7 @@ pub fn pickle_mutant(pickle: &[u8], random: &mut Random) -> Vec<u8> {
         match random.below(6) {
             0 => drop(opcodes.drain(random.range(opcodes.len(), 4))),
             1 => repeat(&mut opcodes, random),
-            2 => {
-                let other = random.below(opcodes.len());
-                opcodes.swap(place, other);
-            }
+            2 => swap(&mut opcodes, random),
             // Another argument: of 1 to 8 bytes, all ones, all zeros or random.
             3 | 4 => {
                 let Some(opcode) = opcodes.get_mut(place) else { continue };
@@ -255,10 +249,7 @@ fn mutate_events(events: &mut Vec<String>, random: &mut Random) {
     match random.below(10) {
         0 => drop(events.drain(random.range(events.len(), 20))),
         1 => repeat(events, random),
-        2 => {
-            let other = random.below(events.len());
-            events.swap(place, other);
-        }
+        2 => swap(events, random),
         3 => {
             let range = random.range(events.len(), 50);
             events[range].reverse();
@@ -283,10 +274,7 @@ fn mutate_members(own: &mut Members, lender: &[(String, String)], random: &mut R
             let key = random.of(&KEYS).copied().unwrap_or_default();
             own.insert(place, (key.to_owned(), unusual_value(random)));
         }
-        3 => {
-            let other = random.below(own.len());
-            own.swap(place, other);
-        }
+        3 => swap(own, random),
         _ => {
             let Some((key, value)) = own.get_mut(place) else { return };
             let lent = lender.iter().find(|it| it.0 == *key).map(|it| it.1.as_str());
@@ -337,6 +325,13 @@ fn repeat<T: Clone>(items: &mut Vec<T>, random: &mut Random) {
     let piece = items[random.range(items.len(), 8)].to_vec();
     let place = random.below(items.len() + 1);
     items.splice(place..place, piece);
+}
+
+/// Two items change places.
+fn swap<T>(items: &mut [T], random: &mut Random) {
+    if !items.is_empty() {
+        items.swap(random.below(items.len()), random.below(items.len()));
+    }
 }
 
 fn unusual_value(random: &mut Random) -> String {
