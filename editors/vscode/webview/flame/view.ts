@@ -1,5 +1,6 @@
 /** The flame graph on a page: canvas, choices, search, keys, and the same as a table. */
 
+import { PictureCanvas } from './canvas';
 import { type FlameData, type Frame, framesOf, KINDS, matcher } from './data';
 import { button, element, heading, labelled, placeTooltip } from './elements';
 import { boxesOf, framesBelow, layOut, type Layout, nodeAt, type Span, spanOf, sumOf } from './layout';
@@ -26,9 +27,11 @@ type Direction = 'down' | 'up' | { frame: number };
 
 export class FlameView {
   private readonly frames: Frame[];
-  private readonly canvas = element('canvas', { tabIndex: 0 });
-  private readonly scroller = element('div', { className: 'flame-scroller' });
-  private readonly spacer = element('div', { className: 'flame-spacer' });
+  private readonly picture = new PictureCanvas((context) => {
+    this.draw(context);
+  });
+  private readonly canvas = this.picture.canvas;
+  private readonly scroller = this.picture.scroller;
   private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
   private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
@@ -50,10 +53,7 @@ export class FlameView {
   private selected: number | undefined;
   private matches: Uint8Array | undefined;
   private colours: Colours;
-  private isDue = false;
   private letter = 7;
-  private width = 0;
-  private height = 0;
   private animation = 0;
 
   constructor(
@@ -128,8 +128,6 @@ export class FlameView {
     this.openButton.hidden = true;
     this.callersButton.hidden = true;
     status.append(this.selection, this.openButton, this.callersButton);
-    this.spacer.append(this.canvas);
-    this.scroller.append(this.spacer);
     this.details.append(element('summary', { textContent: 'As a table' }), this.table);
     const { leftOut, minShare } = this.data;
     const least = Number((100 * minShare).toPrecision(3));
@@ -159,7 +157,7 @@ export class FlameView {
       }
     });
     this.details.addEventListener('toggle', () => this.fillTable());
-    this.scroller.addEventListener('scroll', () => this.drawSoon());
+    this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
     this.canvas.addEventListener('mousemove', (event) => this.point(event));
     this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
     this.canvas.addEventListener('click', (event) => this.click(event));
@@ -237,7 +235,7 @@ export class FlameView {
     const frame = (now: number) => {
       const part = duration === 0 ? 1 : Math.min(1, Math.max(0, now - began) / duration);
       this.view = { from: from + (target.from - from) * part, to: to + (target.to - to) * part };
-      this.draw();
+      this.picture.draw();
       if (part < 1) {
         this.animation = requestAnimationFrame(frame);
       }
@@ -263,7 +261,7 @@ export class FlameView {
         this.zoomTo(0);
       }
     }
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   /** What is said of a node. */
@@ -314,7 +312,7 @@ export class FlameView {
         this.found.textContent = 'This is not a regular expression.';
       }
     }
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   private fillTable(): void {
@@ -347,7 +345,7 @@ export class FlameView {
     const box = this.canvas.getBoundingClientRect();
     const level = Math.floor((event.clientY - box.top + this.scroller.scrollTop) / ROW_HEIGHT) + 1;
     const { from, to } = this.view;
-    return nodeAt(this.layout, level, from + ((event.clientX - box.left) / this.width) * (to - from));
+    return nodeAt(this.layout, level, from + ((event.clientX - box.left) / this.picture.width) * (to - from));
   }
 
   private point(event: MouseEvent): void {
@@ -385,11 +383,11 @@ export class FlameView {
     const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
     if (event.ctrlKey) {
       const factor = Math.exp(event.deltaY / 200);
-      const centre = from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.width) * size;
+      const centre = from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.picture.width) * size;
       const wanted = Math.min(whole.to, Math.max(1, size * factor));
       this.pan(centre - ((centre - from) / size) * wanted, wanted);
     } else if (sideways !== 0 && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      this.pan(from + (sideways / this.width) * size, size);
+      this.pan(from + (sideways / this.picture.width) * size, size);
     } else {
       return;
     }
@@ -400,7 +398,7 @@ export class FlameView {
     cancelAnimationFrame(this.animation);
     const begin = Math.min(Math.max(0, from), this.whole().to - size);
     this.view = { from: begin, to: begin + size };
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   private key(event: KeyboardEvent): void {
@@ -460,41 +458,17 @@ export class FlameView {
 
   private recolour(): void {
     this.colours = coloursOf(this.root);
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   private resize(): void {
     const levels = this.layout.rows.length;
-    this.spacer.style.height = `${levels * ROW_HEIGHT}px`;
-    const { clientWidth, clientHeight } = this.scroller;
-    this.width = clientWidth;
-    this.height = clientHeight;
-    this.canvas.width = Math.round(clientWidth * devicePixelRatio);
-    this.canvas.height = Math.round(clientHeight * devicePixelRatio);
-    this.canvas.style.width = `${clientWidth}px`;
-    this.canvas.style.height = `${clientHeight}px`;
-    this.draw();
+    this.picture.resize(levels * ROW_HEIGHT);
   }
 
-  private drawSoon(): void {
-    if (!this.isDue) {
-      this.isDue = true;
-      requestAnimationFrame(() => {
-        this.isDue = false;
-        this.draw();
-      });
-    }
-  }
-
-  private draw(): void {
-    const context = this.canvas.getContext('2d', { alpha: false });
-    if (context === null || this.width === 0) {
-      return;
-    }
-    const { layout, view, width, height, colours } = this;
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.font = '11px ui-monospace, Menlo, Consolas, monospace';
-    context.textBaseline = 'middle';
+  private draw(context: CanvasRenderingContext2D): void {
+    const { layout, view, colours } = this;
+    const { width, height } = this.picture;
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, width, height);
     this.letter = context.measureText('0123456789').width / 10;

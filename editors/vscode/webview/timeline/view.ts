@@ -1,5 +1,6 @@
 /** The timeline on a page: canvas, choices, search, keys, and sums by line as a table. */
 
+import { PictureCanvas } from '../flame/canvas';
 import { KINDS, matcher } from '../flame/data';
 import { button, element, heading, labelled, placeTooltip } from '../flame/elements';
 import type { Span } from '../flame/layout';
@@ -58,15 +59,14 @@ export class TimelineView {
   private arrows: number[] = [];
   private matches: Uint8Array | undefined;
   private colours: Colours;
-  private isDue = false;
-  private width = 0;
-  private height = 0;
   private timer = 0;
   private drag: { x: number; time: number; hasMoved: boolean } | undefined;
 
-  private readonly canvas = element('canvas', { tabIndex: 0 });
-  private readonly scroller = element('div', { className: 'flame-scroller' });
-  private readonly spacer = element('div', { className: 'flame-spacer' });
+  private readonly picture = new PictureCanvas((context) => {
+    this.draw(context);
+  });
+  private readonly canvas = this.picture.canvas;
+  private readonly scroller = this.picture.scroller;
   private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
   private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
@@ -151,8 +151,6 @@ export class TimelineView {
     );
     const status = element('div', { className: 'flame-status' });
     status.append(this.selection, this.openButton);
-    this.spacer.append(this.canvas);
-    this.scroller.append(this.spacer);
     this.details.append(element('summary', { textContent: 'Sums by line' }), this.table);
     this.root.replaceChildren(tools, this.scroller, status, this.tooltip, this.note, this.details);
   }
@@ -169,7 +167,7 @@ export class TimelineView {
       }
     });
     this.details.addEventListener('toggle', () => this.fillTable());
-    this.scroller.addEventListener('scroll', () => this.drawSoon());
+    this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
     this.canvas.addEventListener('mousedown', (event) => {
       this.drag = event.button === 0 ? { x: event.clientX, time: this.timeOf(event), hasMoved: false } : undefined;
     });
@@ -188,7 +186,7 @@ export class TimelineView {
     new ResizeObserver(() => this.resize()).observe(this.scroller);
     onTheme(() => {
       this.colours = coloursOf(this.root);
-      this.drawSoon();
+      this.picture.drawSoon();
     });
   }
 
@@ -214,7 +212,7 @@ export class TimelineView {
     const size = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, to - from));
     const begin = Math.min(Math.max(whole.from, from), whole.to - size);
     this.view = { from: begin, to: begin + size };
-    this.drawSoon();
+    this.picture.drawSoon();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.request(), WAIT_MS);
   }
@@ -238,7 +236,7 @@ export class TimelineView {
 
   private timeOf(event: MouseEvent): number {
     const { from, to } = this.view;
-    return from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.width) * (to - from);
+    return from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.picture.width) * (to - from);
   }
 
   private top(): number {
@@ -272,7 +270,7 @@ export class TimelineView {
       const time = this.timeOf(event);
       this.span = { from: Math.min(drag.time, time), to: Math.max(drag.time, time) };
       this.tooltip.hidden = true;
-      this.drawSoon();
+      this.picture.drawSoon();
       return;
     }
     const box = this.boxUnder(event);
@@ -324,7 +322,7 @@ export class TimelineView {
         this.scroller.scrollTop = y - (clientHeight - this.top()) / 3;
       }
     }
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   /** The innermost line of a box. */
@@ -396,7 +394,7 @@ export class TimelineView {
         this.found.textContent = 'This is not a regular expression.';
       }
     }
-    this.drawSoon();
+    this.picture.drawSoon();
   }
 
   private fillTable(): void {
@@ -437,7 +435,7 @@ export class TimelineView {
     if (event.ctrlKey) {
       this.zoom(Math.exp(event.deltaY / 200), this.timeOf(event));
     } else if (sideways !== 0 && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      const by = (sideways / this.width) * (to - from);
+      const by = (sideways / this.picture.width) * (to - from);
       this.show({ from: from + by, to: to + by });
     } else {
       return;
@@ -510,36 +508,12 @@ export class TimelineView {
   private resize(): void {
     const tops = this.rowTops();
     const needed = this.top() + (tops.at(-1) ?? 0) + ROW + 4;
-    this.spacer.style.height = `${needed}px`;
-    const { clientWidth, clientHeight } = this.scroller;
-    this.width = clientWidth;
-    this.height = clientHeight;
-    this.canvas.width = Math.round(clientWidth * devicePixelRatio);
-    this.canvas.height = Math.round(clientHeight * devicePixelRatio);
-    this.canvas.style.width = `${clientWidth}px`;
-    this.canvas.style.height = `${clientHeight}px`;
-    this.draw();
+    this.picture.resize(needed);
   }
 
-  private drawSoon(): void {
-    if (!this.isDue) {
-      this.isDue = true;
-      requestAnimationFrame(() => {
-        this.isDue = false;
-        this.draw();
-      });
-    }
-  }
-
-  private draw(): void {
-    const context = this.canvas.getContext('2d', { alpha: false });
-    if (context === null || this.width === 0) {
-      return;
-    }
-    const { colours, width, height } = this;
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.font = '11px ui-monospace, Menlo, Consolas, monospace';
-    context.textBaseline = 'middle';
+  private draw(context: CanvasRenderingContext2D): void {
+    const { colours } = this;
+    const { width, height } = this.picture;
     context.fillStyle = colours.ground;
     context.fillRect(0, 0, width, height);
     const surface: Surface = {
@@ -673,11 +647,11 @@ export class TimelineView {
   }
 
   private paintSelection(context: CanvasRenderingContext2D): void {
-    const { layout, view, selected, colours, width } = this;
+    const { layout, view, selected, colours } = this;
     if (selected === undefined) {
       return;
     }
-    const scale = width / (view.to - view.from);
+    const scale = this.picture.width / (view.to - view.from);
     const tops = this.rowTops();
     const yOf = (row: number) => this.top() + (tops[row] ?? 0) - this.scroller.scrollTop;
     const x = (at(layout.start, selected) - view.from) * scale;

@@ -1,6 +1,7 @@
 //! Everything that is known about a line.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use insights::Finding;
 use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
@@ -201,16 +202,8 @@ fn waits(
     scale: &ViewScale<'_>,
     placed: &Placed<'_>,
 ) -> Option<LineSection> {
-    let mut waits: Vec<_> = placed.books.waits.iter().collect();
-    if waits.is_empty() {
-        return None;
-    }
-    waits.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
-    let waits = waits.iter().take(3).map(|(line, time)| {
-        line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
-    });
-    let mut text =
-        RichText::words("Waits for the kernels of ").and_text(RichText::joined(waits, ", "));
+    let lines = longest(source, scale, &placed.books.waits)?;
+    let mut text = RichText::words("Waits for the kernels of ").and_text(lines);
     if placed.books.idle_after_sync > Ns::ZERO {
         let idle = scale.mean(placed.books.idle_after_sync.as_f64());
         text = text.and(format!("; afterwards the GPU idles {}", duration(idle)));
@@ -224,16 +217,23 @@ fn replays(
     scale: &ViewScale<'_>,
     placed: &Placed<'_>,
 ) -> Option<LineSection> {
-    let mut replays: Vec<_> = placed.books.replayed.iter().collect();
-    if replays.is_empty() {
-        return None;
-    }
-    replays.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
-    let replays = replays.iter().take(3).map(|(line, time)| {
+    let lines = longest(source, scale, &placed.books.replayed)?;
+    let text = RichText::words("Its kernels were captured into a graph, replayed from ");
+    paragraph(text.and_text(lines).and("."))
+}
+
+/// The three lines with most time, and how long per step; `None` where there are none.
+fn longest(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    times: &BTreeMap<LineKey, Ns>,
+) -> Option<RichText> {
+    let mut times: Vec<_> = times.iter().collect();
+    times.sort_by_key(|&(line, time)| (Reverse(time), line));
+    let lines = times.iter().take(3).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let text = RichText::words("Its kernels were captured into a graph, replayed from ");
-    paragraph(text.and_text(RichText::joined(replays, ", ")).and("."))
+    (!times.is_empty()).then(|| RichText::joined(lines, ", "))
 }
 
 /// What is wrong with the line, and what to do about it.
@@ -324,7 +324,7 @@ fn calls(
     placed: &Placed<'_>,
 ) -> Vec<LineSection> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
-    callers.sort_by_key(|&(line, time)| (std::cmp::Reverse(time), line));
+    callers.sort_by_key(|&(line, time)| (Reverse(time), line));
     let mut callees: Vec<_> = placed.books.callees.iter().collect();
     callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
     let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
