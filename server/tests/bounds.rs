@@ -4,8 +4,10 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+mod messages;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -14,6 +16,8 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::read::GzEncoder;
 use serde_json::{Value, json};
+
+use messages::read_message;
 
 /// Longer than anything takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -293,24 +297,6 @@ impl Drop for Server {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-fn read_message(output: &mut impl BufRead) -> Option<Value> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if output.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        match line.trim_end().strip_prefix("Content-Length: ") {
-            Some(number) => length = number.parse().ok()?,
-            None if line.trim_end().is_empty() => break,
-            None => {}
-        }
-    }
-    let mut body = vec![0; length];
-    output.read_exact(&mut body).ok()?;
-    serde_json::from_slice(&body).ok()
 }
 
 #[test]

@@ -8,15 +8,19 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+mod messages;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use messages::read_message;
 
 /// Longer than anything takes on the slowest machine: only a server that hangs is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -378,24 +382,6 @@ fn session(place: &Place, log: Option<&Path>) -> Session {
     assert_eq!(wait(&mut server, "the server"), Some(0));
     reading.join().unwrap();
     Session { said, peak_kib }
-}
-
-fn read_message(output: &mut impl BufRead) -> Option<Value> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if output.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        match line.trim_end().strip_prefix("Content-Length: ") {
-            Some(number) => length = number.parse().ok()?,
-            None if line.trim_end().is_empty() => break,
-            None => {}
-        }
-    }
-    let mut body = vec![0; length];
-    output.read_exact(&mut body).ok()?;
-    serde_json::from_slice(&body).ok()
 }
 
 /// Most memory that a process had.
