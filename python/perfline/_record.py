@@ -5,9 +5,11 @@ import glob
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from perfline import _run
@@ -52,6 +54,24 @@ def main(arguments):
         }
     )
     before = time.time_ns()
+    # What a recording needs of the logs is written beside it.
+    logs = tempfile.mkdtemp(prefix="perfline-")
+    environment["PERFLINE_COMPILE_LOG"] = logs
+    try:
+        status = run(command, environment)
+    finally:
+        shutil.rmtree(logs, ignore_errors=True)
+    traces = [
+        path
+        for path in glob.glob(os.path.join(glob.escape(folder), "*.pt.trace.json.gz"))
+        if before <= os.stat(path).st_mtime_ns
+    ]
+    show(sorted(traces))
+    return 128 - status if status < 0 else status
+
+
+def run(command, environment):
+    """Runs a command to its end, and returns its exit status as ``subprocess`` gives it."""
     try:
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
@@ -61,14 +81,7 @@ def main(arguments):
     # Ctrl-C reaches the program too. Both wait until it has written what was recorded.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda number, _: process.send_signal(number))
-    status = process.wait()
-    traces = [
-        path
-        for path in glob.glob(os.path.join(glob.escape(folder), "*.pt.trace.json.gz"))
-        if before <= os.stat(path).st_mtime_ns
-    ]
-    show(sorted(traces))
-    return 128 - status if status < 0 else status
+    return process.wait()
 
 
 def parse(arguments):

@@ -14,6 +14,7 @@ Whatever goes wrong is a warning: recording never ends the program that is recor
 import array
 import contextlib
 import dis
+import glob
 import gzip
 import hashlib
 import json
@@ -52,6 +53,12 @@ MAX_TEXTS = 8 << 20
 
 GIT_SECONDS = 5
 """How long git may take to say what was changed since the last commit."""
+
+COMPILE_LOG = "dedicated_log_torch_trace_"
+"""What the names of the logs that ``torch.compile`` writes to the folder ``TORCH_TRACE`` begin with."""
+
+KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
+"""Name of the record that says which lines each kernel was made from."""
 
 COMPRESSION = 6
 """Level of gzip for traces. The default of Python, 9, takes five times as long for a tenth less."""
@@ -242,6 +249,7 @@ def _write_recording(prof, folder, worker_name, lines, sources):
         has_callers = _pack(plain, packed)
         if lines is not None or sources is not None or not has_callers:
             _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers)
+        _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
     return path
@@ -672,6 +680,49 @@ def _try_to_write(prof, path, lines, sources, has_calls):
     if has_calls and not calls:
         return calls, f"{path!r} is empty: the profiler recorded no Python calls; was it started with with_stack=True?"
     return calls, None
+
+
+def _write_compile_log(path):
+    """Writes what ``torch.compile`` has logged in this process until now to ``path``, as far as Perfline reads it; nothing
+    where it does not log, or has compiled nothing.
+    """
+    try:
+        log = _own_compile_log(os.environ.get("TORCH_TRACE"))
+        if log is None:
+            return
+        with open(log, "rb") as lines:
+            records = list(used_records(lines))
+        if any(KERNEL_STACKS in it for it in records):
+            _write_gzip(path, b"".join(records))
+    except Exception as error:
+        _warn(f"the log of torch.compile is not beside the recording: {_reason(error)}", stacklevel=5)
+
+
+def _own_compile_log(folder):
+    """The newest log in ``folder`` that this process has written, or None: process ids are used again."""
+    if not folder:
+        return None
+    logs = glob.glob(os.path.join(glob.escape(folder), f"{COMPILE_LOG}*.log"))
+    for log in sorted(logs, key=os.path.getmtime, reverse=True):
+        with open(log, "rb") as lines:
+            # `V1121 20:49:57.438000 17948 torch/_inductor/compile_fx.py:1961] {…}`, with the process as the third word.
+            words = lines.readline(CHUNK).split(maxsplit=3)
+        if len(words) == 4 and words[2] == b"%d" % os.getpid():
+            return log
+    return None
+
+
+def used_records(lines):
+    """Of the ``lines`` of a log of ``torch.compile`` those of the records that Perfline reads: generated files, and the lines
+    that their kernels were made from. All others, some of which hold the configuration of the program, are left out.
+    """
+    is_used = False
+    for line in lines:
+        # What begins with a tab belongs to the record before it.
+        if not line.startswith(b"\t"):
+            is_used = any(it in line for it in (b'{"str"', b'{"inductor_output_code"', KERNEL_STACKS))
+        if is_used:
+            yield line
 
 
 def _reason(error):

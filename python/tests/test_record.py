@@ -99,6 +99,41 @@ class Steps(RecordTest):
         self.assertEqual(done.stdout.splitlines()[:3], ["customized", "customized", "[1, 2, 3] 0 Optimizer.__init__"])
 
 
+class CompileLogs(RecordTest):
+    """The variables by which PyTorch logs what it compiles."""
+
+    def variables(self, version="2.15.0", **variables):
+        """What they are in a program that has imported a PyTorch of ``version``."""
+        package = self.folder / "torch"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "version.py").write_text(f"__all__ = ['__version__']\n__version__ = '{version}+cpu'\n")
+        text = "import os, torch\nfolder = os.environ.get('TORCH_TRACE')\n"
+        text += "print(folder, os.environ.get('INDUCTOR_PROVENANCE'), os.path.isdir(folder or ''))\n"
+        (self.folder / "program.py").write_text(text)
+        done = self.record(str(self.folder / "program.py"), **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.split()
+
+    def test_they_are_set_and_the_folder_is_gone_in_the_end(self):
+        folder, provenance, is_there = self.variables()
+        self.assertEqual((provenance, is_there), ("1", "True"))
+        self.assertFalse(os.path.exists(folder))
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_pytorch_whose_log_names_no_lines_is_left_alone(self):
+        self.assertEqual(self.variables("2.8.1"), ["None", "None", "False"])
+
+    def test_what_the_user_has_set_stays(self):
+        self.assertEqual(self.variables(TORCH_TRACE="mine"), ["mine", "None", "False"])
+
+    def test_a_level_of_the_user_stays(self):
+        self.assertEqual(self.variables(INDUCTOR_PROVENANCE="2")[1:], ["2", "True"])
+
+    def test_logs_for_debugging_stay_where_they_are(self):
+        self.assertEqual(self.variables(TORCH_COMPILE_DEBUG="1"), ["None", "None", "False"])
+
+
 class Endings(RecordTest):
     def test_an_exception_leaves_what_was_recorded(self):
         done = self.record("--after", "2", "--steps", "100", "train.py", "20", "fail")

@@ -29,7 +29,7 @@ class RecordingTest(unittest.TestCase):
         self.enter(mock.patch.dict(sys.modules, self.modules))
         self.enter(mock.patch.multiple(stand_in.Profile, made=[], failing=()))
         self.enter(mock.patch.dict(os.environ))
-        for variable in ("RANK", "WORLD_SIZE"):
+        for variable in ("RANK", "WORLD_SIZE", "TORCH_TRACE"):
             os.environ.pop(variable, None)
         self.folder = pathlib.Path(self.enter(tempfile.TemporaryDirectory())) / "runs"
 
@@ -286,6 +286,68 @@ class Texts(RecordingTest):
         self.assertEqual(recorder._git_state(), {"revision": git("rev-parse", "HEAD"), "dirty": False})
         (self.project / "a.py").write_text("b\n")
         self.assertTrue(recorder._git_state()["dirty"])
+
+
+class CompileLog(RecordingTest):
+    """What ``torch.compile`` logged in this process lies beside the recording."""
+
+    def setUp(self):
+        super().setUp()
+        self.logs = pathlib.Path(self.enter(tempfile.TemporaryDirectory()))
+        os.environ["TORCH_TRACE"] = str(self.logs)
+
+    def log(self, name, process, *records):
+        lines = [f"V1121 20:49:57.438000 {process} torch/x.py:1] {record}\n" for record in records]
+        path = self.logs / f"dedicated_log_torch_trace_{name}.log"
+        path.write_text("".join(lines))
+        return path
+
+    def written(self):
+        [path] = self.folder.glob("*.torch_trace.log.gz")
+        with gzip.open(path, "rt") as log:
+            return log.read().splitlines()
+
+    STACKS = '{"artifact": {"name": "inductor_provenance_tracking_kernel_stack_traces"}}\n\t{"k:1": ["at train.py"]}'
+
+    def test_records_that_say_which_lines_were_compiled_are_kept(self):
+        code = '{"inductor_output_code": {}}\n\tdef call():'
+        self.log("own", os.getpid(), '{"str": ["a.py", 1]}', '{"dynamo_start": {}}\n\tsecret', code, self.STACKS)
+        self.log("other", os.getpid() + 1, '{"inductor_output_code": {}}\n\tof_another()', self.STACKS)
+        with self.warns():
+            self.record(6)
+        text = "\n".join(self.written())
+        for part in ('{"str": ["a.py", 1]}', "\tdef call():", '\t{"k:1": ["at train.py"]}'):
+            self.assertIn(part, text)
+        self.assertNotIn("secret", text)
+        self.assertNotIn("of_another", text)
+
+    def test_the_newest_log_counts_because_process_ids_are_used_again(self):
+        old = self.log("a", os.getpid(), '{"inductor_output_code": {}}\n\tfirst()', self.STACKS)
+        os.utime(old, (1, 1))
+        self.log("b", os.getpid(), '{"inductor_output_code": {}}\n\tsecond()', self.STACKS)
+        self.record(6)
+        self.assertIn("\tsecond()", self.written())
+
+    def test_nothing_is_written_where_nothing_was_compiled(self):
+        for records in [[], ['{"inductor_output_code": {}}']]:
+            with self.subTest(records=records), self.warns():
+                self.log("own", os.getpid(), *records)
+                self.record(6)
+                self.assertEqual(list(self.folder.glob("*.log.gz")), [])
+
+    def test_what_goes_wrong_is_one_warning(self):
+        self.log("own", os.getpid(), self.STACKS)
+        with (
+            mock.patch.object(recorder, "used_records", side_effect=OSError("no")),
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            prof, _ = self.record(6)
+        self.assertEqual(len(prof.recordings), 1)
+        self.assertEqual(
+            [str(it.message) for it in caught],
+            ["Perfline's recorder: the log of torch.compile is not beside the recording: OSError: no"],
+        )
 
 
 class Files(RecordingTest):

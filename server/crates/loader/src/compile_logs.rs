@@ -61,7 +61,8 @@ impl CompileLogs {
         self.named.first().map(|it| it.path.as_path())
     }
 
-    /// Those that may belong to the trace `input` of `rank`: the named ones, else those in its folder and the folders in that.
+    /// Those that may belong to the trace `input` of `rank`: the named ones, else the one that Perfline's recorder wrote beside it, else
+    /// those in its folder and the folders in that.
     /// A file that the user did not name is no link that leads out of the trace's folder and of `root`.
     pub(crate) fn of(&self, input: &Opened, rank: Option<u32>, root: &Path) -> Vec<Arc<LogFile>> {
         let is_of_rank = |it: &&Arc<LogFile>| {
@@ -75,6 +76,12 @@ impl CompileLogs {
         }
         let folder = input.path.parent().filter(|it| !it.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        let stem = names::stem(&input.path);
+        let mut beside = ENDINGS.iter().map(|it| folder.join(format!("{stem}.torch_trace{it}")));
+        let is_there = |it: &PathBuf| it.is_file() && walk::stays_below(it, &[&folder, root]);
+        if let Some(path) = beside.find(is_there) {
+            return vec![Arc::new(LogFile::new(path, None))];
+        }
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let found = found.entry(folder).or_insert_with_key(|folder| {
             let paths = below(folder).into_iter();

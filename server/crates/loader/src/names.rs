@@ -11,9 +11,19 @@ use regex::Regex;
 pub(crate) fn stem(path: &Path) -> String {
     let mut name =
         path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    for ending in
-        [".gz", ".zst", ".json", ".pickle", ".pkl", ".trace", ".pt", ".callers", ".snapshot"]
-    {
+    for ending in [
+        ".gz",
+        ".zst",
+        ".json",
+        ".pickle",
+        ".pkl",
+        ".log",
+        ".trace",
+        ".pt",
+        ".callers",
+        ".snapshot",
+        ".torch_trace",
+    ] {
         if let Some(shorter) = name.strip_suffix(ending) {
             name.truncate(shorter.len());
         }
@@ -86,6 +96,7 @@ mod tests {
             ("slow_model.json.gz", "slow_model", None, "slow_model"),
             ("slow_model.callers.json.gz", "slow_model", None, "slow_model"),
             ("slow_model.snapshot.pickle.gz", "slow_model", None, "slow_model"),
+            ("slow_model.torch_trace.log.gz", "slow_model", None, "slow_model"),
             ("two_ranks.rank1.json.gz", "two_ranks.rank1", Some(1), "two_ranks.rank"),
             (
                 "dlrm_worker5_step_12.1694128201549.pt.trace.json.gz",

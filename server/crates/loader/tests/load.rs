@@ -334,6 +334,28 @@ fn loading_can_be_watched_and_cancelled() {
 }
 
 #[test]
+fn the_log_of_the_compiler_that_bears_the_name_of_a_trace_is_the_one_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let recorded = fixture("cpu/torch2.15.0/inductor");
+    let log = "dedicated_log_torch_trace_kymd4kbh.log.gz";
+    fs::copy(recorded.join("inductor.json.gz"), at("host_1.1700000000000000000.pt.trace.json.gz"))
+        .expect("copied");
+    // What other runs left in the folder.
+    fs::copy(recorded.join(log), at(log)).expect("copied");
+    let logs = || -> Vec<String> {
+        let trace = at("host_1.1700000000000000000.pt.trace.json.gz");
+        let run = load_at(&[trace], &workloads());
+        let logs = run.inputs.iter().filter(|it| it.kind == InputKind::CompileLog);
+        logs.map(|it| it.path.file_name().expect("a name").to_string_lossy().into_owned()).collect()
+    };
+    assert_eq!(logs(), [log]);
+    let own = "host_1.1700000000000000000.torch_trace.log.gz";
+    fs::copy(recorded.join(log), at(own)).expect("copied");
+    assert_eq!(logs(), [own]);
+}
+
+#[test]
 fn recordings_are_found_and_grouped_by_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let copy = |from: &str, to: &str| {
