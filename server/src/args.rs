@@ -8,7 +8,7 @@ use loader::{MemoryLimit, MinePattern, Run};
 use metrics::Period;
 use report::Limit;
 use report::export::{ExportFormat, StackMetric};
-use report::tables::OperatorOrder;
+use report::tables::{OperatorOrder, StepOrder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,8 +30,8 @@ Exit status:
 
 /// PyTorch profiler data on the source line that caused it.
 ///
-/// Reads torch.profiler traces (best recorded with with_stack=True) and CUDA memory snapshots, and charges CPU time,
-/// CUDA time, waits, device idle time and allocated bytes to the lines of your Python source.
+/// Reads torch.profiler traces (best recorded with with_stack=True) and CUDA memory snapshots, and charges thread time,
+/// device time, waits, device idle time and allocated bytes to the lines of your Python source.
 #[derive(Debug, Parser)]
 #[command(name = "perfline", version, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Ops(OpsArgs),
     Kernels(KernelsArgs),
+    Steps(StepsArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
     Cache(CacheArgs),
@@ -161,6 +162,10 @@ pub(crate) struct AnnotateArgs {
     #[arg(long, value_enum)]
     pub(crate) per: Option<Per>,
 
+    /// One step, by its number
+    #[arg(long, value_name = "N", conflicts_with = "per")]
+    pub(crate) step: Option<u32>,
+
     /// Lines of source shown around each line that has something to say
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) context: u32,
@@ -186,8 +191,12 @@ impl AnnotateArgs {
         let files = self.recording.inputs.iter().filter(|it| is_source(it));
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
         report::annotate::AnnotateOptions {
-            // A recording without steps is shown as a whole.
-            period: if self.per == Some(Per::Run) { Period::Run } else { Period::Mean },
+            period: match (self.step, self.per) {
+                (Some(step), _) => Period::Step(step),
+                (None, Some(Per::Run)) => Period::Run,
+                // A recording without steps is shown as a whole.
+                (None, _) => Period::Mean,
+            },
             context: self.context,
             threshold: self.threshold,
             all: self.all,
@@ -385,6 +394,29 @@ pub(crate) struct OpsArgs {
 pub(crate) struct KernelsArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// The steps one by one: how long each took, what it went to, which lines made the longer ones longer
+///
+///   to median          what the step is longer (+) or shorter (-) than the median
+///                      of its rank
+///   longer on threads  the lines that took more thread time than in the median of
+///                      the steps, and how much, of steps at least 2 % longer
+///   longer on devices  the same of device time, by the step that launched it
+///
+/// The columns between them are what report calls "What the steps went to".
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct StepsArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// number or time, the longest first
+    #[arg(long, value_name = "ORDER", default_value = StepOrder::Number.name())]
+    pub(crate) sort: StepOrder,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

@@ -29,7 +29,12 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     let terminal = terminal::of_stdout();
     match command {
         Command::Annotate(args) => print(&args.recording(), |out, it| {
-            let annotated = annotate::build(&it.recording, &args.options());
+            let options = args.options();
+            if let Some(unknown) = annotate::unknown_step(&it.recording, &options) {
+                inputs::report(&unknown);
+                return Ok(ExitCode::from(2));
+            }
+            let annotated = annotate::build(&it.recording, &options);
             annotate::write_text(out, &annotated, &terminal)?;
             Ok(ExitCode::SUCCESS)
         }),
@@ -98,6 +103,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }
         Command::Kernels(args) => table(&args.recording, &args.table, &terminal, |it| {
             tables::kernels(it, args.table.format == args::OutputFormat::Json)
+        }),
+        Command::Steps(args) => print(&args.recording, |out, it| {
+            print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
@@ -221,13 +229,21 @@ fn table(
 ) -> Result<ExitCode, Failure> {
     let options = LoadOptions { stacks: StackChoice::Always, ..inputs::options(recording) };
     print_loaded(recording, options, |out, it| {
-        let table = build(&it.recording)?;
-        match args.format {
-            args::OutputFormat::Text => tables::write_text(out, &table, args.top, terminal)?,
-            args::OutputFormat::Json => tables::write_json(out, &table)?,
-        }
-        Ok(ExitCode::SUCCESS)
+        print_table(out, &build(&it.recording)?, args, terminal)
     })
+}
+
+fn print_table(
+    out: &mut dyn Write,
+    table: &tables::NamedTable,
+    args: &args::TableArgs,
+    terminal: &Terminal,
+) -> io::Result<ExitCode> {
+    match args.format {
+        args::OutputFormat::Text => tables::write_text(out, table, args.top, terminal)?,
+        args::OutputFormat::Json => tables::write_json(out, table)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes whole stacks to a file or to the standard output.

@@ -21,5 +21,5 @@ pub use clocks::{Clock, Clocks};
 pub use comparison::{Comparison, LineCommunication};
 pub use matching::{Matched, Part};
 pub use rank_summary::RankSummary;
-pub use spread::{LineDifference, Side, Spread, differences, ranks_of, times_by_rank};
+pub use spread::{LineDifference, Side, Spread, differences, median, ranks_of, times_by_rank};
 pub use straggler::{Cause, Straggler};

@@ -125,7 +125,8 @@ pub fn differences(ledger: &Ledger, one: u32, other: u32) -> Vec<LineDifference>
 }
 
 /// The median, of an even number the mean of the middle two; 0 of nothing.
-pub(crate) fn median(mut times: Vec<Ns>) -> Ns {
+#[must_use]
+pub fn median(mut times: Vec<Ns>) -> Ns {
     times.sort_unstable();
     match times.len() {
         0 => Ns::ZERO,

@@ -417,6 +417,13 @@ impl Cell {
         Self { value: CellValue::Real(number, unit), text: numbers::text(number, unit) }
     }
 
+    /// A difference with its sign.
+    pub(crate) fn difference(delta: f64, unit: Unit) -> Self {
+        let sign = if delta < 0.0 { "-" } else { "+" };
+        let text = format!("{sign}{}", numbers::text(delta.abs(), unit));
+        Self { value: CellValue::Real(delta, unit), text }
+    }
+
     pub(crate) fn duration(ns: Ns) -> Self {
         Self::whole(ns.0, Unit::Ns)
     }

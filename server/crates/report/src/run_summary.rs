@@ -15,13 +15,13 @@ use crate::recording::Recording;
 const MAX_STEPS: usize = 12;
 
 /// What parts are called, by their stable names. Other parts go by that name.
-type RowNames = [(&'static str, &'static str)];
+pub(crate) type RowNames = [(&'static str, &'static str)];
 
 /// The parts of [`Interval::breakdown`].
 const BREAKDOWN: &RowNames = &[("data_loader", "data loader"), ("cpu", "CPU ops")];
 
 /// The same as headings of narrow columns.
-const BREAKDOWN_COLUMNS: &RowNames =
+pub(crate) const BREAKDOWN_COLUMNS: &RowNames =
     &[("communication", "comm"), ("data_loader", "data loader"), ("cpu", "CPU ops")];
 
 /// The parts of [`Interval::overlap`].
@@ -83,7 +83,7 @@ fn numbers<const N: usize>(unit: Unit, names: [&'static str; N]) -> [Column; N] 
 }
 
 /// What `part` is called.
-fn part_name(names: &RowNames, part: &'static str) -> &'static str {
+pub(crate) fn part_name(names: &RowNames, part: &'static str) -> &'static str {
     names.iter().find(|(it, _)| *it == part).map_or(part, |(_, name)| name)
 }
 

@@ -1,9 +1,11 @@
-//! Tables of operators and of kernels over the whole recording: `perfline ops`, `perfline kernels`.
+//! Tables of operators and of kernels over the whole recording, and of its steps: `perfline ops`, `perfline kernels`,
+//! `perfline steps`.
 
 mod kernels;
 mod lines_of;
 mod operators;
 mod print;
+mod steps;
 
 use std::str::FromStr;
 
@@ -14,6 +16,7 @@ use loader::StackBooks;
 pub use kernels::build as kernels;
 pub use operators::build as operators;
 pub use print::{write_json, write_text};
+pub use steps::{StepOrder, build as steps};
 
 use crate::model::{Section, Summary};
 
@@ -22,7 +25,7 @@ use crate::model::{Section, Summary};
 pub struct NamedTable {
     /// The recording.
     pub summary: Summary,
-    /// The rows, the largest first.
+    /// The rows, in the order that was asked for.
     pub section: Section,
     /// The columns that a narrow terminal can do without, the first of them first.
     pub dispensable: &'static [&'static str],

@@ -2,6 +2,7 @@
 
 use ledger::{Ledger, LineBooks, LineKey, Ns};
 use metrics::Scale;
+use ranks::median;
 
 use super::common::{WARNING, finding};
 use super::detail::DeviceDetail;
@@ -49,7 +50,8 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let mut steps = ledger.steps.iter();
     let Some((&number, &first)) = steps.next() else { return Vec::new() };
     let others: Vec<u32> = steps.map(|(&number, _)| number).collect();
-    let median_step = median(others.iter().filter_map(|it| ledger.steps.get(it)).copied());
+    let median_step =
+        median(others.iter().filter_map(|it| ledger.steps.get(it)).copied().collect());
     if (others.len() as f64) + 1.0 < limits.get(&STEPS)
         || first.as_f64() < limits.get(&FACTOR) * median_step.as_f64()
     {
@@ -57,7 +59,7 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     }
     let excess = |books: &LineBooks| {
         let of = |step: &u32| books.steps.get(step).map_or(Ns::ZERO, |it| it.cpu);
-        of(&number) - median(others.iter().map(of))
+        of(&number) - median(others.iter().map(of).collect())
     };
     let ranks = i64::from(ledger.ranks.max(1));
     let worst: Option<(&LineKey, &LineBooks, Ns)> = ledger
@@ -75,11 +77,4 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let draft =
         Costly { count: 1, ..Costly::line(place, books, cost, Detail::Device(detail), remedy) };
     finding(&RULE, scale, limits, draft).into_iter().collect()
-}
-
-/// The middle one, the longer of two; 0 of none.
-fn median(values: impl Iterator<Item = Ns>) -> Ns {
-    let mut values: Vec<Ns> = values.collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(Ns::ZERO)
 }

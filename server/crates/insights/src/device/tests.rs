@@ -321,7 +321,7 @@ fn collectives_that_nothing_hides() {
 #[test]
 fn a_first_step_that_warms_up() {
     let mut ledger = ledger();
-    ledger.steps = [(4, Ns(1_500_000)), (5, Ns(900_000)), (6, Ns(1_000_000))].into();
+    ledger.steps = [(4, Ns(1_425_000)), (5, Ns(900_000)), (6, Ns(1_000_000))].into();
     let steps = |times: [i64; 3]| {
         let step = |(number, cpu)| (number, PerStep { cpu: Ns(cpu), ..PerStep::default() });
         LineBooks {
@@ -332,17 +332,17 @@ fn a_first_step_that_warms_up() {
     ledger.lines.insert(key(3), steps([400_000, 390_000, 380_000]));
     ledger.lines.insert(key(4), steps([700_000, 300_000, 310_000]));
     let finding = only(&ledger);
-    assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, Ns(500_000)));
+    assert_eq!((finding.rule, finding.place.line, finding.cost), ("first-step", 4, Ns(475_000)));
     let detail = DeviceDetail::FirstStep {
         number: 4,
-        first: Ns(1_500_000),
-        median: Ns(1_000_000),
-        here: Ns(390_000),
+        first: Ns(1_425_000),
+        median: Ns(950_000),
+        here: Ns(395_000),
     };
     assert_eq!(finding.detail, Detail::Device(detail));
-    ledger.steps.insert(4, Ns(1_499_999));
+    ledger.steps.insert(4, Ns(1_424_999));
     assert_eq!(found(&ledger), []);
-    ledger.steps = [(4, Ns(1_500_000)), (5, Ns(900_000))].into();
+    ledger.steps = [(4, Ns(1_425_000)), (5, Ns(900_000))].into();
     assert_eq!(found(&ledger), [], "one other step says nothing");
 }
 

@@ -81,6 +81,21 @@ impl AnnotateOptions {
     }
 }
 
+/// Says that the step which is asked for is none of the recording; `None` where it is one, or none is asked for.
+#[must_use]
+pub fn unknown_step(recording: &Recording<'_>, options: &AnnotateOptions) -> Option<String> {
+    let steps = &recording.run.merged.steps;
+    let Period::Step(step) = options.period else { return None };
+    match (steps.first_key_value(), steps.last_key_value()) {
+        _ if steps.contains_key(&step) => None,
+        (Some((first, _)), Some((last, _))) => Some(format!(
+            "unknown step `{step}`, expected one of the {} steps from {first} to {last}",
+            steps.len()
+        )),
+        _ => Some(format!("unknown step `{step}`: the recording has no steps")),
+    }
+}
+
 /// The files that have lines to show, hottest first.
 #[must_use]
 pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated {
@@ -124,7 +139,11 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
     ];
     Annotated {
         summary: summary::summary(run, &scale),
-        period: if scale.period() == Period::Run { "per run" } else { "per step" },
+        period: match scale.period() {
+            Period::Run => "per run".to_owned(),
+            Period::Mean => "per step".to_owned(),
+            Period::Step(step) => format!("of step {step}"),
+        },
         columns: headings,
         by_priority,
         legend: legend

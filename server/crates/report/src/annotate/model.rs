@@ -10,7 +10,7 @@ pub struct Annotated {
     /// What the recording is.
     pub summary: Summary,
     /// What the numbers are means or sums of: `per step`.
-    pub period: &'static str,
+    pub period: String,
     /// The columns of numbers that the recording has, in the order in which they are shown.
     pub columns: Vec<Column>,
     /// The indices of the columns, the one first that is kept where there is room for one alone.

@@ -316,3 +316,24 @@ class A:
         assert_eq!(shown, expected, "{said:?} with {context}");
     }
 }
+
+#[test]
+fn a_step_is_shown_by_its_number_and_an_unknown_one_is_reported() {
+    let (run, sources) = (training(), sources());
+    let of_step = |number| AnnotateOptions { period: Period::Step(number), ..options() };
+    let recording = recording(&run, &sources);
+    assert_eq!(unknown_step(&recording, &options()), None);
+    assert_eq!(unknown_step(&recording, &of_step(3)), None);
+    let text = shown(&run, &of_step(3), PIPE);
+    assert!(text.contains("\n     of step 3     cpu"), "{text}");
+    assert_eq!(
+        unknown_step(&recording, &of_step(4)).unwrap(),
+        "unknown step `4`, expected one of the 2 steps from 2 to 3"
+    );
+    let mut without = training();
+    without.merged.steps.clear();
+    assert_eq!(
+        unknown_step(&crate::testing::recording(&without, &sources), &of_step(4)).unwrap(),
+        "unknown step `4`: the recording has no steps"
+    );
+}

@@ -119,7 +119,7 @@ impl<'a> ColumnTable<'a> {
         }
         let share = right("share", self.edge() - self.line_width);
         let edges = [
-            right(self.annotated.period, self.edge()),
+            right(&self.annotated.period, self.edge()),
             format!("{}{share}", right("line", self.line_width)),
         ];
         for (row, edge) in edges.into_iter().enumerate() {

@@ -270,13 +270,6 @@ fn doubts(recording: &Recording<'_>, which: &str) -> Option<Note> {
     )))
 }
 
-/// A difference with its sign.
-fn change(delta: f64, unit: Unit) -> Cell {
-    let sign = if delta < 0.0 { "-" } else { "+" };
-    let text = format!("{sign}{}", numbers::text(delta.abs(), unit));
-    Cell { text, ..Cell::real(delta, unit) }
-}
-
 /// `changed, was :12`: what became of a line and where it was.
 fn became(status: MatchStatus, base: Option<&Place>, new: Option<&Place>) -> String {
     let was = match (base, new) {
@@ -320,7 +313,7 @@ fn lines(
         let new = line.new.as_ref().map(|it| diff.place(it, true));
         let status = became(line.status, base.as_ref(), new.as_ref());
         section.rows.push(vec![
-            change(it.delta(), Unit::Ns),
+            Cell::difference(it.delta(), Unit::Ns),
             Cell::quantity(it.quantity, it.base).unless_zero(),
             Cell::quantity(it.quantity, it.new).unless_zero(),
             Cell::text(it.quantity.heading()),
@@ -360,7 +353,7 @@ fn functions(diff: &DiffReport<'_>, top: usize) -> Section {
             name => name,
         };
         section.rows.push(vec![
-            change(amount.delta(), Unit::Ns),
+            Cell::difference(amount.delta(), Unit::Ns),
             Cell::quantity(amount.quantity, amount.base).unless_zero(),
             Cell::quantity(amount.quantity, amount.new).unless_zero(),
             Cell::text(amount.quantity.heading()),
@@ -390,7 +383,7 @@ fn named(
         let name =
             if id == "kernels" { ide::shorten_kernel_name(&it.name) } else { it.name.clone() };
         section.rows.push(vec![
-            change(it.delta(), Unit::Ns),
+            Cell::difference(it.delta(), Unit::Ns),
             Cell::real(it.time[0], Unit::Ns).unless_zero(),
             Cell::real(it.time[1], Unit::Ns).unless_zero(),
             Cell::count(it.calls[0]).unless_zero(),
@@ -476,7 +469,7 @@ fn memory(diff: &DiffReport<'_>, top: usize) -> Section {
         let base = line.base.as_ref().map(|it| diff.place(it, false));
         let new = line.new.as_ref().map(|it| diff.place(it, true));
         section.rows.push(vec![
-            change(it.delta(), Unit::Bytes),
+            Cell::difference(it.delta(), Unit::Bytes),
             Cell::quantity(it.quantity, it.base).unless_zero(),
             Cell::quantity(it.quantity, it.new).unless_zero(),
             new.or(base).map(Cell::place).unwrap_or_default(),

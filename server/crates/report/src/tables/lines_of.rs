@@ -34,22 +34,23 @@ impl<'a> LinesOf<'a> {
         lines.sort_by_key(|(_, amount)| std::cmp::Reverse(**amount));
         let places: Vec<Place> =
             lines.iter().take(MAX_LINES).map(|(key, _)| recording.place(key)).collect();
-        let mut text = String::new();
-        for (index, place) in places.iter().enumerate() {
-            // A file is named once.
-            let before = index.checked_sub(1).and_then(|it| places.get(it));
-            match before {
-                Some(before) if before.file == place.file => text += &format!(", :{}", place.line),
-                Some(_) => text += &format!(", {place}"),
-                None => text += &place.to_string(),
-            }
-        }
+        let mut text = names(&places).join(", ");
         let more = lines.len().saturating_sub(MAX_LINES);
         if 0 < more {
             text += &format!(" +{more}");
         }
         Cell { text, ..Cell::places(places) }
     }
+}
+
+/// What lines are called in one cell: a file that several in a row are of is named once.
+pub(super) fn names(places: &[Place]) -> Vec<String> {
+    let before = std::iter::once(None).chain(places.iter().map(Some));
+    let name = |(place, before): (&Place, Option<&Place>)| match before {
+        Some(before) if before.file == place.file => format!(":{}", place.line),
+        _ => place.to_string(),
+    };
+    places.iter().zip(before).map(name).collect()
 }
 
 /// The innermost line of a stack.

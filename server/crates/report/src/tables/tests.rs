@@ -1,4 +1,4 @@
-use ledger::{Evidence, LineKey, Reason};
+use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
 use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
 use stack_books::{FramedLine, StackRow};
 
@@ -121,6 +121,61 @@ fn columns_that_do_not_fit_are_named() {
     assert!(narrow.lines().all(|it| it.chars().count() <= 70), "{narrow}");
 }
 
+/// Four steps of 10, 10, 14 and 9 ms. Line 25 takes longer in the third on the thread, line 17 on the device, and both take as
+/// long as ever otherwise; line 18 takes 0.3 ms more, which is too little to be named.
+fn uneven() -> loader::Run {
+    let mut run = training();
+    let ledger = &mut run.ranks[0].ledger;
+    let ms = |it: f64| Ns((it * 1e6) as i64);
+    ledger.steps = (1..).zip([10.0, 10.0, 14.0, 9.0].map(ms)).collect();
+    ledger.overviews.clear();
+    let books = |cpu: [f64; 4], cuda: [f64; 4]| {
+        let each = std::iter::zip(cpu.map(ms), cuda.map(ms));
+        let each = each.map(|(cpu, cuda)| PerStep { cpu, cuda, ..PerStep::default() });
+        LineBooks { steps: (1..).zip(each).collect(), ..LineBooks::default() }
+    };
+    let key = |line| LineKey { file: "train.py".to_owned(), line };
+    ledger.lines = [
+        (key(17), books([2.0; 4], [3.0, 3.0, 5.0, 3.0])),
+        (key(18), books([1.0, 1.0, 1.3, 1.0], [0.0; 4])),
+        (key(25), books([6.0, 5.0, 9.5, 5.0], [0.0; 4])),
+    ]
+    .into();
+    run
+}
+
+#[test]
+fn a_step_that_is_longer_than_the_median_names_the_lines_that_make_it_so() {
+    let (run, sources) = (uneven(), sources());
+    let recording = recording(&run, &sources);
+    let of = |order| rows(&steps(&recording, order));
+    let parts = "||||||||";
+    let longest = format!("|3|14 ms|+4 ms|{parts}train.py:25 +4 ms|train.py:17 +2 ms");
+    assert_eq!(
+        of(StepOrder::Number),
+        [
+            format!("|1|10 ms||{parts}|"),
+            format!("|2|10 ms||{parts}|"),
+            longest.clone(),
+            format!("|4|9 ms|-1 ms|{parts}|"),
+        ]
+    );
+    assert_eq!(of(StepOrder::Time)[0], longest);
+}
+
+#[test]
+fn steps_of_several_ranks_are_held_against_the_median_of_their_rank() {
+    let (mut run, sources) = (uneven(), sources());
+    let mut slow = run.ranks[0].clone();
+    slow.rank = 1;
+    slow.ledger.steps.values_mut().for_each(|it| *it = *it * 10);
+    run.ranks.push(slow);
+    let table = steps(&recording(&run, &sources), StepOrder::Time);
+    let first = &rows(&table)[0];
+    assert!(first.starts_with("1|3|140 ms|+40 ms|"), "{first}");
+    assert!(rows(&table)[7].starts_with("0|4|9 ms|-1 ms|"));
+}
+
 #[test]
 fn a_recording_without_stacks_is_refused() {
     let (run, sources) = (training(), sources());
@@ -130,6 +185,8 @@ fn a_recording_without_stacks_is_refused() {
 
 #[test]
 fn an_unknown_order_is_reported_with_those_that_there_are() {
+    let error = "length".parse::<StepOrder>().unwrap_err().to_string();
+    assert_eq!(error, "unknown order `length`, expected one of: number, time");
     let error = "gpu".parse::<OperatorOrder>().unwrap_err().to_string();
     assert_eq!(
         error,
