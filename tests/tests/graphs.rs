@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime};
 
 use ledger::{Evidence, LineBooks, LineKey, Ns};
 use loader::{InputKind, LoadOptions, Run, Watch, load};
@@ -225,7 +226,15 @@ fn what_does_not_fit_stays_and_says_why() {
     assert_eq!(warning(&folder.load(&["other.json"])), "not used: the trace replays no graph");
     let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", REPLAY)]);
     assert!(warning(&folder.load(&["other.json"])).starts_with("holds no capture of a graph"));
-    assert!(warning(&folder.load(&["absent.json"])).starts_with("not used: "));
+    let absent = warning(&folder.load(&["absent.json"]));
+    assert!(
+        absent.starts_with("not used: ") && absent.contains("there is no such file"),
+        "{absent}"
+    );
+    let junk = Folder::new(&[("replay.json", REPLAY), ("other.json", CAPTURE)]);
+    std::fs::write(junk.path("junk.txt"), "no trace").unwrap();
+    let message = warning(&junk.load(&["junk.txt"]));
+    assert!(message.contains("neither a torch.profiler trace nor"), "{message}");
     let calls = CAPTURE.lines().filter(|it| !it.contains("py ") && !it.contains("call "));
     let bare: String = calls.map(|it| format!("{it}\n")).collect();
     let folder = Folder::new(&[("replay.json", REPLAY), ("other.json", &bare)]);
@@ -319,4 +328,35 @@ fn kernels_of_real_replays_are_on_the_lines_of_the_capture() {
         assert_eq!(kernels(&run) - kernels(&without), expected);
         assert!(run.inputs.iter().all(|it| it.warnings.is_empty()));
     }
+}
+
+#[test]
+fn a_capture_is_no_newer_recording_than_what_replays_it() {
+    let names =
+        ["old/trace.json", "run/replay.json", "run/capture_traces/a.json", "new/capture.json"];
+    let folder = Folder::new(&names.map(|name| (name, CAPTURE)));
+    let found = || -> Vec<String> {
+        let runs = loader::discover(folder.0.path());
+        let name = |path: &Path| path.strip_prefix(folder.0.path()).unwrap().display().to_string();
+        runs.iter().map(|it| name(&it.inputs[0])).collect()
+    };
+    let written = |name: &str, seconds| {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        fs::File::options()
+            .write(true)
+            .open(folder.path(name))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
+    };
+    for (seconds, name) in (1..).zip(names) {
+        written(name, seconds * 1_000_000);
+    }
+    // Nothing replays the last one, so it is what was recorded last.
+    assert_eq!(
+        found(),
+        ["new/capture.json", "run/replay.json", "run/capture_traces/a.json", "old/trace.json"]
+    );
+    written("old/trace.json", 9_000_000);
+    assert_eq!(found()[0], "old/trace.json");
 }

@@ -65,7 +65,29 @@ pub(crate) fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     );
     let mut recordings: Vec<DiscoveredRun> = by_run.into_values().flat_map(runs).collect();
     recordings.sort_by(|a, b| (b.modified, &a.inputs).cmp(&(a.modified, &b.inputs)));
-    recordings
+    captures_last(recordings)
+}
+
+/// Puts the captures of CUDA graphs behind the recordings that replay them: they are read with these.
+fn captures_last(recordings: Vec<DiscoveredRun>) -> Vec<DiscoveredRun> {
+    let (captures, mut others): (Vec<_>, Vec<_>) =
+        recordings.into_iter().partition(|it| replays_of(it).is_some());
+    // From the last to the first, so that those of one place stay in order.
+    for capture in captures.into_iter().rev() {
+        let replays = replays_of(&capture);
+        let of_it = others.iter().rposition(|it| {
+            let folder = it.inputs.first().and_then(|it| it.parent());
+            replays_of(it).is_none() && folder == replays
+        });
+        let newer = others.iter().take_while(|it| capture.modified < it.modified).count();
+        others.insert(of_it.map_or(newer, |it| newer.max(it + 1)), capture);
+    }
+    others
+}
+
+/// Where the recordings are that replay what this one captured, if its names say that it is a capture.
+fn replays_of(recording: &DiscoveredRun) -> Option<&Path> {
+    recording.inputs.first().and_then(|it| names::folder_of_replays(it))
 }
 
 /// Whether a file may be a recording, by its name alone.

@@ -8,11 +8,7 @@ use profile::{Profile, WarningKind, Warnings};
 use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
 use crate::discover::has_ending;
-use crate::{Input, InputKind, names, walk};
-
-/// Parts of the names of files, or of folders of files, that are looked at if nobody named them: whether a trace holds a capture
-/// stands anywhere in it. vLLM and SGLang write `capture_traces/…`, `graph_capture_profile/cuda_graph_capture-….json.gz`.
-const NAME_PARTS: [&str; 2] = ["capture", "cuda_graph"];
+use crate::{Input, InputKind, names, open, walk};
 
 /// Endings of traces.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
@@ -59,10 +55,10 @@ pub(crate) fn capture_files(
     let mut found = BTreeSet::new();
     for entry in entries(folder) {
         match entry.is_dir() {
-            true if says_capture(&entry) => found.extend(entries(&entry)),
+            true if names::says_capture(&entry) => found.extend(entries(&entry)),
             true => {}
             false if entry.file_name() == path.file_name() => {}
-            false => found.extend(says_capture(&entry).then_some(entry)),
+            false => found.extend(names::says_capture(&entry).then_some(entry)),
         }
     }
     let is_trace = |it: &PathBuf| {
@@ -79,18 +75,15 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|it| it.path())
 }
 
-/// Whether the name of a file or folder says that it holds captures.
-fn says_capture(path: &Path) -> bool {
-    let name = path.file_name().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
-    NAME_PARTS.iter().any(|part| name.contains(part))
-}
-
-/// What the user named beside a trace that replays no graph: it is not read.
+/// What the user named beside a trace that replays no graph: it is opened at most.
 pub(crate) fn unused(files: &[CaptureFile]) -> Vec<CaptureTrace> {
     let unused = |file: &CaptureFile| {
         let mut capture = file.unread();
-        let message = "not used: the trace replays no graph";
-        capture.warnings.add(WarningKind::Other, None, message);
+        let why = match open::named(&file.path) {
+            Err(error) => error.to_string(),
+            Ok(_) => "the trace replays no graph".to_owned(),
+        };
+        capture.warnings.add(WarningKind::Other, None, format!("not used: {why}"));
         capture
     };
     files.iter().filter(|it| it.is_named).map(unused).collect()

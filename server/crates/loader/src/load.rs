@@ -35,7 +35,7 @@ use crate::ledgers::from_ledger_file;
 use crate::memory_limit::MemoryBudget;
 use crate::open::{self, Opened};
 use crate::panics::caught;
-use crate::plan::{InputFile, Plan, SideCar, SideCarText};
+use crate::plan::{InputFile, Plan, SideCar, SideCarText, unknown};
 use crate::recorded_at::RecordedAt;
 use crate::source_search::{HasKeptMore, SourceSearch};
 use crate::sources::Finder;
@@ -305,6 +305,11 @@ impl LoadContext<'_> {
             let read = || {
                 let input =
                     if file.is_named { open::named(&file.path) } else { open::found(&file.path) }?;
+                match input.kind {
+                    None => return Err(unknown(&input)),
+                    Some(InputKind::Kineto) => {}
+                    Some(kind) => return Err(no_trace(&input, kind)),
+                }
                 let mut reader = TraceReader::new();
                 let End { damage, .. } = self.each_chunk_of(&input, &mut reader)?;
                 Ok((reader.finish(), damage))
@@ -744,6 +749,12 @@ fn nothing_in(file: &Opened, damage: &[Damage], message: &str, offset: u64) -> E
     let damage = damage.first().map(|it| (&*it.message, it.offset.unwrap_or(0)));
     let (message, offset) = damage.unwrap_or((message, offset));
     Error::Unreadable { path: file.path.clone(), message: message.to_owned(), offset }
+}
+
+/// Why a file that should be a trace is not read.
+fn no_trace(file: &Opened, kind: InputKind) -> Error {
+    let message = format!("this is no trace of torch.profiler ({})", kind.name());
+    Error::Unreadable { path: file.path.clone(), message, offset: 0 }
 }
 
 /// What is better has more: whether it is there, whether it is complete, events.

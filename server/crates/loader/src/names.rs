@@ -6,6 +6,10 @@ use std::time::{Duration, SystemTime};
 
 use regex::Regex;
 
+/// Parts of the names of files, or of folders of files, that are looked at if nobody named them: whether a trace holds a capture
+/// stands anywhere in it. vLLM and SGLang write `capture_traces/…`, `graph_capture_profile/cuda_graph_capture-….json.gz`.
+const CAPTURE_PARTS: [&str; 2] = ["capture", "cuda_graph"];
+
 /// The file name without the endings that say how it is written: `slow_model` of `slow_model.json.gz`,
 /// `slow_model.callers.json.gz` and `slow_model.snapshot.pickle`.
 pub(crate) fn stem(path: &Path) -> String {
@@ -62,6 +66,21 @@ pub(crate) fn process_and_time(path: &Path) -> Option<(String, SystemTime)> {
 pub(crate) fn run_key(path: &Path) -> String {
     let without_rank = replaced(&RANK, &stem(path), "rank");
     replaced(&NUMBER, &without_rank, "")
+}
+
+/// The folder of the traces that replay the graphs of a capture, if its name, or that of its folder, says that it is one.
+pub(crate) fn folder_of_replays(capture: &Path) -> Option<&Path> {
+    let folder = capture.parent()?;
+    if says_capture(folder) {
+        return folder.parent();
+    }
+    says_capture(capture).then_some(folder)
+}
+
+/// Whether the name of a file or folder says that it holds captures.
+pub(crate) fn says_capture(path: &Path) -> bool {
+    let name = path.file_name().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
+    CAPTURE_PARTS.iter().any(|part| name.contains(part))
 }
 
 // The patterns are constants that the tests below use, so they are never `None`.

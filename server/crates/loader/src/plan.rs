@@ -269,7 +269,7 @@ impl SideCar {
 }
 
 /// Why an input that is no recording is refused.
-fn unknown(input: &Opened) -> Error {
+pub(crate) fn unknown(input: &Opened) -> Error {
     if let Some(Damage { message, offset, .. }) = &input.damage {
         return unreadable(&input.path, message, offset.unwrap_or(0));
     }
