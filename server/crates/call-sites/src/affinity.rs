@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use crate::c_objects::is_object_of_c;
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name};
-use crate::keys::{ChildKey, FunctionKey, Owner};
+use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
 
 /// The cost of `key` at a site of `file`, or `None` if it cannot come from there. `arguments` are the lambdas and
 /// generator expressions that are arguments of some call of the same function.
@@ -101,18 +101,6 @@ impl<'k> Called<'k> {
     }
 }
 
-/// The methods of modules that are generators, the frames of which run where the elements are taken.
-const MODULE_GENERATORS: [&str; 8] = [
-    "parameters",
-    "named_parameters",
-    "buffers",
-    "named_buffers",
-    "children",
-    "named_children",
-    "modules",
-    "named_modules",
-];
-
 /// The cost of skipping a site, that is, of its leaving nothing, before anything was learned.
 pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Costs) -> u16 {
     let makes_generator = |name: &str| called.generators.contains(name);
@@ -149,6 +137,7 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. } => 0,
         SiteKind::Operator { .. } | SiteKind::Compare { .. } => costs.skip_operator,
         SiteKind::Enter | SiteKind::Exit => costs.skip_context,
+        SiteKind::Subscript { index, .. } if index.has_dimensions => costs.skip_dimensions,
         SiteKind::Unary(_) | SiteKind::Subscript { .. } => costs.skip_subscript,
         SiteKind::Attribute { access: Access::Load, .. } => match site.attribute {
             HeldValue::Registered => costs.skip_registered,
@@ -235,6 +224,8 @@ pub(crate) fn repeat_cost(
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_), ChildKey::Function(_)) => {
             costs.repeat_iteration
         }
+        // The truth of a tensor is read once.
+        (SiteKind::TruthTest, ChildKey::Operator { .. }) if before == key => costs.repeat_other,
         (
             SiteKind::Format | SiteKind::Import | SiteKind::TruthTest | SiteKind::Compare { .. },
             _,
@@ -751,7 +742,7 @@ fn operator_of(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> 
             let position = compare_operators(*op).iter().position(|it| *it == name);
             // Those of a number and a tensor are turned round.
             let is_turned = is_ordering(*op) && position == Some(1) && !left_is_literal;
-            position.map(|_| if is_turned { costs.operator_unusual } else { 0 })
+            position.map(|_| if is_turned { costs.comparison_turned } else { 0 })
         }
         SiteKind::Subscript { access, index } => subscript(name, *access, *index, costs),
         SiteKind::TruthTest => match name {
@@ -816,9 +807,15 @@ fn called_operator(callee: &Callee, name: &str, costs: &Costs) -> Option<u32> {
             ["item", "_local_scalar_dense", "is_nonzero", "to"].contains(&name)
         }
         "list" | "tuple" | "set" | "zip" | "enumerate" | "map" | "iter" | "reversed" | "sum"
-        | "max" | "min" | "sorted" => {
-            ["unbind", "select", "item", "add", "gt", "lt", "is_nonzero"].contains(&name)
+        | "max" | "min" | "sorted" | "any" | "all"
+            if matches!(name, "unbind" | "select") =>
+        {
+            true
         }
+        "sum" => matches!(name, "add" | "item"),
+        "max" | "min" | "sorted" => matches!(name, "gt" | "lt" | "is_nonzero" | "item"),
+        "any" | "all" => name == "is_nonzero",
+        "set" => name == "item",
         _ => false,
     };
     if conversions {

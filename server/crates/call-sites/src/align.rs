@@ -347,7 +347,7 @@ impl<'a> Aligner<'a> {
             self.find_paths(state.at);
             let paths = self.paths_from(state.at);
             for (best, &(site, _)) in best.iter_mut().zip(&candidates) {
-                let step = self.step(paths, state.at, site, &events);
+                let step = self.step(paths, state, site, &events);
                 *best = (*best).min((state.forward.saturating_add(step), index));
             }
         }
@@ -390,14 +390,15 @@ impl<'a> Aligner<'a> {
         ChildEvents { before, key, progress, restarts }
     }
 
-    /// Cost of the skipped sites on the path from `from` to `site`, which leaves the event; `paths` are those from `from`.
+    /// Cost of the skipped sites on the path from `state` to `site`, which leaves the event; `paths` are those from there.
     fn step(
         &self,
         paths: Option<&ShortestPaths>,
-        from: u32,
+        state: &AlignmentState,
         site: u32,
         events: &ChildEvents<'_>,
     ) -> u32 {
+        let from = state.at;
         if from == NO_SITE {
             return 0;
         }
@@ -409,15 +410,27 @@ impl<'a> Aligner<'a> {
         if from != site {
             // Only a comparison that gives a tensor leaves an event when its truth is read.
             let compared = self.prior.compared[site as usize];
-            return match compared == NO_SITE || compared == from {
-                true => cost,
-                false => cost.saturating_add(self.costs.truth_without_comparison).min(UNREACHABLE),
+            let more = if compared != NO_SITE && compared != from {
+                self.costs.truth_without_comparison
+            } else if compared == NO_SITE {
+                self.truth_not_read(state, events.before)
+            } else {
+                0
             };
+            return cost.saturating_add(more).min(UNREACHABLE);
         }
         // One expression may leave several events in a row.
         let expression = &self.prior.expressions[site as usize];
         let repeat = affinity::repeat_cost(expression, events.before, events.key, self.costs);
         cost.min(if events.restarts { repeat + self.costs.generator_restarted } else { repeat })
+    }
+
+    /// What it costs to go on from `state`, whose event was `key`, to anything but the test of its truth: that of a tensor
+    /// is read, which leaves an event.
+    fn truth_not_read(&self, state: &AlignmentState, key: &ChildKey) -> u32 {
+        let is_read = || self.prior.compared.get(state.at as usize + 1) == Some(&state.at);
+        let is_operator = matches!(key, ChildKey::Operator { .. });
+        if is_operator && state.is_explained && is_read() { self.costs.truth_not_read } else { 0 }
     }
 
     /// Cost of the path to a site that takes an element from a generator; `direct` is that of the shortest one.
@@ -471,6 +484,7 @@ impl<'a> Aligner<'a> {
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<AlignmentState>]) {
         let Some(last) = columns.last_mut() else { return };
         let exit = self.code.flow.exit;
+        let last_key = sequence.children.last().map(|it| self.keys.get(it.key));
         // Frames that were open when recording began are mostly open when it ends.
         let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
@@ -480,7 +494,8 @@ impl<'a> Aligner<'a> {
             state.rest = if way >= UNREACHABLE {
                 self.costs.not_returned
             } else {
-                way.min(self.costs.not_returned)
+                let not_read = last_key.map_or(0, |key| self.truth_not_read(state, key));
+                way.saturating_add(not_read).min(self.costs.not_returned)
             };
         }
         for at in (1..columns.len()).rev() {
@@ -499,7 +514,7 @@ impl<'a> Aligner<'a> {
                 let paths = self.paths_from(state.at);
                 for &(next, emission) in &after {
                     let cost = if next.is_explained {
-                        self.step(paths, state.at, next.at, &events).saturating_add(emission)
+                        self.step(paths, state, next.at, &events).saturating_add(emission)
                     } else if next.at == state.at {
                         self.costs.unexplained
                     } else {

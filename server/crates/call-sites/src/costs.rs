@@ -72,6 +72,8 @@ costs! {
     skip_context = 3,
     /// Skipping a unary operator or a subscript: mostly on numbers, lists and dicts.
     skip_subscript = 1,
+    /// Skipping a subscript by several dimensions, as only tensors and arrays have: `x[:, 0]`, `x[..., None]`.
+    skip_dimensions = 6,
     /// Skipping an attribute that holds a module, parameter or buffer: `nn.Module.__getattr__` finds it; or one of a class
     /// that has a `__getattribute__`.
     skip_registered = 10,
@@ -311,6 +313,10 @@ costs! {
     operator_unusual = 2,
     /// Reading a comparison's truth where it gave no tensor right before.
     truth_without_comparison = 10,
+    /// Going on behind a comparison that gave a tensor and whose truth is asked for, without reading it.
+    truth_not_read = 16,
+    /// An ordering turned round, `gt` for `<`, where the left side is no number.
+    comparison_turned = 9,
     /// Reading a tensor's value for its truth by another operator than `is_nonzero`.
     operator_truth = 5,
     /// `select` where `unbind` is usual: the old protocol of iteration.

@@ -123,6 +123,21 @@ const WRAPPER_FILES: [&str; 2] = ["torch/utils/_contextlib.py", "torch/_compile.
 /// Built-in functions that run a special method of an object that they are given.
 pub(crate) const OF_ONE_OBJECT: [&str; 5] = ["getattr", "hasattr", "len", "iter", "next"];
 
+/// The methods of modules that are generators, the frames of which run where the elements are taken.
+pub(crate) const MODULE_GENERATORS: [&str; 8] = [
+    "parameters",
+    "named_parameters",
+    "buffers",
+    "named_buffers",
+    "children",
+    "named_children",
+    "modules",
+    "named_modules",
+];
+
+/// Where they are defined.
+const MODULE_FILE: &str = "torch/nn/modules/module.py";
+
 /// How many of the names that a function calls are kept.
 const MAX_CALLS: usize = 32;
 
@@ -159,6 +174,13 @@ impl Keys {
             }
             _ => false,
         }
+    }
+
+    /// Whether a function without source is known to be a generator: a method of `torch.nn.Module`.
+    pub(crate) fn is_module_generator(&self, key: KeyId) -> bool {
+        matches!(self.get(key), ChildKey::Function(it) if it.source.is_none()
+            && it.file.ends_with(MODULE_FILE)
+            && MODULE_GENERATORS.contains(&it.name.as_str()))
     }
 
     /// Marks the functions without source that were seen to go on from a line other than their definition's, which is

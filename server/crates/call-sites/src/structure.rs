@@ -89,6 +89,9 @@ impl Structure {
                     host.operators.line(detail)
                 };
                 let exact = callers.of(exact).map_or(0, |(_, line)| line);
+                if structure.keys.is_module_generator(key) {
+                    resumed.insert(key);
+                }
                 if let Some(&Child { key: before, .. }) = row.last()
                     && structure.keys.goes_on(before, key)
                 {

@@ -401,6 +401,8 @@ pub struct Index {
     pub is_of_plain: bool,
     /// Whether a number or string stands there alone.
     pub is_literal: bool,
+    /// Whether several parts stand there of which one is a slice, `...` or `None`: only tensors and arrays have dimensions.
+    pub has_dimensions: bool,
 }
 
 /// What a `for`, a comprehension, `yield from` or an unpacking takes its elements from.

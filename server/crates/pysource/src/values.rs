@@ -1,6 +1,6 @@
 //! What expressions evaluate to, as far as it can be said without running them.
 
-use ruff_python_ast::{Expr, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 
 use crate::stack_guard::guarded;
 
@@ -58,10 +58,12 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
                 }
                 _ => AssignedValue::Unknown,
             },
+            _ if is_size(expr) => AssignedValue::Plain,
             Expr::Name(func) => AssignedValue::Made(func.id.to_string()),
             Expr::Attribute(func) => AssignedValue::Made(func.attr.to_string()),
             _ => AssignedValue::Unknown,
         },
+        Expr::Subscript(_) if is_size(expr) => AssignedValue::Plain,
         Expr::NoneLiteral(_) => AssignedValue::None,
         _ if expr.is_literal_expr()
             || matches!(
@@ -82,5 +84,34 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
         Expr::UnaryOp(it) if it.op == UnaryOp::Not => AssignedValue::Plain,
         Expr::BinOp(_) | Expr::UnaryOp(_) => AssignedValue::Computed,
         _ => AssignedValue::Unknown,
+    }
+}
+
+/// Whether an expression is a number that says how large a tensor is: `x.size(0)`, `x.shape[0]`, `x.dim()`, `x.numel()`.
+fn is_size(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(it) => match &*it.func {
+            Expr::Attribute(func) => match func.attr.as_str() {
+                "size" => !it.arguments.is_empty(),
+                "dim" | "ndimension" | "numel" | "nelement" => it.arguments.is_empty(),
+                _ => false,
+            },
+            _ => false,
+        },
+        Expr::Subscript(it) => is_sizes(&it.value) && !it.slice.is_slice_expr(),
+        _ => false,
+    }
+}
+
+/// Whether an expression is the sizes of a tensor: `x.shape`, `x.size()`, `x.shape[1:]`.
+pub(crate) fn is_sizes(expr: &Expr) -> bool {
+    match expr {
+        Expr::Attribute(it) => it.attr.as_str() == "shape",
+        Expr::Call(it) => {
+            let is_size = |it: &ExprAttribute| it.attr.as_str() == "size";
+            it.arguments.is_empty() && it.func.as_attribute_expr().is_some_and(is_size)
+        }
+        Expr::Subscript(it) => it.slice.is_slice_expr() && is_sizes(&it.value),
+        _ => false,
     }
 }

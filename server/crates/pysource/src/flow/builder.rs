@@ -12,7 +12,7 @@ use crate::LineIndex;
 use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
-use crate::values::{AssignedValue, value_of};
+use crate::values::{AssignedValue, is_sizes, value_of};
 
 /// Marks the joins among node numbers, until the number of sites is known.
 const JOIN: u32 = 1 << 31;
@@ -211,11 +211,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             },
             Expr::BinOp(it) => self.is_plain(&it.left) && self.is_plain(&it.right),
             Expr::UnaryOp(it) => self.is_plain(&it.operand),
-            // A size: `x.shape[0]`.
-            Expr::Subscript(it) => match &*it.value {
-                Expr::Attribute(it) => it.attr.as_str() == "shape",
-                _ => false,
-            },
+            Expr::Attribute(it) => it.attr.as_str() == "ndim",
+            _ if is_sizes(expr) => true,
             _ => value_of(expr).is_plain(),
         })
     }

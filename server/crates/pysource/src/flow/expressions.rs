@@ -584,6 +584,9 @@ fn index(it: &ExprSubscript) -> Index {
         Expr::Tuple(it) => &*it.elts,
         slice => std::slice::from_ref(slice),
     };
+    let is_dimension =
+        |it: &Expr| matches!(it, Expr::EllipsisLiteral(_) | Expr::NoneLiteral(_) | Expr::Slice(_));
+    index.has_dimensions = parts.len() > 1 && parts.iter().any(is_dimension);
     for part in parts {
         match part {
             Expr::EllipsisLiteral(_) => {}

@@ -8,7 +8,7 @@ use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 use super::{ScopeCode, Scopes, imported};
 use crate::collect::{is_plain_default, is_plain_type};
 use crate::stack_guard::guarded;
-use crate::values::{AssignedValue, each_value};
+use crate::values::{AssignedValue, each_value, is_sizes};
 
 /// Values of a name beyond this number are not kept.
 const MAX_VALUES: usize = 8;
@@ -62,7 +62,7 @@ enum NameBinding {
 impl<'a> Bindings<'a> {
     /// The names that the code of `function` binds.
     pub(crate) fn new(scopes: &Scopes<'a>, function: usize) -> Self {
-        let mut walk = BindingWalk { scopes, names: Self::default() };
+        let mut walk = BindingWalk { scopes, names: Self::default(), plain: Vec::new() };
         match scopes.codes.get(function) {
             Some(&ScopeCode::Module(module)) => walk.visit_body(&module.body),
             Some(&ScopeCode::Class(class)) => walk.visit_body(&class.body),
@@ -145,6 +145,8 @@ fn bound<'n>(
 struct BindingWalk<'s, 'a> {
     scopes: &'s Scopes<'a>,
     names: Bindings<'a>,
+    /// The parameters whose annotations name nothing but numbers, strings and tuples of these.
+    plain: Vec<&'a str>,
 }
 
 impl<'a> BindingWalk<'_, 'a> {
@@ -155,6 +157,9 @@ impl<'a> BindingWalk<'_, 'a> {
                 || parameter.is_variadic()
                 || parameter.annotation().is_some_and(is_plain_type)
                 || parameter.default().is_some_and(is_plain_default);
+            if parameter.annotation().is_some_and(is_plain_type) && !parameter.is_variadic() {
+                self.plain.push(parameter.name());
+            }
             let value = if is_plain { AssignedValue::Plain } else { AssignedValue::Unknown };
             self.names.variable(parameter.name(), value);
         }
@@ -188,6 +193,10 @@ impl<'a> BindingWalk<'_, 'a> {
         });
     }
 
+    fn is_plain_parameter(&self, value: &Expr) -> bool {
+        value.as_name_expr().is_some_and(|it| self.plain.contains(&it.id.as_str()))
+    }
+
     fn assigned(&mut self, targets: &'a [Expr], value: &'a Expr) {
         for target in targets {
             match (target, value) {
@@ -195,6 +204,10 @@ impl<'a> BindingWalk<'_, 'a> {
                     for (name, value) in names.elts.iter().zip(&values.elts) {
                         each_value(value, &mut |value| self.target(name, value));
                     }
+                }
+                // `b, c = x.shape`, or a parameter that says what it is.
+                (Expr::Tuple(names), _) if is_sizes(value) || self.is_plain_parameter(value) => {
+                    names.elts.iter().for_each(|it| self.target(it, AssignedValue::Plain));
                 }
                 _ => each_value(value, &mut |value| self.target(target, value)),
             }
