@@ -53,6 +53,7 @@ pub(crate) enum Command {
     Ops(OpsArgs),
     Kernels(KernelsArgs),
     Steps(StepsArgs),
+    Top(TopArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
     Cache(CacheArgs),
@@ -420,6 +421,16 @@ pub(crate) struct StepsArgs {
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
+}
+
+/// A screen to look around in: hot lines and findings, the source, what is known of each line
+///
+/// The arrow keys choose a line; ? shows all keys. Needs a terminal.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 }
 
 /// How a table is printed.

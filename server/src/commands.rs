@@ -6,6 +6,7 @@ mod command_help;
 mod diff;
 mod opened;
 mod record;
+mod top;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -107,6 +108,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
+        Command::Top(args) => top::run(args, &terminal),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
             let mut out = BufWriter::new(io::stdout().lock());

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     NoBaselineLimits(PathBuf),
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
+    /// A screen needs a terminal, and there is none.
+    NoTerminal,
     /// The output cannot be written.
     Output(std::io::Error),
 }
@@ -81,6 +83,10 @@ impl std::fmt::Display for Failure {
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
             }
+            Self::NoTerminal => write!(
+                f,
+                "top needs a terminal to show a screen in; for a pipe or a file use perfline report or perfline annotate"
+            ),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
         }
     }

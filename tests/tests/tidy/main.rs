@@ -86,8 +86,12 @@ const CRATES: &[(&str, &[&str])] = &[
             "stack-books",
         ],
     ),
+    ("top-screen", &["ide", "metrics", "pysource", "report"]),
     ("lsp", &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report"]),
-    ("perfline", &["budget", "insights", "loader", "lsp", "metrics", "profile", "report"]),
+    (
+        "perfline",
+        &["budget", "insights", "loader", "lsp", "metrics", "profile", "report", "top-screen"],
+    ),
     ("fuzz", &["budget", "compile-log", "profile", "pysource", "snapshot-reader", "trace-reader"]),
     (
         "tests",
@@ -107,6 +111,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "report",
             "snapshot-reader",
             "stack-books",
+            "top-screen",
             "trace-reader",
         ],
     ),
@@ -152,6 +157,7 @@ const CORE: &[&str] = &[
     "insights",
     "ide",
     "report",
+    "top-screen",
 ];
 
 #[test]

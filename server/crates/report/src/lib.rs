@@ -52,5 +52,5 @@ pub use model::{
     Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note,
     Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
 };
-pub use recording::{Recording, SourceTexts};
+pub use recording::{PresentText, Recording, SourceTexts};
 pub use timing::timing;

@@ -22,14 +22,16 @@ pub struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// What a file is called.
-    pub(crate) fn file<'n>(&'n self, key: &'n str) -> &'n str {
+    /// What a file is called, by its key in the ledger.
+    #[must_use]
+    pub fn file<'n>(&'n self, key: &'n str) -> &'n str {
         self.names.get(key).map_or(key, String::as_str)
     }
 
     /// A file as it is now, by its key; the text that ran where there is no file. `None` where the text that ran is not
     /// known, so that no line of the ledger can be found in it.
-    pub(crate) fn present(&self, key: &str) -> Option<PresentText> {
+    #[must_use]
+    pub fn present(&self, key: &str) -> Option<PresentText> {
         let read = |path: &Path| self.sources.read(path);
         let ran = self.run.text_that_ran(key, read)?.text;
         let file = self.run.merged.files.get(key)?;
@@ -47,10 +49,12 @@ impl Recording<'_> {
 }
 
 /// A file as it is now.
-pub(crate) struct PresentText {
-    pub(crate) text: Arc<str>,
+#[derive(Debug)]
+pub struct PresentText {
+    /// Its text.
+    pub text: Arc<str>,
     /// From the text that ran; `None` where it is that text.
-    pub(crate) map: Option<LineMap>,
+    pub map: Option<LineMap>,
 }
 
 /// Where source text comes from.

@@ -3,6 +3,8 @@
 use anstyle::{Ansi256Color, Color, RgbColor, Style};
 use unicode_width::UnicodeWidthChar;
 
+pub use anstyle::Color as Ink;
+
 /// What the output can show.
 #[derive(Debug, Clone, Copy)]
 pub struct Terminal {
@@ -43,7 +45,8 @@ impl Terminal {
     }
 
     /// The background of a cell whose number is `share` (of 1) of the step, with ink that can be read on it.
-    pub(crate) fn heat(&self, share: f64) -> Style {
+    #[must_use]
+    pub fn heat(&self, share: f64) -> Style {
         let linear = to_linear(ramp(share));
         // Relative luminance (WCAG 2.1): at 0.179 black and white stand out equally.
         let luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
@@ -165,7 +168,8 @@ pub(crate) fn is_hidden(character: char) -> bool {
 }
 
 /// At most `width` terminal columns of `text`; an ellipsis stands for what was cut.
-pub(crate) fn cut(text: &str, width: Option<usize>) -> String {
+#[must_use]
+pub fn cut(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut kept = String::new();
     let (mut used, mut at_ellipsis) = (0, 0);
@@ -187,7 +191,8 @@ pub(crate) fn cut(text: &str, width: Option<usize>) -> String {
 }
 
 /// At most `width` terminal columns of the end of `text`; an ellipsis stands for what was cut.
-pub(crate) fn cut_left(text: &str, width: Option<usize>) -> String {
+#[must_use]
+pub fn cut_left(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|&width| width < columns(text)) else { return text.to_owned() };
     let mut used = 1;
     let kept = text.char_indices().rev().take_while(|(_, it)| {
