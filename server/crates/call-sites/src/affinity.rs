@@ -26,9 +26,7 @@ pub(crate) fn emission(
             let index = function.source.as_ref().filter(|_| function.file == file);
             comprehension(site, &function.name, index.map(|it| it.function), arguments, costs)
         }
-        ChildKey::Function(function) if function.is_generator => {
-            generator(site, &function.name, costs)
-        }
+        ChildKey::Function(function) if function.is_generator => generator(site, function, costs),
         ChildKey::Function(function) => called(site, function, costs),
         ChildKey::Module { class } => module(site, class, costs),
         ChildKey::Builtin { name, owner, runs, object } => {
@@ -43,10 +41,13 @@ pub(crate) fn emission(
 }
 
 /// A generator function runs where its elements are taken, which mostly is around the call that made it.
-fn generator(site: &Expression<'_>, name: &str, costs: &Costs) -> Option<u32> {
+fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
+    let name = key.name.as_str();
     let is_named = site.mentions.contains(name);
     match site.kind {
-        SiteKind::Iterate(Iteration::Next) => {
+        // It goes on to its end.
+        SiteKind::Close if !key.is_resumed => None,
+        SiteKind::Iterate(Iteration::Next) | SiteKind::Close => {
             let is_named = is_named || site.target.makers.contains(&name);
             Some(match (is_named, site.is_builtin_iterable) {
                 (true, _) => 0,
@@ -190,6 +191,12 @@ pub(crate) fn repeat_cost(
         {
             costs.repeat_of_package
         }
+        // A loop over one generator takes one element, then the next time round.
+        (SiteKind::Iterate(Iteration::Next) | SiteKind::Close, ChildKey::Function(it))
+            if is_of_function(before, it) && !site.is_made_by_type && !site.is_lazy =>
+        {
+            costs.repeat_operator
+        }
         (_, ChildKey::Function(FunctionKey { is_generator: true, .. })) => 0,
         // `x[:, 0]` slices and selects.
         (SiteKind::Subscript { access: Access::Load, index }, ChildKey::Operator { .. }) => {
@@ -233,6 +240,12 @@ pub(crate) fn repeat_cost(
         (SiteKind::Operator { .. } | SiteKind::Unary(_), _) => costs.repeat_operator,
         _ => costs.repeat_other,
     }
+}
+
+/// Whether what is before a frame of a generator function is a frame of the same function.
+fn is_of_function(before: &ChildKey, key: &FunctionKey) -> bool {
+    key.is_generator
+        && matches!(before, ChildKey::Function(it) if (&it.name, &it.file) == (&key.name, &key.file))
 }
 
 /// Whether a type takes one value, not elements.

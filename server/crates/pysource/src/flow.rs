@@ -249,7 +249,7 @@ pub struct Site {
     /// Of an operator or comparison: whether it is on numbers, strings and the like, as far as the text shows, so that it
     /// leaves nothing.
     pub is_plain: bool,
-    /// Of an [`SiteKind::Iterate`] or [`SiteKind::Unpack`]: what the elements are taken from.
+    /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`] or [`SiteKind::Unpack`]: what the elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,
     /// The names in the expression, as rows of those of the flow.
@@ -342,6 +342,8 @@ pub enum SiteKind {
     TruthTest,
     /// A `for`, a comprehension or `yield from`.
     Iterate(Iteration),
+    /// A `break` or `return` leaves a `for`, which closes the generator that it takes its elements from.
+    Close,
     /// Several targets assigned from one value.
     Unpack {
         /// Number of targets.

@@ -1,6 +1,6 @@
 //! What expressions evaluate to, as far as it can be said without running them.
 
-use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, UnaryOp};
 
 use crate::stack_guard::guarded;
 
@@ -73,7 +73,6 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
                     | Expr::Set(_)
                     | Expr::Tuple(_)
                     | Expr::FString(_)
-                    | Expr::Compare(_)
                     | Expr::ListComp(_)
                     | Expr::DictComp(_)
                     | Expr::SetComp(_)
@@ -81,10 +80,23 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
         {
             AssignedValue::Plain
         }
+        // A comparison of tensors is a tensor.
+        Expr::Compare(it)
+            if it.ops.iter().all(|op| is_of_objects(*op))
+                || it.comparators.iter().any(Expr::is_string_literal_expr) =>
+        {
+            AssignedValue::Plain
+        }
+        Expr::Compare(_) => AssignedValue::Computed,
         Expr::UnaryOp(it) if it.op == UnaryOp::Not => AssignedValue::Plain,
         Expr::BinOp(_) | Expr::UnaryOp(_) => AssignedValue::Computed,
         _ => AssignedValue::Unknown,
     }
+}
+
+/// Whether a comparison gives `True` or `False`, whatever it compares.
+fn is_of_objects(op: CmpOp) -> bool {
+    matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
 }
 
 /// Whether an expression is a number that says how large a tensor is: `x.size(0)`, `x.shape[0]`, `x.dim()`, `x.numel()`.

@@ -39,7 +39,11 @@ fn label(kind: &SiteKind) -> Option<String> {
         SiteKind::Format => "format".to_owned(),
         SiteKind::Await => "await".to_owned(),
         SiteKind::Comprehension { .. } | SiteKind::ClassDef { .. } => "frame".to_owned(),
-        SiteKind::Generator { .. } | SiteKind::Import | SiteKind::Yield | SiteKind::Raise => {
+        SiteKind::Generator { .. }
+        | SiteKind::Import
+        | SiteKind::Yield
+        | SiteKind::Raise
+        | SiteKind::Close => {
             return None;
         }
     })

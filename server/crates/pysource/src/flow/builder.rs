@@ -52,12 +52,11 @@ enum FlowBlock {
     Loop {
         on_break: u32,
         on_continue: u32,
+        /// Where a `for` takes its elements from.
+        iterable: Option<(Iterable, TextRange)>,
     },
     /// A `finally` or `with`: what leaves it passes by `entry` first.
-    Finally {
-        entry: u32,
-        jumps: Vec<Jump>,
-    },
+    Finally { entry: u32, jumps: Vec<Jump> },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -211,6 +210,9 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             },
             Expr::BinOp(it) => self.is_plain(&it.left) && self.is_plain(&it.right),
             Expr::UnaryOp(it) => self.is_plain(&it.operand),
+            Expr::Compare(it) => {
+                self.is_plain(&it.left) && it.comparators.iter().all(|it| self.is_plain(it))
+            }
             Expr::Attribute(it) => it.attr.as_str() == "ndim",
             _ if is_sizes(expr) => true,
             _ => value_of(expr).is_plain(),
@@ -285,8 +287,27 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
     }
 
-    pub(super) fn open_loop(&mut self, on_break: u32, on_continue: u32) {
-        self.blocks.push(FlowBlock::Loop { on_break, on_continue });
+    /// `iterable` is what a `for` takes its elements from.
+    pub(super) fn open_loop(&mut self, on_break: u32, on_continue: u32, iterable: Option<&Expr>) {
+        let iterable = iterable.map(|it| (self.iterable(it), it.range()));
+        self.blocks.push(FlowBlock::Loop { on_break, on_continue, iterable });
+    }
+
+    /// Closes the iterators of the loops that `jump` leaves, on `line`.
+    pub(super) fn close_iterators(&mut self, jump: Jump, line: u32) {
+        let loops = self.blocks.iter().rev().filter_map(|block| match block {
+            FlowBlock::Loop { iterable, .. } => Some(iterable.clone()),
+            FlowBlock::Finally { .. } => None,
+        });
+        let left: Vec<_> = match jump {
+            Jump::Continue => Vec::new(),
+            Jump::Break => loops.take(1).flatten().collect(),
+            Jump::Return => loops.flatten().collect(),
+        };
+        for (iterable, range) in left {
+            self.site(SiteKind::Close, LinesByVersion::same(line), range);
+            self.sites.last_mut().into_iter().for_each(|site| site.iterable = iterable.clone());
+        }
     }
 
     pub(super) fn close_loop(&mut self) {
@@ -302,7 +323,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                 }
                 Some(*entry)
             }
-            FlowBlock::Loop { on_break, on_continue } => match jump {
+            FlowBlock::Loop { on_break, on_continue, .. } => match jump {
                 Jump::Break => Some(*on_break),
                 Jump::Continue => Some(*on_continue),
                 Jump::Return => None,

@@ -204,6 +204,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         }
         if !is_bool(test) {
             self.site(SiteKind::TruthTest, self.lines_of_test(test), test.range());
+            self.works_on([test]);
         }
         self.go_to(then);
         self.go_to(otherwise);
@@ -234,6 +235,7 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.works_on([left, comparator]);
                 if !matches!(op, CompareOp::In | CompareOp::NotIn) {
                     self.site(SiteKind::TruthTest, lines, range);
+                    self.works_on([left, comparator]);
                 }
             }
             if row + 1 < it.ops.len() {
@@ -259,7 +261,9 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
             if let Some(decided) = decided.filter(|_| row + 1 < it.ops.len()) {
                 if op.is_some_and(|op| !matches!(op, CompareOp::In | CompareOp::NotIn)) {
+                    let left = if row == 0 { &*it.left } else { &it.comparators[row - 1] };
                     self.site(SiteKind::TruthTest, lines, range);
+                    self.works_on([left, comparator]);
                 }
                 self.go_to(decided);
             }
@@ -288,6 +292,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             }
             if !is_bool(value) {
                 self.site(SiteKind::TruthTest, lines, value.range());
+                self.works_on([value]);
             }
             self.go_to(decided);
             if let Some((op, join)) = inner {

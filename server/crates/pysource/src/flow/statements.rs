@@ -29,6 +29,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             Stmt::ClassDef(it) => self.class(it, line),
             Stmt::Return(it) => {
                 self.exprs(it.value.as_deref());
+                self.close_iterators(Jump::Return, line);
                 self.jump(Jump::Return);
             }
             Stmt::Delete(it) => it.targets.iter().for_each(|it| self.target(it, Access::Delete)),
@@ -76,7 +77,10 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.site(SiteKind::Import, LinesByVersion::same(line), it.range);
             }
             Stmt::Expr(it) => self.expr(&it.value),
-            Stmt::Break(_) => self.jump(Jump::Break),
+            Stmt::Break(_) => {
+                self.close_iterators(Jump::Break, line);
+                self.jump(Jump::Break);
+            }
             Stmt::Continue(_) => self.jump(Jump::Continue),
             // The value of a type alias is evaluated when somebody asks for it.
             Stmt::TypeAlias(_)
@@ -208,7 +212,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.awaited(lines, it.iter.range());
         }
         let (step, end) = (self.at, self.join());
-        self.open_loop(end, next);
+        self.open_loop(end, next, Some(&it.iter));
         self.target(&it.target, Access::Store);
         self.body(&it.body);
         self.go_to(next);
@@ -224,7 +228,7 @@ impl<'a> FlowBuilder<'_, 'a> {
         self.go_to(top);
         self.at = Some(top);
         self.condition(&it.test, step, orelse);
-        self.open_loop(end, top);
+        self.open_loop(end, top, None);
         self.at = Some(step);
         self.body(&it.body);
         self.go_to(top);
