@@ -136,6 +136,14 @@ pub(crate) fn skip_cost(site: &Expression<'_>, called: &Called<'_>, costs: &Cost
         },
         SiteKind::Comprehension { .. } => costs.skip_comprehension,
         SiteKind::Compare { op: CompareOp::In | CompareOp::NotIn, .. } => 0,
+        SiteKind::Operator { .. }
+        | SiteKind::Compare { .. }
+        | SiteKind::Unary(_)
+        | SiteKind::TruthTest
+            if site.is_of_tensor =>
+        {
+            costs.skip_of_tensor
+        }
         SiteKind::Operator { .. } | SiteKind::Compare { .. } => costs.skip_operator,
         SiteKind::Enter | SiteKind::Exit => costs.skip_context,
         SiteKind::Subscript { index, .. } if index.has_dimensions => costs.skip_dimensions,

@@ -70,6 +70,8 @@ costs! {
     skip_operator = 2,
     /// Skipping `__enter__` or `__exit__`: built-in context managers leave nothing.
     skip_context = 3,
+    /// Skipping an operator, comparison or test of truth on what is a tensor: its annotation may be wrong.
+    skip_of_tensor = 9,
     /// Skipping a unary operator or a subscript: mostly on numbers, lists and dicts.
     skip_subscript = 1,
     /// Skipping a subscript by several dimensions, as only tensors and arrays have: `x[:, 0]`, `x[..., None]`.

@@ -22,6 +22,8 @@ pub(crate) struct Expression<'a> {
     pub(crate) target: CallTarget<'a>,
     /// Whether it is an operator on numbers, strings and the like.
     pub(crate) is_plain: bool,
+    /// Whether it is an operator, a comparison or a test of truth on a tensor.
+    pub(crate) is_of_tensor: bool,
     /// Whether what is iterated leaves nothing: a list, a `range`.
     pub(crate) is_builtin_iterable: bool,
     /// Whether what is iterated is an iterator of a built-in type around others: `zip`, `enumerate`. The call that makes it
@@ -159,6 +161,7 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                 kind,
                 mentions: flow.mentions(site),
                 is_plain: site.is_plain,
+                is_of_tensor: site.is_of_tensor,
                 target,
                 is_builtin_iterable,
                 is_made_by_type,

@@ -449,6 +449,15 @@ pub(crate) fn is_plain_type(annotation: &Expr) -> bool {
     }
 }
 
+/// Whether an annotation is `Tensor` or `torch.Tensor`.
+pub(crate) fn is_tensor_type(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Name(it) => it.id.as_str() == "Tensor",
+        Expr::Attribute(it) => it.attr.as_str() == "Tensor",
+        _ => false,
+    }
+}
+
 pub(crate) fn is_plain_default(default: &Expr) -> bool {
     default.is_literal_expr() && !default.is_none_literal_expr()
 }

@@ -249,6 +249,9 @@ pub struct Site {
     /// Of an operator or comparison: whether it is on numbers, strings and the like, as far as the text shows, so that it
     /// leaves nothing.
     pub is_plain: bool,
+    /// Of an operator, comparison or test of truth: whether it is on a tensor, as far as the text shows, so that it leaves
+    /// an event.
+    pub is_of_tensor: bool,
     /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`] or [`SiteKind::Unpack`]: what the elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,

@@ -22,6 +22,11 @@ pub enum AssignedValue {
 }
 
 impl AssignedValue {
+    /// Whether it is a tensor.
+    pub(crate) fn is_tensor(&self) -> bool {
+        matches!(self, Self::Made(maker) if OF_TENSORS.contains(&maker.as_str()))
+    }
+
     /// Whether it is a number, a string or the like.
     pub(crate) fn is_plain(&self) -> bool {
         const MAKERS: [&str; 8] = ["len", "int", "float", "str", "bool", "round", "range", "time"];
@@ -31,6 +36,109 @@ impl AssignedValue {
             Self::Named(_) | Self::Computed | Self::Unknown => false,
         }
     }
+}
+
+/// Functions and methods whose results are tensors, whoever has them: NumPy and Python know none of these names.
+const OF_TENSORS: [&str; 28] = [
+    "Tensor",
+    "tensor",
+    "bfloat16",
+    "bmm",
+    "clamp",
+    "contiguous",
+    "detach",
+    "double",
+    "expand",
+    "expand_as",
+    "gelu",
+    "half",
+    "index_select",
+    "log_softmax",
+    "logsumexp",
+    "long",
+    "masked_fill",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "permute",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "softplus",
+    "type_as",
+    "unsqueeze",
+];
+
+/// Whether a method of this name gives a tensor, whatever it is a method of.
+pub(crate) fn is_tensor_method(name: &str) -> bool {
+    matches!(name, "float" | "int" | "bool") || OF_TENSORS.contains(&name)
+}
+
+/// Whether a method of tensors gives something else: a number, a size, an array.
+pub(crate) fn gives_value(name: &str) -> bool {
+    const VALUES: [&str; 22] = [
+        "item",
+        "tolist",
+        "numpy",
+        "size",
+        "dim",
+        "ndimension",
+        "numel",
+        "nelement",
+        "element_size",
+        "itemsize",
+        "stride",
+        "storage_offset",
+        "storage",
+        "untyped_storage",
+        "data_ptr",
+        "get_device",
+        "type",
+        "backward",
+        "register_hook",
+        "equal",
+        "allclose",
+        "pin_memory",
+    ];
+    name.starts_with("is_") || VALUES.contains(&name)
+}
+
+/// Whether a function of `torch` gives a tensor.
+pub(crate) fn gives_tensor(name: &str) -> bool {
+    const OTHERS: [&str; 27] = [
+        "allclose",
+        "autocast",
+        "broadcast_shapes",
+        "can_cast",
+        "compile",
+        "device",
+        "enable_grad",
+        "equal",
+        "finfo",
+        "iinfo",
+        "inference_mode",
+        "initial_seed",
+        "load",
+        "manual_seed",
+        "no_grad",
+        "numel",
+        "promote_types",
+        "result_type",
+        "save",
+        "seed",
+        "split",
+        "chunk",
+        "unbind",
+        "meshgrid",
+        "tensor_split",
+        "typename",
+        "jit",
+    ];
+    let is_class = name.starts_with(char::is_uppercase) && name != "Tensor";
+    let is_of_others =
+        ["is_", "get_", "set_", "use_", "are_"].iter().any(|it| name.starts_with(it));
+    !is_class && !is_of_others && !OTHERS.contains(&name)
 }
 
 /// What an expression may evaluate to: the ways of a conditional expression, the operands of `and` and `or`.
@@ -60,7 +168,12 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
             },
             _ if is_size(expr) => AssignedValue::Plain,
             Expr::Name(func) => AssignedValue::Made(func.id.to_string()),
-            Expr::Attribute(func) => AssignedValue::Made(func.attr.to_string()),
+            // `x.float()` is a tensor, as `float(x)` is none.
+            Expr::Attribute(func) => match func.attr.as_str() {
+                "float" | "int" | "bool" => AssignedValue::Made("Tensor".to_owned()),
+                "round" => AssignedValue::Unknown,
+                name => AssignedValue::Made(name.to_owned()),
+            },
             _ => AssignedValue::Unknown,
         },
         Expr::Subscript(_) if is_size(expr) => AssignedValue::Plain,
@@ -95,7 +208,7 @@ pub(crate) fn value_of(expr: &Expr) -> AssignedValue {
 }
 
 /// Whether a comparison gives `True` or `False`, whatever it compares.
-fn is_of_objects(op: CmpOp) -> bool {
+pub(crate) fn is_of_objects(op: CmpOp) -> bool {
     matches!(op, CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ruff_python_ast::Expr;
+use ruff_python_ast::{Expr, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::lines::LinesByVersion;
@@ -12,7 +12,9 @@ use crate::LineIndex;
 use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
-use crate::values::{AssignedValue, is_sizes, value_of};
+use crate::values::{
+    AssignedValue, gives_tensor, gives_value, is_of_objects, is_sizes, is_tensor_method, value_of,
+};
 
 /// Marks the joins among node numbers, until the number of sites is known.
 const JOIN: u32 = 1 << 31;
@@ -183,6 +185,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             text,
             inlined: self.inlined,
             is_plain: false,
+            is_of_tensor: false,
             iterable: Iterable::Other,
             lines,
             mentions: 0..0,
@@ -193,10 +196,54 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         node
     }
 
-    /// Notes that the last site works on plain values, if all of `operands` are.
+    /// Notes that the last site works on plain values, if all of `operands` are, or on a tensor, if one of them is.
     pub(super) fn works_on<'e>(&mut self, operands: impl IntoIterator<Item = &'e Expr>) {
-        let is_plain = operands.into_iter().all(|it| self.is_plain(it));
-        self.sites.last_mut().into_iter().for_each(|site| site.is_plain = is_plain);
+        let (mut is_plain, mut is_of_tensor) = (true, false);
+        for operand in operands {
+            is_plain &= self.is_plain(operand);
+            is_of_tensor |= self.is_tensor(operand);
+        }
+        if let Some(site) = self.sites.last_mut() {
+            (site.is_plain, site.is_of_tensor) = (is_plain, is_of_tensor);
+        }
+    }
+
+    /// Whether an expression is a tensor for sure, as far as the text shows.
+    fn is_tensor(&self, expr: &Expr) -> bool {
+        guarded(|| match expr {
+            Expr::Name(it) => match self.binding(&it.id) {
+                Binding::Variable { values, .. } => {
+                    values.iter().any(AssignedValue::is_tensor)
+                        && values.iter().all(|it| it.is_tensor() || *it == AssignedValue::Computed)
+                }
+                _ => false,
+            },
+            Expr::BinOp(it) => self.is_tensor(&it.left) || self.is_tensor(&it.right),
+            Expr::UnaryOp(it) => it.op != UnaryOp::Not && self.is_tensor(&it.operand),
+            Expr::Compare(it) => {
+                it.ops.iter().all(|op| !is_of_objects(*op)) && self.is_tensor(&it.left)
+            }
+            Expr::Subscript(it) => self.is_tensor(&it.value),
+            Expr::Call(it) => match &*it.func {
+                Expr::Attribute(func) => {
+                    let name = func.attr.as_str();
+                    let module = func.value.as_name_expr().map(|it| self.binding(&it.id));
+                    match module {
+                        Some(Binding::Imported { name: module }) if module == "torch" => {
+                            gives_tensor(name)
+                        }
+                        Some(Binding::Imported { name: module }) if module == "functional" => true,
+                        Some(Binding::Imported { .. }) => false,
+                        _ => {
+                            is_tensor_method(name)
+                                || (!gives_value(name) && self.is_tensor(&func.value))
+                        }
+                    }
+                }
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// Whether an expression is a number, a string or the like, as far as the text shows.

@@ -6,7 +6,7 @@ use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
 use ruff_python_ast::{ExceptHandler, Expr, Parameters, Pattern, Stmt};
 
 use super::{ScopeCode, Scopes, imported};
-use crate::collect::{is_plain_default, is_plain_type};
+use crate::collect::{is_plain_default, is_plain_type, is_tensor_type};
 use crate::stack_guard::guarded;
 use crate::values::{AssignedValue, each_value, is_sizes};
 
@@ -160,7 +160,13 @@ impl<'a> BindingWalk<'_, 'a> {
             if parameter.annotation().is_some_and(is_plain_type) && !parameter.is_variadic() {
                 self.plain.push(parameter.name());
             }
-            let value = if is_plain { AssignedValue::Plain } else { AssignedValue::Unknown };
+            let is_tensor =
+                parameter.annotation().is_some_and(is_tensor_type) && parameter.default().is_none();
+            let value = match (is_plain, is_tensor && !parameter.is_variadic()) {
+                (true, _) => AssignedValue::Plain,
+                (false, true) => AssignedValue::Made("Tensor".to_owned()),
+                (false, false) => AssignedValue::Unknown,
+            };
             self.names.variable(parameter.name(), value);
         }
     }
