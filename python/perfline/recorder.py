@@ -12,8 +12,10 @@ Whatever goes wrong is a warning: recording never ends the program that is recor
 """
 
 import array
+import collections
 import contextlib
 import dis
+import gc
 import glob
 import gzip
 import hashlib
@@ -59,6 +61,15 @@ COMPILE_LOG = "dedicated_log_torch_trace_"
 
 KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
 """Name of the record that says which lines each kernel was made from."""
+
+MODULE = "nn.Module: "
+"""What the events of calls of modules are named, before their class and a number."""
+
+DATA_PARALLEL = frozenset(("DataParallel", "DistributedDataParallel"))
+"""Classes whose only part, ``module``, is the wrapped module."""
+
+WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
+"""What wrappers call the module that they wrap; names of modules go without it."""
 
 COMPRESSION = 6
 """Level of gzip for traces. The default of Python, 9, takes five times as long for a tenth less."""
@@ -247,8 +258,7 @@ def _write_recording(prof, folder, worker_name, lines, sources):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        if lines is not None or sources is not None or not has_callers:
-            _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers)
+        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers)
         _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
@@ -651,26 +661,31 @@ def _try_to_write(prof, path, lines, sources, has_calls):
 
     path = os.fsdecode(path)
     index, threads, tids, left_out = {}, {}, {}, 0
+    results = getattr(getattr(prof, "profiler", prof), "kineto_results", None)
+    if results is None:
+        return (
+            0,
+            f"nothing was written to {path!r}: the profiler has recorded nothing yet; call this after it has stopped",
+        )
+    roots = results.experimental_event_tree()
     if has_calls:
-        results = getattr(getattr(prof, "profiler", prof), "kineto_results", None)
-        if results is None:
-            return (
-                0,
-                f"nothing was written to {path!r}: the profiler has recorded nothing yet; call this after it has stopped",
-            )
-        threads, left_out, error = _collect(results.experimental_event_tree(), index)
+        threads, left_out, error = _collect(roots, index)
         tids = _system_tids(results.events(), threads)
+    modules = _modules(roots, index)
+    if not (has_calls or lines or sources or modules):
+        return 0, None
     document = {
         "schema": SCHEMA,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
+        "modules": modules or None,
         "lines": None if lines is None else lines.document(index),
         # After what numbers the files that ran, before the strings that it adds to.
         "sources": None if sources is None else sources.document(index, has_calls or lines is not None),
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    for part in ("lines", "sources"):
+    for part in ("modules", "lines", "sources"):
         if document[part] is None:
             del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))
@@ -786,6 +801,137 @@ def _collect(roots, index):
     for rows in threads.values():
         rows.sort(key=_start)
     return threads, left_out, first_error
+
+
+def _modules(roots, index):
+    """What a side-car says of the modules that ran: what the model calls each, and how large it is. ``index`` numbers the
+    strings. None where no module ran, or nothing is known of those that did.
+    """
+    try:
+        ran = sorted(_modules_that_ran(roots))
+        known = _known_modules(ran) if ran else {}
+    except Exception as error:
+        _warn(f"the names of modules are not recorded: {_reason(error)}", stacklevel=6)
+        return None
+    # Nothing in a trace distinguishes modules whose classes have one name, and the same number each.
+    n_modules = collections.Counter(event for event, _ in ran)
+    rows = [(event, *known[module]) for event, module in ran if n_modules[event] == 1 and module in known]
+
+    def number(text):
+        return index.setdefault(text, len(index))
+
+    return rows and {
+        "event": [number(event) for event, _, _, _ in rows],
+        "name": [number(name) for _, name, _, _ in rows],
+        "parameters": [parameters for _, _, parameters, _ in rows],
+        "bytes": [n_bytes for _, _, _, n_bytes in rows],
+    }
+
+
+def _modules_that_ran(roots):
+    """The names of the events of modules, each with the ``id`` of the module."""
+    found = set()
+    stack = list(roots)
+    while stack:
+        event = stack.pop()
+        try:
+            stack += event.children
+            if event.name.startswith(MODULE):
+                found.add((event.name, event.extra_fields.module.self_ptr))
+        except Exception:
+            # Who reads the callers reports what cannot be read.
+            continue
+    return found
+
+
+def _known_modules(ran):
+    """Of the modules that ``ran``, by their ``id``: what each is called, the number of its parameters, and their bytes, those
+    of modules in it included. Modules that are gone are missing.
+
+    A module is called by its path from the outermost one. Where there are several outermost ones, the path begins with the
+    variable that holds it.
+    """
+    import torch
+
+    # Not by `isinstance`, which runs code of objects that stand for others.
+    modules = {id(it): it for it in gc.get_objects() if issubclass(type(it), torch.nn.Module)}
+    # By address another module may be there now.
+    ids = {key for event, key in ran if key in modules and event.startswith(f"{MODULE}{type(modules[key]).__name__}_")}
+    parents = {id(part): it for it in modules.values() for _, part in _parts(it)}
+    outermost = {}
+    for key in ids:
+        passed = set()
+        while key in parents and key not in passed:
+            passed.add(key)
+            key = id(parents[key])
+        outermost[key] = modules[key]
+    # Losses and the like have no parts, and need not be distinguished from the parts of a model.
+    is_only_model = sum(bool(_parts(it)) for it in outermost.values()) == 1
+    variables = _variables(outermost)
+    known, prefixes = {}, collections.Counter()
+    for key, top in outermost.items():
+        prefix = ""
+        if not (is_only_model and _parts(top)):
+            prefix = variables.get(key, type(top).__name__)
+            prefixes[prefix] += 1
+            prefix += f"#{prefixes[prefix]}" if prefixes[prefix] > 1 else ""
+        for name, module in _named_modules(top, prefix):
+            if id(module) in ids:
+                known[id(module)] = (name or type(module).__name__, *_size(module))
+    return known
+
+
+def _parts(module):
+    """The modules directly in a module, with their names."""
+    return [(name, it) for name, it in vars(module).get("_modules", {}).items() if it is not None]
+
+
+def _named_modules(top, prefix):
+    """``top`` and all modules in it, each once, with its name. As ``named_modules``, which a model may replace."""
+    seen, stack = set(), [(prefix, top)]
+    while stack:
+        name, module = stack.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield name, module
+        parts = _parts(module)
+        is_wrapper = type(module).__name__ in DATA_PARALLEL or any(part in WRAPPERS for part, _ in parts)
+        for part, it in reversed(parts):
+            stack.append((name if is_wrapper else f"{name}.{part}" if name else part, it))
+
+
+def _variables(objects):
+    """By ``id``, the name of a variable that holds one of ``objects``: of the functions that run, of their modules, else an
+    attribute of an object whose method runs.
+    """
+    frame, spaces = sys._getframe(1), []
+    while frame is not None:
+        spaces.append((frame.f_locals, frame.f_globals))
+        frame = frame.f_back
+    found = {}
+
+    def look(space):
+        for name, value in list(space.items()):
+            if id(value) in objects and not name.startswith("_"):
+                found.setdefault(id(value), name)
+
+    for own, of_module in spaces:
+        look({name: it for name, it in own.items() if name != "self"})
+        look(of_module)
+    for own, _ in spaces:
+        look(getattr(own.get("self"), "__dict__", {}))
+    return found
+
+
+def _size(module):
+    """The number of parameters of a module and of those in it, and their bytes; None where one has no shape yet."""
+    parts = (vars(it).get("_parameters", {}) for _, it in _named_modules(module, ""))
+    parameters = {id(it): it for part in parts for it in part.values() if it is not None}.values()
+    try:
+        return sum(it.numel() for it in parameters), sum(it.numel() * it.element_size() for it in parameters)
+    except Exception:
+        return None, None
 
 
 def _text(owner, attribute):

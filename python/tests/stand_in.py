@@ -8,6 +8,7 @@ import typing
 class PyCall:
     def __init__(self, caller):
         self.caller = caller
+        self.module = None
 
 
 class PyCCall(PyCall):
@@ -22,6 +23,7 @@ def torch_modules():
     """What is in ``sys.modules`` when PyTorch was imported."""
     torch = types.ModuleType("torch")
     torch.__version__ = "2.6.0"
+    torch.nn = types.SimpleNamespace(Module=Module)
     torch.profiler = types.ModuleType("torch.profiler")
     torch.profiler.profile = Profile
     torch.profiler.schedule = schedule
@@ -34,6 +36,36 @@ def torch_modules():
         "torch._C": types.ModuleType("torch._C"),
         "torch._C._profiler": internals,
     }
+
+
+class Module:
+    """``torch.nn.Module``: what it holds."""
+
+    def __init__(self, parameters=(), **parts):
+        self._parameters = dict(enumerate(parameters))
+        self._modules = parts
+
+
+class Parameter:
+    """A parameter of so many numbers of four bytes; with None, one that has no shape yet."""
+
+    def __init__(self, count):
+        self._count = count
+
+    def numel(self):
+        if self._count is None:
+            raise ValueError("no shape yet")
+        return self._count
+
+    def element_size(self):
+        return 4
+
+
+def call_of(module, number=0):
+    """The event of a call of a module."""
+    event = Event(f"nn.Module: {type(module).__name__}_{number}", 1000)
+    event.extra_fields.module = types.SimpleNamespace(self_ptr=id(module))
+    return event
 
 
 class Event:

@@ -16,7 +16,7 @@ import warnings
 from unittest import mock
 
 from perfline import recorder
-from stand_in import GOOD, Event, Operator, profiler, torch_modules
+from stand_in import GOOD, Event, Module, Operator, Parameter, call_of, profiler, torch_modules
 
 NOBODY = 65534
 
@@ -106,6 +106,111 @@ class Writing(RecorderTest):
             self.assertEqual((calls, len(messages)), (0, 1), messages)
             self.assertIn("with_stack=True", messages[0])
             self.assertEqual(self.written()["threads"], [])
+
+
+class Block(Module):
+    pass
+
+
+class DistributedDataParallel(Module):
+    pass
+
+
+class Modules(RecorderTest):
+    """What the model calls the modules that ran."""
+
+    def names(self, *calls):
+        """By event, what was written."""
+        self.write(profiler(GOOD, *calls))
+        written = self.written()
+        modules, strings = written.get("modules"), written["strings"]
+        if modules is None:
+            return None
+        columns = [modules[key] for key in ("event", "name", "parameters", "bytes")]
+        return {strings[event].split()[1]: (strings[name], *size) for event, name, *size in zip(*columns)}
+
+    def test_names_are_paths_from_the_outermost_module(self):
+        shared = Parameter(5)
+        up, down = Module([Parameter(2), shared]), Module([shared])
+        model = Block(layers=Module(**{"0": Block(up=up, down=down, none=None)}))
+        block = model._modules["layers"]._modules["0"]
+        names = self.names(call_of(up, 0), call_of(down, 1), call_of(block, 1), call_of(model, 0))
+        expected = {
+            "Module_0": ("layers.0.up", 7, 28),
+            "Module_1": ("layers.0.down", 5, 20),
+            "Block_1": ("layers.0", 7, 28),
+            "Block_0": ("Block", 7, 28),
+        }
+        self.assertEqual(names, expected)
+
+    def test_wrappers_are_no_part_of_names(self):
+        inner = Module()
+        model = Block(head=inner)
+        wrapped = DistributedDataParallel(module=Block(_orig_mod=model))
+        names = self.names(call_of(inner), call_of(model), call_of(wrapped))
+        self.assertEqual(names["Module_0"][0], "head")
+        self.assertEqual(names["Block_0"][0], "Block")
+        self.assertEqual(names["DistributedDataParallel_0"][0], "DistributedDataParallel")
+
+    def test_a_module_that_did_not_run_is_part_of_names(self):
+        first, second = Module(), Module()
+        holder = Block(encoder=first, decoder=second)
+        names = self.names(call_of(first, 0), call_of(second, 1))
+        self.assertEqual([names[it][0] for it in ("Module_0", "Module_1")], ["encoder", "decoder"])
+        del holder
+
+    def test_of_several_models_the_variable_is_part_of_names(self):
+        generator, critic = Block(up=Module()), Block(up=Module())
+        self.loss = Module()
+        calls = [call_of(generator, 0), call_of(critic, 1), call_of(self.loss, 2)]
+        calls += [call_of(it._modules["up"], number) for number, it in enumerate([generator, critic])]
+        names = {event: row[0] for event, row in self.names(*calls).items()}
+        expected = {
+            "Block_0": "generator",
+            "Block_1": "critic",
+            "Module_2": "loss",
+            "Module_0": "generator.up",
+            "Module_1": "critic.up",
+        }
+        self.assertEqual(names, expected)
+
+    def test_models_that_no_variable_holds_are_numbered(self):
+        models = [Block(up=Module()), Block(up=Module())]
+        names = self.names(*(call_of(it._modules["up"], number) for number, it in enumerate(models)))
+        self.assertEqual(sorted(row[0] for row in names.values()), ["Block#2.up", "Block.up"])
+
+    def test_what_a_trace_does_not_distinguish_has_no_name(self):
+        # Of different classes with one name, each is the first.
+        one, other = Block(), type("Block", (Module,), {})()
+        self.assertIsNone(self.names(call_of(one, 0), call_of(other, 0)))
+
+    def test_a_module_that_is_gone_has_no_name(self):
+        call = call_of(Module())
+        self.kept = Block()
+        # At its address there may be another one.
+        call.extra_fields.module.self_ptr = id(self.kept)
+        self.assertIsNone(self.names(call))
+
+    def test_the_size_of_a_parameter_without_a_shape_is_not_known(self):
+        model = Block([Parameter(None)])
+        self.assertEqual(self.names(call_of(model)), {"Block_0": ("model", None, None)})
+
+    def test_modules_in_a_circle_are_no_harm(self):
+        one, other = Block(), Block()
+        one._modules["other"], other._modules["one"] = other, one
+        self.assertEqual(len(self.names(call_of(one, 0), call_of(other, 1))), 2)
+
+    def test_a_pytorch_that_does_not_know_the_module_leaves_the_callers(self):
+        call = Event("nn.Module: Linear_0", 5)
+        self.assertIsNone(self.names(call))
+        self.assertEqual(len(self.written()["threads"][0]["name"]), 4)
+
+    def test_what_goes_wrong_is_one_warning(self):
+        with mock.patch("gc.get_objects", side_effect=RuntimeError("no")):
+            calls, messages = self.write(profiler(GOOD, call_of(Block())))
+        self.assertEqual(calls, 4)
+        self.assertEqual(messages, ["Perfline's recorder: the names of modules are not recorded: RuntimeError: no"])
+        self.assertNotIn("modules", self.written())
 
 
 class Harm(RecorderTest):

@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Ops(OpsArgs),
     Kernels(KernelsArgs),
+    Modules(ModulesArgs),
     Steps(StepsArgs),
     Top(TopArgs),
     Export(ExportArgs),
@@ -395,6 +396,31 @@ pub(crate) struct OpsArgs {
 pub(crate) struct KernelsArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// Modules of the model over the whole recording: calls, thread and device time, parameters
+///
+///   cpu own        time of the calls without those of other modules in them
+///   cpu total      with them
+///   cpu backward   backward nodes of the operators that ran in the calls
+///   cuda …         device time that was launched there
+///   share          of all device time where the recording has some, else of thread time
+///   modules        modules whose names differ by numbers alone are one row
+///
+/// Names as layers.3.mlp.up need a recording of perfline record or perfline.profile(); without,
+/// modules are distinguished by class and number.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ModulesArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// A row for each module; as JSON there always is
+    #[arg(long)]
+    pub(crate) all: bool,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

@@ -105,6 +105,10 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Kernels(args) => table(&args.recording, &args.table, &terminal, |it| {
             tables::kernels(it, args.table.format == args::OutputFormat::Json)
         }),
+        Command::Modules(args) => print(&args.recording, |out, it| {
+            let is_whole = args.all || args.table.format == args::OutputFormat::Json;
+            print_table(out, &tables::modules(&it.recording, is_whole), &args.table, &terminal)
+        }),
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),

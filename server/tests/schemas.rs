@@ -67,12 +67,13 @@ fn json_is_as_its_schema_says() {
     let schema: Value = serde_json::from_str(&text).unwrap();
     const TRACE: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "cpu/torch2.15.0/late_rank.slow_line";
-    let outputs: [&[&str]; 9] = [
+    let outputs: [&[&str]; 10] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
         &["ops", TRACE],
         &["kernels", TRACE],
+        &["modules", TRACE],
         &["steps", TRACE],
         &["show", "slow_model.py:46", TRACE],
         &["lines", TRACE],

@@ -13,7 +13,7 @@
 //! 1. `recorded`, `call-sites`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
 //! 2. `names`: what the names of events say about lines; `options`;
 //! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`,
-//!    `compile_log`: exact lines from what was recorded beside a trace; `origins`: the lines that generated code was made from;
+//!    `compile_log`: exact lines from what was recorded beside a trace; `modules`: the names of modules, likewise; `origins`: the lines that generated code was made from;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
 //!    every instant of thread time (`host_charges`) and idle time of devices (`slack`: what waits explain of it);
 //! 5. `charge`: what hangs on those events;
@@ -30,6 +30,7 @@ mod graph_replays;
 mod host_charges;
 mod inferred;
 mod line_log;
+mod modules;
 mod names;
 mod options;
 mod origins;
@@ -44,6 +45,7 @@ pub use event_stacks::EventLine;
 pub use graph_captures::{CapturedLaunch, GraphCaptures};
 pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures};
 pub use line_log::join_lines;
+pub use modules::join_modules;
 pub use options::AttributionOptions;
 pub use same_run::join_snapshot;
 
@@ -57,8 +59,8 @@ use stack_books::StackBooks;
 
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
-    device_stacks, event_timeline, find_patterns, recording_stacks, segment_calls, stack_books,
-    waits,
+    device_stacks, event_timeline, find_patterns, modules_that_ran, recording_stacks,
+    segment_calls, stack_books, waits,
 };
 use host_charges::Kept;
 use names::Names;
@@ -187,6 +189,7 @@ fn charge_all(
     if let Some(communication) = communication(&summary, profile, stacks, steps, events) {
         ledger.communication.insert(rank, communication);
     }
+    ledger.modules = modules_that_ran(profile, launches, events);
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
     (ledger, stacks_of_all, timeline)

@@ -9,9 +9,9 @@ use line_stacks::{
     FusedLines, LineId, Lines, Node, Stacks, amount, evidence_by_line, function, grow_to, line_key,
     post_file,
 };
-use profile::{LaunchShapeId, Profile};
+use profile::{LaunchShapeId, Profile, StrId};
 
-use crate::charge::{Charges, loops};
+use crate::charge::{Charges, MODULE, loops, module_class};
 
 /// Builds the ledger of one recording.
 pub(crate) fn post(charges: &Charges<'_>) -> Ledger {
@@ -287,7 +287,8 @@ fn post_tables(books: &mut [LineBooks], charges: &Charges<'_>) {
         books[line.index()].operators.insert(text(name), operator);
     }
     for (&(line, name), call) in &host.callees {
-        books[line.index()].callees.insert(text(name), *call);
+        let callees = &mut books[line.index()].callees;
+        callees.entry(callee(profile, name)).or_default().merge(call);
     }
     for (&(line, replays), &time) in &device.replayed {
         let key = line_key(&events.stacks.lines, replays);
@@ -296,6 +297,14 @@ fn post_tables(books: &mut [LineBooks], charges: &Charges<'_>) {
     for (&(line, cause), &time) in &waits.waited_for {
         books[line.index()].waits.insert(line_key(&events.stacks.lines, cause), time);
     }
+}
+
+/// What a Python call is called: a module by its path in the model with its class, where that is recorded.
+fn callee(profile: &Profile, event: StrId) -> String {
+    let text = profile.strings.get(event);
+    let Some(module) = profile.module(event) else { return text.to_owned() };
+    let class = module_class(text);
+    format!("{MODULE}{} ({class})", profile.strings.get(module.name))
 }
 
 fn kernel_key(profile: &Profile, name: String, shape: LaunchShapeId) -> KernelKey {

@@ -5,6 +5,7 @@ use ledger::{Bytes, Evidence, KernelKey, Ledger, LineBooks, LineKey, Ns};
 use metrics::numbers::{bytes, count, duration};
 use metrics::{Period, Quantity, Unit};
 
+use crate::callees::{CalleeGroup, callee_groups};
 use crate::hover::{self, HoverText};
 use crate::kernel_name::shorten;
 use crate::place::PlacedSource;
@@ -307,16 +308,20 @@ fn lines(
 }
 
 fn callees(scale: &ViewScale<'_>, books: &LineBooks) -> Vec<CallRow> {
-    let rows = books.callees.iter().map(|(name, call)| {
-        let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
-        CallRow {
-            name: hover::callee_name(name),
-            calls,
-            value,
-            share: scale.mean_share(value),
-            text: format!("×{} · {}", count(calls), duration(value)),
-        }
-    });
+    let rows =
+        callee_groups(&books.callees).into_iter().map(|CalleeGroup { name, call, slowest }| {
+            let (calls, value) = (scale.mean(call.calls as f64), scale.mean(call.cpu.as_f64()));
+            let name = slowest.map_or(name.clone(), |(slowest, cpu)| {
+                format!("{name}, slowest {slowest} {}", duration(scale.mean(cpu.as_f64())))
+            });
+            CallRow {
+                name,
+                calls,
+                value,
+                share: scale.mean_share(value),
+                text: format!("×{} · {}", count(calls), duration(value)),
+            }
+        });
     sorted(rows, |row| row.value)
 }
 

@@ -9,6 +9,7 @@ use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 
 use crate::by_rank::ranks;
+use crate::callees::{CalleeGroup, callee_groups};
 use crate::diagnostics;
 use crate::kernel_name::shorten;
 use crate::lenses::Totals;
@@ -325,15 +326,17 @@ fn calls(
 ) -> Vec<LineSection> {
     let mut callers: Vec<_> = placed.books.callers.iter().collect();
     callers.sort_by_key(|&(line, time)| (Reverse(time), line));
-    let mut callees: Vec<_> = placed.books.callees.iter().collect();
-    callees.sort_by_key(|&(name, call)| (std::cmp::Reverse(call.cpu), name));
+    let callees = callee_groups(&placed.books.callees);
     let callers = callers.iter().take(MAX_ROWS).map(|(line, time)| {
         line_name(source, line).and(format!(" ({})", duration(scale.mean(time.as_f64()))))
     });
-    let callees = callees.iter().take(MAX_ROWS).map(|(name, call)| {
+    let callees = callees.iter().take(MAX_ROWS).map(|CalleeGroup { name, call, slowest }| {
         let times = count(scale.mean(call.calls as f64));
         let time = duration(scale.mean(call.cpu.as_f64()));
-        RichText::code(&callee_name(name)).and(format!(" ×{times} ({time})"))
+        let slowest = slowest.as_ref().map_or_else(String::new, |(name, cpu)| {
+            format!(", slowest {name} {}", duration(scale.mean(cpu.as_f64())))
+        });
+        RichText::code(name).and(format!(" ×{times} ({time}{slowest})"))
     });
     let list = |what: &str, items: Vec<RichText>| {
         let text = RichText::words(format!("{what} "));
@@ -341,21 +344,6 @@ fn calls(
     };
     let lists = [list("Called from", callers.collect()), list("Calls", callees.collect())];
     lists.into_iter().flatten().collect()
-}
-
-/// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
-pub(crate) fn callee_name(name: &str) -> String {
-    if let Some((place, function)) = name.rsplit_once("): ")
-        && let Some((path, line)) = place.rsplit_once('(')
-    {
-        return format!("{function} ({}:{line})", base_name(path));
-    }
-    let built_in =
-        name.strip_prefix("<built-in method ").or(name.strip_prefix("<built-in function "));
-    if let Some(rest) = built_in {
-        return rest.split([' ', '>']).next().unwrap_or(rest).to_owned();
-    }
-    name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
 }
 
 fn memory(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
@@ -640,19 +628,5 @@ mod tests {
         let fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
         let hover = hover(&fixture.source(), &View::default(), &[], 11).unwrap();
         assert_eq!(&fixture.text[hover.start..hover.end], "loss.backward()");
-    }
-
-    #[test]
-    fn names_of_callees() {
-        let rows = [
-            ("torch/nn/modules/linear.py(114): forward", "forward (linear.py:114)"),
-            ("<built-in method item of Tensor object at 0x7f0>", "item"),
-            ("<built-in function len>", "len"),
-            ("nn.Module: Linear_0", "Linear_0"),
-            ("<method 'x' of 'y' objects>", "<method 'x' of 'y' objects>"),
-        ];
-        for (name, short) in rows {
-            assert_eq!(callee_name(name), short);
-        }
     }
 }

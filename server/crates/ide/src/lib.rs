@@ -12,6 +12,7 @@
 
 mod actions;
 mod by_rank;
+mod callees;
 mod details;
 mod diagnostics;
 mod explain;
@@ -37,6 +38,7 @@ mod view;
 mod testing;
 
 pub use actions::{Action, Edit, actions};
+pub use callees::module_pattern;
 pub use details::{
     AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,
     OperatorRow, StepRow, details,

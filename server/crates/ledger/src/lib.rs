@@ -16,6 +16,7 @@ mod line;
 mod loops;
 mod memory;
 mod merge;
+mod modules;
 mod overview;
 mod patterns;
 mod split;
@@ -36,6 +37,7 @@ pub use memory::{
     CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase,
     Sample, SegmentCalls, SegmentTime, StackLine, StepMemory,
 };
+pub use modules::{ModuleBooks, ModuleKey};
 pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
     KernelClass, LaunchSummary, Overlap, Overview, Precision, TensorCores,
@@ -86,6 +88,8 @@ pub struct Ledger {
     pub overviews: BTreeMap<u32, Overview>,
     /// When each rank was in which collective, by rank.
     pub communication: BTreeMap<u32, RankCommunication>,
+    /// The modules that ran.
+    pub modules: BTreeMap<ModuleKey, ModuleBooks>,
 }
 
 /// A thread that only waits.

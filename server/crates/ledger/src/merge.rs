@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use crate::amount::Amount;
 use crate::{
     Allocation, Arithmetic, Books, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread,
-    Kernel, Ledger, LineBooks, LoopBooks, Ns, Operator, Overview, PatternBooks, PerStep,
-    RankCommunication, SourceFile,
+    Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns, Operator, Overview, PatternBooks,
+    PerStep, RankCommunication, SourceFile,
 };
 
 impl Ledger {
@@ -30,6 +30,7 @@ impl Ledger {
             categories,
             overviews,
             communication,
+            modules,
         } = other;
         for (key, file) in files {
             self.files
@@ -66,6 +67,7 @@ impl Ledger {
         merge_map(&mut self.categories, categories, CategoryMemory::merge);
         merge_map(&mut self.overviews, overviews, Overview::merge);
         merge_map(&mut self.communication, communication, RankCommunication::merge);
+        merge_map(&mut self.modules, modules, ModuleBooks::merge);
     }
 }
 
@@ -256,7 +258,8 @@ impl Operator {
 }
 
 impl Call {
-    fn merge(&mut self, other: &Self) {
+    /// Adds other calls.
+    pub fn merge(&mut self, other: &Self) {
         let Self { calls, cpu } = other;
         self.calls.gain(*calls);
         self.cpu.gain(*cpu);
@@ -317,9 +320,10 @@ mod tests {
     use crate::{
         Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
-        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, Ns, Operator,
-        Pattern, PatternBooks, PerStep, Precision, ProcessGroup, ProductSizes, RankCommunication,
-        Reason, RecordingCost, SegmentTime, SourceFile, SourceFit, ThreadKey,
+        Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
+        ModuleKey, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, ProcessGroup,
+        ProductSizes, RankCommunication, Reason, RecordingCost, SegmentTime, SourceFile, SourceFit,
+        ThreadKey,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -452,6 +456,9 @@ mod tests {
             let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1) };
             let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), sites: [(site, vec![call])].into() };
             ledger.communication.insert(rank, mine);
+            let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };
+            let module = ModuleBooks { is_named: rank == 0, calls: 2, cpu_own: Ns(rest[0]), cuda_total: Ns(rest[1]), parameters: Some(8).filter(|_| rank == 1), ..ModuleBooks::default() };
+            ledger.modules.insert(key, module);
             ledger
         }
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use attribution::{
     attribute, attribute_with_stacks, attribute_with_timeline, join_callers, join_lines,
-    join_snapshot,
+    join_modules, join_snapshot,
 };
 use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
 use event_timeline::EventTimeline;
@@ -540,6 +540,7 @@ impl LoadContext<'_> {
                         warnings.extend(read_warnings);
                         warnings.extend(join_callers(profile, &callers));
                         warnings.extend(join_lines(profile, &callers));
+                        warnings.extend(join_modules(profile, &callers));
                         let text = |it: &RecordedText| {
                             let text = it.text.as_str().into();
                             let file = callers.strings.get(it.file).to_owned();

@@ -1,6 +1,6 @@
 //! The exact callers and lines that Perfline's recorder saved beside a trace (`perfline.callers/1`, `fixtures/FORMAT.md`).
 
-use crate::{Interner, LineLog, Ns, StrId};
+use crate::{Bytes, Interner, LineLog, Ns, StrId};
 
 /// The side-car of one trace: where each of its Python calls was made.
 #[derive(Debug, Default)]
@@ -15,6 +15,21 @@ pub struct Callers {
     pub lines: Option<LineLog>,
     /// The texts of the user's files that ran, where they were recorded.
     pub texts: Vec<RecordedText>,
+    /// The modules that ran, where their names were recorded.
+    pub modules: Vec<RecordedModule>,
+}
+
+/// What a model calls one of its modules, and how large that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordedModule {
+    /// Name of the events of its calls (`nn.Module: Linear_7`).
+    pub event: StrId,
+    /// Its path in the model (`layers.3.mlp.up`).
+    pub name: StrId,
+    /// Number of parameters, those of modules in it included, where known.
+    pub parameters: Option<u64>,
+    /// Their bytes.
+    pub parameter_bytes: Option<Bytes>,
 }
 
 /// The text of a file as it ran.

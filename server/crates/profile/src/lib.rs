@@ -25,7 +25,7 @@ mod snapshot;
 mod timeline;
 mod warning;
 
-pub use callers::{Callers, RecordedText, ThreadCallers};
+pub use callers::{Callers, RecordedModule, RecordedText, ThreadCallers};
 pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
@@ -68,6 +68,17 @@ pub struct Profile {
     pub generated: Vec<GeneratedFile>,
     /// What the kernels of graphs were captured by; joined from another trace.
     pub captured: CapturedStacks,
+    /// What the model calls its modules, each once, in the order of `event`; joined from a side-car.
+    pub modules: Vec<RecordedModule>,
+}
+
+impl Profile {
+    /// What is recorded of the module whose calls are named `event`.
+    #[must_use]
+    pub fn module(&self, event: StrId) -> Option<&RecordedModule> {
+        let at = self.modules.binary_search_by_key(&event, |it| it.event).ok()?;
+        self.modules.get(at)
+    }
 }
 
 /// Leaves the rows of a column that are kept. A column that is not filled stays empty.

@@ -1,8 +1,9 @@
-//! Tables of operators and of kernels over the whole recording, and of its steps: `perfline ops`, `perfline kernels`,
-//! `perfline steps`.
+//! Tables of operators, of kernels and of modules over the whole recording, and of its steps: `perfline ops`, `perfline kernels`,
+//! `perfline modules`, `perfline steps`.
 
 mod kernels;
 mod lines_of;
+mod modules;
 mod operators;
 mod print;
 mod steps;
@@ -14,6 +15,7 @@ use ledger::Metric;
 use loader::StackBooks;
 
 pub use kernels::build as kernels;
+pub use modules::build as modules;
 pub use operators::build as operators;
 pub use print::{write_json, write_text};
 pub use steps::{StepOrder, build as steps};

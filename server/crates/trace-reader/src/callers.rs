@@ -1,8 +1,8 @@
 //! Reads the recorder's side-car, `perfline.callers/1`: callers, and when lines began (`fixtures/FORMAT.md`).
 
 use profile::{
-    Callers, Interner, LineLog, LoggedCode, Ns, RecordedText, StrId, ThreadCallers, ThreadLines,
-    WarningKind, Warnings,
+    Bytes, Callers, Interner, LineLog, LoggedCode, Ns, RecordedModule, RecordedText, StrId,
+    ThreadCallers, ThreadLines, WarningKind, Warnings,
 };
 
 use crate::envelope::each_member;
@@ -90,6 +90,7 @@ struct CallersFile {
     threads: Vec<FileThread>,
     lines: Option<FileLines>,
     sources: FileSources,
+    modules: FileModules,
 }
 
 /// Bytes of all texts that are taken from a file: as much as the recorder writes, and more than programs have.
@@ -145,6 +146,50 @@ impl FileSources {
             texts.push(RecordedText { file, text });
         }
         texts
+    }
+}
+
+/// The names of modules.
+#[derive(Default)]
+struct FileModules {
+    event: Vec<i64>,
+    name: Vec<i64>,
+    parameters: Vec<i64>,
+    bytes: Vec<i64>,
+}
+
+impl FileModules {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut modules = Self::default();
+        each_member(values, |key, values| match key {
+            b"event" => integers(values, &mut modules.event),
+            b"name" => integers(values, &mut modules.name),
+            b"parameters" => integers(values, &mut modules.parameters),
+            b"bytes" => integers(values, &mut modules.bytes),
+            _ => values.skip(),
+        })?;
+        Ok(modules)
+    }
+
+    fn modules(self, ids: &[StrId], warnings: &mut Warnings) -> Vec<RecordedModule> {
+        let Self { event, name, parameters, bytes } = self;
+        let n_rows = shortest(&[event.len(), name.len(), parameters.len(), bytes.len()], warnings);
+        let mut modules = Vec::new();
+        for row in 0..n_rows {
+            let (Some(event), Some(name)) = (string(ids, event[row]), string(ids, name[row]))
+            else {
+                let message = "a module whose name is not in the file was left out";
+                warnings.add(WarningKind::Malformed, None, message);
+                continue;
+            };
+            modules.push(RecordedModule {
+                event,
+                name,
+                parameters: u64::try_from(parameters[row]).ok(),
+                parameter_bytes: (0 <= bytes[row]).then_some(Bytes(bytes[row])),
+            });
+        }
+        modules
     }
 }
 
@@ -206,16 +251,21 @@ impl CallersFile {
                 self.sources = FileSources::read(values)?;
                 Ok(())
             }
+            b"modules" => {
+                self.modules = FileModules::read(values)?;
+                Ok(())
+            }
             _ => values.skip(),
         })
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, torch, lines, sources, .. } = self;
+        let Self { strings, ids, threads, torch, lines, sources, modules, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
         let texts = sources.texts(&ids, warnings);
-        Callers { strings, threads, torch: version(&torch), lines, texts }
+        let modules = modules.modules(&ids, warnings);
+        Callers { strings, threads, torch: version(&torch), lines, texts, modules }
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn backward(
 }
 
 /// The forward operator of each backward node, or none.
-fn forward_operators(profile: &Profile, events: &EventStacks<'_>) -> Vec<HostEventId> {
+pub(super) fn forward_operators(profile: &Profile, events: &EventStacks<'_>) -> Vec<HostEventId> {
     let host = &profile.host;
     let by_flow = by_flow(profile, events);
     let is_missing = |operator: &Option<HostEventId>| operator.is_none_or(|it| it.get().is_none());

@@ -30,6 +30,7 @@ impl Tables {
             flows,
             generated: _,
             captured: _,
+            modules: _,
         } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =

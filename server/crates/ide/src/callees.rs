@@ -1,0 +1,164 @@
+//! What a line calls: names of calls, and which modules are one list.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use ledger::{Call, Ns};
+
+use crate::place::base_name;
+
+/// What the calls of modules are named in the ledger.
+const MODULE: &str = "nn.Module: ";
+
+/// The name of a module with each number as `*`: `layers.*.mlp.up` of `layers.3.mlp.up`, `Linear_*` of `Linear_7`.
+#[must_use]
+pub fn module_pattern(name: &str) -> String {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let parts = name.split('.').map(|part| match part.rsplit_once('_') {
+        _ if is_number(part) => "*".to_owned(),
+        // A class with its number, which stands alone.
+        Some((class, number)) if is_number(number) && !name.contains('.') => format!("{class}_*"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// What a line calls: a call, or calls of the modules of a list.
+pub(crate) struct CalleeGroup {
+    /// What to call it: `item`, `layers.0 … layers.31 (Block)`.
+    pub(crate) name: String,
+    /// All of its calls.
+    pub(crate) call: Call,
+    /// Of a list, the module whose calls took longest, and how long.
+    pub(crate) slowest: Option<(String, Ns)>,
+}
+
+/// What a line calls, the costliest first. The modules of a list are one where their names are recorded.
+pub(crate) fn callee_groups(callees: &BTreeMap<String, Call>) -> Vec<CalleeGroup> {
+    let mut groups: BTreeMap<String, Vec<(&str, &Call)>> = BTreeMap::new();
+    for (name, call) in callees {
+        let path = name.strip_prefix(MODULE).and_then(|it| it.rsplit_once(" ("));
+        let key = path.map_or_else(
+            || name.clone(),
+            |(path, class)| format!("{MODULE}{} ({class}", module_pattern(path)),
+        );
+        groups.entry(key).or_default().push((name, call));
+    }
+    let mut groups: Vec<_> = groups.into_values().map(|it| group(&it)).collect();
+    groups.sort_by(|a, b| {
+        Reverse(a.call.cpu).cmp(&Reverse(b.call.cpu)).then_with(|| a.name.cmp(&b.name))
+    });
+    groups
+}
+
+fn group(calls: &[(&str, &Call)]) -> CalleeGroup {
+    let call = calls.iter().fold(Call::default(), |mut sum, (_, call)| {
+        sum.merge(call);
+        sum
+    });
+    let paths =
+        || calls.iter().filter_map(|(name, _)| name.strip_prefix(MODULE)?.rsplit_once(" ("));
+    let first = paths().min_by_key(|(path, _)| numbers(path));
+    let last = paths().max_by_key(|(path, _)| numbers(path));
+    let slowest = calls.iter().max_by_key(|(_, call)| call.cpu);
+    if let ([_, _, ..], Some((first, class)), Some((last, _)), Some((name, slowest))) =
+        (calls, first, last, slowest)
+    {
+        let name = callee_name(name);
+        let path = name.rsplit_once(" (").map_or(&*name, |(path, _)| path);
+        return CalleeGroup {
+            name: format!("{first} … {last} ({class}"),
+            call,
+            slowest: Some((path.to_owned(), slowest.cpu)),
+        };
+    }
+    let name = calls.first().map_or_else(String::new, |(name, _)| callee_name(name));
+    CalleeGroup { name, call, slowest: None }
+}
+
+/// What a recorded Python call is called in the source: `forward (linear.py:114)`, `item`, `Linear_0`.
+pub(crate) fn callee_name(name: &str) -> String {
+    if let Some((place, function)) = name.rsplit_once("): ")
+        && let Some((path, line)) = place.rsplit_once('(')
+    {
+        return format!("{function} ({}:{line})", base_name(path));
+    }
+    let built_in =
+        name.strip_prefix("<built-in method ").or(name.strip_prefix("<built-in function "));
+    if let Some(rest) = built_in {
+        return rest.split([' ', '>']).next().unwrap_or(rest).to_owned();
+    }
+    name.strip_prefix("nn.Module: ").unwrap_or(name).to_owned()
+}
+
+/// The numbers in a path, by which the modules of a list are in order.
+fn numbers(path: &str) -> Vec<u64> {
+    path.split('.').filter_map(|it| it.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_callees() {
+        let rows = [
+            ("torch/nn/modules/linear.py(114): forward", "forward (linear.py:114)"),
+            ("<built-in method item of Tensor object at 0x7f0>", "item"),
+            ("<built-in function len>", "len"),
+            ("nn.Module: Linear_0", "Linear_0"),
+            ("<method 'x' of 'y' objects>", "<method 'x' of 'y' objects>"),
+        ];
+        for (name, short) in rows {
+            assert_eq!(callee_name(name), short);
+        }
+    }
+
+    #[test]
+    fn numbers_in_names_are_left_open() {
+        let rows = [
+            ("layers.3.mlp.up", "layers.*.mlp.up"),
+            ("stages.0.blocks.12", "stages.*.blocks.*"),
+            ("head", "head"),
+            ("model.conv_2", "model.conv_2"),
+            ("Linear_7", "Linear_*"),
+            ("Model", "Model"),
+        ];
+        for (name, pattern) in rows {
+            assert_eq!(module_pattern(name), pattern);
+        }
+    }
+
+    #[test]
+    fn modules_of_a_list_are_one() {
+        let call = |cpu| Call { calls: 1, cpu: Ns(cpu) };
+        let rows = [
+            ("nn.Module: layers.2 (Block)", call(9)),
+            ("nn.Module: layers.10 (Block)", call(3)),
+            ("nn.Module: layers.0 (Block)", call(4)),
+            ("nn.Module: layers.1 (Other)", call(2)),
+            ("nn.Module: Block_0", call(20)),
+            ("nn.Module: Block_1", call(1)),
+        ];
+        let callees = rows.map(|(name, call)| (name.to_owned(), call)).into();
+        let groups = callee_groups(&callees);
+        let shown: Vec<_> = groups
+            .iter()
+            .map(|it| {
+                (
+                    it.name.as_str(),
+                    it.call.calls,
+                    it.call.cpu.0,
+                    it.slowest.as_ref().map(|it| (it.0.as_str(), it.1.0)),
+                )
+            })
+            .collect();
+        let expected = [
+            ("Block_0", 1, 20, None),
+            ("layers.0 … layers.10 (Block)", 3, 16, Some(("layers.2", 9))),
+            ("layers.1 (Other)", 1, 2, None),
+            ("Block_1", 1, 1, None),
+        ];
+        assert_eq!(shown, expected);
+    }
+}
