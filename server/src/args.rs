@@ -60,6 +60,7 @@ pub(crate) enum Command {
     Cache(CacheArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
+    Mcp(McpArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -785,6 +786,49 @@ pub(crate) struct LspArgs {
     /// Accepted because some editors pass it; there is no other transport
     #[arg(long)]
     pub(crate) stdio: bool,
+}
+
+/// The server for coding agents (Model Context Protocol), on standard input and output; agents start it
+///
+/// Its tools say what limits the step, which lines cost most and why, and whether a
+/// change helped. Recordings and sources are read below --root alone, but for the
+/// inputs that are named here. docs/agents.md says how to add it to an agent.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct McpArgs {
+    /// The recording that is meant where an agent names none [default: the newest below --root]
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Folder of your code and of the recordings: nothing outside is read as either
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+
+    /// Folder of library code (site-packages), repeatable [default: those of the active Python environment]
+    #[arg(long = "site", value_name = "DIR")]
+    pub(crate) sites: Vec<PathBuf>,
+
+    /// Package or pattern of recorded paths whose lines count as yours although a library folder holds them, repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) mine: Vec<MinePattern>,
+
+    /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
+    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
+    pub(crate) memory_limit: MemoryLimit,
+}
+
+impl McpArgs {
+    /// What to load, and how.
+    pub(crate) fn recording(&self) -> RecordingArgs {
+        RecordingArgs {
+            inputs: self.inputs.clone(),
+            root: self.root.clone(),
+            sites: self.sites.clone(),
+            mine: self.mine.clone(),
+            memory_limit: self.memory_limit,
+            ..RecordingArgs::default()
+        }
+    }
 }
 
 /// Print what completes commands and options in a shell

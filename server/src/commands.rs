@@ -131,6 +131,13 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             allocator::restart_with_one_arena();
             Ok(lsp::run_stdio())
         }
+        Command::Mcp(args) => {
+            allocator::restart_with_one_arena();
+            let recording = args.recording();
+            mcp::run_stdio(inputs::options(&recording), recording.inputs)
+                .map_err(Failure::Agents)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 

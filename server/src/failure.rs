@@ -30,6 +30,8 @@ pub(crate) enum Failure {
     Binary(&'static str),
     /// A screen needs a terminal, and there is none.
     NoTerminal,
+    /// Agents cannot be served.
+    Agents(std::io::Error),
     /// The output cannot be written.
     Output(std::io::Error),
 }
@@ -87,6 +89,7 @@ impl std::fmt::Display for Failure {
                 f,
                 "top needs a terminal to show a screen in; for a pipe or a file use perfline report or perfline annotate"
             ),
+            Self::Agents(error) => write!(f, "cannot serve agents: {error}"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
         }
     }

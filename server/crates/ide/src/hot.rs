@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
+use metrics::Quantity;
 
 use crate::heat;
 use crate::place::{Placed, PlacedSource, lines_of};
@@ -70,6 +71,12 @@ pub fn hot_lines(
         }
     });
     lines.collect()
+}
+
+/// What [`hot_lines`] sorts the lines of a recording by.
+#[must_use]
+pub fn hot_quantity(ledger: &Ledger, view: &View) -> Quantity {
+    ViewScale::new(ledger, view).primary()
 }
 
 /// What the lines of a file, or of a function in it, cost together.

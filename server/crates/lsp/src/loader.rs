@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loader::{Error, LoadOptions, Watch};
+use loader::{Error, LoadOptions, Signature, Watch};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
-use crate::loaded::{LoadedRecording, Signature};
+use crate::loaded::LoadedRecording;
 use crate::paths;
 use crate::progress::Reporter;
 use crate::session::{Failed, Loading, Mode, Session, SessionState};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use ide::{Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
+use loader::Signature;
 use pysource::Encoding;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ use tower_lsp::lsp_types::{ClientCapabilities, ProgressToken, Url};
 use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
-use crate::loaded::{LoadedRecording, Signature};
+use crate::loaded::LoadedRecording;
 use crate::settings::Settings;
 
 /// How long loads wait for the client's settings. Later ones are followed all the same.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 
-use crate::fields::{escaped, write_list};
+use crate::fields::write_list;
 use crate::model::{
     self, Cell, Column, Place, Report, ReportedFinding, Section, Summary, Unit, Verdict,
 };
@@ -36,6 +36,12 @@ fn fields(report: &Report<'_>, names: &[String]) -> [(&'static str, Json); 8] {
         ("sections_left_out", others.iter().map(|it| it.id).collect()),
         ("exceeded", json!(report.exceeded)),
     ]
+}
+
+/// JSON on one line, safe to look at: characters that a terminal or an editor would obey or not show are escaped, too.
+#[must_use]
+pub fn escaped(value: &Json) -> String {
+    crate::fields::escaped(value)
 }
 
 /// Prints the report as `perfline.report/1`, a finding or a section a line; of these, those that `sections` names, if any.

@@ -43,6 +43,13 @@ impl Recording<'_> {
         Some(PresentText { text, map })
     }
 
+    /// The text of a line as it ran, without the space around it; `None` where the text that ran is not known.
+    pub(crate) fn statement(&self, line: &LineKey) -> Option<String> {
+        let ran = self.run.text_that_ran(&line.file, |path| self.sources.read(path))?;
+        let text = ran.text.lines().nth((line.line as usize).checked_sub(1)?)?;
+        Some(text.trim().to_owned())
+    }
+
     pub(crate) fn place(&self, line: &LineKey) -> Place {
         Place { file: self.file(&line.file).to_owned(), line: line.line }
     }

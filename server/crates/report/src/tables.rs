@@ -1,6 +1,7 @@
-//! Tables of operators, of kernels and of modules over the whole recording, and of its steps: `perfline ops`, `perfline kernels`,
-//! `perfline modules`, `perfline steps`.
+//! Tables of operators, of kernels and of modules over the whole recording, and of its steps (`perfline ops`,
+//! `perfline kernels`, `perfline modules`, `perfline steps`), and of the lines with most of a metric.
 
+mod hot_lines;
 mod kernels;
 mod lines_of;
 mod modules;
@@ -14,6 +15,7 @@ use ide::UnknownName;
 use ledger::Metric;
 use loader::StackBooks;
 
+pub use hot_lines::build as hot_lines;
 pub use kernels::build as kernels;
 pub use modules::build as modules;
 pub use operators::build as operators;
@@ -31,6 +33,17 @@ pub struct NamedTable {
     pub section: Section,
     /// The columns that a narrow terminal can do without, the first of them first.
     pub dispensable: &'static [&'static str],
+}
+
+impl NamedTable {
+    /// The table with at most `top` rows; it says how many are left out.
+    #[must_use]
+    pub fn shortened(mut self, top: usize) -> Self {
+        let section = &mut self.section;
+        section.left_out += section.rows.len().saturating_sub(top);
+        section.rows.truncate(top);
+        self
+    }
 }
 
 /// What the operators are sorted by.

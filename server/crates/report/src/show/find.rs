@@ -115,9 +115,6 @@ impl<'a> Found<'a> {
     pub(super) fn text(&self, recording: &Recording<'_>) -> Option<String> {
         let Self::Lines { function: None, lines } = self else { return None };
         let (key, _) = lines.first()?;
-        let read = |path: &std::path::Path| recording.sources.read(path);
-        let ran = recording.run.text_that_ran(&key.file, read)?;
-        let line = ran.text.lines().nth((key.line as usize).checked_sub(1)?)?;
-        Some(line.trim().to_owned())
+        recording.statement(key)
     }
 }

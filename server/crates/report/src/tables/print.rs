@@ -42,7 +42,7 @@ pub fn write_text(
     }
     let mut shown = Section { rows: Vec::new(), ..table.section.clone() };
     shown.rows = table.section.rows.iter().take(top).cloned().collect();
-    shown.left_out = table.section.rows.len() - shown.rows.len();
+    shown.left_out += table.section.rows.len() - shown.rows.len();
     let left_out = leave_out(&mut shown, table.dispensable, terminal);
     if !left_out.is_empty() {
         let names = left_out.join(", ");

@@ -1,0 +1,298 @@
+//! The arguments of the tools. The comments of the fields are what agents read of them.
+
+use ide::{Charge, ViewMetric};
+use report::tables::OperatorOrder;
+use rmcp::model::JsonObject;
+use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Rows that a table has at most.
+const MOST_ROWS: usize = 200;
+
+/// The arguments of a tool.
+///
+/// # Errors
+/// If one is missing, unknown or of the wrong type.
+pub(crate) fn parse<T: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<T, String> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        format!("the arguments of {tool} are not what its schema asks for: {error}")
+    })
+}
+
+/// Where recordings are looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FolderArguments {
+    /// Folder below the root to look in; the root, if it is not given.
+    pub(crate) folder: Option<String>,
+    /// Recordings listed, the newest first.
+    #[serde(default = "twenty")]
+    pub(crate) top: Top,
+}
+
+/// A part of a report, or a table, of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportArguments {
+    /// Path below the root of a trace, memory snapshot or ledger, or of a folder, which stands for the newest recording in it. A
+    /// file stands for the whole recording that it is part of. If it is not given: the recording that the server was started
+    /// with, else the newest below the root.
+    pub(crate) recording: Option<String>,
+    /// Rows of the answer; it says how many are left out.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+    /// text: as people read it. json: with the exact numbers, three times as long.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// What is printed as text alone, of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RecordingArguments {
+    /// Path below the root of a trace, memory snapshot or ledger, or of a folder, which stands for the newest recording in it. A
+    /// file stands for the whole recording that it is part of. If it is not given: the recording that the server was started
+    /// with, else the newest below the root.
+    pub(crate) recording: Option<String>,
+    /// Lines listed of each device.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+}
+
+/// The lines with most of a metric.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HotLinesArguments {
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// What lines are sorted by: cpu (thread time), cuda (device time of what the line launched), backward (time of the backward
+    /// pass that the line caused), wait (time blocked), idle (time in which the device had nothing to do because of the line),
+    /// comm (device time of collectives), memory (bytes). auto is cuda where there is a device, else cpu, else memory.
+    #[serde(default = "auto")]
+    #[schemars(schema_with = "metrics")]
+    pub(crate) metric: String,
+    /// own: time in libraries counts to the innermost line of your code that called them. total: time while the line was
+    /// anywhere on the stack.
+    #[serde(default = "own")]
+    #[schemars(schema_with = "charges")]
+    pub(crate) charge: String,
+    /// step: nanoseconds or bytes of the mean step of a rank, where the recording has steps. run: the sum over the recording and
+    /// all ranks.
+    #[serde(default)]
+    pub(crate) per: PerChoice,
+    /// Lines of libraries, too.
+    #[serde(default)]
+    pub(crate) all: bool,
+    /// Lines listed; the answer says how many are left out.
+    #[serde(default = "fifteen")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// Who an answer is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum AnswerFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What numbers stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum PerChoice {
+    #[default]
+    Step,
+    Run,
+}
+
+/// Something that has a place or a name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShowArguments {
+    /// A line (train.py:41), a function (forward, Model.forward), an operator (aten::mm) or a part of the name of a kernel.
+    pub(crate) place: String,
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// Rows of each table; the answer says how many are left out.
+    #[serde(default = "six")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// The operators of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OperatorsArguments {
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// What operators are sorted by; cuda_self where the recording has device time, else cpu_self, if it is not given.
+    #[schemars(schema_with = "orders")]
+    pub(crate) sort: Option<String>,
+    /// Rows of the answer; it says how many are left out.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// Two recordings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiffArguments {
+    /// The recording before the change, as in `summary`; if it is not given, the one before `recording` below the root.
+    pub(crate) base: Option<String>,
+    /// The recording after the change, as in `summary`.
+    pub(crate) recording: Option<String>,
+    /// Rows of each table.
+    #[serde(default = "five")]
+    pub(crate) top: Top,
+}
+
+/// A rule of the findings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExplainArguments {
+    /// Id of the rule, as findings name it: sync, tensor-cores-unused.
+    pub(crate) rule: String,
+}
+
+/// Source text.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SourceArguments {
+    /// Path of the source file or notebook, below the root.
+    pub(crate) file: String,
+    /// Line of the file as it is now that the text is shown around; without it, the lines of the file that cost something, with
+    /// their surroundings.
+    pub(crate) line: Option<u32>,
+    /// Lines of text before and after.
+    #[serde(default = "twelve")]
+    pub(crate) context: LinesAround,
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// What numbers stand for: the mean step, or the whole recording.
+    #[serde(default)]
+    pub(crate) per: PerChoice,
+}
+
+/// How many rows an answer has at most: 1 to 200.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(try_from = "u64")]
+pub(crate) struct Top(pub(crate) usize);
+
+impl TryFrom<u64> for Top {
+    type Error = String;
+
+    fn try_from(rows: u64) -> Result<Self, String> {
+        match usize::try_from(rows) {
+            Ok(rows @ 1..=MOST_ROWS) => Ok(Self(rows)),
+            _ => Err(format!("top is {rows}; 1 to {MOST_ROWS} are possible")),
+        }
+    }
+}
+
+impl JsonSchema for Top {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Top".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": MOST_ROWS})
+    }
+}
+
+/// How many lines of text stand before and after a line: at most 200.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(try_from = "u32")]
+pub(crate) struct LinesAround(pub(crate) u32);
+
+impl TryFrom<u32> for LinesAround {
+    type Error = String;
+
+    fn try_from(lines: u32) -> Result<Self, String> {
+        if lines as usize <= MOST_ROWS {
+            Ok(Self(lines))
+        } else {
+            Err(format!("context is {lines}; 0 to {MOST_ROWS} are possible"))
+        }
+    }
+}
+
+impl JsonSchema for LinesAround {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LinesAround".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 0, "maximum": MOST_ROWS})
+    }
+}
+
+fn five() -> Top {
+    Top(5)
+}
+
+fn six() -> Top {
+    Top(6)
+}
+
+fn ten() -> Top {
+    Top(10)
+}
+
+fn fifteen() -> Top {
+    Top(15)
+}
+
+fn twenty() -> Top {
+    Top(20)
+}
+
+fn twelve() -> LinesAround {
+    LinesAround(12)
+}
+
+fn auto() -> String {
+    "auto".to_owned()
+}
+
+fn own() -> String {
+    Charge::Own.name().to_owned()
+}
+
+fn metrics(_: &mut SchemaGenerator) -> Schema {
+    names(["auto"].into_iter().chain(ViewMetric::ALL.map(ViewMetric::name)))
+}
+
+fn charges(_: &mut SchemaGenerator) -> Schema {
+    names(Charge::ALL.map(Charge::name))
+}
+
+fn orders(_: &mut SchemaGenerator) -> Schema {
+    names(OperatorOrder::ALL.map(OperatorOrder::name))
+}
+
+/// One of these.
+fn names(names: impl IntoIterator<Item = &'static str>) -> Schema {
+    let names: Vec<&str> = names.into_iter().collect();
+    json_schema!({"type": "string", "enum": names})
+}
