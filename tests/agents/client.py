@@ -24,7 +24,7 @@ CALLS = [
 ]
 
 # Bytes of an answer at most where it is not said how many rows are wanted.
-MOST_BYTES = 8192
+MAX_BYTES = 8192
 
 
 async def session(perfline: str, folder: str) -> None:
@@ -36,7 +36,7 @@ async def session(perfline: str, folder: str) -> None:
         for name, arguments, expected in CALLS:
             text = await answer(client, name, arguments, is_error=False)
             assert expected in text, (name, text)
-            assert len(text.encode()) <= MOST_BYTES, (name, len(text))
+            assert len(text.encode()) <= MAX_BYTES, (name, len(text))
         printed = subprocess.run(
             [perfline, "report", "--format", "json", "--root", folder, folder],
             check=True,

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Rows that a table has at most.
-const MOST_ROWS: usize = 200;
+const MAX_ROWS: usize = 200;
 
 /// The arguments of a tool.
 ///
@@ -196,8 +196,8 @@ impl TryFrom<u64> for Top {
 
     fn try_from(rows: u64) -> Result<Self, String> {
         match usize::try_from(rows) {
-            Ok(rows @ 1..=MOST_ROWS) => Ok(Self(rows)),
-            _ => Err(format!("top is {rows}; 1 to {MOST_ROWS} are possible")),
+            Ok(rows @ 1..=MAX_ROWS) => Ok(Self(rows)),
+            _ => Err(format!("top is {rows}; 1 to {MAX_ROWS} are possible")),
         }
     }
 }
@@ -212,7 +212,7 @@ impl JsonSchema for Top {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": 1, "maximum": MOST_ROWS})
+        json_schema!({"type": "integer", "minimum": 1, "maximum": MAX_ROWS})
     }
 }
 
@@ -225,10 +225,10 @@ impl TryFrom<u32> for LinesAround {
     type Error = String;
 
     fn try_from(lines: u32) -> Result<Self, String> {
-        if lines as usize <= MOST_ROWS {
+        if lines as usize <= MAX_ROWS {
             Ok(Self(lines))
         } else {
-            Err(format!("context is {lines}; 0 to {MOST_ROWS} are possible"))
+            Err(format!("context is {lines}; 0 to {MAX_ROWS} are possible"))
         }
     }
 }
@@ -243,7 +243,7 @@ impl JsonSchema for LinesAround {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": 0, "maximum": MOST_ROWS})
+        json_schema!({"type": "integer", "minimum": 0, "maximum": MAX_ROWS})
     }
 }
 

@@ -23,13 +23,13 @@ use crate::arguments::{
 use crate::workspace::{KeptRecording, StackNeed, Workspace};
 
 /// Bytes of an answer at most: what is longer fills the context of an agent and helps it no more.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// Findings in a summary.
 const SUMMARY_FINDINGS: usize = 3;
 
 /// Files that are named of a recording.
-const MOST_FILES: usize = 8;
+const MAX_FILES: usize = 8;
 
 /// Least share, in percent, of a line that is shown where no line was asked for.
 const SOURCE_THRESHOLD: f64 = 0.5;
@@ -166,11 +166,11 @@ impl ToolEntry {
     /// A sentence for the agent: what happened, and what to do.
     pub(crate) fn answer(&self, request: ToolRequest<'_>) -> Result<String, String> {
         let bytes = (self.answer)(request)?;
-        if MOST_BYTES < bytes.len() {
+        if MAX_BYTES < bytes.len() {
             return Err(format!(
                 "the answer has {} KB, more than the {} KB that are given; ask for less with `top`",
                 bytes.len() >> 10,
-                MOST_BYTES >> 10
+                MAX_BYTES >> 10
             ));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -220,7 +220,7 @@ fn recordings(request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         json!({
             "path": files.first(),
             "files": files.len(),
-            "more_files": files.get(1..MOST_FILES.min(files.len())),
+            "more_files": files.get(1..MAX_FILES.min(files.len())),
             "bytes": bytes.sum::<u64>(),
             "age_s": now.duration_since(run.modified).unwrap_or_default().as_secs(),
         })

@@ -11,7 +11,7 @@ use loader::{DiscoveredRun, LoadOptions, Run, Signature, SourceFolders, StackCho
 use report::Recording;
 
 /// Recordings that are kept: a comparison needs two.
-const MOST_KEPT: usize = 2;
+const MAX_KEPT: usize = 2;
 
 /// A folder with recordings and sources.
 pub(crate) struct Workspace {
@@ -162,7 +162,7 @@ impl Workspace {
         }
         // Gone before the next one is read: both need memory.
         kept.retain(|it| it.inputs != inputs);
-        while MOST_KEPT <= kept.len() {
+        while MAX_KEPT <= kept.len() {
             kept.pop_front();
         }
         let stacks = if need == StackNeed::Stacks { StackChoice::Always } else { StackChoice::No };
