@@ -123,7 +123,8 @@ class profile:
                 schedule = torch.profiler.schedule(
                     wait=max(self._skip - 1, 0), warmup=min(self._skip, 1), active=self._steps, repeat=1
                 )
-            prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **self._options)
+            options = {**_collections(), **self._options}
+            prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **options)
             self._read_sources()
             if schedule is None or self._skip == 0:
                 self._start_lines()
@@ -215,6 +216,16 @@ class profile:
         if self._problem and not self._has_warned:
             self._has_warned = True
             _warn(self._problem, stacklevel=4)
+
+
+def _collections():
+    """The option that has PyTorch record when Python's garbage collector runs, where there is one (2.8 and later)."""
+    try:
+        from torch._C._profiler import _ExperimentalConfig
+
+        return {"experimental_config": _ExperimentalConfig(record_python_gc_info=True)}
+    except (ImportError, TypeError):
+        return {}
 
 
 def trace_handler(folder, worker_name=None, sources=True):

@@ -88,6 +88,18 @@ class Recording(RecordingTest):
             {"with_stack": True, "record_shapes": True, "profile_memory": False, "activities": ["cpu"]},
         )
 
+    def test_collections_of_garbage_are_recorded_where_pytorch_can(self):
+        internals = sys.modules["torch._C._profiler"]
+        for config, expected in [(lambda **options: options, {"record_python_gc_info": True}), (lambda: 0, None)]:
+            internals._ExperimentalConfig = config
+            with self.subTest(expected=expected), mock.patch.object(stand_in.Profile, "made", []), self.warns():
+                _, torch_prof = self.record(5)
+                self.assertEqual(torch_prof.options.get("experimental_config"), expected)
+        internals._ExperimentalConfig = lambda **options: options
+        with mock.patch.object(stand_in.Profile, "made", []), self.warns():
+            _, torch_prof = self.record(5, experimental_config="mine")
+        self.assertEqual(torch_prof.options["experimental_config"], "mine")
+
     def test_the_profiler_is_gone_when_its_steps_are_written(self):
         with perfline.profile(self.folder) as prof:
             for _ in range(5):

@@ -14,7 +14,12 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     let mut warnings = Warnings::default();
     let mut by_tid: FxHashMap<String, Vec<HostEventId>> = FxHashMap::default();
     let host = &profile.host;
-    for id in host.ids().filter(|id| host.kind[id.index()] == HostKind::Python) {
+    // A run of the garbage collector is no call.
+    let collection = profile.strings.find("Python GC");
+    let is_call = |id: &HostEventId| {
+        host.kind[id.index()] == HostKind::Python && Some(host.name[id.index()]) != collection
+    };
+    for id in host.ids().filter(is_call) {
         let tid = profile.strings.get(profile.threads[host.thread[id.index()].index()].tid);
         match by_tid.get_mut(tid) {
             Some(events) => events.push(id),

@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
     title: "The garbage collector stops the program",
     summary: "Python's collector looks through all objects for cycles, and the thread does nothing else meanwhile.",
     severity: Severity::Information,
-    trigger: "`Python GC` events are in the recording, on or below the line. They are recorded since torch 2.8 with \
-              `experimental_config=torch._C._profiler._ExperimentalConfig(record_python_gc_info=True)`.",
+    trigger: "`Python GC` events are in the recording, on or below the line. Since torch 2.8, `perfline record` and `perfline.profile()` record \
+              them; a profiler of yours does with `experimental_config=torch._C._profiler._ExperimentalConfig(record_python_gc_info=True)`.",
     measure: "Their time, per step. The line is the one that made the object after which the collector began, which need not be the one that \
               leaves garbage.",
     thresholds: &[WARNING],
