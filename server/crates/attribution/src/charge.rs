@@ -14,7 +14,7 @@ mod summary;
 mod timeline;
 mod waits;
 
-pub(crate) use backward::backward;
+pub(crate) use backward::{backward, forward_operators};
 pub(crate) use charges::Charges;
 pub(crate) use communication::communication;
 pub(crate) use device::{charge_devices, device_stacks};

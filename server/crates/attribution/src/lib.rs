@@ -59,8 +59,8 @@ use stack_books::StackBooks;
 
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
-    device_stacks, event_timeline, find_patterns, modules_that_ran, recording_stacks,
-    segment_calls, stack_books, waits,
+    device_stacks, event_timeline, find_patterns, forward_operators, modules_that_ran,
+    recording_stacks, segment_calls, stack_books, waits,
 };
 use host_charges::Kept;
 use names::Names;
@@ -167,6 +167,7 @@ fn charge_all(
     let memory_lines = events.memory_stacks.iter().map(|&node| events.stacks.charged_line(node));
     let memory = memory.charge(profile, steps, memory_lines);
     let summary = RunSummary::new(profile, &events.order, steps, launches, classes);
+    let forward = &forward_operators(profile, events);
     let mut ledger = post::post(&Charges {
         profile,
         sources,
@@ -180,7 +181,7 @@ fn charge_all(
         device: &charge_devices(profile, launches, stacks, steps, classes, events),
         waits,
         is_recording,
-        backward: &backward(profile, launches, events),
+        backward: &backward(profile, launches, events, forward),
         memory: &memory,
         segments: &segment_calls(profile, events),
         patterns: &patterns,
@@ -189,7 +190,7 @@ fn charge_all(
     if let Some(communication) = communication(&summary, profile, stacks, steps, events) {
         ledger.communication.insert(rank, communication);
     }
-    ledger.modules = modules_that_ran(profile, launches, events);
+    ledger.modules = modules_that_ran(profile, launches, events, forward);
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
     (ledger, stacks_of_all, timeline)

@@ -20,13 +20,13 @@ pub(crate) fn backward(
     profile: &Profile,
     launches: &Launches,
     events: &EventStacks<'_>,
+    forward: &[HostEventId],
 ) -> Backward {
     let host = &profile.host;
     let mut backward = Backward::default();
     if events.backward_nodes.is_empty() {
         return backward;
     }
-    let forward = forward_operators(profile, events);
     let line =
         |row: usize| events.stacks.charged_line(events.stack_of[forward[row].get()?.index()]).get();
     for (row, node) in events.backward_nodes.iter().enumerate() {
@@ -46,7 +46,10 @@ pub(crate) fn backward(
 }
 
 /// The forward operator of each backward node, or none.
-pub(super) fn forward_operators(profile: &Profile, events: &EventStacks<'_>) -> Vec<HostEventId> {
+pub(crate) fn forward_operators(profile: &Profile, events: &EventStacks<'_>) -> Vec<HostEventId> {
+    if events.backward_nodes.is_empty() {
+        return Vec::new();
+    }
     let host = &profile.host;
     let by_flow = by_flow(profile, events);
     let is_missing = |operator: &Option<HostEventId>| operator.is_none_or(|it| it.get().is_none());

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use ledger::{ModuleBooks, ModuleKey, Ns};
-use profile::{HostEventId, HostKind, Profile, StrId, ThreadId};
+use profile::{HostEventId, HostKind, Profile, StrId};
 use recorded::Launches;
 use rustc_hash::FxHashMap;
 
-use super::backward::forward_operators;
 use crate::event_stacks::EventStacks;
 
 /// What the events of calls of modules are named, before their class and a number.
@@ -18,13 +17,14 @@ pub(crate) fn modules_that_ran(
     profile: &Profile,
     launches: &Launches,
     events: &EventStacks<'_>,
+    forward: &[HostEventId],
 ) -> BTreeMap<ModuleKey, ModuleBooks> {
-    if !profile.strings.iter().any(|(_, text)| text.starts_with(MODULE)) {
+    let names = module_names(profile);
+    if names.is_empty() {
         return BTreeMap::new();
     }
-    let mut calls = ModuleCalls::new(profile, events);
+    let mut calls = ModuleCalls::new(profile, events, &names);
     let host = &profile.host;
-    let forward = forward_operators(profile, events);
     let call_of_forward = |calls: &ModuleCalls, row: usize| calls.around(forward.get(row)?.get()?);
     for (row, node) in events.backward_nodes.iter().enumerate() {
         if let Some(call) = call_of_forward(&calls, row) {
@@ -80,31 +80,34 @@ struct OpenCalls {
 }
 
 impl ModuleCalls {
-    fn new(profile: &Profile, events: &EventStacks<'_>) -> Self {
+    /// `names` are those of [`module_names`].
+    fn new(profile: &Profile, events: &EventStacks<'_>, names: &[StrId]) -> Self {
         let host = &profile.host;
         let mut calls = Self { modules: Vec::new(), rows: Vec::new(), row_of: vec![0; host.len()] };
-        let mut places: FxHashMap<StrId, Option<usize>> = FxHashMap::default();
+        // By name of an event: one more than the place of its module, or 0.
+        let mut places = vec![0_u32; names.last().map_or(0, |it| it.index() + 1)];
         // Two events whose modules have one name are calls of one.
-        let mut by_key: FxHashMap<ModuleKey, usize> = FxHashMap::default();
-        let mut open: FxHashMap<ThreadId, OpenCalls> = FxHashMap::default();
+        let mut by_key: FxHashMap<ModuleKey, u32> = FxHashMap::default();
+        for &name in names {
+            let (key, books) = described(profile, name);
+            places[name.index()] = *by_key.entry(key.clone()).or_insert_with(|| {
+                calls.modules.push((key, books));
+                u32::try_from(calls.modules.len()).unwrap_or(u32::MAX)
+            });
+        }
+        let mut open: Vec<OpenCalls> = Vec::new();
+        open.resize_with(profile.threads.len(), OpenCalls::default);
         for &event in &events.order {
             let start = host.start[event.index()];
-            let open = open.entry(host.thread[event.index()]).or_default();
+            let open = &mut open[host.thread[event.index()].index()];
             while let Some(&row) = open.rows.last().filter(|&&row| calls.rows[row].end <= start) {
                 open.rows.pop();
                 open.of_module.entry(calls.rows[row].module).and_modify(|it| *it -= 1);
             }
             if host.kind[event.index()] == HostKind::Python {
-                let name = host.name[event.index()];
-                let place = *places.entry(name).or_insert_with(|| {
-                    let (key, books) = described(profile, name)?;
-                    Some(*by_key.entry(key.clone()).or_insert_with(|| {
-                        calls.modules.push((key, books));
-                        calls.modules.len() - 1
-                    }))
-                });
-                if let Some(module) = place {
-                    calls.push(module, open, start, host.end(event));
+                let place = places.get(host.name[event.index()].index()).copied().unwrap_or(0);
+                if let Some(module) = place.checked_sub(1) {
+                    calls.push(module as usize, open, start, host.end(event));
                 }
             }
             let row = open.rows.last().and_then(|&it| u32::try_from(it + 1).ok());
@@ -168,10 +171,19 @@ pub(crate) fn module_class(event: &str) -> &str {
     numbered.rsplit_once('_').map_or(numbered, |(class, _)| class)
 }
 
-/// The module whose calls are named `event`, without what they took; `None` for other events.
-fn described(profile: &Profile, event: StrId) -> Option<(ModuleKey, ModuleBooks)> {
+/// What calls of modules are named, in ascending order.
+fn module_names(profile: &Profile) -> Vec<StrId> {
+    let named = profile.strings.iter().filter(|(_, text)| text.starts_with(MODULE));
+    let mut names: Vec<StrId> = named.map(|(id, _)| id).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The module whose calls are named `event`, without what they took.
+fn described(profile: &Profile, event: StrId) -> (ModuleKey, ModuleBooks) {
     let text = profile.strings.get(event);
-    let (numbered, class) = (text.strip_prefix(MODULE)?, module_class(text).to_owned());
+    let (numbered, class) =
+        (text.strip_prefix(MODULE).unwrap_or(text), module_class(text).to_owned());
     let recorded = profile.module(event);
     let name = recorded.map_or(numbered, |it| profile.strings.get(it.name)).to_owned();
     let books = ModuleBooks {
@@ -180,5 +192,5 @@ fn described(profile: &Profile, event: StrId) -> Option<(ModuleKey, ModuleBooks)
         parameter_bytes: recorded.and_then(|it| it.parameter_bytes),
         ..ModuleBooks::default()
     };
-    Some((ModuleKey { name, class }, books))
+    (ModuleKey { name, class }, books)
 }
