@@ -50,8 +50,9 @@ impl<'a> Found<'a> {
             return Ok(Self::Launched { name, lines });
         }
         Err(format!(
-            "nothing that was recorded is called `{name}`; name a line (train.py:41), a function (Model.forward), an operator \
-             (aten::mm) or a part of the name of a kernel; perfline lines, ops and kernels list them"
+            "nothing that was recorded is called `{name}`; name a line (train.py:41), a function (Model.forward), an operator that \
+             Python calls (aten::linear) or a part of the name of a kernel; perfline lines, ops and kernels list them, and ops \
+             operators within others, too"
         ))
     }
 
