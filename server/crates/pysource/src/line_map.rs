@@ -458,9 +458,12 @@ fn doubtful(old: &TextLines<'_>, new: &TextLines<'_>, runs: &[LineRun]) -> Vec<u
         if key.is_empty() || line.is_edited {
             return false;
         }
-        if key != new.canonical[to].trim_start() {
-            // A statement that was broken into other lines has no line like it.
-            return before[from] != after[to];
+        let now = new.canonical[to].trim_start();
+        if key != now {
+            // A statement that was broken into other lines has no line like it. Where more statements of the function begin
+            // like it now, it may be any of them.
+            let alike = counts.get(&(&*after[to], now)).copied().unwrap_or_default();
+            return before[from] != after[to] || alike[0] + 1 < alike[1];
         }
         if before[from] == after[to] {
             return counts

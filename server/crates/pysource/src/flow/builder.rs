@@ -48,6 +48,10 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) inlined: Option<usize>,
     /// How many comprehensions of this function are around.
     pub(super) n_inlined: u32,
+    /// Of expressions that were asked about, whether they are tensors, so that each part of a long one is looked at once.
+    tensors: HashMap<TextRange, bool>,
+    /// The same for plain values.
+    plain: HashMap<TextRange, bool>,
 }
 
 enum FlowBlock {
@@ -102,6 +106,8 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             keeps_annotations: matches!(code, ScopeCode::Module(_) | ScopeCode::Class(_)),
             inlined: None,
             n_inlined: 0,
+            tensors: HashMap::new(),
+            plain: HashMap::new(),
         };
         match code {
             ScopeCode::Module(module) => builder.body(&module.body),
@@ -209,8 +215,11 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 
     /// Whether an expression is a tensor for sure, as far as the text shows.
-    fn is_tensor(&self, expr: &Expr) -> bool {
-        guarded(|| match expr {
+    fn is_tensor(&mut self, expr: &Expr) -> bool {
+        if let Some(known) = self.tensors.get(&expr.range()) {
+            return *known;
+        }
+        let is_tensor = guarded(|| match expr {
             Expr::Name(it) => match self.binding(&it.id) {
                 Binding::Variable { values, .. } => {
                     values.iter().any(AssignedValue::is_tensor)
@@ -243,12 +252,17 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
                 _ => false,
             },
             _ => false,
-        })
+        });
+        self.tensors.insert(expr.range(), is_tensor);
+        is_tensor
     }
 
     /// Whether an expression is a number, a string or the like, as far as the text shows.
-    fn is_plain(&self, expr: &Expr) -> bool {
-        guarded(|| match expr {
+    fn is_plain(&mut self, expr: &Expr) -> bool {
+        if let Some(known) = self.plain.get(&expr.range()) {
+            return *known;
+        }
+        let is_plain = guarded(|| match expr {
             Expr::Name(it) => match self.binding(&it.id) {
                 Binding::Variable { values, .. } => {
                     !values.is_empty() && values.iter().all(AssignedValue::is_plain)
@@ -263,7 +277,9 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             Expr::Attribute(it) => it.attr.as_str() == "ndim",
             _ if is_sizes(expr) => true,
             _ => value_of(expr).is_plain(),
-        })
+        });
+        self.plain.insert(expr.range(), is_plain);
+        is_plain
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.
