@@ -23,8 +23,13 @@ pub(crate) fn modules_that_ran(
     if names.is_empty() {
         return BTreeMap::new();
     }
-    let mut calls = ModuleCalls::new(profile, events, &names);
     let host = &profile.host;
+    let mut is_asked = vec![false; host.len()];
+    let launched = profile.device.ids().filter_map(|it| launches.launch(it));
+    for event in launched.chain(forward.iter().filter_map(|it| it.get())) {
+        is_asked[event.index()] = true;
+    }
+    let mut calls = ModuleCalls::new(profile, events, &names, &is_asked);
     let call_of_forward = |calls: &ModuleCalls, row: usize| calls.around(forward.get(row)?.get()?);
     for (row, node) in events.backward_nodes.iter().enumerate() {
         if let Some(call) = call_of_forward(&calls, row) {
@@ -80,8 +85,13 @@ struct OpenCalls {
 }
 
 impl ModuleCalls {
-    /// `names` are those of [`module_names`].
-    fn new(profile: &Profile, events: &EventStacks<'_>, names: &[StrId]) -> Self {
+    /// `names` are those of [`module_names`], `is_asked` says of which host events [`Self::around`] is to know the call.
+    fn new(
+        profile: &Profile,
+        events: &EventStacks<'_>,
+        names: &[StrId],
+        is_asked: &[bool],
+    ) -> Self {
         let host = &profile.host;
         let mut calls = Self { modules: Vec::new(), rows: Vec::new(), row_of: vec![0; host.len()] };
         // By name of an event: one more than the place of its module, or 0.
@@ -98,17 +108,22 @@ impl ModuleCalls {
         let mut open: Vec<OpenCalls> = Vec::new();
         open.resize_with(profile.threads.len(), OpenCalls::default);
         for &event in &events.order {
+            let place = match host.kind[event.index()] {
+                HostKind::Python => places.get(host.name[event.index()].index()).copied(),
+                _ => None,
+            };
+            let module = place.and_then(|it| it.checked_sub(1));
+            if module.is_none() && !is_asked[event.index()] {
+                continue;
+            }
             let start = host.start[event.index()];
             let open = &mut open[host.thread[event.index()].index()];
             while let Some(&row) = open.rows.last().filter(|&&row| calls.rows[row].end <= start) {
                 open.rows.pop();
                 open.of_module.entry(calls.rows[row].module).and_modify(|it| *it -= 1);
             }
-            if host.kind[event.index()] == HostKind::Python {
-                let place = places.get(host.name[event.index()].index()).copied().unwrap_or(0);
-                if let Some(module) = place.checked_sub(1) {
-                    calls.push(module as usize, open, start, host.end(event));
-                }
+            if let Some(module) = module {
+                calls.push(module as usize, open, start, host.end(event));
             }
             let row = open.rows.last().and_then(|&it| u32::try_from(it + 1).ok());
             calls.row_of[event.index()] = row.unwrap_or(0);
