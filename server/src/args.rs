@@ -336,9 +336,9 @@ impl ExportArgs {
 /// All that is known of a line, a function, an operator or a kernel
 ///
 /// PLACE is a line (train.py:41), a function (forward, Model.forward), an operator
-/// (aten::mm) or a part of the name of a kernel. Of lines and functions: amounts,
-/// findings, kernels, operators, callers, what is called, what is waited for,
-/// allocations, steps. Of operators and kernels: the lines that run them.
+/// that Python calls (aten::linear) or a part of the name of a kernel. Of lines and
+/// functions: amounts, findings, kernels, operators, callers, what is called, what is
+/// waited for, allocations, steps. Of operators and kernels: the lines that run them.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ShowArgs {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 use tests::fixtures::{read_gz, repository};
 
 /// Which of our crates each crate may use.
@@ -177,6 +177,16 @@ fn every_crate_is_on_the_map() {
     let found: BTreeSet<String> = crates().into_iter().map(|it| it.name).collect();
     let map: BTreeSet<String> = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(found, map);
+}
+
+/// README's first command is `cargo run`, without the name of a program.
+#[test]
+fn cargo_run_is_perfline() {
+    let metadata = metadata();
+    let default = metadata.workspace_default_packages();
+    let targets = default.iter().flat_map(|it| &it.targets).filter(|it| it.is_bin());
+    let programs: Vec<&str> = targets.map(|it| it.name.as_str()).collect();
+    assert_eq!(programs, ["perfline"]);
 }
 
 #[test]
@@ -346,14 +356,17 @@ struct Crate {
 }
 
 /// The members of the workspace.
-fn crates() -> Vec<Crate> {
-    let metadata = MetadataCommand::new()
+fn metadata() -> Metadata {
+    MetadataCommand::new()
         .manifest_path(repository().join("Cargo.toml"))
         .no_deps()
         .other_options(["--offline".to_owned()])
         .exec()
-        .unwrap();
-    metadata.workspace_packages().into_iter().map(read_crate).collect()
+        .unwrap()
+}
+
+fn crates() -> Vec<Crate> {
+    metadata().workspace_packages().into_iter().map(read_crate).collect()
 }
 
 fn read_crate(package: &Package) -> Crate {

@@ -117,7 +117,7 @@ pub(crate) enum PerChoice {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShowArguments {
-    /// A line (train.py:41), a function (forward, Model.forward), an operator (aten::mm) or a part of the name of a kernel.
+    /// A line (train.py:41), a function (forward, Model.forward), an operator that Python calls (aten::linear) or a part of the name of a kernel.
     pub(crate) place: String,
     /// As in `summary`.
     pub(crate) recording: Option<String>,
