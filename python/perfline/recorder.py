@@ -163,11 +163,15 @@ class profile:
             return
         self._stop()
         if not self.recordings and kind is None:
-            self._note(
-                f"nothing was recorded: prof.step() was called {self._calls} times, and recording begins after "
-                f"{self._skip}; call it after each step, or record the whole block with steps=None"
-            )
+            self._note(self._nothing_recorded())
         self._warn()
+
+    def _nothing_recorded(self):
+        """Why there is no recording although nothing failed."""
+        return (
+            f"nothing was recorded: prof.step() was called {self._calls} times, and recording begins after "
+            f"{self._skip}; call it after each step, or record the whole block with steps=None"
+        )
 
     def _stop(self):
         """Ends the profiler, which writes what it has not written yet. Nothing of it is left in the program."""

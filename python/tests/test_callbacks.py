@@ -1,0 +1,211 @@
+"""Which steps the callbacks of frameworks record, with stand-ins that call the hooks in the order of the frameworks."""
+
+import atexit
+import importlib
+import sys
+import types
+import unittest
+from unittest import mock
+
+import stand_in
+from test_recording import RecordingTest
+
+
+class Callbacks(RecordingTest):
+    def import_for(self, name, modules):
+        """The module of the package for a framework, which is stood in for by ``modules``."""
+        self.enter(mock.patch.dict(sys.modules, modules))
+        self.addCleanup(sys.modules.pop, f"perfline.{name}", None)
+        return importlib.import_module(f"perfline.{name}")
+
+    def log(self):
+        """A stand-in for PyTorch's profiler that notes, between what it does, the calls of the framework."""
+        events = []
+
+        class Profile(stand_in.Profile):
+            def _note(self):
+                super()._note()
+                events.append(self._state())
+
+            def __exit__(self, *_):
+                events.append("end")
+                super().__exit__()
+
+        sys.modules["torch.profiler"].profile = Profile
+        return events
+
+
+class Transformers(Callbacks):
+    def setUp(self):
+        super().setUp()
+        framework = types.ModuleType("transformers")
+        framework.TrainerCallback = type("TrainerCallback", (), {})
+        self.module = self.import_for("transformers", {"transformers": framework})
+        self.events = self.log()
+
+    def train(self, callback, n_steps, evaluate_at=(), stop=None, at_end_of_epoch=False):
+        """``Trainer.train``: the hooks that the callback has, in order."""
+
+        def control(**options):
+            known = {"should_evaluate": False, "should_training_stop": False}
+            return types.SimpleNamespace(**{**known, **options})
+
+        callback.on_train_begin(None, None, control())
+        for step in range(1, n_steps + 1):
+            callback.on_step_begin(None, None, control())
+            self.events.append(f"step {step}")
+            if step == stop:
+                raise ValueError
+            is_evaluation = step in evaluate_at
+            is_last = step == n_steps
+            callback.on_step_end(None, None, control(should_evaluate=is_evaluation, should_training_stop=is_last))
+            if is_evaluation:
+                self.events.append("evaluation")
+                callback.on_prediction_step(None, None, control(should_evaluate=True))
+        callback.on_epoch_end(None, None, control(should_evaluate=at_end_of_epoch))
+        if at_end_of_epoch:
+            self.events.append("evaluation")
+        callback.on_train_end(None, None, control())
+
+    def test_three_steps_are_recorded_each_as_a_whole(self):
+        callback = self.module.Callback(self.folder)
+        with self.warns():
+            self.train(callback, 8)
+        recorded = ["record", "step 3", "record", "step 4", "record and save", "step 5"]
+        self.assertEqual(self.events[self.events.index("record") :][:6], recorded)
+        self.assertEqual(self.events[-3:], ["step 6", "step 7", "step 8"])
+        self.assertEqual(len(callback.recordings), 1)
+
+    def test_recording_ends_before_an_evaluation(self):
+        callback = self.module.Callback(self.folder)
+        with self.warns():
+            self.train(callback, 8, evaluate_at=[4, 8])
+        recorded = ["record", "step 3", "record", "step 4", "end", "evaluation", "step 5"]
+        self.assertEqual(self.events[self.events.index("record") :][:7], recorded)
+        self.assertEqual(len(callback.recordings), 1)
+
+    def test_an_evaluation_before_the_first_recorded_step_changes_nothing(self):
+        with self.warns():
+            self.train(self.module.Callback(self.folder), 8, evaluate_at=[1, 2])
+        recorded = ["evaluation", "record", "step 3", "record", "step 4", "record and save", "step 5"]
+        self.assertEqual(self.events[self.events.index("record") - 1 :][:7], recorded)
+
+    def test_the_end_of_training_ends_recording(self):
+        for options in [{}, {"at_end_of_epoch": True}]:
+            with self.subTest(**options), self.warns():
+                callback = self.module.Callback(self.folder)
+                self.train(callback, 3, **options)
+                self.assertEqual(len(callback.recordings), 1)
+
+    def test_the_number_of_steps_can_be_chosen(self):
+        for skip, steps, first, last in [(0, 1, 1, 1), (4, 2, 5, 6), (2, None, 1, 8)]:
+            self.events.clear()
+            with self.subTest(skip=skip, steps=steps), self.warns():
+                self.train(self.module.Callback(self.folder, skip=skip, steps=steps), 8)
+                recorded = self.events[next(i for i, it in enumerate(self.events) if it.startswith("record")) :]
+                recorded = [it for it in recorded[: recorded.index("end")] if it.startswith("step")]
+                self.assertEqual(recorded, [f"step {it}" for it in range(first, last + 1)])
+
+    def test_all_steps_end_before_an_evaluation(self):
+        with self.warns():
+            self.train(self.module.Callback(self.folder, steps=None), 4, evaluate_at=[1])
+        self.assertEqual(self.events[:4], ["record", "step 1", "end", "evaluation"])
+
+    def test_too_few_steps_are_one_warning(self):
+        with self.assertWarnsRegex(
+            RuntimeWarning, "ended in its step 2, and recording begins after 2; choose a smaller"
+        ):
+            self.train(self.module.Callback(self.folder), 2)
+
+    def test_training_that_fails_is_written_when_the_program_ends_or_trains_again(self):
+        for next_one in ["exit", "train"]:
+            callback = self.module.Callback(self.folder)
+            with mock.patch.object(atexit, "register") as register, self.warns():
+                with self.assertRaises(ValueError):
+                    self.train(callback, 8, stop=4)
+                self.assertEqual(callback.recordings, [])
+                if next_one == "exit":
+                    register.call_args.args[0]()
+                else:
+                    self.train(callback, 8)
+            self.assertEqual(len(callback.recordings), 1)
+            self.assertFalse(any(it.is_running for it in stand_in.Profile.made))
+
+    def test_without_pytorchs_profiler_there_is_one_warning(self):
+        sys.modules["torch.profiler"] = None
+        callback = self.module.Callback(self.folder)
+        with self.assertWarnsRegex(RuntimeWarning, "nothing is recorded") as caught:
+            self.train(callback, 8)
+        self.assertEqual(len(caught.warnings), 1)
+        self.assertEqual(self.events, [f"step {it}" for it in range(1, 9)])
+
+
+class Lightning(Callbacks):
+    def setUp(self):
+        super().setUp()
+        self.frameworks = {}
+        for name in ["lightning.pytorch", "pytorch_lightning"]:
+            self.frameworks[name] = types.ModuleType(name)
+            self.frameworks[name].Callback = type("Callback", (), {})
+        self.frameworks["lightning"] = types.ModuleType("lightning")
+        self.events = self.log()
+
+    def fit(self, callback, n_batches, per_step=1, validate_after=(), stop=None):
+        """``Trainer.fit``: the hooks that the callback has, in order."""
+        trainer = types.SimpleNamespace(accumulate_grad_batches=per_step)
+
+        def validate():
+            callback.on_validation_start(trainer, None)
+            self.events.append("validation")
+
+        validate()
+        for batch in range(n_batches):
+            callback.on_train_batch_start(trainer, None, None, batch)
+            self.events.append(f"batch {batch}")
+            if batch == stop:
+                callback.on_exception(trainer, None, ValueError())
+                return
+            if batch in validate_after:
+                validate()
+        callback.on_train_end(trainer, None)
+
+    def test_three_steps_are_recorded_each_as_a_whole(self):
+        module = self.import_for("lightning", self.frameworks)
+        for per_step in [1, 2]:
+            self.events.clear()
+            callback = module.Callback(self.folder)
+            with self.subTest(per_step=per_step), self.warns():
+                self.fit(callback, 14, per_step)
+                recorded = self.events[self.events.index("record") : self.events.index("end")]
+                batches = [it for it in recorded if it.startswith("batch")]
+                self.assertEqual(batches, [f"batch {it}" for it in range(2 * per_step, 5 * per_step)])
+                self.assertEqual(self.events[0], "validation")
+                self.assertEqual(len(callback.recordings), 1)
+
+    def test_recording_ends_before_validation(self):
+        module = self.import_for("lightning", self.frameworks)
+        with self.warns():
+            self.fit(module.Callback(self.folder), 8, validate_after=[0, 3])
+        recorded = ["record", "batch 2", "record", "batch 3", "end", "validation", "batch 4"]
+        self.assertEqual(self.events[self.events.index("record") :][:7], recorded)
+
+    def test_training_that_fails_leaves_what_was_recorded(self):
+        callback = self.import_for("lightning", self.frameworks).Callback(self.folder)
+        with self.warns():
+            self.fit(callback, 8, stop=3)
+        self.assertEqual(len(callback.recordings), 1)
+
+    def test_the_class_is_that_of_the_framework_that_the_program_uses(self):
+        with_both, old, new = self.frameworks, "pytorch_lightning", "lightning.pytorch"
+        only_old = {**with_both, new: None}
+        for modules, used in [(with_both, new), (only_old, old), ({old: with_both[old]}, old)]:
+            with self.subTest(modules=list(modules)), mock.patch.dict(sys.modules):
+                for name in with_both:
+                    sys.modules.pop(name, None)
+                module = self.import_for("lightning", modules)
+                self.assertIsInstance(module.Callback(), with_both[used].Callback)
+                del sys.modules["perfline.lightning"]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+"""Programs of frameworks, recorded for real as ``docs/record.md`` says. What is not installed is skipped.
+
+They need the program ``perfline`` on the ``PATH`` or beside the package.
+"""
+
+import collections
+import glob
+import gzip
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import perfline
+
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+
+
+def recorded(test, framework, command):
+    """Runs a program in a folder of its own; returns the folder and what it recorded."""
+    if importlib.util.find_spec(framework) is None:
+        test.skipTest(f"{framework} is not installed")
+    folder = tempfile.TemporaryDirectory()
+    test.addCleanup(folder.cleanup)
+    package = os.path.dirname(os.path.dirname(os.path.abspath(perfline.__file__)))
+    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        command,
+        cwd=folder.name,
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    test.assertEqual(done.returncode, 0, done.stderr[-4000:])
+    return folder.name, sorted(glob.glob(os.path.join(folder.name, "**", "*.pt.trace.json.gz"), recursive=True))
+
+
+def calls_of_steps(trace):
+    """For each recorded step, how often each Python function began in it, by the name of its file and its own."""
+    with gzip.open(trace) as file:
+        events = json.load(file)["traceEvents"]
+    steps = [it for it in events if it.get("cat") == "user_annotation" and it["name"].startswith("ProfilerStep")]
+    return [
+        collections.Counter(
+            re.sub(r".*/|\(\d+\)", "", it["name"])
+            for it in events
+            if it.get("cat") == "python_function" and step["ts"] <= it["ts"] < step["ts"] + step["dur"]
+        )
+        for step in steps
+    ]
+
+
+class Callbacks(unittest.TestCase):
+    def check(self, framework, function, not_recorded):
+        """Three steps of two batches each; two where an evaluation comes before the third."""
+        name = f"{framework}_trainer.py"
+        program = os.path.join(PROGRAMS, name)
+        for evaluate_every, n_steps in [(6, 3), (4, 2)]:
+            with self.subTest(evaluate_every=evaluate_every):
+                _, traces = recorded(self, framework, [sys.executable, program, str(evaluate_every)])
+                [trace] = traces
+                calls = calls_of_steps(trace)
+                self.assertEqual(len(calls), n_steps)
+                for of_step in calls:
+                    self.assertEqual(of_step[f"{name}: {function}"], 2)
+                    self.assertEqual(of_step[not_recorded], 0)
+                run = perfline.read(trace, root=PROGRAMS)
+                self.assertEqual(run.steps, n_steps)
+                of_program = [it for it in run.lines if it["file"] == name]
+                self.assertTrue(any(it["cpu_own_us"] > 0 for it in of_program))
+                self.assertEqual({it["evidence"] for it in of_program} - {"exact", "function"}, set())
+
+    def test_transformers(self):
+        self.check("transformers", "forward", "trainer.py: prediction_step")
+
+    def test_lightning(self):
+        self.check("lightning", "training_step", "lightning_trainer.py: validation_step")
+
+
+if __name__ == "__main__":
+    unittest.main()
