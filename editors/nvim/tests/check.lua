@@ -325,6 +325,30 @@ test('lists', function()
   vim.cmd('cclose')
 end)
 
+test('findings', function()
+  vim.cmd('Perfline findings')
+  ok(
+    'in the quickfix list',
+    wait(function() return vim.fn.getqflist({ title = 0 }).title:find('Findings', 1, true) end)
+  )
+  local found = vim.fn.getqflist()
+  local here = vim.tbl_filter(
+    function(it) return it.bufnr == buf and it.text:find('sync: the CPU waits', 1, true) end,
+    found
+  )
+  ok('those of this file', #found > 3 and #here > 0 and here[1].lnum == line_of('x.max().item()'), found)
+  ok('with their severity', found[1].type == 'W' and here[1].type == 'I', found)
+  vim.cmd('cclose')
+  at('x.max().item()')
+  vim.lsp.buf.code_action({
+    apply = true,
+    filter = function(it) return it.title == 'Explain `sync`' end,
+    context = { only = { 'quickfix.explain' }, diagnostics = {} },
+  })
+  ok('the page of a rule', wait(function() return (float() or ''):find('When it fires', 1, true) end), float)
+  close_float()
+end)
+
 test('details', function()
   at(LINEAR)
   vim.cmd('Perfline details')

@@ -119,6 +119,31 @@ export interface HotLines {
   sums: HotSum[];
 }
 
+export type Severity = 'error' | 'warning' | 'information' | 'hint';
+
+/** What a rule found on a line. */
+export interface Finding extends Place {
+  rule: string;
+  /** That of the rule, in a few words. */
+  title: string;
+  severity: Severity;
+  /** What can be won at most, in nanoseconds. */
+  value: number;
+  /** The same as text; null where it is no time. */
+  text: string | null;
+  share: number;
+  shareText: string;
+  message: string;
+  /** What to do. */
+  remedy: string;
+}
+
+export interface Findings {
+  view: View;
+  /** Those that cost most first. */
+  findings: Finding[];
+}
+
 export interface DetailNumber {
   name: string;
   label: string;

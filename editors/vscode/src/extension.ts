@@ -4,12 +4,15 @@ import * as vscode from 'vscode';
 
 import type { Place } from './api';
 import { DetailsView } from './details';
+import type { FindingItem } from './findingTree';
+import { FindingsView } from './findings';
 import { PicturePanel } from './picture';
 import { HeatDecorations } from './heat';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recordings } from './recordings';
 import { reveal } from './reveal';
+import { RulePages } from './rulePage';
 import { openSample, welcome } from './sample';
 import { Server } from './server';
 import { Session } from './session';
@@ -27,6 +30,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const view = new ViewChooser(session);
   const heat = new HeatDecorations(session);
   const hot = new HotLinesView(session);
+  const findings = new FindingsView(session, context.workspaceState);
+  const pages = new RulePages(session);
   const details = new DetailsView(session, context.extensionUri);
   const flame = new PicturePanel(session, context.extensionUri, {
     name: 'flame',
@@ -41,7 +46,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     file: 'timeline.svg',
   });
   server.onLens = ([args]) => hot.pick(args as object);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, details, flame, timeline);
+  server.onExplain = (rule) => pages.show(rule);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, pages, details);
+  context.subscriptions.push(flame, timeline);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
@@ -61,6 +68,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showLibraryLines: () => hot.setOwnOnly(false),
     hideLibraryLines: () => hot.setOwnOnly(true),
     copyHotLines: (node: Parameters<HotLinesView['copy']>[0]) => hot.copy(node),
+    groupFindings: () => findings.group(true),
+    listFindings: () => findings.group(false),
+    fixFinding: (node: FindingItem) => findings.fix(node),
+    ignoreFinding: (node: FindingItem) => findings.ignore(node),
+    explainFinding: ({ finding }: FindingItem) => pages.show(finding.rule),
+    explainRule: (rule: string) => pages.show(rule),
     showDetails: () => details.show(),
     copyDetails: () => details.copy(),
     showFlameGraph: () => flame.show(),

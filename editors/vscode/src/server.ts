@@ -8,6 +8,8 @@ import * as vscode from 'vscode';
 import {
   CloseAction,
   type CloseHandlerResult,
+  CodeAction,
+  CodeActionRequest,
   type ErrorHandlerResult,
   ErrorAction,
   ExecuteCommandRequest,
@@ -31,6 +33,15 @@ import { isCompatible, parseVersion, versionText } from './version';
 const DEATHS = 5;
 const DEATHS_WITHIN_MS = 3 * 60 * 1000;
 
+/** What can be done about a finding. */
+export interface OfferedAction {
+  title: string;
+  kind: string;
+  /** Of the finding. */
+  rule: string;
+  edit: vscode.WorkspaceEdit;
+}
+
 export type ServerState = 'stopped' | 'starting' | 'running' | 'failed';
 
 /** A fault that the user can do something about. */
@@ -44,6 +55,8 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeStatus = this.statusEmitter.event;
   /** What is done when a lens is clicked; its command is one of the server's. */
   onLens: (args: unknown[]) => unknown = () => undefined;
+  /** What is done to explain a rule. */
+  onExplain: (rule: string) => unknown = () => undefined;
 
   private client: LanguageClient | undefined;
   private current: ServerState = 'stopped';
@@ -88,6 +101,30 @@ export class Server implements vscode.Disposable {
       this.log.debug(`${command}: ${messageOf(error)}`);
       return undefined;
     }
+  }
+
+  /** The edits of a kind that are offered at a position of an open document. */
+  async codeActions(uri: vscode.Uri, at: vscode.Position, kind: string): Promise<OfferedAction[]> {
+    const { client } = this;
+    if (client === undefined || this.current !== 'running') {
+      return [];
+    }
+    const position = { line: at.line, character: at.character };
+    const actions = await client.sendRequest(CodeActionRequest.type, {
+      textDocument: { uri: client.code2ProtocolConverter.asUri(uri) },
+      range: { start: position, end: position },
+      context: { diagnostics: [], only: [kind] },
+    });
+    const offered = (actions ?? []).map(async (action) => {
+      const edit = CodeAction.is(action) ? await client.protocol2CodeConverter.asWorkspaceEdit(action.edit) : undefined;
+      if (edit === undefined || !CodeAction.is(action)) {
+        return [];
+      }
+      return [
+        { title: action.title, kind: action.kind ?? '', rule: String(action.diagnostics?.[0]?.code ?? ''), edit },
+      ];
+    });
+    return (await Promise.all(offered)).flat();
   }
 
   async dispose(): Promise<void> {
@@ -228,7 +265,7 @@ export class Server implements vscode.Disposable {
       },
       middleware: this.middleware(() => client),
     });
-    client.registerFeature(tellsStatus);
+    client.registerFeature(announced);
     client.onNotification(ShowMessageNotification.type, (params) => this.showMessage(params));
     client.onNotification('perfline/status', (status: Status) => this.statusEmitter.fire(status));
     client.onDidChangeState(({ newState }) => {
@@ -244,8 +281,24 @@ export class Server implements vscode.Disposable {
   private middleware(client: () => LanguageClient): Middleware {
     const progress = new LoadProgress(client);
     return {
-      executeCommand: (command, args, next): unknown =>
-        command === 'perfline.hotLines' ? this.onLens(args) : next(command, args),
+      executeCommand: (command, args, next): unknown => {
+        switch (command) {
+          case 'perfline.hotLines':
+            return this.onLens(args);
+          case 'perfline.explain':
+            return this.onExplain(String(args[0]));
+          default:
+            return next(command, args) as unknown;
+        }
+      },
+      handleDiagnostics: (uri, diagnostics, next) => {
+        for (const diagnostic of diagnostics) {
+          if (typeof diagnostic.code === 'string') {
+            diagnostic.code = { value: diagnostic.code, target: linkToRule(diagnostic.code) };
+          }
+        }
+        next(uri, diagnostics);
+      },
       handleWorkDoneProgress: (token, params, next) => {
         if (String(token).startsWith('perfline/load/')) {
           progress.handle(token, params);
@@ -308,11 +361,11 @@ export class Server implements vscode.Disposable {
   }
 }
 
-/** Notifies the server that this client listens to `perfline/status`. */
-const tellsStatus: StaticFeature = {
+/** Notifies the server that this client listens to `perfline/status`, and shows the pages of rules. */
+const announced: StaticFeature = {
   fillClientCapabilities: (capabilities) => {
     const experimental = (capabilities.experimental ?? {}) as Record<string, unknown>;
-    capabilities.experimental = { ...experimental, perfline: { status: true } };
+    capabilities.experimental = { ...experimental, perfline: { status: true, explain: true } };
   },
   initialize: () => undefined,
   getState: () => ({ kind: 'static' }),
@@ -331,4 +384,9 @@ function notStarted(why: string): string {
 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What opens the page of a rule when a link to it is clicked. */
+function linkToRule(rule: string): vscode.Uri {
+  return vscode.Uri.parse(`command:perfline.explainRule?${encodeURIComponent(JSON.stringify([rule]))}`);
 }

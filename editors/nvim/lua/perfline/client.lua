@@ -78,7 +78,7 @@ end
 function M.config()
   local options = config.options
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  capabilities.experimental = { perfline = { status = true } }
+  capabilities.experimental = { perfline = { status = true, explain = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
     ['textDocument/inlayHint'] = function(...) return require('perfline.hints').on_answer(...) end,
@@ -104,6 +104,8 @@ function M.config()
     commands = {
       -- What a lens does: the lines below it.
       ['perfline.hotLines'] = function(command) require('perfline.hot').of_lens(command.arguments) end,
+      -- What the code action "Explain" does.
+      ['perfline.explain'] = function(command) require('perfline.findings').explain(command.arguments[1]) end,
     },
     exit_timeout = 1000,
   }

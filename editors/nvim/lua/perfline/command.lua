@@ -106,6 +106,7 @@ local subcommands = {
   },
   hot = { run = function(call) require('perfline.hot').pick(query(call)) end, complete = hot_words },
   quickfix = { run = function(call) require('perfline.hot').to_quickfix(query(call)) end, complete = hot_words },
+  findings = { run = function() require('perfline.findings').to_quickfix() end },
   functions = { run = function(call) require('perfline.hot').functions(query(call)) end, complete = hot_words },
   next = { run = function(call) require('perfline.hot').jump(1, tonumber(call.words[1]) or 1) end },
   prev = { run = function(call) require('perfline.hot').jump(-1, tonumber(call.words[1]) or 1) end },

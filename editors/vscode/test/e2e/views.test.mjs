@@ -64,7 +64,12 @@ test('hot lines of libraries are shown on demand', async () => {
   await window.command('Perfline: Show Lines of Libraries Too');
   await page.locator('.pane-body .message', { hasText: 'Switch to total' }).waitFor();
   await window.command('Perfline: Switch Between Own and Total');
-  await library.first().waitFor();
+  // Rows that are out of sight are not drawn.
+  await page.locator('.pane-body .monaco-list-row').first().hover();
+  await until(async () => {
+    await page.mouse.wheel(0, 100);
+    return (await library.count()) > 0;
+  }, 'lines of libraries');
   await window.screenshot('hot-lines-libraries');
   await window.command('Perfline: Show Only Your Own Lines');
   await until(async () => (await library.count()) === 0, 'no lines of libraries');

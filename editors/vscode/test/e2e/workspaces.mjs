@@ -5,7 +5,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 
 import { REPOSITORY, temporaryFolder } from './bench.mjs';
 
-export const RECORDING = path.join(REPOSITORY, 'fixtures/simulated_cuda/torch2.15.0/slow_model.json.gz');
+const RECORDINGS = path.join(REPOSITORY, 'fixtures/simulated_cuda/torch2.15.0');
+export const RECORDING = path.join(RECORDINGS, 'slow_model.json.gz');
 
 /** A folder with the program, and a recording of it unless the options say otherwise. */
 export function slowModel({ recording = true } = {}) {
@@ -18,7 +19,16 @@ export function slowModel({ recording = true } = {}) {
   return folder;
 }
 
-/** Writes the same recording with 4 GiB of blanks in it, which take seconds to read and nearly no room on disk. */
+/** A folder with the program of another recording, and the recording. */
+export function uploads() {
+  const folder = path.join(temporaryFolder(), 'uploads');
+  mkdirSync(folder);
+  copyFileSync(path.join(REPOSITORY, 'fixtures/workloads/uploads.py'), path.join(folder, 'uploads.py'));
+  copyFileSync(path.join(RECORDINGS, 'uploads.json.gz'), path.join(folder, 'uploads.json.gz'));
+  return folder;
+}
+
+/** Writes the recording of the slow model with 4 GiB of blanks in it, which take seconds to read and nearly no room on disk. */
 export function writeSlowRecording(file) {
   const text = gunzipSync(readFileSync(RECORDING)).toString();
   const start = text.indexOf('[', text.indexOf('"traceEvents"')) + 1;

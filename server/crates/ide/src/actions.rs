@@ -11,7 +11,7 @@ pub use action::{Action, Edit};
 use insights::Finding;
 use metrics::numbers::duration;
 
-use crate::diagnostics::{Diagnostic, diagnostic_of};
+use crate::diagnostics::{Diagnostic, diagnostic_of, diagnostics};
 use crate::place::PlacedSource;
 
 /// What can be done about the findings of statements on `lines`, and about findings elsewhere by changing a call there:
@@ -23,10 +23,7 @@ pub fn actions(
     lines: &RangeInclusive<u32>,
 ) -> Vec<Action> {
     let placed = source.placed_as_recorded();
-    let is_here = |line: u32| {
-        let statement = source.module.statement_lines(line);
-        statement.start() <= lines.end() && lines.start() <= statement.end()
-    };
+    let is_here = |line: u32| is_on(source, line, lines);
     let mut actions: Vec<Action> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.place.file == source.key) {
         let Some(diagnostic) = diagnostic_of(source, &placed, finding) else { continue };
@@ -49,6 +46,26 @@ pub fn actions(
         is_new
     });
     actions
+}
+
+/// The findings of statements on `lines`, one of each rule.
+#[must_use]
+pub fn diagnostics_on(
+    source: &PlacedSource<'_>,
+    findings: &[Finding],
+    lines: &RangeInclusive<u32>,
+) -> Vec<Diagnostic> {
+    let mut diagnostics = diagnostics(source, findings);
+    diagnostics.retain(|it| is_on(source, it.line, lines));
+    diagnostics.sort_by_key(|it| it.code);
+    diagnostics.dedup_by_key(|it| it.code);
+    diagnostics
+}
+
+/// Whether the statement on a line has a line among `lines`.
+fn is_on(source: &PlacedSource<'_>, line: u32, lines: &RangeInclusive<u32>) -> bool {
+    let statement = source.module.statement_lines(line);
+    statement.start() <= lines.end() && lines.start() <= statement.end()
 }
 
 /// What the recording predicts at best.

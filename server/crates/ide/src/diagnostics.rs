@@ -100,6 +100,21 @@ fn diagnostic(source: &PlacedSource<'_>, finding: &Finding, line: u32) -> Option
     })
 }
 
+/// What the findings about the file say, each as one line of text with its place in `findings`; lines of the file are as they
+/// are now. Other than [`diagnostics`], findings of lines that were changed or deleted since are among them; those that a
+/// comment `# perfline: ignore` suppresses are not.
+#[must_use]
+pub fn current_messages(source: &PlacedSource<'_>, findings: &[Finding]) -> Vec<(usize, String)> {
+    let placed = source.placed_as_recorded();
+    let of_file =
+        findings.iter().enumerate().filter(|(_, finding)| finding.place.file == source.key);
+    let reported = of_file.filter(|(_, finding)| {
+        let row = placed.binary_search_by_key(&finding.place.line, |it| it.recorded);
+        row.map_or(true, |row| !is_suppressed(source, finding, placed[row].line))
+    });
+    reported.map(|(place, finding)| (place, message(source, finding))).collect()
+}
+
 /// What the finding says, as one line of text, where it is not known what became of its file: lines are as recorded.
 #[must_use]
 pub fn finding_message(finding: &Finding) -> String {
@@ -180,6 +195,29 @@ mod tests {
             [""; 0],
             "it is not known whether a line that was changed still waits"
         );
+    }
+
+    #[test]
+    fn messages_of_lines_that_were_changed_or_deleted() {
+        let mut fixture = Fixture::new(TRAIN, TRAIN_BOOKS);
+        let findings = insights::find(&fixture.ledger, &insights::RuleOptions::default());
+        let sync = findings.iter().position(|it| it.rule == "sync").unwrap();
+        let message = |fixture: &Fixture| {
+            let messages = current_messages(&fixture.source(), &findings);
+            messages.into_iter().find(|(place, _)| *place == sync).map(|(_, message)| message)
+        };
+        fixture.edit("class", "import torch\nclass");
+        assert!(
+            message(&fixture).unwrap().contains("kernels of line 5"),
+            "{:?}",
+            message(&fixture)
+        );
+        fixture.edit("> 100:", "> 10:");
+        assert!(message(&fixture).unwrap().starts_with("sync: "), "of a line that was changed");
+        fixture.edit("> 10:", "> 100:  # perfline: ignore[sync]");
+        assert_eq!(message(&fixture), None, "suppressed");
+        fixture.edit("            if x.max().item() > 100:  # perfline: ignore[sync]\n", "");
+        assert!(message(&fixture).unwrap().starts_with("sync: "), "of a line that is gone");
     }
 
     #[test]

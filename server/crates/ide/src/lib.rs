@@ -37,13 +37,13 @@ mod view;
 #[cfg(test)]
 mod testing;
 
-pub use actions::{Action, Edit, actions};
+pub use actions::{Action, Edit, actions, diagnostics_on};
 pub use callees::module_pattern;
 pub use details::{
     AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,
     OperatorRow, StepRow, details,
 };
-pub use diagnostics::{Diagnostic, RelatedLine, diagnostics, finding_message};
+pub use diagnostics::{Diagnostic, RelatedLine, current_messages, diagnostics, finding_message};
 pub use explain::{explanation, rule_list};
 pub use format::{HintFormat, placeholders};
 pub use heat::{Heat, HeatLine, Scope, heat};

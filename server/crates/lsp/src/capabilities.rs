@@ -29,6 +29,8 @@ pub(crate) struct Abilities {
     pub(crate) code_actions: bool,
     /// Takes edits with the version of the document that they are for.
     pub(crate) document_changes: bool,
+    /// Shows what the command `perfline.explain` answers, and so can run it as a code action: `experimental.perfline.explain`.
+    pub(crate) explain: bool,
     /// Wants to be notified of the status: `experimental.perfline.status`.
     pub(crate) status: bool,
 }
@@ -39,6 +41,8 @@ impl Abilities {
         let text = client.text_document.as_ref();
         let window = client.window.as_ref();
         let is_set = |flag: Option<bool>| flag.unwrap_or(false);
+        let is_announced =
+            |name| is_set(client.experimental.as_ref().and_then(|it| it.pointer(name)?.as_bool()));
         let formats =
             text.and_then(|it| it.hover.as_ref()).and_then(|it| it.content_format.as_ref());
         Self {
@@ -76,11 +80,8 @@ impl Abilities {
                     .and_then(|it| it.workspace_edit.as_ref())
                     .and_then(|it| it.document_changes),
             ),
-            status: client
-                .experimental
-                .as_ref()
-                .and_then(|it| it.pointer("/perfline/status")?.as_bool())
-                .unwrap_or(false),
+            explain: is_announced("/perfline/explain"),
+            status: is_announced("/perfline/status"),
             // A client that does not say is one from before Markdown was optional.
             markdown_hover: formats.is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),
         }

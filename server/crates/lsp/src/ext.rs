@@ -24,6 +24,8 @@ pub(crate) const DETAILS: &str = "perfline.details";
 pub(crate) const STATUS: &str = "perfline.status";
 /// Returns what a rule says.
 pub(crate) const EXPLAIN: &str = "perfline.explain";
+/// Lists what the rules found.
+pub(crate) const FINDINGS: &str = "perfline.findings";
 
 /// Gives the report of what is loaded.
 pub(crate) const REPORT: &str = "perfline.report";
@@ -35,9 +37,9 @@ pub(crate) const TIMELINE: &str = "perfline.timeline";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 14] = [
+pub(crate) const COMMANDS: [&str; 15] = [
     LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN,
-    REPORT, FLAME, TIMELINE, PLACE,
+    FINDINGS, REPORT, FLAME, TIMELINE, PLACE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

@@ -15,6 +15,11 @@ use crate::document::Document;
 use crate::ext;
 use crate::session::SessionSnapshot;
 
+/// The kind of actions that suppress a finding.
+pub(crate) const IGNORE: CodeActionKind = CodeActionKind::new("quickfix.ignore");
+/// The kind of actions that explain a rule.
+pub(crate) const EXPLAIN: CodeActionKind = CodeActionKind::new("quickfix.explain");
+
 /// The position of a byte offset.
 pub(crate) fn position(index: &LineIndex, offset: usize, encoding: Encoding) -> Position {
     let position = index.position(offset, encoding);
@@ -122,10 +127,31 @@ pub(crate) fn code_action(
     let reported = diagnostic(index, action.diagnostic, encoding, has_related, uri_of);
     CodeActionOrCommand::CodeAction(CodeAction {
         title: action.title,
-        kind: Some(CodeActionKind::QUICKFIX),
+        kind: Some(if action.is_fix { CodeActionKind::QUICKFIX } else { IGNORE }),
         diagnostics: Some(vec![reported]),
         edit: Some(edit),
         is_preferred: Some(action.is_preferred),
+        ..CodeAction::default()
+    })
+}
+
+/// The action that shows the page of the rule of a finding. The client runs its command and shows what it answers.
+pub(crate) fn explanation(
+    document: &Document,
+    found: Diagnostic,
+    snapshot: &SessionSnapshot,
+    uri_of: impl Fn(&str) -> Option<Url>,
+) -> CodeActionOrCommand {
+    let (title, rule) = (format!("Explain `{}`", found.code), json!(found.code));
+    let has_related = snapshot.abilities.related_information;
+    let reported = diagnostic(&document.index, found, snapshot.encoding(), has_related, uri_of);
+    let arguments = Some(vec![rule]);
+    CodeActionOrCommand::CodeAction(CodeAction {
+        title: title.clone(),
+        kind: Some(EXPLAIN),
+        diagnostics: Some(vec![reported]),
+        command: Some(Command { title, command: ext::EXPLAIN.to_owned(), arguments }),
+        is_preferred: Some(false),
         ..CodeAction::default()
     })
 }

@@ -139,20 +139,97 @@ async fn quick_fixes() {
     });
     let expected = json!([{
         "title": "Ignore `sync` on this line",
-        "kind": "quickfix",
+        "kind": "quickfix.ignore",
         "diagnostics": diagnostics,
         "edit": {"documentChanges": [edit]},
         "isPreferred": false,
     }]);
     assert_eq!(actions, expected);
-    for (line, only, n) in
-        [(2, json!(["quickfix"]), 1), (1, Value::Null, 0), (2, json!(["refactor"]), 0)]
-    {
+    for (line, only, n) in [
+        (2, json!(["quickfix"]), 1),
+        (2, json!(["quickfix.ignore"]), 1),
+        (2, json!(["quickfix.explain"]), 0),
+        (1, Value::Null, 0),
+        (2, json!(["refactor"]), 0),
+    ] {
         let actions = client.request("textDocument/codeAction", at(line, only)).await.unwrap();
         assert_eq!(actions.as_array().map_or(0, Vec::len), n, "{line}");
     }
     client.change(&uri, 2, [2, 28, 2, 28], "  # perfline: ignore[sync]").await;
     assert_eq!(client.diagnostics(&uri).await, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_can_show_a_page_is_offered_that_of_the_rule() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = Client::new(fake.clone());
+    let mut capabilities = all_capabilities();
+    capabilities["experimental"] = json!({"perfline": {"explain": true}});
+    client.initialize(fake.folder(), capabilities).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, TRAIN).await;
+    let place = json!({"line": 2, "character": 6});
+    let actions = client
+        .request(
+            "textDocument/codeAction",
+            json!({
+                "textDocument": {"uri": uri},
+                "range": {"start": place, "end": place},
+                "context": {"diagnostics": [], "only": ["quickfix"]},
+            }),
+        )
+        .await
+        .unwrap();
+    let titles: Vec<&Value> = actions.as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    assert_eq!(titles, ["Ignore `sync` on this line", "Explain `sync`"]);
+    let command = &actions[1]["command"];
+    assert_eq!(
+        (&actions[1]["kind"], &command["command"], &command["arguments"]),
+        (&json!("quickfix.explain"), &json!("perfline.explain"), &json!(["sync"]))
+    );
+    assert_eq!(actions[1]["diagnostics"][0]["code"], "sync");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn findings_of_every_severity() {
+    let fake = Fake::new();
+    let uri = fake.uri("train.py");
+    let mut client = ready(&fake).await;
+    let report = client.command("perfline.report", json!([])).await.unwrap();
+    let answer = client.command("perfline.findings", json!([])).await.unwrap();
+    let rules = |it: &Value| {
+        let findings = it["findings"].as_array().unwrap().iter();
+        findings.map(|it| it["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(&answer), rules(&report), "the order of the report");
+    let sync = &answer["findings"].as_array().unwrap().iter().find(|it| it["rule"] == "sync");
+    let mut sync = sync.unwrap().clone();
+    assert!(sync["remedy"].as_str().is_some_and(|it| !it.is_empty()), "{sync:#}");
+    sync["remedy"] = Value::Null;
+    let range = json!({"start": {"line": 2, "character": 0}, "end": {"line": 2, "character": 28}});
+    let expected = json!({
+        "file": "train.py", "uri": uri, "line": 3, "recordedLine": 3, "range": range, "stale": false,
+        "source": sync["source"], "function": "step", "evidence": "exact", "mark": "",
+        "rule": "sync", "title": sync["title"], "severity": "warning",
+        "value": 2_000_000, "text": "2 ms", "perStep": true, "share": 0.2, "shareText": "20 %",
+        "message": "sync: the CPU waits 2 ms per step here for kernels of line 2 (20 % of the step)",
+        "remedy": null,
+    });
+    assert_eq!(sync, expected);
+    client.change(&uri, 2, [2, 24, 2, 27], "10").await;
+    let answer = client.command("perfline.findings", json!([])).await.unwrap();
+    let changed = answer["findings"].as_array().unwrap().iter().find(|it| it["rule"] == "sync");
+    assert_eq!(
+        (&changed.unwrap()["stale"], &changed.unwrap()["mark"]),
+        (&json!(true), &json!("≈"))
+    );
+    client.change(&uri, 3, [2, 27, 2, 27], "  # perfline: ignore[sync]").await;
+    let answer = client.command("perfline.findings", json!([])).await.unwrap();
+    assert!(!rules(&answer).contains(&"sync".to_owned()), "{answer:#}");
+    client.command("perfline.unload", json!([])).await.unwrap();
+    let answer = client.command("perfline.findings", json!([])).await.unwrap();
+    assert_eq!(answer["findings"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,7 +401,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.report, perfline.flame, perfline.timeline, perfline.place",
+             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (

@@ -3,6 +3,7 @@
 mod arguments;
 mod current_files;
 mod details;
+mod findings;
 mod flame;
 mod heat;
 mod hot_lines;
@@ -42,6 +43,7 @@ pub(crate) async fn handle(
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
+        ext::FINDINGS => findings::handle(session).await?,
         ext::REPORT => report::handle(session, &arguments).await?,
         ext::FLAME => flame::handle(session).await?,
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
