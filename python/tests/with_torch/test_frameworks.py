@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import perfline
 
@@ -21,23 +22,25 @@ PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 
 def recorded(test, framework, command):
-    """Runs a program in a folder of its own; returns the folder and what it recorded."""
+    """Runs a program in a folder of its own; returns what it recorded."""
     if importlib.util.find_spec(framework) is None:
         test.skipTest(f"{framework} is not installed")
     folder = tempfile.TemporaryDirectory()
     test.addCleanup(folder.cleanup)
     package = os.path.dirname(os.path.dirname(os.path.abspath(perfline.__file__)))
     search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+    # DeepSpeed needs programs that its environment has.
+    programs = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     done = subprocess.run(
         command,
         cwd=folder.name,
-        env={**os.environ, "PYTHONPATH": search},
+        env={**os.environ, "PYTHONPATH": search, "PATH": programs},
         capture_output=True,
         text=True,
         timeout=600,
     )
     test.assertEqual(done.returncode, 0, done.stderr[-4000:])
-    return folder.name, sorted(glob.glob(os.path.join(folder.name, "**", "*.pt.trace.json.gz"), recursive=True))
+    return sorted(glob.glob(os.path.join(folder.name, "**", "*.pt.trace.json.gz"), recursive=True))
 
 
 def calls_of_steps(trace):
@@ -62,8 +65,7 @@ class Callbacks(unittest.TestCase):
         program = os.path.join(PROGRAMS, name)
         for evaluate_every, n_steps in [(6, 3), (4, 2)]:
             with self.subTest(evaluate_every=evaluate_every):
-                _, traces = recorded(self, framework, [sys.executable, program, str(evaluate_every)])
-                [trace] = traces
+                [trace] = recorded(self, framework, [sys.executable, program, str(evaluate_every)])
                 calls = calls_of_steps(trace)
                 self.assertEqual(len(calls), n_steps)
                 for of_step in calls:
@@ -80,6 +82,35 @@ class Callbacks(unittest.TestCase):
 
     def test_lightning(self):
         self.check("lightning", "training_step", "lightning_trainer.py: validation_step")
+
+
+class Loops(unittest.TestCase):
+    """Loops that call ``prof.step()``, in which frameworks do the rest."""
+
+    def check(self, framework, program, *command, n_ranks):
+        name = os.path.basename(program)
+        traces = recorded(self, framework, [*command, program])
+        self.assertEqual(len(traces), n_ranks)
+        self.assertEqual(len({os.path.basename(it).split(".")[0] for it in traces}), n_ranks)
+        run = perfline.read(*traces, root=PROGRAMS)
+        self.assertEqual(run.steps, 3)
+        with open(program, encoding="utf-8") as text:
+            [product] = [number for number, line in enumerate(text, 1) if " * 2, y)" in line]
+        [line] = [it for it in run.lines if it["file"] == name and it["line"] == product]
+        self.assertEqual(line["evidence"], "exact")
+        # Of the model and of the loss, in each step of each rank.
+        self.assertGreaterEqual(line["calls"], 2 * 3 * n_ranks)
+
+    def test_accelerate(self):
+        self.check("accelerate", os.path.join(PROGRAMS, "accelerate_loop.py"), sys.executable, n_ranks=1)
+
+    def test_deepspeed(self):
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        with mock.patch.dict(os.environ, {"DS_ACCELERATOR": "cpu"}):
+            self.check("deepspeed", os.path.join(PROGRAMS, "deepspeed_loop.py"), *launcher, n_ranks=2)
+
+    def test_ray_train(self):
+        self.check("ray", os.path.join(PROGRAMS, "ray_train.py"), sys.executable, n_ranks=2)
 
 
 if __name__ == "__main__":
