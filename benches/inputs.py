@@ -3,10 +3,12 @@ memory snapshot by making up a training run.
 
     python3 benches/inputs.py trace fixtures/cpu/torch2.15.0/transformer.json.gz 400M trace.json
     python3 benches/inputs.py growing fixtures/simulated_cuda/torch2.15.0/transformer.json.gz 400M trace.json
+    python3 benches/inputs.py distinct fixtures/cpu/torch2.15.0/two_ranks.rank0.json.gz 50M trace.json
     python3 benches/inputs.py snapshot 500M snapshot.pickle
 
 `trace` repeats all texts as they are. With `growing`, each repetition has texts that none before had, as a longer run does:
-the arguments of operators that are whole numbers, such as where a batch begins in its data.
+the arguments of operators that are whole numbers, such as where a batch begins in its data. With `distinct`, each has lines
+that none before had, in files of its own, as a large program does.
 A name that ends in .gz is compressed. Nothing of the size of the output is held in memory.
 """
 
@@ -75,8 +77,11 @@ def nanoseconds(text):
     return int(whole) * 1000 + int(fraction.ljust(3, "0")[:3])
 
 
-def trace(source, size, target, grows=False):
-    """Writes a trace of about `size` bytes: the events of `source`, one time after the other."""
+def trace(source, size, target, grows=False, distinct=False):
+    """Writes a trace of about `size` bytes: the events of `source`, one time after the other.
+
+    If `distinct`, repetition n of `model.py` is `model_n.py`.
+    """
     with gzip.open(source, "rt") as file:
         text = file.read()
     key = '"traceEvents": ['
@@ -91,7 +96,10 @@ def trace(source, size, target, grows=False):
         written = file.write(head.encode()) + file.write(events.encode())
         n = 1
         while written + len(events) <= size:
-            written += file.write(b",\n  ") + file.write(repetition.text(n).encode())
+            text = repetition.text(n)
+            if distinct:
+                text = text.replace(".py(", f"_{n}.py(")
+            written += file.write(b",\n  ") + file.write(text.encode())
             n += 1
         file.write(tail.encode())
     return n
@@ -237,6 +245,8 @@ if __name__ == "__main__":
             print(f"{trace(source, n_bytes(size), target)} repetitions")
         case ["growing", source, size, target]:
             print(f"{trace(source, n_bytes(size), target, grows=True)} repetitions")
+        case ["distinct", source, size, target]:
+            print(f"{trace(source, n_bytes(size), target, distinct=True)} repetitions")
         case ["snapshot", size, target]:
             print(f"{snapshot(n_bytes(size), target)} steps")
         case _:

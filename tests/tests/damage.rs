@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -262,7 +263,8 @@ fn fault(damaged: &Damaged, whole: &Ledger) -> Option<String> {
             return (!is_one_line_about(&error, damaged.name)).then(|| format!("says {error}"));
         }
     };
-    for ledger in run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]) {
+    let ledgers = run.ranks.iter().map(|it| run.ledger_of(it));
+    for ledger in ledgers.chain([Cow::Borrowed(&run.merged)]) {
         if let Some(balance) = ledger.balances().into_iter().find(|it| !it.is_balanced()) {
             return Some(format!("{balance:?}"));
         }

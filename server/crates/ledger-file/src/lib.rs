@@ -1,6 +1,6 @@
 //! Ledgers as a file: what was read from recordings and attributed, without the recordings. `docs/ledger.md` has the format.
 //!
-//! *Owns*: the bytes of such a file, and what is believed of one that somebody else wrote.
+//! *Owns*: the bytes of such a file, what is believed of one that somebody else wrote, and ledgers in memory as bytes.
 //!
 //! *Never*: opens a file, decompresses (the loader does, as of every input), decides what goes into a ledger.
 //!
@@ -8,8 +8,10 @@
 //! kind.
 
 mod kept;
+mod packed;
 
 pub use kept::{KeptFile, KeptHead, KeptText};
+pub use packed::PackedLedger;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -206,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    fn sample() -> LedgerFile {
+    pub(crate) fn sample() -> LedgerFile {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
         let key = LineKey { file: "train.py".to_owned(), line: 7 };
         let thread = ThreadKey { rank: 1, thread: "1".to_owned() };

@@ -21,7 +21,7 @@ pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, Str
     let file = LedgerFile {
         inputs: run.inputs.iter().map(to_ledger_input).collect(),
         failures: run.failures.clone(),
-        ranks: run.ranks.iter().map(|it| (it.rank, it.ledger.clone())).collect(),
+        ranks: run.ranks.iter().map(|it| (it.rank, run.ledger_of(it).into_owned())).collect(),
         texts: run.merged.files.keys().filter_map(digest).collect(),
     };
     file.to_bytes().map_err(|it| it.to_string())

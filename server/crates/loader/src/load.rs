@@ -3,8 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use attribution::{
@@ -66,13 +66,15 @@ pub(crate) fn load(
         budget: MemoryBudget::new(options.memory_limit),
         done: AtomicU64::new(0),
         first_rank: AtomicU32::new(u32::MAX),
+        sum: (1 < plan.jobs.len() && !plan.is_only_pair && options.ranks.is_all())
+            .then(Mutex::default),
         n_cores: 1,
         total: 0,
     };
     let (kept, unkept) = job.take_kept(&plan);
     job.n_cores = n_cores().div_ceil(unkept.len().clamp(1, n_cores())).min(MAX_CORES);
     job.total = unkept.iter().map(|one| one.input.size).sum();
-    let read = workers::map(&unkept, |one| job.load(one, &plan));
+    let read = workers::map(&unkept, |one| job.load(one, &plan).map(|it| job.added_up(it)));
     let mut loaded: Vec<(&InputFile, _)> = unkept.into_iter().zip(read).collect();
     loaded.extend(kept.into_iter().map(|(one, kept)| (one, Ok(kept))));
     loaded.sort_by_key(|(one, _)| one.order);
@@ -96,7 +98,7 @@ pub(crate) fn load(
     let times = results.iter().flat_map(|loaded| loaded.times.clone()).collect();
     let kept = results.iter().flat_map(|loaded| loaded.kept.clone()).collect();
     let merging = Instant::now();
-    let run = merge(results, &failed, options, &plan.unread)?;
+    let run = merge(results, job.sum, &failed, options, &plan.unread)?;
     let timing = Timing { inputs: times, kept, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
 }
@@ -121,8 +123,10 @@ fn give_one_rank(results: &mut [LoadedInput]) {
 /// A loaded input with its books.
 struct LoadedInput {
     inputs: Vec<Input>,
-    /// By rank: one, but of a file of ledgers.
+    /// By rank: one, but of a file of ledgers. Empty once they were added to the sum of all ranks.
     ledgers: Vec<(u32, Ledger)>,
+    /// What was added to the sum of all ranks.
+    ranks: Vec<Rank>,
     /// What a file of ledgers says of inputs that could not be read for it.
     failures: Vec<String>,
     /// The texts of your code that ran, by key in the ledger.
@@ -145,8 +149,23 @@ impl LoadedInput {
         texts: TextsByFile,
         times: Option<Times>,
     ) -> Self {
-        let (ledgers, failures) = (vec![ledger], Vec::new());
-        Self { inputs, ledgers, failures, texts, times, kept: None, stacks: None, timeline: None }
+        Self {
+            inputs,
+            ledgers: vec![ledger],
+            ranks: Vec::new(),
+            failures: Vec::new(),
+            texts,
+            times,
+            kept: None,
+            stacks: None,
+            timeline: None,
+        }
+    }
+
+    /// Its rank; the first, of a file of ledgers.
+    fn rank(&self) -> Option<u32> {
+        let added_up = self.ranks.first().map(|it| it.rank);
+        self.ledgers.first().map(|(rank, _)| *rank).or(added_up)
     }
 
     /// With the amounts by whole stacks.
@@ -188,6 +207,9 @@ struct LoadContext<'a> {
     done: AtomicU64,
     /// The lowest rank of a trace that was read so far.
     first_rank: AtomicU32,
+    /// The books of all ranks, added up as they come, so that those of each are not whole at once; `None` where it is not known
+    /// yet of which ranks and with which numbers.
+    sum: Option<Mutex<Ledger>>,
     /// Cores for each input.
     n_cores: usize,
     total: u64,
@@ -199,14 +221,18 @@ impl LoadContext<'_> {
         &self,
         plan: &'p Plan,
     ) -> (Vec<(&'p InputFile, LoadedInput)>, Vec<&'p InputFile>) {
-        let found = workers::map(&plan.jobs, |one| self.kept(one, plan));
+        let found = workers::map(&plan.jobs, |one| {
+            let kept = self.kept(one, plan)?;
+            // Whether a snapshot is read nevertheless is not known yet.
+            Some(if one.kind == InputKind::Snapshot { kept } else { self.added_up(kept) })
+        });
         // A trace that is read needs the snapshot of its rank.
         let needs_snapshots = plan.has_traces && found.iter().any(Option::is_none);
         let (mut kept, mut unkept) = (Vec::new(), Vec::new());
         for (one, found) in plan.jobs.iter().zip(found) {
             match found {
                 Some(found) if !needs_snapshots || one.kind != InputKind::Snapshot => {
-                    kept.push((one, found));
+                    kept.push((one, self.added_up(found)));
                 }
                 _ => unkept.push(one),
             }
@@ -232,6 +258,7 @@ impl LoadContext<'_> {
         let mut loaded = LoadedInput {
             inputs: found.inputs,
             ledgers: found.ledgers,
+            ranks: Vec::new(),
             failures: Vec::new(),
             texts: found.texts,
             times: None,
@@ -246,6 +273,16 @@ impl LoadContext<'_> {
         let left_out = one.same_file.iter().cloned().chain(copies).collect();
         loaded.add_duplicates(left_out, Vec::new());
         Some(loaded)
+    }
+
+    /// An input whose books were added to the sum of all ranks, if there is one.
+    fn added_up(&self, mut loaded: LoadedInput) -> LoadedInput {
+        let Some(sum) = &self.sum else { return loaded };
+        for (rank, ledger) in std::mem::take(&mut loaded.ledgers) {
+            sum.lock().unwrap_or_else(PoisonError::into_inner).merge(&ledger);
+            loaded.ranks.push(Rank::new(rank, ledger));
+        }
+        loaded
     }
 
     fn search(&self) -> SourceSearch<'_> {
@@ -659,6 +696,7 @@ impl LoadContext<'_> {
         Ok(LoadedInput {
             inputs,
             ledgers,
+            ranks: Vec::new(),
             failures,
             texts,
             times: None,
@@ -764,23 +802,26 @@ fn priority(loaded: &Result<LoadedInput, Error>) -> Option<(bool, u64)> {
     Some((loaded.is_complete(), loaded.inputs.first().map_or(0, |it| it.events)))
 }
 
-/// Adds the books of each rank, and of all ranks that were asked for.
+/// The run of these inputs: the books of all ranks that were asked for, and of each of them. `sum` has what was added up before.
 ///
 /// # Errors
 /// If one was asked for that there is not.
 fn merge(
     results: Vec<LoadedInput>,
+    sum: Option<Mutex<Ledger>>,
     failed: &[Error],
     options: &LoadOptions,
     unread: &BTreeSet<u32>,
 ) -> Result<Run, Error> {
     let mut inputs: Vec<Input> = Vec::new();
     let mut by_rank: BTreeMap<u32, Ledger> = BTreeMap::new();
+    let mut packed: BTreeMap<u32, Rank> = BTreeMap::new();
     let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     let mut timelines: Vec<EventTimeline> = Vec::new();
     for loaded in results {
+        let rank = loaded.rank();
         inputs.extend(loaded.inputs);
         for (key, text) in loaded.texts {
             // What is more certain to have run counts; all ranks of a run ran the same.
@@ -793,27 +834,44 @@ fn merge(
             }
         }
         failures.extend(loaded.failures);
-        let rank = loaded.ledgers.first().map(|(rank, _)| *rank);
         stacks.extend(rank.zip(loaded.stacks));
         timelines.extend(loaded.timeline);
-        for (rank, ledger) in loaded.ledgers {
-            let mine = by_rank.entry(rank).or_default();
-            mine.merge(&ledger);
+        for (rank, mut ledger) in loaded.ledgers {
+            if let Some(mine) = by_rank.get(&rank) {
+                ledger.merge(mine);
+            }
             // Several files of one rank are still one rank.
-            mine.ranks = 1;
+            ledger.ranks = 1;
+            by_rank.insert(rank, ledger);
+        }
+        for rank in loaded.ranks {
+            match packed.entry(rank.rank) {
+                Entry::Vacant(entry) => drop(entry.insert(rank)),
+                Entry::Occupied(mut entry) => entry.get_mut().merge(&rank),
+            }
         }
     }
-    let chosen = chosen(&options.ranks, &by_rank, unread)?;
-    inputs.retain(|it| chosen.contains(&it.rank));
-    by_rank.retain(|rank, _| chosen.contains(rank));
-    let mut merged = Ledger::default();
-    for ledger in by_rank.values() {
-        merged.merge(ledger);
-    }
-    let ranks = by_rank.into_iter().map(|(rank, ledger)| Rank { rank, ledger }).collect();
+    let (merged, ranks) = match sum {
+        Some(sum) => {
+            let mut merged = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+            merged.ranks = u32::try_from(packed.len()).unwrap_or(u32::MAX);
+            let ranks = match packed.first_key_value() {
+                Some((&only, _)) if packed.len() == 1 => vec![Rank::only(only, &merged)],
+                _ => packed.into_values().collect(),
+            };
+            (merged, ranks)
+        }
+        None => {
+            let chosen = chosen(&options.ranks, &by_rank, unread)?;
+            by_rank.retain(|rank, _| chosen.contains(rank));
+            sum_of(by_rank)
+        }
+    };
+    let is_there = |rank: u32| ranks.iter().any(|it| it.rank == rank);
+    inputs.retain(|it| is_there(it.rank));
     let stacks = (options.stacks != StackChoice::No).then(|| {
         let mut sum = StackBooks::default();
-        stacks.iter().filter(|(rank, _)| chosen.contains(rank)).for_each(|(_, it)| sum.merge(it));
+        stacks.iter().filter(|(rank, _)| is_there(*rank)).for_each(|(_, it)| sum.merge(it));
         sum
     });
     // A part of the run came without stacks.
@@ -821,11 +879,28 @@ fn merge(
         StackBooks::METRICS.into_iter().all(|it| sum.total(it) == merged.totals.get(it))
     };
     let stacks = stacks.filter(|it| options.stacks == StackChoice::Always || is_whole(it));
-    let timelines = timelines.into_iter().filter(|it| chosen.contains(&it.rank));
+    let timelines = timelines.into_iter().filter(|it| is_there(it.rank));
     // Of several traces of the rank the longest.
     let timeline = timelines.min_by_key(|it| {
         let (from, to) = it.whole();
         (it.rank, std::cmp::Reverse(to - from))
     });
     Ok(Run { inputs, failures, ranks, merged, texts, stacks, timeline })
+}
+
+/// The sum of the books of these ranks, and the ranks. The books of an only rank are the sum.
+fn sum_of(mut by_rank: BTreeMap<u32, Ledger>) -> (Ledger, Vec<Rank>) {
+    if by_rank.len() == 1
+        && let Some((rank, ledger)) = by_rank.pop_first()
+    {
+        let only = Rank::only(rank, &ledger);
+        return (ledger, vec![only]);
+    }
+    let mut sum = Ledger::default();
+    let packed = by_rank.into_iter().map(|(rank, ledger)| {
+        sum.merge(&ledger);
+        Rank::new(rank, ledger)
+    });
+    let ranks = packed.collect();
+    (sum, ranks)
 }

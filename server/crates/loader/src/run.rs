@@ -1,9 +1,12 @@
 //! What was loaded.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use event_timeline::EventTimeline;
-use ledger::{Ledger, SourceFile, SourceFit};
+use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
+use ledger_file::PackedLedger;
 use profile::Warning;
 use pysource::LineMap;
 use recorded::{TextOrigin, TextThatRan, TextsByFile};
@@ -82,13 +85,63 @@ pub struct Input {
     pub warnings: Vec<Warning>,
 }
 
-/// The books of one rank.
+/// One rank of a run. [`Run::ledger_of`] has its books.
 #[derive(Debug, Clone)]
 pub struct Rank {
     /// Rank number.
     pub rank: u32,
-    /// Its books.
-    pub ledger: Ledger,
+    /// Its steps, by number.
+    pub steps: BTreeMap<u32, Ns>,
+    /// Where there are several ranks, what does not balance in its books: nothing, but for a fault of Perfline.
+    pub open: Vec<Balance>,
+    /// Likewise the lines with more time than was recorded.
+    pub excesses: Vec<LineKey>,
+    books: RankBooks,
+}
+
+#[derive(Debug, Clone)]
+enum RankBooks {
+    /// Those of the whole run, of which it is the only rank.
+    Sum,
+    /// The books of most ranks are not looked at by themselves, and whole they would need more memory than all else.
+    Packed(PackedLedger),
+}
+
+impl Rank {
+    /// A rank with these books.
+    #[must_use]
+    pub fn new(rank: u32, ledger: Ledger) -> Self {
+        Self {
+            rank,
+            steps: ledger.steps.clone(),
+            open: ledger.balances().into_iter().filter(|it| !it.is_balanced()).collect(),
+            excesses: ledger.excesses().cloned().collect(),
+            books: RankBooks::Packed(PackedLedger::new(ledger)),
+        }
+    }
+
+    /// The only rank of a run with these books, which are not looked at twice.
+    #[must_use]
+    pub fn only(rank: u32, merged: &Ledger) -> Self {
+        Self {
+            rank,
+            steps: merged.steps.clone(),
+            open: Vec::new(),
+            excesses: Vec::new(),
+            books: RankBooks::Sum,
+        }
+    }
+
+    /// Adds what another file says of this rank. Neither is the only rank of a run yet.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if let (RankBooks::Packed(mine), RankBooks::Packed(theirs)) = (&self.books, &other.books) {
+            let mut sum = mine.unpack().into_owned();
+            sum.merge(&theirs.unpack());
+            // Several files of one rank are still one rank.
+            sum.ranks = 1;
+            *self = Self::new(self.rank, sum);
+        }
+    }
 }
 
 /// A loaded recording: the inputs of one run.
@@ -98,7 +151,7 @@ pub struct Run {
     pub inputs: Vec<Input>,
     /// Inputs that could not be read at all: one line each, with the path and what to do.
     pub failures: Vec<String>,
-    /// The books by rank, in rank order.
+    /// The ranks, in order of their numbers.
     pub ranks: Vec<Rank>,
     /// The sum of all ranks.
     pub merged: Ledger,
@@ -111,6 +164,15 @@ pub struct Run {
 }
 
 impl Run {
+    /// The books of one of [`Self::ranks`]. Where there are several, they are unpacked by each call.
+    #[must_use]
+    pub fn ledger_of(&self, rank: &Rank) -> Cow<'_, Ledger> {
+        match &rank.books {
+            RankBooks::Sum => Cow::Borrowed(&self.merged),
+            RankBooks::Packed(ledger) => Cow::Owned(ledger.unpack().into_owned()),
+        }
+    }
+
     /// The text of a file that ran, by its key in the ledger: the recorded lines are lines of it. `read` reads the file
     /// on disk, which is asked for where that is the text that ran. `None` where the text that ran is not known.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 use ide::{Finding, LazyModule, PlacedSource, View};
@@ -24,6 +24,8 @@ pub(crate) struct LoadedRecording {
     pub(crate) generation: u64,
     pub(crate) signature: Signature,
     pub(crate) run: Run,
+    /// The books of each of several ranks, once they were asked for.
+    by_rank: HashMap<u32, OnceLock<Ledger>>,
     /// What it was loaded from, and against what.
     inputs: Vec<PathBuf>,
     options: LoadOptions,
@@ -93,10 +95,15 @@ impl LoadedRecording {
         }
         let known = run.texts.iter().map(|(key, it)| (key.clone(), Some(Arc::clone(&it.text))));
         texts.extend(known);
+        let by_rank = match &run.ranks[..] {
+            [_] => HashMap::new(),
+            several => several.iter().map(|it| (it.rank, OnceLock::new())).collect(),
+        };
         Self {
             generation,
             signature,
             run,
+            by_rank,
             sites,
             inputs,
             options,
@@ -200,7 +207,10 @@ impl LoadedRecording {
     /// The books of a rank; of all where there is no such rank or none was chosen.
     pub(crate) fn ledger(&self, rank: Option<u32>) -> &Ledger {
         let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
-        chosen.map_or(&self.run.merged, |it| &it.ledger)
+        let books = chosen.and_then(|it| Some((it, self.by_rank.get(&it.rank)?)));
+        books.map_or(&self.run.merged, |(chosen, books)| {
+            books.get_or_init(|| self.run.ledger_of(chosen).into_owned())
+        })
     }
 
     /// The cell of the recording that a document is.

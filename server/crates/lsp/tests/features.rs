@@ -331,9 +331,7 @@ async fn files_are_known_by_other_spellings() {
 async fn a_file_that_was_not_found_is_known_by_the_end_of_its_path() {
     let fake = Fake::new();
     let mut run = support::run_of("/job/7/train.py", &fake.path("gone.py"));
-    let files =
-        std::iter::once(&mut run.merged).chain(run.ranks.iter_mut().map(|rank| &mut rank.ledger));
-    for file in files.flat_map(|ledger| ledger.files.values_mut()) {
+    for file in run.merged.files.values_mut() {
         file.path = None;
         file.fit = ledger::SourceFit::Missing;
     }

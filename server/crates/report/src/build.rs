@@ -125,7 +125,7 @@ fn steps(run: &Run) -> Section {
     ];
     let mut section = Section::new("steps", "Steps", Subject::Run, columns);
     for rank in &run.ranks {
-        let steps = &rank.ledger.steps;
+        let steps = &rank.steps;
         let (Some(shortest), Some(longest)) = (steps.values().min(), steps.values().max()) else {
             continue;
         };

@@ -41,9 +41,9 @@ fn has_loss(input: &Input) -> bool {
 #[must_use]
 pub fn faults(run: &Run) -> Vec<String> {
     // Ranks too: what is too much in one may be too little in another.
-    let ledgers = || run.ranks.iter().map(|it| &it.ledger).chain([&run.merged]);
-    let open = ledgers().flat_map(ledger::Ledger::balances).filter(|it| !it.is_balanced());
+    let open = run.ranks.iter().flat_map(|it| it.open.clone()).chain(run.merged.balances());
     let mut faults: Vec<_> = open
+        .filter(|it| !it.is_balanced())
         .map(|it| {
             format!(
                 "internal error: totals of {} do not add up (lines {} + unattributed {} is not the total {}); \
@@ -55,7 +55,8 @@ pub fn faults(run: &Run) -> Vec<String> {
             )
         })
         .collect();
-    faults.extend(ledgers().flat_map(ledger::Ledger::excesses).map(|line| {
+    let excesses = run.ranks.iter().flat_map(|it| &it.excesses).chain(run.merged.excesses());
+    faults.extend(excesses.map(|line| {
         format!(
             "internal error: {}:{} has more time than was recorded; please report it",
             line.file, line.line

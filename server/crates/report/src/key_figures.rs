@@ -9,7 +9,7 @@ use crate::model::Figure;
 
 /// Those that the recording has. Shares of several devices are their means.
 pub(crate) fn of(run: &Run, scale: &Scale<'_>) -> Vec<Figure> {
-    let overviews = || run.ranks.iter().flat_map(|rank| rank.ledger.overviews.values());
+    let overviews = || run.merged.overviews.values();
     let devices: Vec<_> =
         overviews().flat_map(|it| it.devices.values()).filter(|it| it.kernels != 0).collect();
     let mean = |share: fn(&DeviceOverview) -> Option<f64>| {

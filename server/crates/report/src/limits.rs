@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_recording_without_steps_counts_as_one() {
         let mut run = training();
-        run.ranks[0].ledger.steps.clear();
+        run.ranks[0].steps.clear();
         run.merged.steps.clear();
         assert_eq!(
             report(&run, &[(Limit::Step, 20.0), (Limit::Sync, 4.9)]),

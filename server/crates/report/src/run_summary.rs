@@ -37,14 +37,15 @@ const IDLE: &RowNames = &[
 /// As many bars can be distinguished.
 const MAX_BARS: usize = 32;
 
+/// The ranks of which something lasted.
+fn overviews(run: &Run) -> impl Iterator<Item = (u32, &Overview)> {
+    let all = run.merged.overviews.iter().map(|(&rank, it)| (rank, it));
+    all.filter(|(_, it)| it.run.time != Ns::ZERO)
+}
+
 /// The sections, in the order in which they are printed. Those without rows say nothing of the run.
 pub(crate) fn sections(run: &Run) -> [Section; 7] {
-    let ranks: Vec<(u32, &Overview)> = run
-        .ranks
-        .iter()
-        .flat_map(|rank| rank.ledger.overviews.iter().map(|(&number, it)| (number, it)))
-        .filter(|(_, it)| it.run.time != Ns::ZERO)
-        .collect();
+    let ranks: Vec<(u32, &Overview)> = overviews(run).collect();
     let devices: Vec<DeviceOfRank<'_>> = ranks
         .iter()
         .flat_map(|&(rank, it)| {
@@ -319,8 +320,8 @@ pub(crate) fn lines(recording: &Recording<'_>, top: usize) -> Section {
     let run = recording.run;
     let columns = RATES.into_iter().chain([Column::text("line"), Column::text("function")]);
     let mut section = Section::new("lines-flops", "Lines by FLOPs", Subject::Lines, columns);
-    let devices = run.ranks.iter().flat_map(|rank| rank.ledger.overviews.values());
-    let peak = devices.flat_map(|it| it.devices.values()).find_map(|it| it.peak);
+    let devices = run.merged.overviews.values().flat_map(|it| it.devices.values());
+    let peak = devices.into_iter().find_map(|it| it.peak);
     let mut lines: Vec<_> = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0).collect();
     lines.sort_by_key(|(_, it)| std::cmp::Reverse(it.flops()));
     section.left_out = lines.len().saturating_sub(top);
@@ -341,12 +342,7 @@ pub(crate) fn lines(recording: &Recording<'_>, top: usize) -> Section {
 
 /// What each step (of several ranks, each rank's mean step) went to; `None` where that is not known.
 pub(crate) fn bars(run: &Run) -> Option<Vec<Bar>> {
-    let overviews: Vec<_> = run
-        .ranks
-        .iter()
-        .flat_map(|rank| rank.ledger.overviews.iter())
-        .filter(|(_, it)| it.run.time != Ns::ZERO)
-        .collect();
+    let overviews: Vec<_> = overviews(run).collect();
     let bar = |name: String, it: &Interval, number: usize| Bar {
         name,
         length: it.time.as_f64() / number as f64,

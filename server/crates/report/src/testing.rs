@@ -315,7 +315,7 @@ pub(crate) fn training() -> Run {
     Run {
         inputs: vec![input],
         failures: Vec::new(),
-        ranks: vec![Rank { rank: 0, ledger: ledger.clone() }],
+        ranks: vec![Rank::only(0, &ledger)],
         merged: ledger,
         texts: loader::TextsByFile::new(),
         stacks: None,

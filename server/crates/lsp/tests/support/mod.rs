@@ -417,13 +417,14 @@ impl Recordings for Fake {
 /// Two steps of 10 ms each on two ranks. In each, line 2 has 3 ms of device time; line 3 waits 2 ms for it; line 5 has
 /// 1 ms, 2 ms on rank 1.
 pub fn run_of(key: &str, path: &Path) -> Run {
-    let ranks = [0, 1].map(|rank| Rank { rank, ledger: ledger_of(key, path, 1 + i64::from(rank)) });
+    let ledgers = [1, 2].map(|times| ledger_of(key, path, times));
     let mut merged = Ledger::default();
-    ranks.iter().for_each(|rank| merged.merge(&rank.ledger));
+    ledgers.iter().for_each(|it| merged.merge(it));
+    let ranks = std::iter::zip(0.., ledgers).map(|(rank, ledger)| Rank::new(rank, ledger));
     Run {
         inputs: Vec::new(),
         failures: Vec::new(),
-        ranks: ranks.to_vec(),
+        ranks: ranks.collect(),
         merged,
         texts: loader::TextsByFile::new(),
         stacks: None,

@@ -80,8 +80,9 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
     let run = recording.run;
     let mut rows: Vec<(Ns, Vec<Cell>)> = Vec::new();
     for rank in &run.ranks {
-        let mut of_rank = StepsOfRank::new(rank);
-        for (&step, &time) in &rank.ledger.steps {
+        let ledger = run.ledger_of(rank);
+        let mut of_rank = StepsOfRank::new(rank, &ledger);
+        for (&step, &time) in &rank.steps {
             let mut cells = of_rank.row(recording, step, time);
             if run.ranks.len() == 1 {
                 cells[0] = Cell::default();
@@ -115,13 +116,12 @@ fn times(books: &LineBooks, step: u32) -> [Ns; 2] {
 }
 
 impl<'a> StepsOfRank<'a> {
-    fn new(rank: &'a Rank) -> Self {
-        let ledger = &rank.ledger;
+    fn new(rank: &Rank, ledger: &'a Ledger) -> Self {
         Self {
             rank: rank.rank,
             ledger,
-            numbers: ledger.steps.keys().copied().collect(),
-            median: median(ledger.steps.values().copied().collect()),
+            numbers: rank.steps.keys().copied().collect(),
+            median: median(rank.steps.values().copied().collect()),
             usual: BTreeMap::new(),
         }
     }

@@ -1,4 +1,5 @@
 use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
+use loader::Rank;
 use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
 use stack_books::{FramedLine, StackRow};
 
@@ -125,7 +126,7 @@ fn columns_that_do_not_fit_are_named() {
 /// long as ever otherwise; line 18 takes 0.3 ms more, which is too little to be named.
 fn uneven() -> loader::Run {
     let mut run = training();
-    let ledger = &mut run.ranks[0].ledger;
+    let ledger = &mut run.merged;
     let ms = |it: f64| Ns((it * 1e6) as i64);
     ledger.steps = (1..).zip([10.0, 10.0, 14.0, 9.0].map(ms)).collect();
     ledger.overviews.clear();
@@ -141,6 +142,7 @@ fn uneven() -> loader::Run {
         (key(25), books([6.0, 5.0, 9.5, 5.0], [0.0; 4])),
     ]
     .into();
+    run.ranks = vec![Rank::only(0, ledger)];
     run
 }
 
@@ -166,10 +168,9 @@ fn a_step_that_is_longer_than_the_median_names_the_lines_that_make_it_so() {
 #[test]
 fn steps_of_several_ranks_are_held_against_the_median_of_their_rank() {
     let (mut run, sources) = (uneven(), sources());
-    let mut slow = run.ranks[0].clone();
-    slow.rank = 1;
-    slow.ledger.steps.values_mut().for_each(|it| *it = *it * 10);
-    run.ranks.push(slow);
+    let mut slow = run.merged.clone();
+    slow.steps.values_mut().for_each(|it| *it = *it * 10);
+    run.ranks = vec![Rank::new(0, run.merged.clone()), Rank::new(1, slow)];
     let table = steps(&recording(&run, &sources), StepOrder::Time);
     let first = &rows(&table)[0];
     assert!(first.starts_with("1|3|140 ms|+40 ms|"), "{first}");
