@@ -367,6 +367,11 @@ fn what_was_recorded_is_listed_newest_first() {
     assert_eq!(paths, ["after/trace.json.gz", "before/trace.json.gz", "memory/snapshot.pickle.gz"]);
     let size = fs::metadata(project.path("after/trace.json.gz")).unwrap().len();
     assert_eq!(listed["recordings"][0]["bytes"], size);
+    let kinds = listed["recordings"].as_array().unwrap().iter().map(|it| &it["kinds"]);
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        [&json!(["kineto"]), &json!(["kineto"]), &json!(["snapshot"])]
+    );
     assert!((200..260).contains(&listed["recordings"][1]["age_s"].as_u64().unwrap()));
     let listed = agent.recordings(json!({"top": 1}));
     assert_eq!(

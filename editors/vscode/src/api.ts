@@ -119,6 +119,33 @@ export interface HotLines {
   sums: HotSum[];
 }
 
+/** A recording in the workspace. */
+export interface FoundRecording {
+  paths: string[];
+  /** Files beside it that belong to it. */
+  beside: string[];
+  folder: string;
+  /** The path below its folder. */
+  name: string;
+  /** In milliseconds since 1970. */
+  modified: number;
+  bytes: number;
+  bytesText: string;
+  kinds: string[];
+  ranks: number;
+  /** Null where it was never read. */
+  steps: number | null;
+  /** The mean step, or the recording where it has none. */
+  timeText: string | null;
+  loaded: boolean;
+}
+
+export interface FoundRecordings {
+  mode: 'newest' | 'named' | 'off';
+  /** The newest first. */
+  recordings: FoundRecording[];
+}
+
 export type Severity = 'error' | 'warning' | 'information' | 'hint';
 
 /** What a rule found on a line. */

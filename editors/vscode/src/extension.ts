@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { Place } from './api';
+import type { FoundRecording, Place } from './api';
 import { DetailsView } from './details';
 import type { FindingItem } from './findingTree';
 import { FindingsView } from './findings';
@@ -11,6 +11,7 @@ import { HeatDecorations } from './heat';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recordings } from './recordings';
+import { RecordingsView } from './recordingsView';
 import { reveal } from './reveal';
 import { RulePages } from './rulePage';
 import { openSample, welcome } from './sample';
@@ -25,12 +26,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const log = vscode.window.createOutputChannel('Perfline', { log: true });
   const server = new Server(context, log);
   running = server;
-  const session = new Session(server);
+  const session = new Session(server, context.workspaceState);
   const recordings = new Recordings(session, context.workspaceState);
   const view = new ViewChooser(session);
   const heat = new HeatDecorations(session);
   const hot = new HotLinesView(session);
   const findings = new FindingsView(session, context.workspaceState);
+  const list = new RecordingsView(session, recordings);
   const pages = new RulePages(session);
   const details = new DetailsView(session, context.extensionUri);
   const flame = new PicturePanel(session, context.extensionUri, {
@@ -47,13 +49,17 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   });
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, pages, details);
-  context.subscriptions.push(flame, timeline);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, list, pages);
+  context.subscriptions.push(details, flame, timeline);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),
     loadRecent: () => recordings.loadRecent(),
+    showRecording: (recording: FoundRecording) => list.load(recording),
+    revealRecording: (recording: FoundRecording) => list.reveal(recording),
+    deleteRecording: (recording: FoundRecording) => list.delete(recording),
+    refreshRecordings: () => list.refresh(),
     unloadRecording: () => recordings.unload(),
     chooseView: () => view.choose(),
     chooseMetric: () => view.choose('metric'),

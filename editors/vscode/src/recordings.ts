@@ -72,7 +72,7 @@ export class Recordings {
     });
   }
 
-  private async loadPaths(paths: string[] | undefined): Promise<void> {
+  async loadPaths(paths: string[] | undefined): Promise<void> {
     try {
       await this.session.loadRecording(paths);
     } catch (error) {

@@ -8,6 +8,9 @@ import type { Server } from './server';
 /** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
 type Load = { paths: string[] } | 'off' | undefined;
 
+/** Where the files are remembered that the user chose. */
+const CHOSEN = 'perfline.chosen';
+
 export class Session implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
   /** Another recording, another view, another state of the server: whatever is drawn is drawn again. */
@@ -20,7 +23,12 @@ export class Session implements vscode.Disposable {
   private rank: View['rank'] | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
-  constructor(readonly server: Server) {
+  constructor(
+    readonly server: Server,
+    private readonly memory: vscode.Memento,
+  ) {
+    const paths = memory.get<string[]>(CHOSEN);
+    this.load = paths === undefined ? undefined : { paths };
     this.subscriptions = [
       server.onDidChangeStatus((status) => this.show(status)),
       server.onDidChangeState((state) => {
@@ -41,12 +49,17 @@ export class Session implements vscode.Disposable {
   /** Loads these files, or the newest recording in the workspace; rejects if nothing could be loaded. */
   async loadRecording(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<void> {
     await this.server.request('perfline.load', paths === undefined ? {} : { paths }, token);
-    this.load = paths === undefined ? undefined : { paths };
+    this.choose(paths === undefined ? undefined : { paths });
+  }
+
+  /** Whether the user chose what is shown, so that no newer recording takes its place. */
+  get isPinned(): boolean {
+    return typeof this.load === 'object';
   }
 
   async unload(): Promise<void> {
     await this.server.request('perfline.unload');
-    this.load = 'off';
+    this.choose('off');
   }
 
   async setMetric(metric: Metric | 'auto', charge?: Charge): Promise<void> {
@@ -69,8 +82,17 @@ export class Session implements vscode.Disposable {
     vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
 
+  private choose(load: Load): void {
+    this.load = load;
+    void this.memory.update(CHOSEN, typeof load === 'object' ? load.paths : undefined);
+    this.emitter.fire();
+  }
+
   private async restore(): Promise<void> {
     const { server } = this;
+    if (typeof this.load === 'object' && !(await areThere(this.load.paths))) {
+      this.choose(undefined);
+    }
     if (this.load === 'off') {
       await server.ask('perfline.unload');
     } else if (this.load !== undefined) {
@@ -91,6 +113,7 @@ export class Session implements vscode.Disposable {
   private show(status: Status | undefined): void {
     this.latest = status;
     const contexts = {
+      'perfline.pinned': this.isPinned,
       'perfline.loaded': status?.loaded === true,
       'perfline.loading': this.server.state === 'starting' || status?.loading === true,
       'perfline.failed': this.server.state === 'failed',
@@ -100,4 +123,9 @@ export class Session implements vscode.Disposable {
     }
     this.emitter.fire();
   }
+}
+
+async function areThere(paths: string[]): Promise<boolean> {
+  const found = paths.map((it) => vscode.workspace.fs.stat(vscode.Uri.file(it)));
+  return (await Promise.allSettled(found)).every((it) => it.status === 'fulfilled');
 }

@@ -60,7 +60,13 @@ export class StatusItems implements vscode.Disposable {
     const { view } = status;
     const of = [stepName(view.step, view.steps), ...(view.ranks.length > 1 ? [rankName(view.rank)] : [])].join(' · ');
     const attributed = attributedText(status);
-    const icon = status.loading ? 'loading~spin' : status.lines === 0 ? 'warning' : 'flame';
+    const icon = status.loading
+      ? 'loading~spin'
+      : status.lines === 0
+        ? 'warning'
+        : this.session.isPinned
+          ? 'pinned'
+          : 'flame';
     const name = recordingName(status);
     const text = [name, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
       .filter((it) => it !== undefined)

@@ -34,12 +34,13 @@ pub struct DiscoveredRun {
     pub modified: SystemTime,
 }
 
-struct Candidate {
+/// A file that may be of a recording.
+pub(crate) struct Candidate {
     path: PathBuf,
     modified: SystemTime,
-    kind: InputKind,
+    pub(crate) kind: InputKind,
     /// Of a run of several ranks, or in the name.
-    rank: Option<u32>,
+    pub(crate) rank: Option<u32>,
     /// The process that wrote it, where the name says.
     process: Option<String>,
     /// When it was recorded by its name, else when it was changed.
@@ -95,7 +96,8 @@ pub(crate) fn has_ending(path: &Path, ending: &str) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ending))
 }
 
-fn look_at(path: &Path) -> Option<Candidate> {
+/// Looks at the first bytes of a file; `None` where they are of no recording.
+pub(crate) fn look_at(path: &Path) -> Option<Candidate> {
     let modified = path.metadata().ok()?.modified().ok()?;
     let opened = caught(path, || open::found(path)).ok()?;
     let kind = opened.kind?;

@@ -14,6 +14,7 @@ mod chosen;
 mod compile_logs;
 mod compressed;
 mod damage;
+mod description;
 mod discover;
 mod display_names;
 mod error;
@@ -49,6 +50,7 @@ mod workers;
 mod zstd;
 
 pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
+pub use description::RecordingDescription;
 pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
@@ -76,6 +78,28 @@ use recorded::{RecordedSources, recorded_files};
 #[must_use]
 pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
+}
+
+/// Describes the recording that these files are, by their first bytes.
+#[must_use]
+pub fn describe(inputs: &[PathBuf]) -> RecordingDescription {
+    description::describe(inputs)
+}
+
+/// The recording before that of `inputs` among `runs`, which are newest first; `None` if that is the oldest, or is none of them.
+#[must_use]
+pub fn recording_before<'a>(
+    runs: &'a [DiscoveredRun],
+    inputs: &[PathBuf],
+) -> Option<&'a DiscoveredRun> {
+    description::before(runs, inputs)
+}
+
+/// The recording of `inputs` as it was kept by an earlier load, without reading it. `None` where a part of it was not kept, or
+/// changed since.
+#[must_use]
+pub fn load_kept(inputs: &[PathBuf], options: &LoadOptions, watch: &Watch<'_>) -> Option<Run> {
+    load::load_kept(inputs, options, watch)
 }
 
 /// Finds the sources of a trace: your code under `root`, libraries under `sites`.

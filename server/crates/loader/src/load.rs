@@ -59,18 +59,7 @@ pub(crate) fn load(
     let mut plan = Plan::new(inputs, watch.cancelled);
     plan.choose(&options.ranks);
     let mut failed = std::mem::take(&mut plan.failed);
-    let mut job = LoadContext {
-        options,
-        watch,
-        finder: Finder::new(options),
-        budget: MemoryBudget::new(options.memory_limit),
-        done: AtomicU64::new(0),
-        first_rank: AtomicU32::new(u32::MAX),
-        sum: (1 < plan.jobs.len() && !plan.is_only_pair && options.ranks.is_all())
-            .then(Mutex::default),
-        n_cores: 1,
-        total: 0,
-    };
+    let mut job = LoadContext::new(options, watch, &plan);
     let (kept, unkept) = job.take_kept(&plan);
     job.n_cores = n_cores().div_ceil(unkept.len().clamp(1, n_cores())).min(MAX_CORES);
     job.total = unkept.iter().map(|one| one.input.size).sum();
@@ -101,6 +90,26 @@ pub(crate) fn load(
     let run = merge(results, job.sum, &failed, options, &plan.unread)?;
     let timing = Timing { inputs: times, kept, merging: merging.elapsed(), total: begin.elapsed() };
     Ok((run, timing))
+}
+
+/// What was kept of `inputs`; `None` where a part of them would have to be read.
+pub(crate) fn load_kept(
+    inputs: &[PathBuf],
+    options: &LoadOptions,
+    watch: &Watch<'_>,
+) -> Option<Run> {
+    let mut plan = Plan::new(inputs, watch.cancelled);
+    plan.choose(&options.ranks);
+    let job = LoadContext::new(options, watch, &plan);
+    let (kept, unkept) = job.take_kept(&plan);
+    if kept.is_empty() || !unkept.is_empty() || !plan.failed.is_empty() {
+        return None;
+    }
+    let mut results: Vec<LoadedInput> = kept.into_iter().map(|(_, kept)| kept).collect();
+    if plan.is_only_pair {
+        give_one_rank(&mut results);
+    }
+    merge(results, job.sum, &[], options, &plan.unread).ok()
 }
 
 /// A snapshot names no rank: where it goes with the only trace, it has that one's.
@@ -215,7 +224,22 @@ struct LoadContext<'a> {
     total: u64,
 }
 
-impl LoadContext<'_> {
+impl<'a> LoadContext<'a> {
+    fn new(options: &'a LoadOptions, watch: &'a Watch<'a>, plan: &Plan) -> Self {
+        let adds_up = 1 < plan.jobs.len() && !plan.is_only_pair && options.ranks.is_all();
+        Self {
+            options,
+            watch,
+            finder: Finder::new(options),
+            budget: MemoryBudget::new(options.memory_limit),
+            done: AtomicU64::new(0),
+            first_rank: AtomicU32::new(u32::MAX),
+            sum: adds_up.then(Mutex::default),
+            n_cores: 1,
+            total: 0,
+        }
+    }
+
     /// The inputs whose ledgers were kept, and those that must be read.
     fn take_kept<'p>(
         &self,

@@ -34,7 +34,7 @@ impl Signature {
 }
 
 /// Where the exact callers of a trace may lie.
-fn side_cars(trace: &Path) -> Vec<PathBuf> {
+pub(crate) fn side_cars(trace: &Path) -> Vec<PathBuf> {
     let name = trace.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem =
         [".json", ".json.gz", ".json.zst"].iter().find_map(|ending| name.strip_suffix(ending));

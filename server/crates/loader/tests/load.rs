@@ -380,6 +380,12 @@ fn recordings_are_found_and_grouped_by_run() {
         })
         .collect();
     assert_eq!(names, [["two_ranks.rank0.json.gz", "two_ranks.rank1.json.gz"]]);
+    let described = loader::describe(&found[0].inputs);
+    let side_car = folder.path().join("runs/two_ranks.rank1.callers.json.gz");
+    let size = |it: &PathBuf| it.metadata().expect("a file").len();
+    let bytes = found[0].inputs.iter().chain([&side_car]).map(size).sum::<u64>();
+    assert_eq!((described.kinds, described.ranks), (vec![InputKind::Kineto], 2));
+    assert_eq!((described.beside, described.bytes), (vec![side_car], bytes));
 }
 
 /// The files of each run that is found, by their names up to the first point.

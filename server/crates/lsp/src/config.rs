@@ -60,6 +60,14 @@ pub trait Recordings: Send + Sync {
         options: &LoadOptions,
         watch: &Watch<'_>,
     ) -> Result<Run, Error>;
+
+    /// The files of one run as an earlier load kept them, without reading them; `None` where they were not kept.
+    fn load_kept(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<Run>;
 }
 
 /// Recordings on disk.
@@ -78,5 +86,14 @@ impl Recordings for Disk {
         watch: &Watch<'_>,
     ) -> Result<Run, Error> {
         ::loader::load(inputs, options, watch)
+    }
+
+    fn load_kept(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<Run> {
+        ::loader::load_kept(inputs, options, watch)
     }
 }

@@ -5,6 +5,8 @@ use tower_lsp::lsp_types::notification::Notification;
 
 /// Loads the newest recording, or those that are named.
 pub(crate) const LOAD: &str = "perfline.load";
+/// Lists the recordings in the workspace.
+pub(crate) const RECORDINGS: &str = "perfline.recordings";
 /// Takes all numbers away.
 pub(crate) const UNLOAD: &str = "perfline.unload";
 /// Chooses the metric.
@@ -37,9 +39,9 @@ pub(crate) const TIMELINE: &str = "perfline.timeline";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 15] = [
-    LOAD, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS, EXPLAIN,
-    FINDINGS, REPORT, FLAME, TIMELINE, PLACE,
+pub(crate) const COMMANDS: [&str; 16] = [
+    LOAD, RECORDINGS, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS,
+    EXPLAIN, FINDINGS, REPORT, FLAME, TIMELINE, PLACE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

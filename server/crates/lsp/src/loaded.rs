@@ -185,6 +185,11 @@ impl LoadedRecording {
         Ok(read)
     }
 
+    /// The files that it was loaded from.
+    pub(crate) fn inputs(&self) -> &[PathBuf] {
+        &self.inputs
+    }
+
     /// What a report is made from. Touches the disk.
     pub(crate) fn recording(&self) -> report::Recording<'_> {
         let names = loader::display_names(&self.run.merged, &self.options.root);

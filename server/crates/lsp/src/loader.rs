@@ -1,18 +1,19 @@
 //! Finds recordings, sees them change, loads them.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loader::{Error, LoadOptions, Signature, Watch};
+use loader::{DiscoveredRun, Error, LoadOptions, Signature, TextsByFile, Watch};
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::loaded::LoadedRecording;
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{Failed, Loading, Mode, Session, SessionState};
+use crate::session::{Failed, Loading, Mode, RunFacts, Session, SessionState};
 use crate::settings::Settings;
 use crate::{Config, Recordings};
 
@@ -136,21 +137,41 @@ fn newest(
     folders: &[PathBuf],
     settings: &Settings,
 ) -> Option<(Vec<PathBuf>, PathBuf)> {
+    // Of several that are as new as each other, the first.
+    all(recordings, folders, settings).into_iter().next().map(|it| (it.run.inputs, it.folder))
+}
+
+/// A recording in the workspace.
+pub(crate) struct WorkspaceRecording {
+    pub(crate) run: DiscoveredRun,
+    /// The workspace folder that it is in.
+    pub(crate) folder: PathBuf,
+}
+
+/// The recordings in the workspace that the settings do not leave out, newest first. Touches the disk.
+pub(crate) fn all(
+    recordings: &dyn Recordings,
+    folders: &[PathBuf],
+    settings: &Settings,
+) -> Vec<WorkspaceRecording> {
     let found = folders.iter().flat_map(|folder| {
         let wanted = |path: &PathBuf| {
             let below = path.strip_prefix(folder).unwrap_or(path);
             settings.wants(&below.to_string_lossy().replace('\\', "/"))
         };
-        let of_folder = recordings.discover(folder).into_iter().filter_map(move |mut recording| {
-            recording.inputs.retain(wanted);
-            (!recording.inputs.is_empty()).then_some((recording, folder))
+        let of_folder = recordings.discover(folder).into_iter().filter_map(move |mut run| {
+            run.inputs.retain(wanted);
+            let folder = folder.clone();
+            (!run.inputs.is_empty()).then_some(WorkspaceRecording { run, folder })
         });
         of_folder.collect::<Vec<_>>()
     });
-    // Of several that are as new as each other, the first.
-    let (recording, folder) =
-        found.reduce(|best, it| if best.0.modified < it.0.modified { it } else { best })?;
-    Some((recording.inputs, folder.clone()))
+    let mut found: Vec<_> = found.collect();
+    // Each folder has an order of its own, in which captures of graphs do not stand by their age.
+    if folders.len() > 1 {
+        found.sort_by_key(|it| Reverse(it.run.modified));
+    }
+    found
 }
 
 fn named(
@@ -302,40 +323,14 @@ async fn read(
     reporter: &Reporter,
 ) -> Result<LoadedRecording, LoadFailure> {
     let recordings = Arc::clone(&session.config.recordings);
-    let (captures, sites, mine, memory_limit, keeps_sources, keeps_ledgers, before) = {
-        let state = session.state();
-        let settings = &state.settings;
-        let (sites, mine) = (settings.sites.clone(), settings.mine.clone());
-        let (keeps_sources, keeps_ledgers) = (settings.keeps_sources, settings.keeps_ledgers);
-        let captures = settings.captures.clone();
-        (
-            captures,
-            sites,
-            mine,
-            settings.memory_limit,
-            keeps_sources,
-            keeps_ledgers,
-            state.loaded.clone(),
-        )
-    };
-    let text_cache = session.config.text_cache.clone().filter(|_| keeps_sources);
-    let ledger_cache = session.config.ledger_cache.clone().filter(|_| keeps_ledgers);
+    let before = session.state().loaded.clone();
+    let options = load_options(session, target.root.clone());
     let (cancelled, sender) = (Arc::clone(cancelled), reporter.sender());
     let work = move || {
-        let LoadTarget { inputs, root, signature, .. } = target;
-        let known_texts = before
-            .as_ref()
-            .filter(|it| it.signature == signature)
-            .map_or_else(loader::TextsByFile::new, |it| it.known_texts());
-        let options = LoadOptions {
-            mine,
-            captures: captures.iter().map(|it| root.join(it)).collect(),
-            known_texts,
-            text_cache,
-            ledger_cache,
-            memory_limit,
-            ..LoadOptions::new(root, sites)
-        };
+        let LoadTarget { inputs, signature, .. } = target;
+        let same = before.as_ref().filter(|it| it.signature == signature);
+        let known_texts = same.map_or_else(TextsByFile::new, |it| it.known_texts());
+        let options = LoadOptions { known_texts, ..options };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
         let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
             Error::Cancelled => LoadFailure::Cancelled,
@@ -349,6 +344,20 @@ async fn read(
         let message = "internal error while loading, a fault of Perfline: please report it";
         Err(LoadFailure::Unusable(format!("{message} ({error})")))
     })
+}
+
+/// How the settings want recordings to be read, with the code in `root`.
+pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
+    let settings = Arc::clone(&session.state().settings);
+    let Config { text_cache, ledger_cache, .. } = &session.config;
+    LoadOptions {
+        mine: settings.mine.clone(),
+        captures: settings.captures.iter().map(|it| root.join(it)).collect(),
+        text_cache: text_cache.clone().filter(|_| settings.keeps_sources),
+        ledger_cache: ledger_cache.clone().filter(|_| settings.keeps_ledgers),
+        memory_limit: settings.memory_limit,
+        ..LoadOptions::new(root, settings.sites.clone())
+    }
 }
 
 /// Makes a loaded recording the one that is shown, unless another load began meanwhile.
@@ -366,6 +375,8 @@ fn keep(
     match result {
         Ok(loaded) => {
             let loaded = Arc::new(loaded);
+            let known = (loaded.signature.clone(), Some(RunFacts::of(&loaded.run)));
+            state.known_runs.insert(loaded.inputs().to_vec(), known);
             state.loaded = Some(Arc::clone(&loaded));
             state.failed = None;
             Ok(loaded)

@@ -10,7 +10,8 @@ use std::time::Duration;
 use dashmap::DashMap;
 use ide::{Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
-use loader::Signature;
+use loader::{Run, Signature};
+use metrics::Scale;
 use pysource::Encoding;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,24 @@ pub(crate) struct SessionState {
     pub(crate) failed: Option<Failed>,
     /// Counts the loads.
     pub(crate) generation: u64,
+    /// What is known of recordings by their files, as these were then; `None` where nothing is known without reading them.
+    pub(crate) known_runs: HashMap<Vec<PathBuf>, (Signature, Option<RunFacts>)>,
+}
+
+/// What a list says of a recording that was read once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunFacts {
+    /// The steps of a rank; 0 where the recording has none.
+    pub(crate) steps: usize,
+    /// The mean step in nanoseconds, or the recording where it has none; 0 where no time was recorded.
+    pub(crate) time: f64,
+}
+
+impl RunFacts {
+    pub(crate) fn of(run: &Run) -> Self {
+        let steps = run.merged.steps.len();
+        Self { steps, time: Scale::new(&run.merged, Period::Mean).time() }
+    }
 }
 
 /// A load that is under way.

@@ -6,6 +6,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
 use serde_json::{Value, json};
@@ -36,6 +37,16 @@ impl lsp::Recordings for Kept {
         self.n_kept.lock().unwrap().push(timing.kept.len());
         Ok(run)
     }
+
+    fn load_kept(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<Run> {
+        let ledger_cache = Some(Arc::clone(&self.cache));
+        loader::load_kept(inputs, &LoadOptions { ledger_cache, ..options.clone() }, watch)
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,7 +60,7 @@ async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
         std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
     }
     // A file that was written a moment ago is not kept.
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::thread::sleep(Duration::from_millis(700));
     let cache = tempfile::tempdir().unwrap();
     let cache = Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0));
     let recordings = Arc::new(Kept { cache, n_kept: Mutex::default() });
@@ -78,6 +89,61 @@ async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
     assert_eq!(*recordings.n_kept.lock().unwrap(), [0, 1]);
     for (cold, warm) in sessions[0].iter().zip(&sessions[1]) {
         assert_eq!(cold, warm);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recordings_are_described_without_being_read() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("runs")).unwrap();
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    for (from, to) in [("slow_model", "runs/old"), ("uploads", "runs/middle"), ("starved", "new")] {
+        let from = fixtures.join(format!("simulated_cuda/torch2.15.0/{from}.json.gz"));
+        let to = folder.path().join(format!("{to}.json.gz"));
+        std::fs::copy(from, &to).unwrap();
+        let time =
+            if to.ends_with("runs/old.json.gz") { old } else { old + Duration::from_secs(600) };
+        let time = if to.ends_with("new.json.gz") {
+            SystemTime::now() - Duration::from_secs(60)
+        } else {
+            time
+        };
+        std::fs::File::options().append(true).open(&to).unwrap().set_modified(time).unwrap();
+    }
+    std::fs::write(folder.path().join("runs/old.callers.json.gz"), "").unwrap();
+    // A file that was written a moment ago is not kept.
+    std::thread::sleep(Duration::from_millis(700));
+    let cache = tempfile::tempdir().unwrap();
+    let cache = Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0));
+    let recordings = Arc::new(Kept { cache, n_kept: Mutex::default() });
+    let list = |answer: &Value| {
+        let rows = answer["recordings"].as_array().unwrap().iter();
+        let row = |it: &Value| {
+            let text = |name: &str| it[name].as_str().unwrap_or("-").to_owned();
+            format!("{} {} {} {}", text("name"), it["steps"], text("timeText"), it["loaded"])
+        };
+        rows.map(row).collect::<Vec<_>>()
+    };
+    for mode in ["named", "newest"] {
+        let mut client = Client::start(recordings.clone(), folder.path(), all_capabilities()).await;
+        let paths = if mode == "named" { json!([["runs/old.json.gz"]]) } else { json!([]) };
+        client.command("perfline.load", paths).await.unwrap();
+        let answer = client.command("perfline.recordings", json!([])).await.unwrap();
+        assert_eq!((&answer["mode"], &answer["leftOut"]), (&json!(mode), &json!(0)));
+        let rows = list(&answer);
+        // The newest was loaded by itself at first, if there was time.
+        assert!(rows[0].starts_with("new.json.gz "), "{rows:#?}");
+        assert_eq!(rows[0].ends_with("true"), mode == "newest", "{rows:#?}");
+        assert_eq!(rows[1], "runs/middle.json.gz null - false", "it was never read");
+        let loaded = mode == "named";
+        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms {loaded}"));
+        let old = &answer["recordings"][2];
+        assert_eq!((&old["kinds"], &old["ranks"]), (&json!(["kineto"]), &json!(1)));
+        let beside = old["beside"].as_array().unwrap();
+        assert!(beside[0].as_str().unwrap().ends_with("old.callers.json.gz"), "{old:#}");
+        let limited = client.command("perfline.recordings", json!([1])).await.unwrap();
+        assert_eq!((list(&limited).len(), &limited["leftOut"]), (1, &json!(2)));
     }
 }
 

@@ -60,7 +60,7 @@ const TOOLS: [ToolEntry; 11] = [
         name: "recordings",
         title: "List recordings",
         description: "What was recorded: the traces, memory snapshots and ledgers below the root, the newest first, each with its \
-                      path for the argument `recording` of the other tools, its files, bytes on disk and age in seconds. Not \
+                      path for the argument `recording` of the other tools, its files and their kinds, ranks, bytes on disk and age in seconds. Not \
                       needed to look at the newest.",
         schema: schema::<FolderArguments>,
         answer: recordings,
@@ -216,12 +216,15 @@ fn recordings(request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let now = SystemTime::now();
     let recordings = found.iter().take(top.0).map(|run| {
         let files: Vec<String> = run.inputs.iter().map(|it| workspace.name(it)).collect();
-        let bytes = run.inputs.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len());
+        let described = loader::describe(&run.inputs);
+        let kinds: Vec<&str> = described.kinds.iter().map(|it| it.name()).collect();
         json!({
             "path": files.first(),
             "files": files.len(),
             "more_files": files.get(1..MAX_FILES.min(files.len())),
-            "bytes": bytes.sum::<u64>(),
+            "kinds": kinds,
+            "ranks": described.ranks,
+            "bytes": described.bytes,
             "age_s": now.duration_since(run.modified).unwrap_or_default().as_secs(),
         })
     });

@@ -128,9 +128,8 @@ impl Workspace {
     /// # Errors
     /// If there is none.
     pub(crate) fn inputs_before(&self, inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-        let mut runs =
-            loader::discover(&self.root).into_iter().skip_while(|it| it.inputs != inputs);
-        let before = runs.nth(1).map(|it| it.inputs);
+        let runs = loader::discover(&self.root);
+        let before = loader::recording_before(&runs, inputs).map(|it| it.inputs.clone());
         before.ok_or_else(|| {
             format!(
                 "there is no recording below {} that is older than the one to compare: record the program before and after a \

@@ -8,6 +8,7 @@ mod flame;
 mod heat;
 mod hot_lines;
 mod place;
+mod recordings;
 mod report;
 mod requested_load;
 pub(crate) mod status;
@@ -36,6 +37,7 @@ pub(crate) async fn handle(
     let arguments = CommandArguments(params.arguments);
     let value = match params.command.as_str() {
         ext::LOAD => load(session, &arguments).await?,
+        ext::RECORDINGS => recordings::handle(session, &arguments).await?,
         ext::UNLOAD => unload(session),
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,

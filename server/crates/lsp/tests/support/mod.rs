@@ -412,6 +412,10 @@ impl Recordings for Fake {
         let load = Arc::clone(&self.load.lock().unwrap());
         load(inputs, options, watch)
     }
+
+    fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
+        None
+    }
 }
 
 /// Two steps of 10 ms each on two ranks. In each, line 2 has 3 ms of device time; line 3 waits 2 ms for it; line 5 has
