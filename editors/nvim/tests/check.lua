@@ -325,6 +325,23 @@ test('lists', function()
   vim.cmd('cclose')
 end)
 
+test('baseline', function()
+  vim.cmd('Perfline baseline')
+  ok(
+    'there is none before',
+    wait(function() return said:find('no recording in the workspace that is older', 1, true) end),
+    said
+  )
+  vim.cmd('Perfline baseline slow_model.json.gz')
+  ok(
+    'one that is named',
+    wait(function() return said:find('beside slow_model.json.gz: A step takes', 1, true) end),
+    said
+  )
+  vim.cmd('Perfline baseline off')
+  ok('and none', wait(function() return said:find('no baseline', 1, true) end), said)
+end)
+
 test('findings', function()
   vim.cmd('Perfline findings')
   ok(

@@ -27,11 +27,20 @@ export interface Input {
   complete: boolean;
 }
 
+/** What the recording that is shown is compared with. */
+export interface BaselineStatus {
+  paths: string[];
+  name: string;
+  /** Whether the steps differ and how many lines do; null until both are loaded. */
+  verdict: string | null;
+}
+
 export interface Status {
   version: string;
   view: View;
   loaded: boolean;
   loading: boolean;
+  baseline: BaselineStatus | null;
   inputs: Input[];
   failures: string[];
   /** Lines with numbers. */
@@ -103,6 +112,13 @@ export interface Place {
 
 export interface HotLine extends Place, Value {
   heat: number;
+  /** Null without a baseline, and where it has no such number. */
+  difference: {
+    baseText: string;
+    deltaText: string;
+    /** Whether it exceeds the noise; null where steps are too few to say. */
+    significant: boolean | null;
+  } | null;
 }
 
 /** What the lines of a file, or of a function in it, cost together. */

@@ -23,6 +23,8 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
   private files: FileNode[] = [];
   /** Nothing: that of the view. */
   private metric: Metric | undefined;
+  /** By how much lines differ from the baseline, instead of by what they cost. */
+  private byDifference = false;
   private ownOnly = true;
   private timer: NodeJS.Timeout | undefined;
 
@@ -61,12 +63,29 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
         label: vscode.l10n.t('What the editor shows'),
         description: metricName(view.effectiveMetric),
         metric: undefined,
+        byDifference: false,
       },
-      ...METRICS.map((metric) => ({ label: metricName(metric), description: metricMeaning(metric), metric })),
+      ...(this.session.status?.baseline == null
+        ? []
+        : [
+            {
+              label: vscode.l10n.t('Difference to the baseline'),
+              description: vscode.l10n.t('lines that differ by more than the noise'),
+              metric: undefined,
+              byDifference: true,
+            },
+          ]),
+      ...METRICS.map((metric) => ({
+        label: metricName(metric),
+        description: metricMeaning(metric),
+        metric,
+        byDifference: false,
+      })),
     ];
     const chosen = await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Sort hot lines by') });
     if (chosen !== undefined) {
       this.metric = chosen.metric;
+      this.byDifference = chosen.byDifference;
       this.refresh();
     }
   }
@@ -122,7 +141,8 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     if (node === undefined) {
       this.shown = await this.fetch();
       const lines = this.shown?.lines ?? [];
-      this.files = treeOf(lines, this.shown?.sums ?? []);
+      // By difference, the order is that of the lines.
+      this.files = treeOf(lines, this.isByDifference ? [] : (this.shown?.sums ?? []));
       this.describe();
       return this.files;
     }
@@ -172,8 +192,13 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
       return undefined;
     }
     const metric = this.metric === undefined ? {} : { metric: this.metric };
-    const args = { limit: LIMIT, ownOnly: this.ownOnly, notable: true, ...metric };
+    const sort = this.isByDifference ? { sort: 'difference' } : {};
+    const args = { limit: LIMIT, ownOnly: this.ownOnly, notable: true, ...metric, ...sort };
     return this.session.server.ask<HotLines>('perfline.hotLines', args);
+  }
+
+  private get isByDifference(): boolean {
+    return this.byDifference && this.session.status?.baseline != null;
   }
 
   private refresh(afterMs = 0): void {
@@ -185,10 +210,19 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
   private describe(): void {
     const { view, lines } = this.shown ?? {};
     // Without a recording there is a welcome in place of the tree, which a message would hide.
-    this.tree.message = view === undefined ? '' : [viewText(view), ...this.notes(view, lines ?? [])].join('\n\n');
+    this.tree.message = view === undefined ? '' : [this.heading(view), ...this.notes(view, lines ?? [])].join('\n\n');
+  }
+
+  private heading(view: View): string {
+    const baseline = this.session.status?.baseline;
+    const beside = this.isByDifference && baseline != null ? [vscode.l10n.t('beside {0}', baseline.name)] : [];
+    return [viewText(view), ...beside].join(' · ');
   }
 
   private notes(view: View, lines: HotLine[]): string[] {
+    if (this.isByDifference) {
+      return lines.length === 0 ? [vscode.l10n.t('No line differs by more than the noise in this metric.')] : [];
+    }
     if (lines.length === 0) {
       return [vscode.l10n.t('No line is above the threshold in this metric.')];
     }
@@ -214,7 +248,9 @@ function collapsible(isOpen: boolean): vscode.TreeItemCollapsibleState {
 function lineItem(line: HotLine): vscode.TreeItem {
   const number = line.line ?? line.recordedLine;
   const code = (line.source ?? '').trim();
-  const item = new vscode.TreeItem(`${line.mark}${line.text}`);
+  const { difference } = line;
+  const delta = difference?.significant === true ? ` (${difference.deltaText})` : '';
+  const item = new vscode.TreeItem(`${line.mark}${line.text}${delta}`);
   // Of a file that is not here only the number is known.
   item.description = code === '' ? vscode.l10n.t('line {0}', number) : `${number}: ${code}`;
   item.iconPath = new vscode.ThemeIcon('flame', new vscode.ThemeColor(`perfline.heatBar${levelOf(line.heat)}`));
@@ -223,6 +259,9 @@ function lineItem(line: HotLine): vscode.TreeItem {
   tooltip.appendText(`${line.file}:${number} · ${line.function}`).appendMarkdown('\n\n');
   tooltip.appendCodeblock(code, 'python');
   tooltip.appendText(`${line.text} · ${line.shareText}`).appendMarkdown('\n\n');
+  if (difference !== null) {
+    tooltip.appendText(differenceText(difference)).appendMarkdown('\n\n');
+  }
   tooltip.appendText(evidenceMeaning(line.evidence));
   if (line.stale) {
     tooltip.appendMarkdown('\n\n').appendText(vscode.l10n.t('The line was changed since the recording.'));
@@ -231,6 +270,18 @@ function lineItem(line: HotLine): vscode.TreeItem {
   item.accessibilityInformation = { label: `${line.text}, ${line.function}, ${number}: ${code}` };
   item.command = { command: 'perfline.reveal', title: '', arguments: [line] };
   return item;
+}
+
+function differenceText({ baseText, deltaText, significant }: NonNullable<HotLine['difference']>): string {
+  const text = vscode.l10n.t('{0} in the baseline ({1})', baseText, deltaText);
+  switch (significant) {
+    case true:
+      return text;
+    case false:
+      return vscode.l10n.t('{0}: within the noise', text);
+    case null:
+      return vscode.l10n.t('{0}: too few steps to say whether that is noise', text);
+  }
 }
 
 function linesBelow(node: Node): HotLine[] {

@@ -54,6 +54,29 @@ export class Recordings {
     }
   }
 
+  /** Compares what is shown with a recording, or with the one before it. */
+  async setBaseline(paths: string[] | undefined): Promise<void> {
+    const options = {
+      location: vscode.ProgressLocation.Notification,
+      title: vscode.l10n.t('Comparing recordings'),
+      cancellable: true,
+    };
+    await report(async () => {
+      const { verdict } = await vscode.window.withProgress(options, (_, token) =>
+        this.session.setBaseline(paths, token),
+      );
+      if (verdict !== null) {
+        void vscode.window.showInformationMessage(verdict);
+      }
+    });
+  }
+
+  /** Shows the newest recording beside the one before it. */
+  async compareNewest(): Promise<void> {
+    await this.loadNewest();
+    await this.setBaseline(undefined);
+  }
+
   async unload(): Promise<void> {
     await this.session.unload();
   }
@@ -73,14 +96,7 @@ export class Recordings {
   }
 
   async loadPaths(paths: string[] | undefined): Promise<void> {
-    try {
-      await this.session.loadRecording(paths);
-    } catch (error) {
-      const code = (error as { code?: unknown }).code;
-      if (!(typeof code === 'number' && REPORTED.includes(code))) {
-        void vscode.window.showErrorMessage(vscode.l10n.t('Perfline: {0}', messageOf(error)));
-      }
-    }
+    await report(() => this.session.loadRecording(paths));
   }
 
   private recent(): string[][] {
@@ -97,5 +113,17 @@ export class Recordings {
     }
     const others = recent.filter((it) => JSON.stringify(it) !== JSON.stringify(paths));
     void this.memory.update(RECENT, [paths, ...others].slice(0, N_RECENT));
+  }
+}
+
+/** Does what may fail, and reports what the user does not know yet. */
+async function report(work: () => Thenable<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const code = (error as { code?: unknown }).code;
+    if (!(typeof code === 'number' && REPORTED.includes(code))) {
+      void vscode.window.showErrorMessage(vscode.l10n.t('Perfline: {0}', messageOf(error)));
+    }
   }
 }

@@ -47,6 +47,10 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
     await this.recordings.loadPaths(paths);
   }
 
+  async setBaseline({ paths }: FoundRecording): Promise<void> {
+    await this.recordings.setBaseline(paths);
+  }
+
   async reveal({ paths }: FoundRecording): Promise<void> {
     const [file] = paths;
     if (file !== undefined) {
@@ -97,7 +101,9 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
     const { name, paths, ranks, steps, timeText, bytesText, loaded, modified } = recording;
     const item = new vscode.TreeItem(nameOf(recording));
     const more = paths.length > 1 ? [vscode.l10n.t('{0} files', paths.length)] : [];
+    const isBaseline = this.session.status?.baseline?.paths.join() === paths.join();
     const facts = [
+      ...(isBaseline ? [vscode.l10n.t('baseline')] : []),
       whenText(new Date(modified)),
       ...(timeText === null ? [] : [timeText]),
       ...(steps === null || steps === 0 ? [] : [vscode.l10n.t('{0} steps', steps)]),
@@ -106,7 +112,7 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
     ];
     item.description = facts.join(' · ');
     const isPinned = loaded && this.session.isPinned;
-    const icon = isPinned ? 'pinned' : loaded ? 'check' : 'history';
+    const icon = isPinned ? 'pinned' : loaded ? 'check' : isBaseline ? 'git-compare' : 'history';
     item.iconPath = loaded
       ? new vscode.ThemeIcon(icon, new vscode.ThemeColor('list.highlightForeground'))
       : new vscode.ThemeIcon(icon);
@@ -125,6 +131,9 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
     item.accessibilityInformation = { label: [name, ...facts, ...state].join(', ') };
     item.id = paths.join('\n');
     item.contextValue = isPinned ? 'recordingPinned' : loaded ? 'recordingLoaded' : 'recording';
+    if (isBaseline) {
+      item.contextValue += 'Baseline';
+    }
     if (!loaded) {
       item.command = { command: 'perfline.showRecording', title: '', arguments: [recording] };
     }

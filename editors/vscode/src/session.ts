@@ -2,14 +2,15 @@
 
 import * as vscode from 'vscode';
 
-import type { Charge, Metric, Status, View } from './api';
+import type { BaselineStatus, Charge, Metric, Status, View } from './api';
 import type { Server } from './server';
 
 /** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
 type Load = { paths: string[] } | 'off' | undefined;
 
-/** Where the files are remembered that the user chose. */
+/** Where the files are remembered that the user chose to show, and to compare with. */
 const CHOSEN = 'perfline.chosen';
+const BASELINE = 'perfline.baseline';
 
 export class Session implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
@@ -50,6 +51,19 @@ export class Session implements vscode.Disposable {
   async loadRecording(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<void> {
     await this.server.request('perfline.load', paths === undefined ? {} : { paths }, token);
     this.choose(paths === undefined ? undefined : { paths });
+  }
+
+  /** Compares what is shown with these files, or with the recording before it; rejects if that cannot be. */
+  async setBaseline(paths: string[] | undefined, token?: vscode.CancellationToken): Promise<BaselineStatus> {
+    const args = paths === undefined ? {} : { paths };
+    const found = await this.server.request<BaselineStatus>('perfline.setBaseline', args, token);
+    void this.memory.update(BASELINE, found.paths);
+    return found;
+  }
+
+  async clearBaseline(): Promise<void> {
+    void this.memory.update(BASELINE, undefined);
+    await this.server.request('perfline.clearBaseline');
   }
 
   /** Whether the user chose what is shown, so that no newer recording takes its place. */
@@ -98,6 +112,10 @@ export class Session implements vscode.Disposable {
     } else if (this.load !== undefined) {
       await server.ask('perfline.load', this.load);
     }
+    const baseline = this.memory.get<string[]>(BASELINE);
+    if (baseline !== undefined && (await areThere(baseline))) {
+      await server.ask('perfline.setBaseline', { paths: baseline });
+    }
     if (this.metric !== undefined) {
       await server.ask('perfline.setMetric', this.metric);
     }
@@ -114,6 +132,7 @@ export class Session implements vscode.Disposable {
     this.latest = status;
     const contexts = {
       'perfline.pinned': this.isPinned,
+      'perfline.compared': status?.baseline != null,
       'perfline.loaded': status?.loaded === true,
       'perfline.loading': this.server.state === 'starting' || status?.loading === true,
       'perfline.failed': this.server.state === 'failed',

@@ -68,7 +68,8 @@ export class StatusItems implements vscode.Disposable {
           ? 'pinned'
           : 'flame';
     const name = recordingName(status);
-    const text = [name, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
+    const beside = status.baseline === null ? undefined : vscode.l10n.t('beside {0}', status.baseline.name);
+    const text = [name, beside, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
       .filter((it) => it !== undefined)
       .join(' · ');
     const metric = `${metricName(view.effectiveMetric)}, ${chargeName(view.charge).toLowerCase()}`;
@@ -119,6 +120,9 @@ function tooltip(status: Status, shown: string): vscode.MarkdownString {
     line(`${vscode.workspace.asRelativePath(input.path)}${partly}`);
   }
   line(shown);
+  if (status.baseline !== null) {
+    line(vscode.l10n.t('Baseline: {0}. {1}', status.baseline.name, status.baseline.verdict ?? ''));
+  }
   const shares = [
     ...(attributed.cuda === null ? [] : [vscode.l10n.t('{0} of GPU time', attributed.cuda)]),
     ...(attributed.cpu === null ? [] : [vscode.l10n.t('{0} of thread time', attributed.cpu)]),

@@ -50,7 +50,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("insights", &["ledger", "metrics", "ranks"]),
-    ("ide", &["insights", "ledger", "metrics", "pysource", "ranks"]),
+    ("ide", &["comparison", "insights", "ledger", "metrics", "pysource", "ranks"]),
     ("budget", &["ide", "insights", "metrics"]),
     (
         "loader",

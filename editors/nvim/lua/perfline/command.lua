@@ -44,6 +44,21 @@ local function load(paths)
   end)
 end
 
+-- Compares what is shown with a recording, or with the one before it.
+---@param words string[]
+local function baseline(words)
+  if words[1] == 'off' then
+    client.ask('clearBaseline', {}, function() client.say('no baseline') end)
+    return
+  end
+  local paths = vim.tbl_map(function(it) return vim.fn.fnamemodify(vim.fn.expand(it), ':p') end, words)
+  client.ask(
+    'setBaseline',
+    #paths > 0 and { paths = paths } or {},
+    function(answer) client.say(('beside %s: %s'):format(answer.name, answer.verdict or 'nothing is loaded')) end
+  )
+end
+
 local function recent()
   local runs = require('perfline.recent').list()
   local options = {
@@ -82,6 +97,10 @@ end
 local subcommands = {
   load = {
     run = function(call) load(call.words) end,
+    complete = function() return { '@file' } end,
+  },
+  baseline = {
+    run = function(call) baseline(call.words) end,
     complete = function() return { '@file' } end,
   },
   recent = { run = recent },

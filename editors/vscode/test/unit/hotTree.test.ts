@@ -20,6 +20,7 @@ function line(file: string, name: string, at: number, value: number, changes: Pa
     shareText: `${value} %`,
     mark: '',
     heat: 1,
+    difference: null,
     ...changes,
   };
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ledger::{Evidence, Ledger, LineBooks, LineKey};
 use metrics::Quantity;
 
+use crate::baseline::BaselineDifference;
 use crate::heat;
 use crate::place::{Placed, PlacedSource, lines_of};
 use crate::scale::ViewScale;
@@ -29,6 +30,8 @@ pub struct HotLine {
     pub share: f64,
     /// From 0 to 1, perceptually even, by `share`.
     pub heat: f64,
+    /// By how much `value` differs from the baseline, where there is one that has the line.
+    pub difference: Option<BaselineDifference>,
 }
 
 /// The lines with most of the metric of `view`, at most `limit`. `wanted` takes a file's key and a recorded line; with
@@ -68,6 +71,7 @@ pub fn hot_lines(
             text: quantity.text(value),
             share,
             heat: heat::of_share(share),
+            difference: scale.difference(key, quantity, value),
         }
     });
     lines.collect()

@@ -8,6 +8,7 @@ use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
 use metrics::numbers::{bytes, count, duration, percent};
 use metrics::{Period, Quantity};
 
+use crate::baseline::sign;
 use crate::by_rank::ranks;
 use crate::callees::{CalleeGroup, callee_groups};
 use crate::diagnostics;
@@ -87,7 +88,8 @@ pub(crate) fn summary(
     scale: &ViewScale<'_>,
     placed: &Placed<'_>,
 ) -> HoverText {
-    let sections = [Some(title(source, placed)), metrics(scale, placed)];
+    let sections =
+        [Some(title(source, placed)), metrics(scale, placed), compared(source, scale, placed)];
     let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
     HoverText(sections.collect())
 }
@@ -101,6 +103,7 @@ pub(crate) fn of_line(
 ) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
     sections.extend(metrics(scale, placed));
+    sections.extend(compared(source, scale, placed));
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
     sections.extend(waits(source, scale, placed));
@@ -173,6 +176,33 @@ fn metrics(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
         })
         .collect();
     table(&[&scale.period_name(), "self", "own", "total", "share"], rows)
+}
+
+/// What a line costs beside what it cost in the baseline.
+fn compared(
+    source: &PlacedSource<'_>,
+    scale: &ViewScale<'_>,
+    placed: &Placed<'_>,
+) -> Option<LineSection> {
+    let baseline = scale.baseline.as_ref()?;
+    let key = LineKey { file: source.key.to_owned(), line: placed.recorded };
+    let rows = baseline.amounts(&key).iter().filter_map(|amount| {
+        let quantity = amount.quantity;
+        let value = scale.value(quantity, &placed.books).unwrap_or(0.0);
+        let found = scale.difference(&key, quantity, value)?;
+        let share = (0.0 < found.base).then(|| percent(found.delta.abs() / found.base));
+        let share = share.map_or(String::new(), |it| format!("{}{it}", sign(found.delta)));
+        let note = match found.is_significant {
+            Some(true) => "",
+            Some(false) => "within the noise",
+            None => "too few steps to say",
+        };
+        let now = quantity.text(value);
+        let row = [quantity.label().to_owned(), found.base_text, now, found.delta_text, share];
+        Some(row.into_iter().chain([note.to_owned()]).map(RichText::words).collect())
+    });
+    let head = format!("beside {}", baseline.name());
+    table(&[&head, "baseline", "now", "difference", "", ""], rows.collect())
 }
 
 /// How much the metric differs from step to step.

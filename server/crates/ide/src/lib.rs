@@ -11,6 +11,7 @@
 //! Places are 1-based lines and byte offsets of the text in [`PlacedSource::text`].
 
 mod actions;
+mod baseline;
 mod by_rank;
 mod callees;
 mod details;
@@ -38,6 +39,7 @@ mod view;
 mod testing;
 
 pub use actions::{Action, Edit, actions, diagnostics_on};
+pub use baseline::{Baseline, BaselineDifference};
 pub use callees::module_pattern;
 pub use details::{
     AllocationRow, BookTables, CallRow, Details, KernelRow, LineFigure, LineRow, NUMBERS,

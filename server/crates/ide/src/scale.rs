@@ -1,12 +1,17 @@
 //! A view's choice of numbers: which are shown, and from when.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
-use ledger::{Ledger, LineBooks};
+use ledger::{Ledger, LineBooks, LineKey};
 use metrics::{Period, Quantity};
 
+use crate::baseline::{Baseline, BaselineDifference};
 use crate::shown::ShownQuantity;
 use crate::view::{Charge, View, ViewMetric};
+
+/// How far (as a share of 1) two numbers of one line may be from each other: by what rounding leaves.
+const SAME: f64 = 1e-6;
 
 /// The scale of a view, with what the view chose to show. It is used as the [`metrics::Scale`] that it holds.
 #[derive(Debug, Clone)]
@@ -15,6 +20,7 @@ pub(crate) struct ViewScale<'a> {
     pub(crate) metric: ViewMetric,
     pub(crate) charge: Charge,
     threshold: f64,
+    pub(crate) baseline: Option<Arc<Baseline>>,
 }
 
 impl<'a> Deref for ViewScale<'a> {
@@ -32,6 +38,7 @@ impl<'a> ViewScale<'a> {
             metric: view.effective_metric(ledger),
             charge: view.charge,
             threshold: view.threshold,
+            baseline: view.baseline.clone(),
         }
     }
 
@@ -70,6 +77,23 @@ impl<'a> ViewScale<'a> {
     /// Whether so much of a quantity is notable on one line.
     pub(crate) fn is_notable(&self, quantity: Quantity, value: f64) -> bool {
         0.0 < value && self.threshold <= self.share(quantity, value)
+    }
+
+    /// By how much a quantity of a line, which is `value` now, differs from the baseline. `None` without one, and where the comparison
+    /// is not of this number: it is of means over steps and ranks, and of several lines together where these were compared as a whole.
+    pub(crate) fn difference(
+        &self,
+        line: &LineKey,
+        quantity: Quantity,
+        value: f64,
+    ) -> Option<BaselineDifference> {
+        if matches!(self.period(), Period::Step(_)) {
+            return None;
+        }
+        let amounts = self.baseline.as_ref()?.amounts(line);
+        let amount = amounts.iter().find(|it| it.quantity == quantity)?;
+        let is_same = (amount.new - value).abs() <= SAME * value.abs().max(1.0);
+        is_same.then(|| BaselineDifference::new(amount))
     }
 
     /// `per step`, and the like: what all numbers are of.

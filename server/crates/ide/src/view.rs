@@ -1,13 +1,14 @@
 //! What the reader wants to see.
 
 use std::fmt;
+use std::sync::Arc;
 
 use insights::{Finding, RuleOptions, Severities, Thresholds};
 use ledger::{Ledger, Ns};
 use metrics::{Period, Quantity};
 
-use crate::HintFormat;
 use crate::shown::ShownQuantity;
+use crate::{Baseline, HintFormat};
 
 /// What is shown, and of what it is a share.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,8 @@ pub struct View {
     pub severities: Severities,
     /// What the reader set of the thresholds of the rules.
     pub thresholds: Thresholds,
+    /// What lines cost in the recording that this one is compared with, if there is one.
+    pub baseline: Option<Arc<Baseline>>,
 }
 
 impl Default for View {
@@ -39,6 +42,7 @@ impl Default for View {
             format: HintFormat::default(),
             severities: Severities::default(),
             thresholds: Thresholds::default(),
+            baseline: None,
         }
     }
 }

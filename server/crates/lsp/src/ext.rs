@@ -7,6 +7,10 @@ use tower_lsp::lsp_types::notification::Notification;
 pub(crate) const LOAD: &str = "perfline.load";
 /// Lists the recordings in the workspace.
 pub(crate) const RECORDINGS: &str = "perfline.recordings";
+/// Compares what is shown with another recording.
+pub(crate) const SET_BASELINE: &str = "perfline.setBaseline";
+/// Ends the comparison.
+pub(crate) const CLEAR_BASELINE: &str = "perfline.clearBaseline";
 /// Takes all numbers away.
 pub(crate) const UNLOAD: &str = "perfline.unload";
 /// Chooses the metric.
@@ -39,9 +43,25 @@ pub(crate) const TIMELINE: &str = "perfline.timeline";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 16] = [
-    LOAD, RECORDINGS, UNLOAD, SET_METRIC, SET_STEP, SET_RANK, HOT_LINES, HEAT, DETAILS, STATUS,
-    EXPLAIN, FINDINGS, REPORT, FLAME, TIMELINE, PLACE,
+pub(crate) const COMMANDS: [&str; 18] = [
+    LOAD,
+    RECORDINGS,
+    SET_BASELINE,
+    CLEAR_BASELINE,
+    UNLOAD,
+    SET_METRIC,
+    SET_STEP,
+    SET_RANK,
+    HOT_LINES,
+    HEAT,
+    DETAILS,
+    STATUS,
+    EXPLAIN,
+    FINDINGS,
+    REPORT,
+    FLAME,
+    TIMELINE,
+    PLACE,
 ];
 
 /// `perfline/status`: what [`STATUS`] answers, whenever it changes.

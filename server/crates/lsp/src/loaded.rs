@@ -190,6 +190,12 @@ impl LoadedRecording {
         &self.inputs
     }
 
+    /// The name of its first file.
+    pub(crate) fn name(&self) -> String {
+        let name = self.inputs.first().and_then(|it| it.file_name());
+        name.unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// What a report is made from. Touches the disk.
     pub(crate) fn recording(&self) -> report::Recording<'_> {
         let names = loader::display_names(&self.run.merged, &self.options.root);

@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::MessageType;
 use crate::loaded::LoadedRecording;
 use crate::paths;
 use crate::progress::Reporter;
-use crate::session::{Failed, Loading, Mode, RunFacts, Session, SessionState};
+use crate::session::{BaselineComparison, Failed, Loading, Mode, RunFacts, Session, SessionState};
 use crate::settings::Settings;
 use crate::{Config, Recordings};
 
@@ -129,6 +129,79 @@ pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
         Some(LoadTarget { inputs, root, mode, signature })
     };
     tokio::task::spawn_blocking(search).await.ok().flatten()
+}
+
+/// The recording in the workspace that is next older than what is shown.
+pub(crate) async fn find_before(session: &Session) -> Option<LoadTarget> {
+    let (folders, settings, loaded) = {
+        let state = session.state();
+        (Arc::clone(&state.folders), Arc::clone(&state.settings), state.loaded.clone()?)
+    };
+    let recordings = Arc::clone(&session.config.recordings);
+    let search = move || {
+        let found = all(&*recordings, &folders, &settings);
+        let (runs, roots): (Vec<_>, Vec<_>) =
+            found.into_iter().map(|it| (it.run, it.folder)).unzip();
+        let before = loader::recording_before(&runs, loaded.inputs())?;
+        let root = roots.get(runs.iter().position(|it| it == before)?)?.clone();
+        let inputs = before.inputs.clone();
+        let signature = Signature::of(&inputs);
+        Some(LoadTarget { mode: Mode::Named(inputs.clone()), inputs, root, signature })
+    };
+    tokio::task::spawn_blocking(search).await.ok().flatten()
+}
+
+/// Reads the recording that is to be compared with.
+pub(crate) async fn load_baseline(
+    session: &Session,
+    target: LoadTarget,
+    cancelled: Arc<AtomicBool>,
+) -> Result<LoadedRecording, LoadFailure> {
+    let recordings = Arc::clone(&session.config.recordings);
+    let options = load_options(session, target.root.clone());
+    let work = move || {
+        let LoadTarget { inputs, signature, .. } = target;
+        let watch = Watch { progress: &|_| (), cancelled: &cancelled };
+        let run = recordings.load(&inputs, &options, &watch).map_err(failure)?;
+        if let Some(cache) = &options.ledger_cache {
+            cache.write_pending();
+        }
+        Ok(LoadedRecording::new(0, signature, (run, inputs), options, None))
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(fault(&error)))
+}
+
+/// Compares what is shown with the baseline, if there is one.
+pub(crate) async fn compare(session: &Session) {
+    let (base, shown) = {
+        let state = session.state();
+        let (Some(base), Some(shown)) = (state.baseline.clone(), state.loaded.clone()) else {
+            return;
+        };
+        (base, shown)
+    };
+    let work = move || {
+        let (difference, verdict) = report::diff::compare(&base.recording(), &shown.recording());
+        let lines = Arc::new(ide::Baseline::new(base.name(), &difference));
+        (BaselineComparison { generation: shown.generation, lines, verdict: verdict.into() }, base)
+    };
+    let Ok((comparison, base)) = tokio::task::spawn_blocking(work).await else { return };
+    let mut state = session.state();
+    if state.baseline.as_ref().is_some_and(|it| Arc::ptr_eq(it, &base)) {
+        state.comparison = Some(comparison);
+    }
+}
+
+fn failure(error: Error) -> LoadFailure {
+    match error {
+        Error::Cancelled => LoadFailure::Cancelled,
+        error => LoadFailure::Unusable(error.to_string()),
+    }
+}
+
+fn fault(error: &tokio::task::JoinError) -> LoadFailure {
+    let message = "internal error while loading, a fault of Perfline: please report it";
+    LoadFailure::Unusable(format!("{message} ({error})"))
 }
 
 /// Its files, and the folder of its code.
@@ -288,6 +361,7 @@ async fn load(
                 )
                 .await;
             reporter.end(what);
+            compare(&session).await;
             session.refresh();
             // Nobody waits for it.
             if let Some(cache) = session.config.ledger_cache.clone() {
@@ -332,18 +406,12 @@ async fn read(
         let known_texts = same.map_or_else(TextsByFile::new, |it| it.known_texts());
         let options = LoadOptions { known_texts, ..options };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
-        let run = recordings.load(&inputs, &options, &watch).map_err(|error| match error {
-            Error::Cancelled => LoadFailure::Cancelled,
-            error => LoadFailure::Unusable(error.to_string()),
-        })?;
+        let run = recordings.load(&inputs, &options, &watch).map_err(failure)?;
         let run = (run, inputs);
         Ok(LoadedRecording::new(generation, signature, run, options, before.as_deref()))
     };
     let result = tokio::task::spawn_blocking(work).await;
-    result.unwrap_or_else(|error| {
-        let message = "internal error while loading, a fault of Perfline: please report it";
-        Err(LoadFailure::Unusable(format!("{message} ({error})")))
-    })
+    result.unwrap_or_else(|error| Err(fault(&error)))
 }
 
 /// How the settings want recordings to be read, with the code in `root`.

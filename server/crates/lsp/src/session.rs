@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use ide::{Charge, Finding, Period, View, ViewMetric};
+use ide::{Baseline, Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
 use loader::{Run, Signature};
 use metrics::Scale;
@@ -69,8 +69,22 @@ pub(crate) struct SessionState {
     pub(crate) failed: Option<Failed>,
     /// Counts the loads.
     pub(crate) generation: u64,
+    /// What the recording that is shown is compared with.
+    pub(crate) baseline: Option<Arc<LoadedRecording>>,
+    /// What came of it, once it was compared.
+    pub(crate) comparison: Option<BaselineComparison>,
     /// What is known of recordings by their files, as these were then; `None` where nothing is known without reading them.
     pub(crate) known_runs: HashMap<Vec<PathBuf>, (Signature, Option<RunFacts>)>,
+}
+
+/// A recording beside the baseline.
+#[derive(Clone)]
+pub(crate) struct BaselineComparison {
+    /// Which load was compared.
+    pub(crate) generation: u64,
+    pub(crate) lines: Arc<Baseline>,
+    /// Whether the steps differ and how many lines do, in a sentence.
+    pub(crate) verdict: Arc<str>,
 }
 
 /// What a list says of a recording that was read once.
@@ -132,6 +146,10 @@ pub(crate) struct SessionSnapshot {
     pub(crate) view: View,
     pub(crate) rank: Option<u32>,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
+    /// What that is compared with.
+    pub(crate) baseline: Option<Arc<LoadedRecording>>,
+    /// What came of the comparison.
+    pub(crate) verdict: Option<Arc<str>>,
     /// Files that are being loaded.
     pub(crate) loading: Option<Arc<[PathBuf]>>,
     /// Why the last load came to nothing.
@@ -218,8 +236,13 @@ impl Session {
 
     pub(crate) fn snapshot(&self) -> SessionSnapshot {
         let state = self.state();
+        let loaded = state.loaded.as_ref().map(|it| it.generation);
+        let comparison = state.comparison.as_ref().filter(|it| Some(it.generation) == loaded);
+        // All ranks together are compared.
+        let lines = comparison.filter(|_| state.choice.rank.is_none()).map(|it| &it.lines);
         let view = &state.settings.view;
         let view = View {
+            baseline: lines.cloned(),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
             period: state.choice.period.unwrap_or(view.period),
@@ -231,6 +254,8 @@ impl Session {
             view,
             rank: state.choice.rank,
             loaded: state.loaded.clone(),
+            baseline: state.baseline.clone(),
+            verdict: comparison.map(|it| Arc::clone(&it.verdict)),
             loading: state.loading.as_ref().map(|it| Arc::clone(&it.inputs)),
             failure: state.failed.as_ref().and_then(|it| it.message.clone()),
             abilities: self.abilities(),

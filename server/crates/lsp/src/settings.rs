@@ -177,6 +177,7 @@ impl Settings {
                 format: reader.get(&FORMAT, |value| parsed(value, HintFormat::parse)),
                 severities: reader.get(&SEVERITY, severities),
                 thresholds: reader.get(&RULES, thresholds),
+                baseline: None,
             },
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),

@@ -398,7 +398,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         (
             "perfline.sing",
             json!([]),
-            "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.unload, perfline.setMetric, \
+            "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
              perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
@@ -453,7 +453,7 @@ async fn hot_lines() {
     let expected = json!([{
         "file": "train.py", "uri": uri, "line": 3, "recordedLine": 2, "range": range, "stale": false,
         "source": "y = model(x)", "function": "step", "evidence": "exact", "value": 3_000_000, "text": "3 ms", "share": 0.3,
-        "shareText": "30 %", "mark": "", "heat": hot["lines"][0]["heat"],
+        "shareText": "30 %", "mark": "", "heat": hot["lines"][0]["heat"], "difference": null,
     }]);
     assert_eq!(hot["lines"], expected);
     assert_eq!(hundredths(&hot["lines"][0]["heat"]), 81);
@@ -589,6 +589,7 @@ async fn status() {
         "view": status["view"],
         "loaded": true,
         "loading": false,
+        "baseline": null,
         "inputs": [],
         "failures": [],
         "lines": 3,

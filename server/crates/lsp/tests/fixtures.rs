@@ -147,6 +147,91 @@ async fn recordings_are_described_without_being_read() {
     }
 }
 
+/// Recordings on disk, with the texts of their files kept.
+struct WithTexts(PathBuf);
+
+impl lsp::Recordings for WithTexts {
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
+        loader::discover(folder)
+    }
+
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error> {
+        let options = LoadOptions { text_cache: Some(self.0.clone()), ..options.clone() };
+        loader::load(inputs, &options, watch)
+    }
+
+    fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
+        None
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_is_compared_with_the_one_before() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data/comparison");
+    let folder = tempfile::tempdir().unwrap();
+    let texts = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str, age: u64| {
+        let to = folder.path().join(to);
+        std::fs::copy(data.join(from), &to).unwrap();
+        let time = SystemTime::now() - Duration::from_secs(age);
+        std::fs::File::options().append(true).open(&to).unwrap().set_modified(time).unwrap();
+    };
+    copy("base/train.py", "train.py", 7200);
+    copy("base/trace.json.gz", "old.json.gz", 3600);
+    let recordings = Arc::new(WithTexts(texts.path().join("cache")));
+    // Whoever looked at it before the edit has the text that ran.
+    let mut client = Client::start(recordings.clone(), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    let error = client.command("perfline.setBaseline", json!([])).await.unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("no recording"), "{error}");
+    client.hang_up().await;
+    copy("faster/train.py", "train.py", 1800);
+    copy("faster/trace.json.gz", "new.json.gz", 600);
+
+    let mut client = Client::start(recordings, folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    let uri = support::uri(&folder.path().join("train.py"));
+    client.open(&uri, &std::fs::read_to_string(folder.path().join("train.py")).unwrap()).await;
+    let plain = client.hints(&uri).await;
+    let baseline = client.command("perfline.setBaseline", json!([])).await.unwrap();
+    assert_eq!(baseline["name"], "old.json.gz");
+    let verdict = baseline["verdict"].as_str().unwrap();
+    assert!(verdict.ends_with("2 lines are faster."), "{verdict}");
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    assert_eq!(status["baseline"], baseline);
+    let hints = client.hints(&uri).await;
+    let changed: Vec<&String> = hints.iter().filter(|it| !plain.contains(it)).collect();
+    assert!(
+        changed.iter().any(|it| it.starts_with("10:") && it.ends_with("cpu (−597)")),
+        "{hints:#?}"
+    );
+    let at = json!({"textDocument": {"uri": uri}, "position": {"line": 10, "character": 8}});
+    let hover = client.request("textDocument/hover", at).await.unwrap();
+    let text = hover["contents"]["value"].as_str().unwrap();
+    assert!(text.contains("beside old.json.gz") && text.contains("720 µs"), "{text}");
+    let sorted = json!([{"sort": "difference"}]);
+    let hot = client.command("perfline.hotLines", sorted.clone()).await.unwrap();
+    let deltas: Vec<&Value> =
+        hot["lines"].as_array().unwrap().iter().map(|it| &it["difference"]["deltaText"]).collect();
+    assert_eq!(deltas[0], "−597 µs");
+    assert!(deltas.len() < plain.len(), "those that differ alone: {deltas:#?}");
+
+    client.command("perfline.load", json!([["old.json.gz"]])).await.unwrap();
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    let verdict = status["baseline"]["verdict"].as_str().unwrap();
+    assert!(verdict.ends_with("no line differs by more than the noise."), "{verdict}");
+    client.command("perfline.load", json!([["new.json.gz"]])).await.unwrap();
+    client.command("perfline.clearBaseline", json!([])).await.unwrap();
+    assert_eq!(client.hints(&uri).await, plain);
+    let hot = client.command("perfline.hotLines", sorted).await.unwrap();
+    assert_eq!(hot["lines"], json!([]));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flame_graph_leads_to_the_lines_as_they_are() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");

@@ -6,7 +6,7 @@ mod json;
 mod markdown;
 mod text;
 
-pub use build::{DiffReport, build};
+pub use build::{DiffReport, build, compare};
 pub use json::write as write_json;
 pub use markdown::write as write_markdown;
 pub use text::write as write_text;

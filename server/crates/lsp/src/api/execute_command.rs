@@ -1,6 +1,7 @@
 //! `workspace/executeCommand`: the commands of `ext.rs`. Those that answer something have a file each.
 
 mod arguments;
+mod baseline;
 mod current_files;
 mod details;
 mod findings;
@@ -14,20 +15,19 @@ mod requested_load;
 pub(crate) mod status;
 mod timeline;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ide::{Charge, Period, ViewMetric};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp::lsp_types::{ExecuteCommandParams, Url};
+use tower_lsp::lsp_types::ExecuteCommandParams;
 
+use crate::ext;
 use crate::loader;
 use crate::session::{Mode, Session};
-use crate::{ext, paths};
 use arguments::{CommandArguments, invalid, metric, text};
-use requested_load::{StopOnDrop, refused};
+use requested_load::{StopOnDrop, paths, refused};
 use status::{ranks, view};
 
 pub(crate) async fn handle(
@@ -38,6 +38,8 @@ pub(crate) async fn handle(
     let value = match params.command.as_str() {
         ext::LOAD => load(session, &arguments).await?,
         ext::RECORDINGS => recordings::handle(session, &arguments).await?,
+        ext::SET_BASELINE => baseline::set(session, &arguments).await?,
+        ext::CLEAR_BASELINE => baseline::clear(session),
         ext::UNLOAD => unload(session),
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
@@ -64,19 +66,7 @@ pub(crate) async fn handle(
 
 /// Loads the named files, or the newest recording, and answers when it is there.
 async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
-    let paths = match arguments.get(0, "paths") {
-        None => Vec::new(),
-        Some(Value::Array(paths)) => {
-            paths.iter().map(|it| path(session, it)).collect::<Result<_>>()?
-        }
-        Some(_) => {
-            let all = if arguments.0.iter().all(Value::is_string) { &arguments.0[..] } else { &[] };
-            if all.is_empty() {
-                return Err(invalid("paths: expected a list of paths".to_owned()));
-            }
-            all.iter().map(|it| path(session, it)).collect::<Result<_>>()?
-        }
-    };
+    let paths = paths(session, arguments)?;
     // Which folders hold library code, and what is a recording, are settings: a client may ask before it has sent its own.
     session.settings_known().await;
     let mode = if paths.is_empty() { Mode::Newest } else { Mode::Named(paths) };
@@ -99,16 +89,6 @@ async fn load(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Va
             data: None,
         }),
     }
-}
-
-/// A path or `file:` URI; a relative path is one below the first workspace folder.
-fn path(session: &Session, value: &Value) -> Result<PathBuf> {
-    let text = value.as_str().ok_or_else(|| invalid(format!("{value} is no path")))?;
-    if let Some(path) = Url::parse(text).ok().and_then(|uri| paths::of_uri(&uri)) {
-        return Ok(path);
-    }
-    let folder = session.state().folders.first().cloned();
-    Ok(folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text)))
 }
 
 fn unload(session: &Session) -> Value {

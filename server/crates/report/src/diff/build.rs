@@ -44,8 +44,7 @@ impl DiffReport<'_> {
 #[must_use]
 pub fn build(base: &Recording<'_>, new: &Recording<'_>, top: usize) -> DiffReport<'static> {
     let texts = [texts(base), texts(new)];
-    let compared = [compared(base, &texts[0]), compared(new, &texts[1])];
-    let difference = Difference::new(&compared[0], &compared[1]);
+    let difference = difference_with([base, new], &texts);
     let findings = findings(base, new, &difference);
     let names = [base, new]
         .map(|it| it.names.iter().map(|(key, name)| ((*key).to_owned(), name.clone())).collect());
@@ -96,6 +95,21 @@ pub fn build(base: &Recording<'_>, new: &Recording<'_>, top: usize) -> DiffRepor
     sections.retain(|it| !it.rows.is_empty());
     diff.report.sections = sections;
     diff
+}
+
+/// Compares two recordings, line by line, and says in a sentence whether the steps differ and how many lines do.
+#[must_use]
+pub fn compare(base: &Recording<'_>, new: &Recording<'_>) -> (Difference, String) {
+    let difference = difference_with([base, new], &[texts(base), texts(new)]);
+    let verdict = verdict(&difference);
+    (difference, verdict)
+}
+
+fn difference_with(
+    [base, new]: [&Recording<'_>; 2],
+    texts: &[BTreeMap<String, TextThatRan>; 2],
+) -> Difference {
+    Difference::new(&compared(base, &texts[0]), &compared(new, &texts[1]))
 }
 
 /// The texts that ran, of your files, by key of the ledger.

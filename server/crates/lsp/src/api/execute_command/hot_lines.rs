@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ide::HotLine;
 use ledger::LineKey;
 use metrics::numbers::percent;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::arguments::{CommandArguments, with_metric};
+use super::arguments::{CommandArguments, invalid, text, with_metric};
 use super::current_files::{CurrentFiles, extend, mark, whole};
 use super::status::view;
 use crate::session::Session;
@@ -24,6 +25,14 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let metric = arguments.metric(4)?;
     let own_only = arguments.flag(5, "ownOnly")?;
     let notable = arguments.flag(6, "notable")?.unwrap_or(false);
+    let by_difference = match arguments.get(7, "sort").map(text).as_deref() {
+        None | Some("value") => false,
+        Some("difference") => true,
+        Some(other) => {
+            let message = format!("unknown order `{other}`, expected one of: value, difference");
+            return Err(invalid(message));
+        }
+    };
     let documents = session.documents();
     let work = session.background(move |snapshot, token| {
         let Some(loaded) = &snapshot.loaded else {
@@ -47,8 +56,14 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let own_only = own_only.unwrap_or(uri.is_none());
         let shown = with_metric(&snapshot.view, metric);
         let ledger = loaded.ledger(snapshot.rank);
-        let mut hot = ide::hot_lines(ledger, &shown, limit, own_only, is_wanted);
-        if notable {
+        let most = if by_difference { usize::MAX } else { limit };
+        let mut hot = ide::hot_lines(ledger, &shown, most, own_only, is_wanted);
+        if by_difference {
+            hot.retain(exceeds_noise);
+            let size = |it: &HotLine| it.difference.as_ref().map_or(0.0, |it| it.delta.abs());
+            hot.sort_by(|a, b| size(b).total_cmp(&size(a)));
+            hot.truncate(limit);
+        } else if notable {
             hot.retain(|it| shown.threshold <= it.share);
         }
         let sums = ide::hot_sums(ledger, &shown, &hot).into_iter().map(|it| {
@@ -78,10 +93,22 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
                 "shareText": percent(hot.share),
                 "mark": mark(line, hot.evidence),
                 "heat": hot.heat,
+                "difference": hot.difference.map(|it| json!({
+                    "base": whole(it.base),
+                    "baseText": it.base_text,
+                    "delta": whole(it.delta),
+                    "deltaText": it.delta_text,
+                    "significant": it.is_significant,
+                })),
             });
             extend(line, cost);
         }
         json!({"view": view(snapshot), "lines": lines, "sums": sums})
     });
     work.await
+}
+
+/// Whether a line differs from the baseline by more than the noise.
+fn exceeds_noise(line: &HotLine) -> bool {
+    line.difference.as_ref().is_some_and(|it| it.is_significant == Some(true))
 }

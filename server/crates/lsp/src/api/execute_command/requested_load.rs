@@ -1,11 +1,17 @@
-//! A load that a request waits for.
+//! A load that a request waits for, and the files that it names.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tower_lsp::jsonrpc::{Error, ErrorCode};
+use serde_json::Value;
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::lsp_types::Url;
 
+use super::arguments::{CommandArguments, invalid};
 use crate::loader::LoadFailure;
+use crate::paths;
+use crate::session::Session;
 
 /// Stops a load whose request was cancelled.
 pub(super) struct StopOnDrop(pub(super) Arc<AtomicBool>);
@@ -23,4 +29,26 @@ pub(super) fn refused(failure: LoadFailure) -> Error {
         LoadFailure::Unusable(message) => (ErrorCode::ServerError(-32803), message),
     };
     Error { code, message: message.into(), data: None }
+}
+
+/// The files that are named, or none.
+pub(super) fn paths(session: &Session, arguments: &CommandArguments) -> Result<Vec<PathBuf>> {
+    let named = match arguments.get(0, "paths") {
+        None => &[],
+        Some(Value::Array(paths)) => &paths[..],
+        // Each an argument of its own.
+        Some(_) if arguments.0.iter().all(Value::is_string) => &arguments.0[..],
+        Some(_) => return Err(invalid("paths: expected a list of paths".to_owned())),
+    };
+    named.iter().map(|it| path(session, it)).collect()
+}
+
+/// A path or `file:` URI; a relative path is one below the first workspace folder.
+fn path(session: &Session, value: &Value) -> Result<PathBuf> {
+    let text = value.as_str().ok_or_else(|| invalid(format!("{value} is no path")))?;
+    if let Some(path) = Url::parse(text).ok().and_then(|uri| paths::of_uri(&uri)) {
+        return Ok(path);
+    }
+    let folder = session.state().folders.first().cloned();
+    Ok(folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text)))
 }

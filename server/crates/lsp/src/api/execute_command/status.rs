@@ -24,6 +24,7 @@ pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
         "view": view(snapshot),
         "loaded": snapshot.loaded.is_some(),
         "loading": snapshot.loading.is_some(),
+        "baseline": baseline(snapshot),
         "inputs": [],
         "failures": snapshot.failure.as_deref().iter().collect::<Vec<_>>(),
         "lines": 0,
@@ -40,6 +41,14 @@ pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
         status.extend(found);
     }
     status
+}
+
+/// What the recording that is shown is compared with, and what came of it.
+pub(super) fn baseline(snapshot: &SessionSnapshot) -> Value {
+    let described = snapshot.baseline.as_ref().map(|it| {
+        json!({"paths": it.inputs(), "name": it.name(), "verdict": snapshot.verdict.as_deref()})
+    });
+    described.unwrap_or_default()
 }
 
 fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
