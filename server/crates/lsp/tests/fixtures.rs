@@ -204,6 +204,9 @@ async fn a_recording_is_compared_with_the_one_before() {
     assert!(verdict.ends_with("2 lines are faster."), "{verdict}");
     let status = client.command("perfline.status", json!([])).await.unwrap();
     assert_eq!(status["baseline"], baseline);
+    let listed = client.command("perfline.recordings", json!([])).await.unwrap();
+    let row = &listed["recordings"][1];
+    assert_eq!((&row["name"], &row["steps"]), (&json!("old.json.gz"), &json!(8)), "it was read");
     let hints = client.hints(&uri).await;
     let changed: Vec<&String> = hints.iter().filter(|it| !plain.contains(it)).collect();
     assert!(

@@ -10,7 +10,7 @@ use super::arguments::{CommandArguments, invalid};
 use super::requested_load::{StopOnDrop, paths, refused};
 use super::status::baseline;
 use crate::loader;
-use crate::session::{Mode, Session};
+use crate::session::{Mode, RunFacts, Session};
 
 /// Loads the named files, or the recording before the one that is shown, and answers when the two are compared.
 pub(super) async fn set(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
@@ -29,7 +29,9 @@ pub(super) async fn set(session: &Arc<Session>, arguments: &CommandArguments) ->
     let base = loader::load_baseline(session, target, cancelled).await.map_err(refused)?;
     drop(guard);
     {
+        let known = (base.signature.clone(), Some(RunFacts::of(&base.run)));
         let mut state = session.state();
+        state.known_runs.insert(base.inputs().to_vec(), known);
         state.baseline = Some(Arc::new(base));
         state.comparison = None;
     }
