@@ -66,7 +66,7 @@ pub enum KeptText {
 }
 
 impl KeptHead {
-    /// The bytes of the file, gzip. `ledgers` are from [`crate::LedgerFile::to_body`].
+    /// The bytes of the file, gzip. `ledgers` are from [`crate::LedgerHead::to_body`].
     ///
     /// # Errors
     /// If they need more than [`MAX_BYTES`].
@@ -83,7 +83,7 @@ impl KeptHead {
     }
 
     /// Reads the decompressed bytes of a file that `build` wrote; with the head, the bytes of the ledgers, for
-    /// [`crate::LedgerFile::from_body`].
+    /// [`crate::Ledgers::in_body`].
     ///
     /// # Errors
     /// If they are something else, of another build, or damaged.

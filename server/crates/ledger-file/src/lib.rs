@@ -13,6 +13,7 @@ mod packed;
 pub use kept::{KeptFile, KeptHead, KeptText};
 pub use packed::PackedLedger;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -62,15 +63,13 @@ pub enum Error {
     NotWritten(String),
 }
 
-/// The ledgers of a run, by rank, with what is said of where they come from.
+/// What a file of ledgers says of where they come from. It stands before the ledgers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LedgerFile {
-    /// The inputs that were read, in the order of [`LedgerFile::to_bytes`] when they come from a file.
+pub struct LedgerHead {
+    /// The inputs that were read, in the order of [`Self::to_bytes`] when they come from a file.
     pub inputs: Vec<LedgerInput>,
     /// Inputs that could not be read, a line each.
     pub failures: Vec<String>,
-    /// The ledger of each rank.
-    pub ranks: BTreeMap<u32, Ledger>,
     /// Of the source files that were found, by their key in [`Ledger::files`]: what their text was.
     pub texts: BTreeMap<String, TextDigest>,
 }
@@ -128,38 +127,89 @@ pub fn looks_like_ledger(prefix: &[u8]) -> bool {
     prefix.starts_with(MAGIC)
 }
 
-impl LedgerFile {
-    /// The bytes of the file, gzip. The same ledgers give the same bytes, in whichever order their inputs were added.
+impl LedgerHead {
+    /// The bytes of the file, gzip, with the ledger of each rank in order of the numbers. The same ledgers give the same bytes, in
+    /// whichever order their inputs were added. Each ledger is written before the next one is asked for.
     ///
     /// # Errors
-    /// If the ledgers need more than [`MAX_BYTES`].
-    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+    /// If the ledgers need more than [`MAX_BYTES`], or a path cannot be written.
+    pub fn to_bytes<'a>(
+        &self,
+        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+    ) -> Result<Vec<u8>, Error> {
         let mut sorted = self.clone();
         sorted.inputs.sort_by_cached_key(LedgerInput::place);
         sorted.failures.sort_unstable();
-        let body = sorted.to_body()?;
-        if MAX_BYTES < body.len() {
-            return Err(Error::NotWritten(
-                "it needs more than 1 GiB; name fewer inputs".to_owned(),
-            ));
-        }
         let head = format!("{VERSION} {}\n", env!("CARGO_PKG_VERSION"));
         // Without a time, so that equal ledgers are equal files.
         let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-        let written = gzip
-            .write_all(MAGIC)
-            .and_then(|()| gzip.write_all(head.as_bytes()))
-            .and_then(|()| gzip.write_all(&body))
-            .and_then(|()| gzip.finish());
-        written.map_err(|it| Error::NotWritten(it.to_string()))
+        let mut length = 0;
+        let mut write = |bytes: &[u8]| {
+            length += bytes.len();
+            if MAX_BYTES < length {
+                return Err(Error::NotWritten(
+                    "it needs more than 1 GiB; name fewer inputs".to_owned(),
+                ));
+            }
+            gzip.write_all(bytes).map_err(|it| Error::NotWritten(it.to_string()))
+        };
+        write(MAGIC)?;
+        write(head.as_bytes())?;
+        sorted.each_part(ledgers, write)?;
+        gzip.finish().map_err(|it| Error::NotWritten(it.to_string()))
     }
 
-    /// Reads the decompressed bytes of a file. Nothing in them is believed that can be checked: lengths are held against the
-    /// bytes that there are, and the books of each rank must balance.
+    /// The bytes of what the file says and of the ledgers alone, as they are.
     ///
     /// # Errors
-    /// If they are no ledger, one of another version, or damaged.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+    /// If a path cannot be written.
+    pub fn to_body<'a>(
+        &self,
+        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+    ) -> Result<Vec<u8>, Error> {
+        let mut body = Vec::new();
+        self.each_part(ledgers, |bytes| {
+            body.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(body)
+    }
+
+    fn each_part<'a>(
+        &self,
+        ledgers: impl ExactSizeIterator<Item = (u32, Cow<'a, Ledger>)>,
+        mut write: impl FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        write(&encoded(self)?)?;
+        write(&encoded(&ledgers.len())?)?;
+        for (rank, ledger) in ledgers {
+            write(&encoded(&(rank, &*ledger))?)?;
+        }
+        Ok(())
+    }
+}
+
+fn encoded(value: &impl Serialize) -> Result<Vec<u8>, Error> {
+    postcard::to_allocvec(value).map_err(|it| Error::NotWritten(it.to_string()))
+}
+
+/// The ledgers of a file, read one after the other, with their ranks in ascending order. Nothing in the file is believed that can be
+/// checked: lengths are held against the bytes that there are, and the books of each rank must balance.
+#[derive(Debug)]
+pub struct Ledgers<'a> {
+    /// Where they come from.
+    pub head: LedgerHead,
+    left: usize,
+    last: Option<u32>,
+    rest: &'a [u8],
+}
+
+impl<'a> Ledgers<'a> {
+    /// Those of the decompressed bytes of a file.
+    ///
+    /// # Errors
+    /// If they are no ledgers, those of another version, or damaged.
+    pub fn in_file(bytes: &'a [u8]) -> Result<Self, Error> {
         let rest = bytes.strip_prefix(MAGIC).ok_or(Error::NoLedger)?;
         let end = rest.iter().take(MAX_HEAD).position(|it| *it == b'\n').ok_or(Error::Damaged)?;
         let head = std::str::from_utf8(&rest[..end]).map_err(|_| Error::Damaged)?;
@@ -167,31 +217,50 @@ impl LedgerFile {
         if found != VERSION.to_string() {
             return Err(Error::Version { found: found.to_owned(), by: by.to_owned() });
         }
-        Self::from_body(&rest[end + 1..])
+        Self::in_body(&rest[end + 1..])
     }
 
-    /// The bytes of the ledgers alone, as they are.
-    ///
-    /// # Errors
-    /// If a path cannot be written.
-    pub fn to_body(&self) -> Result<Vec<u8>, Error> {
-        postcard::to_allocvec(self).map_err(|it| Error::NotWritten(it.to_string()))
-    }
-
-    /// Reads what [`Self::to_body`] wrote, with the checks of [`Self::from_bytes`].
+    /// Those of what [`LedgerHead::to_body`] wrote.
     ///
     /// # Errors
     /// If the bytes are damaged.
-    pub fn from_body(bytes: &[u8]) -> Result<Self, Error> {
-        let (file, rest): (Self, _) =
-            postcard::take_from_bytes(bytes).map_err(|_| Error::Damaged)?;
-        if !rest.is_empty() {
+    pub fn in_body(bytes: &'a [u8]) -> Result<Self, Error> {
+        let ((head, left), rest) = postcard::take_from_bytes(bytes).map_err(|_| Error::Damaged)?;
+        if left == 0 && !rest.is_empty() {
             return Err(Error::Damaged);
         }
-        if !file.ranks.values().all(Ledger::adds_up) {
+        Ok(Self { head, left, last: None, rest })
+    }
+
+    fn read(&mut self) -> Result<(u32, Ledger), Error> {
+        let ((rank, ledger), rest): ((u32, Ledger), _) =
+            postcard::take_from_bytes(self.rest).map_err(|_| Error::Damaged)?;
+        (self.left, self.rest) = (self.left - 1, rest);
+        let is_next = self.last.is_none_or(|last| last < rank);
+        self.last = Some(rank);
+        if !is_next || self.left == 0 && !rest.is_empty() {
+            return Err(Error::Damaged);
+        }
+        if !ledger.adds_up() {
             return Err(Error::Unbalanced);
         }
-        Ok(file)
+        Ok((rank, ledger))
+    }
+}
+
+impl Iterator for Ledgers<'_> {
+    type Item = Result<(u32, Ledger), Error>;
+
+    /// Ends after the first error.
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
+        }
+        let read = self.read();
+        if read.is_err() {
+            self.left = 0;
+        }
+        Some(read)
     }
 }
 
@@ -208,7 +277,9 @@ mod tests {
 
     use super::*;
 
-    pub(crate) fn sample() -> LedgerFile {
+    type Sample = (LedgerHead, BTreeMap<u32, Ledger>);
+
+    pub(crate) fn sample() -> Sample {
         let mut ledger = Ledger { ranks: 1, ..Ledger::default() };
         let key = LineKey { file: "train.py".to_owned(), line: 7 };
         let thread = ThreadKey { rank: 1, thread: "1".to_owned() };
@@ -238,7 +309,7 @@ mod tests {
         let sites = [(site, vec![call])].into();
         let communication = RankCommunication { sites, ..RankCommunication::default() };
         ledger.communication.insert(1, communication);
-        LedgerFile {
+        let head = LedgerHead {
             inputs: vec![LedgerInput {
                 path: "rank1.json.gz".to_owned(),
                 kind: "kineto".to_owned(),
@@ -254,14 +325,25 @@ mod tests {
                 }],
             }],
             failures: vec!["rank2.json.gz: there is no such file".to_owned()],
-            ranks: [(1, ledger)].into(),
             texts: [("train.py".to_owned(), TextDigest::of("step()\n"))].into(),
-        }
+        };
+        (head, [(1, ledger)].into())
     }
 
-    fn unpacked(file: &LedgerFile) -> Vec<u8> {
+    fn to_bytes((head, ledgers): &Sample) -> Vec<u8> {
+        let each = ledgers.iter().map(|(rank, it)| (*rank, Cow::Borrowed(it)));
+        head.to_bytes(each).unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Sample, Error> {
+        let mut ledgers = Ledgers::in_file(bytes)?;
+        let by_rank = ledgers.by_ref().collect::<Result<_, _>>()?;
+        Ok((ledgers.head, by_rank))
+    }
+
+    fn unpacked(file: &Sample) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let packed = file.to_bytes().unwrap();
+        let packed = to_bytes(file);
         flate2::read::GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
         bytes
     }
@@ -270,32 +352,39 @@ mod tests {
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
         assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 1 "));
-        assert_eq!(LedgerFile::from_bytes(&bytes), Ok(sample()));
+        assert_eq!(read(&bytes), Ok(sample()));
     }
 
     #[test]
     fn the_order_of_inputs_does_not_matter() {
         let mut one = sample();
         let other =
-            LedgerInput { path: "rank0.json.gz".to_owned(), rank: 0, ..one.inputs[0].clone() };
-        one.inputs.push(other);
+            LedgerInput { path: "rank0.json.gz".to_owned(), rank: 0, ..one.0.inputs[0].clone() };
+        one.0.inputs.push(other);
         let mut two = one.clone();
-        two.inputs.reverse();
-        assert_eq!(one.to_bytes(), two.to_bytes());
+        two.0.inputs.reverse();
+        assert_eq!(to_bytes(&one), to_bytes(&two));
     }
 
     #[test]
     fn what_cannot_be_believed_is_refused() {
-        assert_eq!(LedgerFile::from_bytes(b"{}"), Err(Error::NoLedger));
+        assert_eq!(read(b"{}"), Err(Error::NoLedger));
         let newer = b"perfline ledger 9 2.0.0\nxyz";
         let version = Error::Version { found: "9".to_owned(), by: "2.0.0".to_owned() };
-        assert_eq!(LedgerFile::from_bytes(newer), Err(version));
+        assert_eq!(read(newer), Err(version));
         let mut bytes = unpacked(&sample());
         bytes.push(0);
-        assert_eq!(LedgerFile::from_bytes(&bytes), Err(Error::Damaged));
+        assert_eq!(read(&bytes), Err(Error::Damaged));
+        let mut several = sample();
+        several.1.insert(3, several.1[&1].clone());
+        assert_eq!(read(&unpacked(&several)), Ok(several.clone()));
+        let each = [3, 1].map(|rank| (rank, Cow::Borrowed(&several.1[&rank])));
+        let descending = several.0.to_body(each.into_iter()).unwrap();
+        let read_all = Ledgers::in_body(&descending).unwrap().collect::<Result<Vec<_>, _>>();
+        assert_eq!(read_all, Err(Error::Damaged));
         let mut unbalanced = sample();
-        unbalanced.ranks.values_mut().for_each(|it| it.totals.cpu = Ns(99));
-        assert_eq!(LedgerFile::from_bytes(&unpacked(&unbalanced)), Err(Error::Unbalanced));
+        unbalanced.1.values_mut().for_each(|it| it.totals.cpu = Ns(99));
+        assert_eq!(read(&unpacked(&unbalanced)), Err(Error::Unbalanced));
     }
 
     proptest! {
@@ -311,7 +400,7 @@ mod tests {
                 bytes[at] = *value;
             }
             let end = if whole { bytes.len() } else { cut.index(bytes.len()) };
-            let read = LedgerFile::from_bytes(&bytes[..end]);
+            let read = read(&bytes[..end]);
             let is_part = flips.is_empty() && end < bytes.len();
             prop_assert!(!is_part || read.is_err(), "a part is never taken for the whole");
         }
@@ -319,7 +408,7 @@ mod tests {
         #[test]
         fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..400)) {
             let bytes = [b"perfline ledger 1 0\n", &*noise].concat();
-            let _ = LedgerFile::from_bytes(&bytes);
+            let _ = read(&bytes);
         }
     }
 }

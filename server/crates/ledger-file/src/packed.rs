@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_unpacked() {
-        let ledger = crate::tests::sample().ranks.remove(&1).unwrap();
+        let ledger = crate::tests::sample().1.remove(&1).unwrap();
         assert_ne!(ledger, Ledger::default());
         let packed = PackedLedger::new(ledger.clone());
         assert!(matches!(packed.0, Form::Bytes(_)));

@@ -11,13 +11,14 @@
 //!   and the entry counts if the texts that ran are the same: a file that was edited since, of which the text that ran is
 //!   kept, changes nothing in the ledger but whether the file is that text.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
-use ledger_file::{KeptFile, KeptHead, KeptText, LedgerFile};
+use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, Ledgers};
 use recorded::{RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
 
 use crate::compile_logs::LogFile;
@@ -162,13 +163,18 @@ impl LedgerStore<'_> {
                 texts
             }
         };
-        let Ok(mut kept) = LedgerFile::from_body(body) else {
+        let read = || {
+            let mut kept = Ledgers::in_body(body)?;
+            let ledgers = kept.by_ref().collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, ledger_file::Error>((kept.head, ledgers))
+        };
+        let Ok((kept, mut ledgers)) = read() else {
             self.cache.remove(key.hash);
             return None;
         };
         let found: BTreeMap<&str, &KeptFile> =
             head.files.iter().map(|it| (it.recorded.as_str(), it)).collect();
-        for source in kept.ranks.values_mut().flat_map(|it| it.files.values_mut()) {
+        for source in ledgers.iter_mut().flat_map(|(_, it)| it.files.values_mut()) {
             place(source, found.get(source.recorded.as_str()).copied());
         }
         let mut inputs = Vec::with_capacity(kept.inputs.len());
@@ -177,7 +183,6 @@ impl LedgerStore<'_> {
             input.path = beside.path_of(&input).unwrap_or(&file.path).to_owned();
             inputs.push(input);
         }
-        let ledgers = kept.ranks.into_iter().collect();
         Some(KeptLedgers { inputs, ledgers, texts, took: begin.elapsed() })
     }
 
@@ -219,12 +224,10 @@ impl LedgerStore<'_> {
             recorded_texts: recorded_texts.iter().map(text).collect(),
             fingerprint: disk.map(|disk| self.with_copies(disk, recording)),
         };
-        let ledgers = LedgerFile {
-            inputs: inputs.iter().map(to_ledger_input).collect(),
-            ranks: [ledger.clone()].into(),
-            ..LedgerFile::default()
-        };
-        if let Ok(ledgers) = ledgers.to_body() {
+        let inputs = inputs.iter().map(to_ledger_input).collect();
+        let (rank, ledger) = ledger;
+        let only = std::iter::once((*rank, Cow::Borrowed(ledger)));
+        if let Ok(ledgers) = (LedgerHead { inputs, ..LedgerHead::default() }).to_body(only) {
             self.cache.push(PendingEntry { key, head, ledgers });
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ledger::{Ledger, SourceFile, SourceFit};
-use ledger_file::{LedgerFile, LedgerInput, TextDigest};
+use ledger_file::{LedgerHead, LedgerInput, Ledgers, TextDigest};
 
 use crate::sources::Finder;
 use crate::{Input, InputKind, Run, SourceFolders};
@@ -18,13 +18,13 @@ pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, Str
         let ran = run.text_that_ran(key, |path| sources.read(path))?;
         Some((key.clone(), TextDigest::of(&ran.text)))
     };
-    let file = LedgerFile {
+    let head = LedgerHead {
         inputs: run.inputs.iter().map(to_ledger_input).collect(),
         failures: run.failures.clone(),
-        ranks: run.ranks.iter().map(|it| (it.rank, run.ledger_of(it).into_owned())).collect(),
         texts: run.merged.files.keys().filter_map(digest).collect(),
     };
-    file.to_bytes().map_err(|it| it.to_string())
+    let ledgers = run.ranks.iter().map(|it| (it.rank, run.ledger_of(it)));
+    head.to_bytes(ledgers).map_err(|it| it.to_string())
 }
 
 pub(crate) fn to_ledger_input(input: &Input) -> LedgerInput {
@@ -55,27 +55,34 @@ pub(crate) fn to_input(input: LedgerInput) -> Result<Input, String> {
     })
 }
 
-/// The inputs that ledgers were made from, the ledgers by rank, and the inputs that could not be read for them.
-pub(crate) type ReadLedgers = (Vec<Input>, Vec<(u32, Ledger)>, Vec<String>);
-
-/// What a file of ledgers holds, with the sources where they are on this machine.
+/// Gives what a file of ledgers holds to `each`, a rank after the other, with the sources where they are on this machine. Returns the
+/// inputs that the ledgers were made from, and those that could not be read for them.
 ///
 /// # Errors
 /// Says what is wrong with the bytes.
-pub(crate) fn from_ledger_file(bytes: &[u8], finder: &Finder) -> Result<ReadLedgers, String> {
-    let mut file = LedgerFile::from_bytes(bytes).map_err(|it| it.to_string())?;
-    let inputs = file.inputs.into_iter().map(to_input).collect::<Result<_, _>>()?;
+pub(crate) fn from_ledger_file(
+    bytes: &[u8],
+    finder: &Finder,
+    mut each: impl FnMut(u32, Ledger),
+) -> Result<(Vec<Input>, Vec<String>), String> {
+    let mut ledgers = Ledgers::in_file(bytes).map_err(|it| it.to_string())?;
+    let head = std::mem::take(&mut ledgers.head);
+    let inputs = head.inputs.into_iter().map(to_input).collect::<Result<_, _>>()?;
     // The ranks name the same files.
     let mut found: BTreeMap<(String, Option<PathBuf>), (Option<PathBuf>, SourceFit)> =
         BTreeMap::new();
-    for (key, source) in file.ranks.values_mut().flat_map(|it| &mut it.files) {
-        let place = (key.clone(), source.path.clone());
-        let located = || located(key, source, file.texts.get(key), finder);
-        let (path, fit) = found.entry(place).or_insert_with(located);
-        source.path.clone_from(path);
-        source.fit = *fit;
+    for read in ledgers {
+        let (rank, mut ledger) = read.map_err(|it| it.to_string())?;
+        for (key, source) in &mut ledger.files {
+            let place = (key.clone(), source.path.clone());
+            let located = || located(key, source, head.texts.get(key), finder);
+            let (path, fit) = found.entry(place).or_insert_with(located);
+            source.path.clone_from(path);
+            source.fit = *fit;
+        }
+        each(rank, ledger);
     }
-    Ok((inputs, file.ranks.into_iter().collect(), file.failures))
+    Ok((inputs, head.failures))
 }
 
 /// Where a source is on this machine: where it was, else at the same place below the root. With that whether it is the text

@@ -226,7 +226,7 @@ struct LoadContext<'a> {
 
 impl<'a> LoadContext<'a> {
     fn new(options: &'a LoadOptions, watch: &'a Watch<'a>, plan: &Plan) -> Self {
-        let adds_up = 1 < plan.jobs.len() && !plan.is_only_pair && options.ranks.is_all();
+        let adds_up = plan.may_have_ranks() && options.ranks.is_all();
         Self {
             options,
             watch,
@@ -301,12 +301,20 @@ impl<'a> LoadContext<'a> {
 
     /// An input whose books were added to the sum of all ranks, if there is one.
     fn added_up(&self, mut loaded: LoadedInput) -> LoadedInput {
-        let Some(sum) = &self.sum else { return loaded };
+        if self.sum.is_none() {
+            return loaded;
+        }
         for (rank, ledger) in std::mem::take(&mut loaded.ledgers) {
-            sum.lock().unwrap_or_else(PoisonError::into_inner).merge(&ledger);
+            self.add_up(&ledger);
             loaded.ranks.push(Rank::new(rank, ledger));
         }
         loaded
+    }
+
+    fn add_up(&self, ledger: &Ledger) {
+        if let Some(sum) = &self.sum {
+            sum.lock().unwrap_or_else(PoisonError::into_inner).merge(ledger);
+        }
     }
 
     fn search(&self) -> SourceSearch<'_> {
@@ -713,14 +721,27 @@ impl<'a> LoadContext<'a> {
         if !damage.is_empty() {
             return Err(nothing_in(file, &damage, "is damaged", 0));
         }
-        let (inputs, ledgers, failures) = from_ledger_file(&bytes, &self.finder)
+        // Nothing counts of a file that is damaged further on.
+        let mut sum = self.sum.is_some().then(Ledger::default);
+        let (mut ledgers, mut ranks) = (Vec::new(), Vec::new());
+        let each = |rank, ledger| match &mut sum {
+            Some(sum) => {
+                sum.merge(&ledger);
+                ranks.push(Rank::new(rank, ledger));
+            }
+            None => ledgers.push((rank, ledger)),
+        };
+        let (inputs, failures) = from_ledger_file(&bytes, &self.finder, each)
             .map_err(|message| nothing_in(file, &damage, &message, 0))?;
+        if let Some(sum) = sum {
+            self.add_up(&sum);
+        }
         let texts = TextsByFile::new();
         let kept = None;
         Ok(LoadedInput {
             inputs,
             ledgers,
-            ranks: Vec::new(),
+            ranks,
             failures,
             texts,
             times: None,

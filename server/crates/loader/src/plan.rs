@@ -124,6 +124,12 @@ impl Plan {
         Ok(Some(self.jobs.len() - 1))
     }
 
+    /// Whether the inputs may be of several ranks, each of which names its own.
+    pub(crate) fn may_have_ranks(&self) -> bool {
+        let has_ledgers = self.jobs.iter().any(|job| job.kind == InputKind::Ledger);
+        has_ledgers || 1 < self.jobs.len() && !self.is_only_pair
+    }
+
     /// Leaves out the inputs that are known to be of no rank that was asked for, before they are read. Of which ranks a
     /// group is stands in the inputs.
     pub(crate) fn choose(&mut self, choice: &RankChoice) {
