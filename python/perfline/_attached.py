@@ -75,6 +75,13 @@ def _terminated(number, _):
     sys.exit(128 + number)
 
 
+class _Profile(recorder.profile):
+    """A recording of which the session says itself that it did not come about."""
+
+    def _nothing_recorded(self):
+        return None
+
+
 class Session:
     """One program: its steps so far, and the recording."""
 
@@ -176,7 +183,8 @@ class Session:
 
     def _start(self, **steps):
         options = {name: self._options[name] for name in ("folder", "lines", "sources")}
-        prof = recorder.profile(**options, **steps)
+        prof = _Profile(**options, **steps)
+        prof._plain_steps = [round(1e9 * it) for it in self._durations]
         self._prof = prof.__enter__()
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _terminated)

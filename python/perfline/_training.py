@@ -6,13 +6,14 @@ from perfline import recorder
 
 
 class TrainingSteps:
-    """The steps of one training, and its recording: as ``recorder.profile``, whose arguments it takes.
+    """The steps of one training, and its recording: as ``recorder.profile``, whose arguments it takes. Trainings are long
+    enough to leave five steps out, of which three are timed without the profiler.
 
     A step ends where the next one begins, so that it holds the batch that is taken for that one, what is logged, and
     checkpoints. Validation is no part of a step: recording ends before it, with the steps until then.
     """
 
-    def __init__(self, folder="perfline-runs", *, skip=2, **options):
+    def __init__(self, folder="perfline-runs", *, skip=5, **options):
         self.recordings = []
         self._folder = folder
         # Without a number of steps, all are recorded.

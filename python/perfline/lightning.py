@@ -19,7 +19,7 @@ class Callback(_Callback):
 
         lightning.Trainer(callbacks=[perfline.lightning.Callback()]).fit(model, data)
 
-    The arguments are those of ``perfline.profile``. A step is one of the optimizer: with ``accumulate_grad_batches``, it
+    The arguments are those of ``perfline.profile``, with ``skip=5``. A step is one of the optimizer: with ``accumulate_grad_batches``, it
     has as many batches. The sanity check and validation are not recorded: recording ends before validation, with the
     steps until then. Each process records its own rank. Whatever goes wrong is a warning.
     """

@@ -71,6 +71,9 @@ DATA_PARALLEL = frozenset(("DataParallel", "DistributedDataParallel"))
 WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 """What wrappers call the module that they wrap; names of modules go without it."""
 
+MAX_PLAIN_STEPS = 5
+"""Steps before recording whose durations are written, the last ones."""
+
 COMPRESSION = 6
 """Level of gzip for traces. The default of Python, 9, takes five times as long for a tenth less."""
 
@@ -111,6 +114,9 @@ class profile:
         self._prof = None
         self._lines = _Lines() if lines and self._options["with_stack"] else None
         self._calls = 0
+        # How long steps took without the profiler, in nanoseconds, and when the step that runs began.
+        self._plain_steps = []
+        self._began = None
         self._problem = None
         self._has_warned = False
 
@@ -141,6 +147,9 @@ class profile:
         """Says that a step of the program has ended and the next begins."""
         if self._prof is None:
             return
+        # The first step compiles and allocates, and the last one before recording warms up the profiler.
+        if self._steps is not None and 0 < self._calls < self._skip - 1:
+            self._plain_steps = [*self._plain_steps, time.perf_counter_ns() - self._began][-MAX_PLAIN_STEPS:]
         self._calls += 1
         try:
             # What the profiler itself does at its start and its end needs no lines.
@@ -157,6 +166,7 @@ class profile:
             if self.recordings:
                 self._stop()
         self._warn()
+        self._began = time.perf_counter_ns()
 
     def __exit__(self, kind, error, traceback):
         if self._prof is None:
@@ -184,7 +194,9 @@ class profile:
 
     def _save(self, prof):
         try:
-            self.recordings.append(_write_recording(prof, self._folder, None, self._lines, self._sources))
+            self.recordings.append(
+                _write_recording(prof, self._folder, None, self._lines, self._sources, self._plain_steps)
+            )
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
 
@@ -254,14 +266,14 @@ def trace_handler(folder, worker_name=None, sources=True):
 
     def handler(prof):
         try:
-            _write_recording(prof, folder, worker_name, None, texts)
+            _write_recording(prof, folder, worker_name, None, texts, [])
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 
     return handler
 
 
-def _write_recording(prof, folder, worker_name, lines, sources):
+def _write_recording(prof, folder, worker_name, lines, sources, plain_steps):
     """Writes a trace and, where it lacks what is known, its side-car; returns the path of the trace."""
     folder = os.fsdecode(folder)
     os.makedirs(folder, exist_ok=True)
@@ -273,7 +285,7 @@ def _write_recording(prof, folder, worker_name, lines, sources):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers)
+        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, plain_steps)
         _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
@@ -653,15 +665,15 @@ def write_callers(prof, path):
     ``on_trace_ready`` is running. Returns the number of calls written. Where that is 0, or calls are missing, one
     warning says why; no exception is raised, and a file that was at ``path`` stays unless the new one is complete.
     """
-    return _write_side_car(prof, path, None, None, True)
+    return _write_side_car(prof, path, None, None, True, [])
 
 
-def _write_side_car(prof, path, lines, sources, has_calls):
-    """Writes a side-car with the lines that ``lines`` noted and the texts that ``sources`` read, if there are some, and
-    with the callers of calls, if it is to have them; returns the number of these calls.
+def _write_side_car(prof, path, lines, sources, has_calls, plain_steps):
+    """Writes a side-car with the lines that ``lines`` noted, the texts that ``sources`` read, and how long ``plain_steps``
+    took, if there are some, and with the callers of calls, if it is to have them; returns the number of these calls.
     """
     try:
-        calls, problem = _try_to_write(prof, path, lines, sources, has_calls)
+        calls, problem = _try_to_write(prof, path, lines, sources, has_calls, plain_steps)
     except Exception as error:
         calls, problem = 0, f"nothing was written to {path!r}: {_reason(error)}"
     if problem:
@@ -669,7 +681,7 @@ def _write_side_car(prof, path, lines, sources, has_calls):
     return calls
 
 
-def _try_to_write(prof, path, lines, sources, has_calls):
+def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
     """Returns the number of calls written, and what there is to warn of, or None."""
     # Here, so that importing this module cannot fail: PyTorch's internals differ between versions.
     import torch
@@ -687,12 +699,13 @@ def _try_to_write(prof, path, lines, sources, has_calls):
         threads, left_out, error = _collect(roots, index)
         tids = _system_tids(results.events(), threads)
     modules = _modules(roots, index)
-    if not (has_calls or lines or sources or modules):
+    if not (has_calls or lines or sources or modules or plain_steps):
         return 0, None
     document = {
         "schema": SCHEMA,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
+        "plain_steps_ns": plain_steps or None,
         "modules": modules or None,
         "lines": None if lines is None else lines.document(index),
         # After what numbers the files that ran, before the strings that it adds to.
@@ -700,7 +713,7 @@ def _try_to_write(prof, path, lines, sources, has_calls):
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    for part in ("modules", "lines", "sources"):
+    for part in ("plain_steps_ns", "modules", "lines", "sources"):
         if document[part] is None:
             del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))

@@ -10,7 +10,7 @@ class Callback(TrainerCallback):
 
         trainer.add_callback(perfline.transformers.Callback())
 
-    The arguments are those of ``perfline.profile``. A step is one of the optimizer, with all its micro-batches. Evaluation
+    The arguments are those of ``perfline.profile``, with ``skip=5``. A step is one of the optimizer, with all its micro-batches. Evaluation
     is not recorded: recording ends before it, with the steps until then. Each process records its own rank. Whatever
     goes wrong is a warning.
     """

@@ -70,35 +70,35 @@ class Transformers(Callbacks):
     def test_three_steps_are_recorded_each_as_a_whole(self):
         callback = self.module.Callback(self.folder)
         with self.warns():
-            self.train(callback, 8)
-        recorded = ["record", "step 3", "record", "step 4", "record and save", "step 5"]
+            self.train(callback, 11)
+        recorded = ["record", "step 6", "record", "step 7", "record and save", "step 8"]
         self.assertEqual(self.events[self.events.index("record") :][:6], recorded)
-        self.assertEqual(self.events[-3:], ["step 6", "step 7", "step 8"])
+        self.assertEqual(self.events[-3:], ["step 9", "step 10", "step 11"])
         self.assertEqual(len(callback.recordings), 1)
 
     def test_recording_ends_before_an_evaluation(self):
         callback = self.module.Callback(self.folder)
         with self.warns():
-            self.train(callback, 8, evaluate_at=[4, 8])
-        recorded = ["record", "step 3", "record", "step 4", "end", "evaluation", "step 5"]
+            self.train(callback, 11, evaluate_at=[7, 11])
+        recorded = ["record", "step 6", "record", "step 7", "end", "evaluation", "step 8"]
         self.assertEqual(self.events[self.events.index("record") :][:7], recorded)
         self.assertEqual(len(callback.recordings), 1)
 
     def test_an_evaluation_before_the_first_recorded_step_changes_nothing(self):
         with self.warns():
-            self.train(self.module.Callback(self.folder), 8, evaluate_at=[1, 2])
-        recorded = ["evaluation", "record", "step 3", "record", "step 4", "record and save", "step 5"]
+            self.train(self.module.Callback(self.folder), 8, evaluate_at=[1, 5])
+        recorded = ["evaluation", "record", "step 6", "record", "step 7", "record and save", "step 8"]
         self.assertEqual(self.events[self.events.index("record") - 1 :][:7], recorded)
 
     def test_the_end_of_training_ends_recording(self):
         for options in [{}, {"at_end_of_epoch": True}]:
             with self.subTest(**options), self.warns():
                 callback = self.module.Callback(self.folder)
-                self.train(callback, 3, **options)
+                self.train(callback, 6, **options)
                 self.assertEqual(len(callback.recordings), 1)
 
     def test_the_number_of_steps_can_be_chosen(self):
-        for skip, steps, first, last in [(0, 1, 1, 1), (4, 2, 5, 6), (2, None, 1, 8)]:
+        for skip, steps, first, last in [(0, 1, 1, 1), (4, 2, 5, 6), (5, None, 1, 8)]:
             self.events.clear()
             with self.subTest(skip=skip, steps=steps), self.warns():
                 self.train(self.module.Callback(self.folder, skip=skip, steps=steps), 8)
@@ -113,16 +113,16 @@ class Transformers(Callbacks):
 
     def test_too_few_steps_are_one_warning(self):
         with self.assertWarnsRegex(
-            RuntimeWarning, "ended in its step 2, and recording begins after 2; choose a smaller"
+            RuntimeWarning, "ended in its step 5, and recording begins after 5; choose a smaller"
         ):
-            self.train(self.module.Callback(self.folder), 2)
+            self.train(self.module.Callback(self.folder), 5)
 
     def test_training_that_fails_is_written_when_the_program_ends_or_trains_again(self):
         for next_one in ["exit", "train"]:
             callback = self.module.Callback(self.folder)
             with mock.patch.object(atexit, "register") as register, self.warns():
                 with self.assertRaises(ValueError):
-                    self.train(callback, 8, stop=4)
+                    self.train(callback, 8, stop=7)
                 self.assertEqual(callback.recordings, [])
                 if next_one == "exit":
                     register.call_args.args[0]()
@@ -175,24 +175,24 @@ class Lightning(Callbacks):
             self.events.clear()
             callback = module.Callback(self.folder)
             with self.subTest(per_step=per_step), self.warns():
-                self.fit(callback, 14, per_step)
+                self.fit(callback, 20, per_step)
                 recorded = self.events[self.events.index("record") : self.events.index("end")]
                 batches = [it for it in recorded if it.startswith("batch")]
-                self.assertEqual(batches, [f"batch {it}" for it in range(2 * per_step, 5 * per_step)])
+                self.assertEqual(batches, [f"batch {it}" for it in range(5 * per_step, 8 * per_step)])
                 self.assertEqual(self.events[0], "validation")
                 self.assertEqual(len(callback.recordings), 1)
 
     def test_recording_ends_before_validation(self):
         module = self.import_for("lightning", self.frameworks)
         with self.warns():
-            self.fit(module.Callback(self.folder), 8, validate_after=[0, 3])
-        recorded = ["record", "batch 2", "record", "batch 3", "end", "validation", "batch 4"]
+            self.fit(module.Callback(self.folder), 8, validate_after=[0, 6])
+        recorded = ["record", "batch 5", "record", "batch 6", "end", "validation", "batch 7"]
         self.assertEqual(self.events[self.events.index("record") :][:7], recorded)
 
     def test_training_that_fails_leaves_what_was_recorded(self):
         callback = self.import_for("lightning", self.frameworks).Callback(self.folder)
         with self.warns():
-            self.fit(callback, 8, stop=3)
+            self.fit(callback, 8, stop=6)
         self.assertEqual(len(callback.recordings), 1)
 
     def test_the_class_is_that_of_the_framework_that_the_program_uses(self):

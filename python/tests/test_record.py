@@ -1,5 +1,6 @@
 """``perfline record``: which steps of a program it records, and what it leaves of itself in the program."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import unittest
 from unittest import mock
 
 import perfline
-from perfline import _attached, _record, recorder
+from perfline import _attached, _record
 
 # Nothing of the user's cache is read, and nothing goes there.
 os.environ["PERFLINE_CACHE_DIR"] = ""
@@ -55,6 +56,9 @@ class Steps(RecordTest):
         self.assertEqual(len(self.traces()), 1)
         self.assertIn("perfline: recorded ", done.stderr)
         self.assertIn("Your source with the cost of each line: perfline annotate ", done.stderr)
+        [side_car] = (self.folder / "runs").glob("*.callers.json.gz")
+        with gzip.open(side_car) as text:
+            self.assertEqual(len(json.load(text)["plain_steps_ns"]), 3)
 
     def test_the_status_is_that_of_the_program(self):
         self.assertEqual(self.record("--after", "2", "train.py", "20", "status").returncode, 3)
@@ -276,7 +280,7 @@ class Settling(unittest.TestCase):
         }
         with (
             mock.patch.multiple(_attached, PATIENCE_S=0.05, CLOCK_S=0.05),
-            mock.patch.object(recorder, "profile", Prof),
+            mock.patch.object(_attached, "_Profile", Prof),
         ):
             with mock.patch("sys.stderr") as stderr:
                 session = _attached.Session(options)

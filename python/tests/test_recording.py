@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import hashlib
+import itertools
 import json
 import linecache
 import os
@@ -79,6 +80,22 @@ class Recording(RecordingTest):
                 prof, torch_prof = self.record(10, skip=skip, steps=steps)
                 self.assertEqual(torch_prof.recorded, expected)
                 self.assertEqual(len(prof.recordings), 1)
+
+    def test_steps_before_recording_are_timed(self):
+        def written(n_steps, skip):
+            for path in self.folder.glob("*") if self.folder.exists() else []:
+                path.unlink()
+            ticks = itertools.accumulate(itertools.repeat(100))
+            with self.warns(), mock.patch("time.perf_counter_ns", side_effect=ticks):
+                self.record(n_steps, skip=skip, sources=False, lines=False)
+            (path,) = self.folder.glob("*.callers.json.gz")
+            with gzip.open(path) as side_car:
+                return json.load(side_car).get("plain_steps_ns")
+
+        # Neither the first step nor the one that warms up the profiler.
+        self.assertEqual(written(8, skip=5), [100, 100, 100])
+        self.assertEqual(written(20, skip=15), [100] * 5)
+        self.assertIsNone(written(6, skip=2))
 
     def test_options_go_to_the_profiler(self):
         with self.warns():

@@ -109,6 +109,23 @@ fn source_stands_beside_the_numbers_and_a_pipe_gets_no_colours() {
 }
 
 #[test]
+fn the_report_says_what_recording_cost() {
+    let folder = folder_with_a_recording();
+    let side_car = r#"{"schema": "perfline.callers/1", "strings": [], "threads": [],
+                       "plain_steps_ns": [9100000, 8900000, 20000000, 9000000]}"#;
+    std::fs::write(folder.path().join("logs/trace.callers.json.gz"), side_car).unwrap();
+    let ledger = folder.path().join("run.ledger");
+    let write = ["ledger", "logs/trace.json.gz", "-o", "run.ledger"];
+    let (code, _, err) = run(perfline(&write).current_dir(&folder));
+    assert_eq!(code, Some(0), "{err}");
+    for input in ["logs/trace.json.gz", ledger.to_str().unwrap()] {
+        let (_, out, err) = run(perfline(&["report", input]).current_dir(&folder));
+        assert!(out.contains("\nrecording made a step 1.5"), "{out}{err}");
+        assert!(out.contains("× as long: 9.1 ms without, 13.8 ms with\n"), "{out}{err}");
+    }
+}
+
+#[test]
 fn ranks_are_added_up() {
     let ranks =
         [0, 1].map(|rank| fixture(&format!("cpu/torch2.15.0/two_ranks.rank{rank}.json.gz")));

@@ -63,7 +63,7 @@ class Callbacks(unittest.TestCase):
         """Three steps of two batches each; two where an evaluation comes before the third."""
         name = f"{framework}_trainer.py"
         program = os.path.join(PROGRAMS, name)
-        for evaluate_every, n_steps in [(6, 3), (4, 2)]:
+        for evaluate_every, n_steps in [(9, 3), (7, 2)]:
             with self.subTest(evaluate_every=evaluate_every):
                 [trace] = recorded(self, framework, [sys.executable, program, str(evaluate_every)])
                 calls = calls_of_steps(trace)

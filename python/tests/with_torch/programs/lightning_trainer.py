@@ -25,7 +25,7 @@ class Model(lightning.LightningModule):
         return torch.optim.Adam(self.parameters())
 
 
-data = torch.utils.data.TensorDataset(torch.randn(128, 64), torch.randint(0, 10, (128,)))
+data = torch.utils.data.TensorDataset(torch.randn(160, 64), torch.randint(0, 10, (160,)))
 loader = torch.utils.data.DataLoader(data, batch_size=8)
 trainer = lightning.Trainer(
     accelerator="cpu",

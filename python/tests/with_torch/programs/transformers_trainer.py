@@ -1,4 +1,4 @@
-"""Hugging Face's ``Trainer`` with two batches for each step of the optimizer, and an evaluation after its fourth step."""
+"""Hugging Face's ``Trainer`` with two batches for each step of the optimizer, and an evaluation after some of them."""
 
 import sys
 
@@ -22,7 +22,7 @@ class Model(torch.nn.Module):
 
 class Data(torch.utils.data.Dataset):
     def __len__(self):
-        return 128
+        return 200
 
     def __getitem__(self, index):
         ids = torch.randint(0, 100, (32,))
@@ -33,7 +33,7 @@ trainer = transformers.Trainer(
     Model(),
     transformers.TrainingArguments(
         "out",
-        max_steps=7,
+        max_steps=10,
         gradient_accumulation_steps=2,
         per_device_train_batch_size=8,
         eval_strategy="steps",

@@ -29,6 +29,9 @@ pub struct Overview {
     pub operators_without_flops: u64,
     /// Calls that launched a kernel whose event is not in the recording, where it has events of devices.
     pub launches_without_event: u64,
+    /// How long steps of the same run took before recording, without the profiler, in ascending order. Empty where that
+    /// was not measured.
+    pub plain_steps: Vec<Ns>,
 }
 
 /// A part of the run: a step, or all of them.

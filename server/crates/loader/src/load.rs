@@ -610,6 +610,9 @@ impl<'a> LoadContext<'a> {
                         warnings.extend(join_callers(profile, &callers));
                         warnings.extend(join_lines(profile, &callers));
                         warnings.extend(join_modules(profile, &callers));
+                        if warnings.iter().all(|it| it.kind != WarningKind::SideCarMismatch) {
+                            profile.plain_steps.clone_from(&callers.plain_steps);
+                        }
                         let text = |it: &RecordedText| {
                             let text = it.text.as_str().into();
                             let file = callers.strings.get(it.file).to_owned();

@@ -17,6 +17,8 @@ pub struct Callers {
     pub texts: Vec<RecordedText>,
     /// The modules that ran, where their names were recorded.
     pub modules: Vec<RecordedModule>,
+    /// How long steps of the same run took before recording, without the profiler, where it was measured.
+    pub plain_steps: Vec<Ns>,
 }
 
 /// What a model calls one of its modules, and how large that is.

@@ -70,6 +70,8 @@ pub struct Profile {
     pub captured: CapturedStacks,
     /// What the model calls its modules, each once, in the order of `event`; joined from a side-car.
     pub modules: Vec<RecordedModule>,
+    /// How long steps of the same run took before recording, without the profiler; joined from a side-car.
+    pub plain_steps: Vec<Ns>,
 }
 
 impl Profile {

@@ -1,9 +1,10 @@
 //! What a recording is, in a few lines.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use insights::{LaunchBoundRun, launch_bound_run};
-use ledger::{Bytes, Ledger, Metric, Ns, Reason};
+use ledger::{Bytes, Ledger, Metric, Ns, Overview, Reason};
 use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
@@ -21,6 +22,9 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     notes.extend(in_flight(ledger).map(Note::plain));
     notes.extend(missing_events(ledger).map(Note::plain));
     notes.extend(recording_cost(ledger, scale).map(Note::plain));
+    let overviews =
+        run.ranks.iter().filter_map(|it| Some((ledger.overviews.get(&it.rank)?, &it.steps)));
+    notes.extend(slowdown(overviews).map(Note::plain));
     notes.extend(launch_bound(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
@@ -194,6 +198,37 @@ fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     })
 }
 
+/// How much longer a step took while it was recorded, where steps were measured without the profiler too. `ranks` have their
+/// recorded steps.
+fn slowdown<'a>(
+    ranks: impl Iterator<Item = (&'a Overview, &'a BTreeMap<u32, Ns>)>,
+) -> Option<String> {
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for (overview, steps) in ranks.filter(|(overview, _)| !overview.plain_steps.is_empty()) {
+        without.extend(&overview.plain_steps);
+        with.extend(steps.values());
+    }
+    let (without, with) = (typical(without)?, typical(with)?);
+    let (ratio, without, with) =
+        (with.as_f64() / without.as_f64(), duration(without), duration(with));
+    Some(match ratio {
+        ..0.95 => format!(
+            "what recording cost is not known: steps before it took {without}, recorded ones {with}"
+        ),
+        0.95..1.05 => format!("recording made steps no longer: {without} without, {with} with"),
+        _ => format!("recording made a step {ratio:.2} × as long: {without} without, {with} with"),
+    })
+}
+
+/// The median of steps that are alike: at least three, of which two thirds differ from it by a quarter at most.
+fn typical(mut steps: Vec<Ns>) -> Option<Ns> {
+    steps.sort_unstable();
+    let median = *steps.get(steps.len() / 2)?;
+    let is_near = |it: &&Ns| (**it - median).abs().as_f64() <= 0.25 * median.as_f64();
+    let near = steps.iter().filter(is_near).count();
+    (3 <= steps.len() && 2 * steps.len() <= 3 * near).then_some(median)
+}
+
 /// How much of the recording has a line, and how that is known.
 fn attributed(run: &Run) -> String {
     let ledger = &run.merged;
@@ -245,6 +280,35 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn what_recording_costs_is_said_where_steps_are_alike() {
+        let said = |plain: &[i64], recorded: &[i64]| {
+            let overview = Overview {
+                plain_steps: plain.iter().map(|&it| Ns(it * 1_000_000)).collect(),
+                ..Default::default()
+            };
+            let steps = recorded.iter().map(|&it| Ns(it * 1_000_000));
+            let steps = (0..).zip(steps).collect();
+            slowdown([(&overview, &steps)].into_iter()).unwrap_or_default()
+        };
+        assert_eq!(
+            said(&[90, 10, 10], &[14, 15, 30]),
+            "recording made a step 1.50 × as long: 10 ms without, 15 ms with"
+        );
+        assert_eq!(
+            said(&[100, 100, 101, 99], &[100, 102, 103]),
+            "recording made steps no longer: 100 ms without, 102 ms with"
+        );
+        assert_eq!(
+            said(&[20, 20, 20], &[10, 10, 10]),
+            "what recording cost is not known: steps before it took 20 ms, recorded ones 10 ms"
+        );
+        assert_eq!(said(&[], &[14, 15, 16]), "");
+        assert_eq!(said(&[10, 10], &[14, 15, 16]), "", "too few");
+        assert_eq!(said(&[10, 20, 40], &[14, 15, 16]), "", "not alike");
+        assert_eq!(said(&[10, 10, 10], &[5, 15, 45]), "", "not alike");
     }
 
     #[test]

@@ -124,6 +124,7 @@ fn overview() -> Overview {
         devices: BTreeMap::from([(0, device)]),
         operators_without_flops: 3,
         launches_without_event: 0,
+        plain_steps: Vec::new(),
     }
 }
 

@@ -62,8 +62,16 @@ impl RunSummary {
             devices.entry(ordinal).or_default().arithmetic = arithmetic;
         }
         let launches_without_event = missing::launches_without_event(profile, order);
-        let overview =
-            Overview { run, steps, devices, operators_without_flops, launches_without_event };
+        let mut plain_steps = profile.plain_steps.clone();
+        plain_steps.sort_unstable();
+        let overview = Overview {
+            run,
+            steps,
+            devices,
+            operators_without_flops,
+            launches_without_event,
+            plain_steps,
+        };
         let collectives = communication::collectives(profile, classes);
         let collective_calls = collective_calls::collective_calls(profile, launches, classes);
         Self { overview, counted, collective_calls, collectives }

@@ -91,6 +91,7 @@ struct CallersFile {
     lines: Option<FileLines>,
     sources: FileSources,
     modules: FileModules,
+    plain_steps: Vec<i64>,
 }
 
 /// Bytes of all texts that are taken from a file: as much as the recorder writes, and more than programs have.
@@ -255,17 +256,20 @@ impl CallersFile {
                 self.modules = FileModules::read(values)?;
                 Ok(())
             }
+            b"plain_steps_ns" => integers(values, &mut self.plain_steps),
             _ => values.skip(),
         })
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
-        let Self { strings, ids, threads, torch, lines, sources, modules, .. } = self;
+        let Self { strings, ids, threads, torch, lines, sources, modules, plain_steps, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
         let texts = sources.texts(&ids, warnings);
         let modules = modules.modules(&ids, warnings);
-        Callers { strings, threads, torch: version(&torch), lines, texts, modules }
+        let is_duration = |it: &i64| (1..TIMES.end.0).contains(it);
+        let plain_steps = plain_steps.into_iter().filter(is_duration).map(Ns).collect();
+        Callers { strings, threads, torch: version(&torch), lines, texts, modules, plain_steps }
     }
 }
 

@@ -15,6 +15,8 @@ impl Overview {
         merge_map(&mut self.devices, &other.devices, DeviceOverview::merge);
         self.operators_without_flops.gain(other.operators_without_flops);
         self.launches_without_event.gain(other.launches_without_event);
+        self.plain_steps.extend(&other.plain_steps);
+        self.plain_steps.sort_unstable();
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()
             };
-            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1 }
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)] }
         }
     }
 

@@ -31,6 +31,7 @@ impl Tables {
             generated: _,
             captured: _,
             modules: _,
+            plain_steps: _,
         } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =

@@ -35,6 +35,9 @@ fn dump(text: &str) -> String {
         }
         out += &format!("until {}\n", log.until.0);
     }
+    for step in &callers.plain_steps {
+        out += &format!("a step took {}\n", step.0);
+    }
     for warning in warnings.iter() {
         let at = warning.offset.map_or(String::new(), |it| format!(" @{it}"));
         out += &format!("warning {:?}{at} x{}: {}\n", warning.kind, warning.count, warning.message);
@@ -60,6 +63,11 @@ fn side_cars_and_what_is_wrong_with_them() {
              thread -1\n",
         ),
         (r#"{"schema": "perfline.callers/1", "strings": [], "threads": []}"#, ""),
+        (
+            r#"{"schema": "perfline.callers/1", "plain_steps_ns": [12104113, -5, "x", 9223372036854775807, 11987204]}"#,
+            "a step took 12104113\na step took 11987204\n\
+             warning BareWord @66 x1: a word that is not a number was ignored\n",
+        ),
         (
             r#"{"schema": "perfline.callers/1", "strings": ["a"], "threads": [{"tid": 1, "name": [0, 5, 0], "start_ns": [1, 1, 1, 1], "file": [0, 0, 7], "line": [1, 2, 99999999999]}]}"#,
             "thread 1\na at 1 from a:1\na at 3 from nowhere:0\n\
