@@ -349,12 +349,12 @@ test('findings', function()
     wait(function() return vim.fn.getqflist({ title = 0 }).title:find('Findings', 1, true) end)
   )
   local found = vim.fn.getqflist()
-  local here = vim.tbl_filter(
+  local of_file = vim.tbl_filter(
     function(it) return it.bufnr == buf and it.text:find('sync: the CPU waits', 1, true) end,
     found
   )
-  ok('those of this file', #found > 3 and #here > 0 and here[1].lnum == line_of('x.max().item()'), found)
-  ok('with their severity', found[1].type == 'W' and here[1].type == 'I', found)
+  ok('those of this file', #found > 3 and #of_file > 0 and of_file[1].lnum == line_of('x.max().item()'), found)
+  ok('with their severity', found[1].type == 'W' and of_file[1].type == 'I', found)
   vim.cmd('cclose')
   at('x.max().item()')
   vim.lsp.buf.code_action({
