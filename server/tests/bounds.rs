@@ -337,8 +337,10 @@ fn a_server_does_not_grow_with_reloads() {
         assert_eq!(loaded["result"]["inputs"][0]["complete"], true, "{loaded}");
         server.status_kib("VmRSS:")
     };
-    let sizes: Vec<u64> = (0..20).map(|_| load()).collect();
-    // With an arena for each thread it was 1.4 times as much.
+    let sizes: Vec<u64> = (0..40).map(|_| load()).collect();
+    // Sooner or later it settles at up to 6 MiB more than after the first loads, and stays there. With an arena for each thread
+    // it was 11 to 20 MiB more.
     let most = |sizes: &[u64]| sizes.iter().max().copied().unwrap();
-    assert!(10 * most(&sizes[5..]) <= 11 * most(&sizes[..5]), "KiB after each load: {sizes:?}");
+    let grown = most(&sizes[5..]).saturating_sub(most(&sizes[..5]));
+    assert!(grown < 8 << 10, "KiB after each load: {sizes:?}");
 }
