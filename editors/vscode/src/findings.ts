@@ -4,43 +4,31 @@ import * as vscode from 'vscode';
 
 import type { Finding, Findings, Severity } from './api';
 import { type FindingItem, type FindingNode, byFile, describe, flat } from './findingTree';
+import { RefreshedTree } from './refreshedTree';
 import { reveal } from './reveal';
 import type { OfferedAction } from './server';
 import type { Session } from './session';
 import { evidenceMeaning } from './wording';
 
 const BY_FILE = 'perfline.findingsByFile';
-const AFTER_EDIT_MS = 500;
 
-export class FindingsView implements vscode.TreeDataProvider<FindingNode>, vscode.Disposable {
-  private readonly emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.emitter.event;
-
+export class FindingsView extends RefreshedTree<FindingNode> {
   private readonly tree: vscode.TreeView<FindingNode>;
-  private readonly subscriptions: vscode.Disposable[];
   private isByFile: boolean;
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly session: Session,
     private readonly memory: vscode.Memento,
   ) {
+    super();
     this.tree = vscode.window.createTreeView('perfline.findingsView', { treeDataProvider: this });
-    this.subscriptions = [
+    this.owns(
       this.tree,
       session.onDidChange(() => this.refresh()),
-      // Lines move as text is typed, and comments suppress findings.
-      vscode.workspace.onDidChangeTextDocument(({ document }) => {
-        if (document.languageId === 'python') {
-          this.refresh(AFTER_EDIT_MS);
-        }
-      }),
-      vscode.workspace.onDidChangeConfiguration((change) => {
-        if (change.affectsConfiguration('perfline')) {
-          this.refresh();
-        }
-      }),
-    ];
+      // Comments suppress findings, too.
+      this.refreshAfterEdits(),
+      this.refreshAfterSettings('perfline'),
+    );
     this.isByFile = memory.get(BY_FILE, false);
     this.group(this.isByFile);
   }
@@ -116,11 +104,6 @@ export class FindingsView implements vscode.TreeDataProvider<FindingNode>, vscod
     return item;
   }
 
-  dispose(): void {
-    clearTimeout(this.timer);
-    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
-  }
-
   /** Goes to the line, and asks what can be done about the finding there. */
   private async actions(finding: Finding, kind: string): Promise<OfferedAction[]> {
     await reveal(finding);
@@ -131,11 +114,6 @@ export class FindingsView implements vscode.TreeDataProvider<FindingNode>, vscod
     const line = new vscode.Position(finding.line - 1, 0);
     const actions = await this.session.server.codeActions(editor.document.uri, line, kind);
     return actions.filter((it) => it.rule === finding.rule);
-  }
-
-  private refresh(afterMs = 0): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.emitter.fire(undefined), afterMs);
   }
 }
 

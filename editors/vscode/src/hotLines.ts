@@ -5,20 +5,16 @@ import * as vscode from 'vscode';
 import { type HotLine, type HotLines, METRICS, type Metric, type View } from './api';
 import { type FileNode, type FunctionNode, type Node, markdownOf, treeOf } from './hotTree';
 import { levelOf } from './levels';
+import { RefreshedTree } from './refreshedTree';
 import { reveal } from './reveal';
 import type { Session } from './session';
 import { chargeName, evidenceMeaning, metricMeaning, metricName, rankName, stepName } from './wording';
 
 /** More than anybody reads. */
 const LIMIT = 500;
-const AFTER_EDIT_MS = 500;
 
-export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Disposable {
-  private readonly emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.emitter.event;
-
+export class HotLinesView extends RefreshedTree<Node> {
   private readonly tree: vscode.TreeView<Node>;
-  private readonly subscriptions: vscode.Disposable[];
   private shown: HotLines | undefined;
   private files: FileNode[] = [];
   /** Nothing: that of the view. */
@@ -26,29 +22,20 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
   /** By how much lines differ from the baseline, instead of by what they cost. */
   private byDifference = false;
   private ownOnly = true;
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly session: Session) {
+    super();
     this.tree = vscode.window.createTreeView('perfline.hotLinesView', {
       treeDataProvider: this,
       showCollapseAll: true,
     });
-    this.subscriptions = [
+    this.owns(
       this.tree,
       session.onDidChange(() => this.refresh()),
-      // Lines move as text is typed.
-      vscode.workspace.onDidChangeTextDocument(({ document }) => {
-        if (document.languageId === 'python') {
-          this.refresh(AFTER_EDIT_MS);
-        }
-      }),
+      this.refreshAfterEdits(),
       this.tree.onDidChangeVisibility(() => this.refresh()),
-      vscode.workspace.onDidChangeConfiguration((change) => {
-        if (change.affectsConfiguration('perfline.view')) {
-          this.refresh();
-        }
-      }),
-    ];
+      this.refreshAfterSettings('perfline.view'),
+    );
     this.setOwnOnly(true);
   }
 
@@ -182,11 +169,6 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
     }
   }
 
-  dispose(): void {
-    clearTimeout(this.timer);
-    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
-  }
-
   private async fetch(): Promise<HotLines | undefined> {
     if (this.session.status?.loaded !== true) {
       return undefined;
@@ -199,11 +181,6 @@ export class HotLinesView implements vscode.TreeDataProvider<Node>, vscode.Dispo
 
   private get isByDifference(): boolean {
     return this.byDifference && this.session.status?.baseline != null;
-  }
-
-  private refresh(afterMs = 0): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.emitter.fire(undefined), afterMs);
   }
 
   /** What the tree is sorted by, above it. (A view that is alone in its container shows no description.) */

@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 
 import type { FoundRecording, FoundRecordings } from './api';
 import type { Recordings } from './recordings';
+import { RefreshedTree } from './refreshedTree';
 import { messageOf } from './server';
 import type { Session } from './session';
 
@@ -12,22 +13,18 @@ import type { Session } from './session';
 const AFTER_CHANGE_MS = 2000;
 const FILES = '**/*.{json,gz,zst,pickle,pkl,perfline}';
 
-export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, vscode.Disposable {
-  private readonly emitter = new vscode.EventEmitter<undefined>();
-  readonly onDidChangeTreeData = this.emitter.event;
-
+export class RecordingsView extends RefreshedTree<FoundRecording> {
   private readonly tree: vscode.TreeView<FoundRecording>;
-  private readonly subscriptions: vscode.Disposable[];
-  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly session: Session,
     private readonly recordings: Recordings,
   ) {
+    super();
     this.tree = vscode.window.createTreeView('perfline.recordingsView', { treeDataProvider: this });
     const watcher = vscode.workspace.createFileSystemWatcher(FILES);
     const changed = () => this.refresh(AFTER_CHANGE_MS);
-    this.subscriptions = [
+    this.owns(
       this.tree,
       watcher,
       watcher.onDidCreate(changed),
@@ -35,12 +32,7 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
       watcher.onDidDelete(changed),
       session.onDidChange(() => this.refresh()),
       this.tree.onDidChangeVisibility(() => this.refresh()),
-    ];
-  }
-
-  refresh(afterMs = 0): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.emitter.fire(undefined), afterMs);
+    );
   }
 
   async load({ paths }: FoundRecording): Promise<void> {
@@ -138,11 +130,6 @@ export class RecordingsView implements vscode.TreeDataProvider<FoundRecording>, 
       item.command = { command: 'perfline.showRecording', title: '', arguments: [recording] };
     }
     return item;
-  }
-
-  dispose(): void {
-    clearTimeout(this.timer);
-    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
 }
 

@@ -166,10 +166,10 @@ pub struct Run {
 impl Run {
     /// The books of one of [`Self::ranks`]. Where there are several, they are unpacked by each call.
     #[must_use]
-    pub fn ledger_of(&self, rank: &Rank) -> Cow<'_, Ledger> {
+    pub fn ledger_of<'a>(&'a self, rank: &'a Rank) -> Cow<'a, Ledger> {
         match &rank.books {
             RankBooks::Sum => Cow::Borrowed(&self.merged),
-            RankBooks::Packed(ledger) => Cow::Owned(ledger.unpack().into_owned()),
+            RankBooks::Packed(ledger) => ledger.unpack(),
         }
     }
 

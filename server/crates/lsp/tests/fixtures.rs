@@ -12,9 +12,11 @@ use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
 use serde_json::{Value, json};
 use support::{Client, all_capabilities};
 
-/// Recordings on disk, with their ledgers kept.
+/// Recordings on disk, with their ledgers or the texts of their files kept.
+#[derive(Default)]
 struct Kept {
-    cache: Arc<LedgerCache>,
+    ledgers: Option<Arc<LedgerCache>>,
+    texts: Option<PathBuf>,
     /// Inputs of each load that were not read.
     n_kept: Mutex<Vec<usize>>,
 }
@@ -30,10 +32,8 @@ impl lsp::Recordings for Kept {
         options: &LoadOptions,
         watch: &Watch<'_>,
     ) -> Result<Run, Error> {
-        let ledger_cache = Some(Arc::clone(&self.cache));
-        let options = LoadOptions { ledger_cache, ..options.clone() };
-        let (run, timing) = loader::load_timed(inputs, &options, watch)?;
-        self.cache.write_pending();
+        let (run, timing) = loader::load_timed(inputs, &self.with_caches(options), watch)?;
+        self.ledgers.iter().for_each(|it| it.write_pending());
         self.n_kept.lock().unwrap().push(timing.kept.len());
         Ok(run)
     }
@@ -44,8 +44,14 @@ impl lsp::Recordings for Kept {
         options: &LoadOptions,
         watch: &Watch<'_>,
     ) -> Option<Run> {
-        let ledger_cache = Some(Arc::clone(&self.cache));
-        loader::load_kept(inputs, &LoadOptions { ledger_cache, ..options.clone() }, watch)
+        loader::load_kept(inputs, &self.with_caches(options), watch)
+    }
+}
+
+impl Kept {
+    fn with_caches(&self, options: &LoadOptions) -> LoadOptions {
+        let (ledger_cache, text_cache) = (self.ledgers.clone(), self.texts.clone());
+        LoadOptions { ledger_cache, text_cache, ..options.clone() }
     }
 }
 
@@ -62,8 +68,8 @@ async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {
     // A file that was written a moment ago is not kept.
     std::thread::sleep(Duration::from_millis(700));
     let cache = tempfile::tempdir().unwrap();
-    let cache = Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0));
-    let recordings = Arc::new(Kept { cache, n_kept: Mutex::default() });
+    let ledgers = Some(Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0)));
+    let recordings = Arc::new(Kept { ledgers, ..Kept::default() });
     let path = folder.path().join("slow_model.py");
     let text = std::fs::read_to_string(&path).unwrap();
     let uri = support::uri(&path);
@@ -115,8 +121,8 @@ async fn recordings_are_described_without_being_read() {
     // A file that was written a moment ago is not kept.
     std::thread::sleep(Duration::from_millis(700));
     let cache = tempfile::tempdir().unwrap();
-    let cache = Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0));
-    let recordings = Arc::new(Kept { cache, n_kept: Mutex::default() });
+    let ledgers = Some(Arc::new(LedgerCache::with_least(cache.path().join("cache"), 0)));
+    let recordings = Arc::new(Kept { ledgers, ..Kept::default() });
     let list = |answer: &Value| {
         let rows = answer["recordings"].as_array().unwrap().iter();
         let row = |it: &Value| {
@@ -147,29 +153,6 @@ async fn recordings_are_described_without_being_read() {
     }
 }
 
-/// Recordings on disk, with the texts of their files kept.
-struct WithTexts(PathBuf);
-
-impl lsp::Recordings for WithTexts {
-    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
-        loader::discover(folder)
-    }
-
-    fn load(
-        &self,
-        inputs: &[PathBuf],
-        options: &LoadOptions,
-        watch: &Watch<'_>,
-    ) -> Result<Run, Error> {
-        let options = LoadOptions { text_cache: Some(self.0.clone()), ..options.clone() };
-        loader::load(inputs, &options, watch)
-    }
-
-    fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
-        None
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_is_compared_with_the_one_before() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data/comparison");
@@ -183,7 +166,7 @@ async fn a_recording_is_compared_with_the_one_before() {
     };
     copy("base/train.py", "train.py", 7200);
     copy("base/trace.json.gz", "old.json.gz", 3600);
-    let recordings = Arc::new(WithTexts(texts.path().join("cache")));
+    let recordings = Arc::new(Kept { texts: Some(texts.path().join("cache")), ..Kept::default() });
     // Whoever looked at it before the edit has the text that ran.
     let mut client = Client::start(recordings.clone(), folder.path(), all_capabilities()).await;
     client.command("perfline.load", json!([])).await.unwrap();
