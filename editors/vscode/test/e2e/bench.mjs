@@ -124,6 +124,7 @@ export class Bench {
   /** A window on a folder or a `.code-workspace`, with a file open: relative to the folder, or absolute. */
   async open(folder, file) {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 } });
+    context.setDefaultTimeout(PATIENCE_MS);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await context.newPage();
     const payload =
