@@ -110,3 +110,20 @@ fn code_that_was_moved_renamed_and_reformatted_is_compared_with_itself() {
     assert!(time < 0.01 * difference.step.mean[0], "{time} of {:?}", difference.step.mean);
     assert!(base.run.merged.totals.cpu > Ns::ZERO);
 }
+
+#[test]
+fn recordings_of_two_programs_are_recognised() {
+    let base = RecordedProgram::new("base", "trace.json.gz");
+    let moved = RecordedProgram::new("moved", "trace.json.gz");
+    let folder = repository().join("fixtures/workloads");
+    let options = LoadOptions::new(&folder, Some(Vec::new()));
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let trace = repository().join("fixtures/cpu/torch2.15.0/uploads.json.gz");
+    let other = load(&[trace], &options, &watch).expect("loads");
+    let other =
+        ComparedRun { ledger: &other.merged, names: BTreeMap::new(), texts: BTreeMap::new() };
+    assert!(Difference::new(&base.compared(), &other).are_strangers);
+    assert!(Difference::new(&other, &base.compared()).are_strangers);
+    assert!(!Difference::new(&base.compared(), &moved.compared()).are_strangers);
+    assert!(!Difference::new(&other, &other).are_strangers);
+}

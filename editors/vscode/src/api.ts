@@ -45,6 +45,8 @@ export interface Status {
   failures: string[];
   /** Lines with numbers. */
   lines: number;
+  /** Why no line is known, and what to do about it. */
+  withoutLines: string | null;
   /** Shares that lines were charged with, as text; null where there is no such time. */
   attributedText: { cpu: string | null; cuda: string | null };
   /** Lines by how they are known. */

@@ -81,7 +81,9 @@ export class FindingsView extends RefreshedTree<FindingNode> {
     const isLoaded = this.session.status?.loaded === true;
     const answer = isLoaded ? await this.session.server.ask<Findings>('perfline.findings') : undefined;
     const findings = answer?.findings ?? [];
-    this.tree.message = answer !== undefined && findings.length === 0 ? vscode.l10n.t('The rules found nothing.') : '';
+    const isNothing = answer !== undefined && findings.length === 0;
+    const withoutLines = this.session.status?.withoutLines;
+    this.tree.message = isNothing ? (withoutLines ?? vscode.l10n.t('The rules found nothing.')) : '';
     this.tree.description = findings.length === 0 ? '' : String(findings.length);
     return this.isByFile ? byFile(findings) : flat(findings);
   }

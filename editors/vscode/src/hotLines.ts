@@ -187,7 +187,8 @@ export class HotLinesView extends RefreshedTree<Node> {
   private describe(): void {
     const { view, lines } = this.shown ?? {};
     // Without a recording there is a welcome in place of the tree, which a message would hide.
-    this.tree.message = view === undefined ? '' : [this.heading(view), ...this.notes(view, lines ?? [])].join('\n\n');
+    // A message is one paragraph.
+    this.tree.message = view === undefined ? '' : [this.heading(view), ...this.notes(view, lines ?? [])].join('. ');
   }
 
   private heading(view: View): string {
@@ -197,6 +198,10 @@ export class HotLinesView extends RefreshedTree<Node> {
   }
 
   private notes(view: View, lines: HotLine[]): string[] {
+    const withoutLines = this.session.status?.withoutLines;
+    if (withoutLines != null) {
+      return [withoutLines];
+    }
     if (this.isByDifference) {
       return lines.length === 0 ? [vscode.l10n.t('No line differs by more than the noise in this metric.')] : [];
     }

@@ -26,6 +26,7 @@ local M = {}
 ---@field inputs perfline.Input[]
 ---@field failures string[]
 ---@field lines integer
+---@field withoutLines string? why no line is known, and what to do about it
 ---@field attributedText { cpu: string?, cuda: string? } shares
 ---@field evidence { exact: integer, inferred: integer, function: integer } lines
 ---@field sources { found: integer, edited: integer, missing: integer } files
@@ -175,6 +176,14 @@ end
 ---@param message string
 ---@param level integer?
 function M.say(message, level) vim.notify('perfline: ' .. message, level or vim.log.levels.INFO) end
+
+-- Says why there is nothing to show.
+---@param reason string of a recording that has lines
+function M.say_nothing(reason)
+  local status = M.status()
+  if not (status and status.loaded) then reason = 'no recording is loaded' end
+  M.say(status and status.withoutLines or 'nothing to show: ' .. reason)
+end
 
 -- Asks the server, and calls `done` with its answer; reports what went wrong.
 ---@param command string without `perfline.`

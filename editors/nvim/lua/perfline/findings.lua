@@ -18,7 +18,7 @@ local TYPES = { error = 'E', warning = 'W', information = 'I', hint = 'N' }
 function M.to_quickfix()
   client.ask('findings', {}, function(answer)
     if #answer.findings == 0 then
-      client.say('nothing to show: no recording is loaded, or the rules found nothing in it')
+      client.say_nothing('the rules found nothing in it')
       return
     end
     local entries = vim.tbl_map(

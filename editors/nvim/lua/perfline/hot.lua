@@ -120,7 +120,7 @@ local function ask(query, done)
   if query.all then argument.ownOnly = false end
   client.ask('hotLines', argument, function(answer)
     if #answer.lines == 0 then
-      client.say('nothing to show: no recording is loaded, or it has nothing of this here')
+      client.say_nothing('it has nothing of this here')
       return
     end
     local view = answer.view

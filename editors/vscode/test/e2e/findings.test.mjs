@@ -1,9 +1,10 @@
 // The Findings view: what the rules found, and what can be done about it.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 
 import { Bench, keepFailure, until } from './bench.mjs';
-import { uploads } from './workspaces.mjs';
+import { slowModel, uploads, writeWithoutStacks } from './workspaces.mjs';
 
 let bench;
 let window;
@@ -94,4 +95,18 @@ test('a finding is ignored by a comment', async () => {
   await until(async () => (await rows.count()) === count - 1, 'one finding less');
   await window.undoAll();
   await until(async () => (await rows.count()) === count, 'the finding again');
+});
+
+test('a recording without stacks says how to record it', async () => {
+  const folder = slowModel({ recording: false });
+  writeWithoutStacks(path.join(folder, 'stackless.json.gz'));
+  const other = await bench.open(folder, 'slow_model.py');
+  await other.status(/nothing on lines/);
+  for (const view of ['Hot Lines', 'Findings']) {
+    await other.command(`Perfline: Focus on ${view} View`);
+    const found = other.page.locator('.pane', { has: other.page.locator(`[aria-label^="${view}"]`) }).last();
+    await found.locator('.message', { hasText: 'no Python stacks. Record with with_stack=True.' }).waitFor();
+  }
+  await other.screenshot('without-stacks');
+  await other.close();
 });

@@ -38,3 +38,11 @@ export function writeSlowRecording(file) {
     Buffer.concat([gzipSync(text.slice(0, start)), ...Array(64).fill(blanks), gzipSync(text.slice(start))]),
   );
 }
+
+/** Writes the recording of the slow model as it is without `with_stack=True`. */
+export function writeWithoutStacks(file) {
+  const trace = JSON.parse(gunzipSync(readFileSync(RECORDING)).toString());
+  trace.traceEvents = trace.traceEvents.filter((it) => it.cat !== 'python_function');
+  trace.with_stack = 0;
+  writeFileSync(file, gzipSync(JSON.stringify(trace)));
+}

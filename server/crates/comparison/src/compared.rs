@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use ledger::LineKey;
 use metrics::{Period, Quantity, Scale};
-use pysource::MatchStatus;
 
 use crate::lines::{
     AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, TIMES, add,
@@ -50,6 +49,8 @@ pub struct Difference {
     pub step: StepDifference,
     /// How much faster or slower everything was.
     pub drift: Drift,
+    /// Whether the runs seem to be of two different programs.
+    pub are_strangers: bool,
     /// All lines together.
     pub totals: Vec<AmountDifference>,
     /// By line, the largest difference of time first.
@@ -87,6 +88,7 @@ impl Difference {
         Self {
             step: step_difference(scales, &test),
             drift,
+            are_strangers: are_strangers(&found.units, [base, new], scales),
             totals: TIMES.iter().filter_map(|&it| total(&found.units, it, scales, &test)).collect(),
             lines,
             functions,
@@ -114,12 +116,45 @@ fn largest(amounts: &[AmountDifference]) -> f64 {
     times.map(|it| it.delta().abs()).fold(0.0, f64::max)
 }
 
+/// Share (of 1) of your lines that say the same in both runs, below which two programs may be meant: lines such as
+/// `loss.backward()` are in every training program.
+const MIN_SHARED_LINES: f64 = 2.0 / 3.0;
+/// Share (of 1) of the time of your lines below which the files that have one name in both runs are not what was recorded.
+const MIN_SHARED_TIME: f64 = 0.1;
+
+/// Whether the runs seem to be of two programs: files of one name take nearly no time in either, and no file was renamed, so
+/// that most of the lines are still the same.
+fn are_strangers(
+    units: &[LineGroup<'_>],
+    runs: [&ComparedRun<'_>; 2],
+    scales: [&Scale<'_>; 2],
+) -> bool {
+    let names = runs.map(ComparedRun::names_of_your_files);
+    let is_strange = |is_new: bool| {
+        let side = usize::from(is_new);
+        let (mut n_lines, mut n_same, mut time, mut time_of_shared) = (0_u32, 0_u32, 0.0, 0.0);
+        for unit in units {
+            let file = unit.line(is_new).map(|it| it.file.as_str());
+            let Some(name) = file.and_then(|it| names[side].get(it)) else { continue };
+            let cost = unit.mean(Quantity::CpuBusy, scales[side], is_new);
+            n_lines += 1;
+            n_same += u32::from(unit.says_the_same());
+            time += cost;
+            if names[1 - side].values().any(|it| it == name) {
+                time_of_shared += cost;
+            }
+        }
+        0.0 < time
+            && time_of_shared < MIN_SHARED_TIME * time
+            && f64::from(n_same) < MIN_SHARED_LINES * f64::from(n_lines)
+    };
+    is_strange(false) && is_strange(true)
+}
+
 /// From the lines that say the same in both runs.
 fn drift(units: &[LineGroup<'_>], scales: [&Scale<'_>; 2]) -> Drift {
     let mut medians = Vec::new();
-    for unit in
-        units.iter().filter(|it| matches!(it.status, MatchStatus::Same | MatchStatus::Moved))
-    {
+    for unit in units.iter().filter(|it| it.says_the_same()) {
         for quantity in [Quantity::CpuBusy, Quantity::CudaOwn] {
             let [base, new] = [false, true].map(|it| {
                 let scale = scales[usize::from(it)];

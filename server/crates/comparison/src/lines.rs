@@ -120,7 +120,12 @@ impl<'a> LineGroup<'a> {
         if sums.is_empty() { vec![0.0; scale.ledger().steps.len().max(1)] } else { sums }
     }
 
-    fn mean(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> f64 {
+    /// Whether the lines say the same in both runs, wherever they stand.
+    pub(crate) fn says_the_same(&self) -> bool {
+        matches!(self.status, MatchStatus::Same | MatchStatus::Moved)
+    }
+
+    pub(crate) fn mean(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> f64 {
         self.books(is_new).filter_map(|it| scale.value(quantity, it)).sum()
     }
 }

@@ -37,6 +37,13 @@ impl<'a> ComparedRun<'a> {
         texts.filter(|it| !without_text.contains(it.name)).collect()
     }
 
+    /// The last parts of the names of your files, by key of the ledger.
+    pub(crate) fn names_of_your_files(&self) -> BTreeMap<&'a str, &'a str> {
+        let yours = self.ledger.files.iter().filter(|(_, it)| it.is_user_code);
+        let last = |name: &'a str| name.rsplit(['/', '\\']).next().unwrap_or(name);
+        yours.map(|(key, _)| (key.as_str(), last(self.name(key)))).collect()
+    }
+
     fn names_without_text(&self) -> BTreeSet<&'a str> {
         let files = self.ledger.files.keys().map(String::as_str);
         files.filter(|key| !self.texts.contains_key(key)).map(|key| self.name(key)).collect()

@@ -17,7 +17,7 @@ pub(crate) struct Damage {
 impl Damage {
     pub(crate) fn reading(error: &io::Error) -> Self {
         let message =
-            format!("reading the file failed ({error}); everything before was read; copy it again");
+            format!("reading the file failed ({error}): nothing behind was read; copy it again");
         Self { kind: WarningKind::Truncated, message, offset: None }
     }
 

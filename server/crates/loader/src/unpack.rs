@@ -91,7 +91,7 @@ impl<R: Read> Compression<R> {
         }
         Damage::compression(if source.has_ended {
             format!(
-                "the {name} data breaks off at compressed byte {}; everything before was read; copy the file again, or \
+                "the {name} data breaks off at compressed byte {}: nothing behind was read; copy the file again, or \
                  wait until it is written",
                 source.used()
             )

@@ -176,7 +176,7 @@ fn what_a_zstd_file_holds_before_it_breaks_off_is_read() {
     // One of three blocks is whole, and smaller than the window that the decoder keeps.
     assert_eq!((input.complete, input.bytes), (false, 1 << 17));
     let expected = format!(
-        "the zstd data breaks off at compressed byte {}; everything before was read; copy the file again, or wait until \
+        "the zstd data breaks off at compressed byte {}: nothing behind was read; copy the file again, or wait until \
          it is written",
         ZSTD.len() * 9 / 10
     );
@@ -202,7 +202,7 @@ fn damage_of_gzip_is_reported_with_its_place_and_the_remedy() {
     let half = packed.len() / 2;
     let cut = try_load(&[write(&folder, "cut.json.gz", &packed[..half])]).unwrap();
     let reported = messages(&cut.inputs[0]);
-    let expected = format!("the gzip data breaks off at compressed byte {half}; everything before");
+    let expected = format!("the gzip data breaks off at compressed byte {half}: nothing behind");
     assert!(reported.iter().any(|it| it.starts_with(&expected)), "{reported:?}");
 
     let (mut n_refused, mut n_reported) = (0, 0);
@@ -238,9 +238,9 @@ fn damage_of_gzip_is_reported_with_its_place_and_the_remedy() {
 fn an_archive_of_which_nothing_can_be_read_is_refused_with_place_and_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let cases: [(&str, &[u8], &str); 4] = [
-        ("a.json.gz", &gzip(&small())[..12], "the gzip data breaks off at compressed byte 12;"),
+        ("a.json.gz", &gzip(&small())[..12], "the gzip data breaks off at compressed byte 12:"),
         ("b.json.gz", b"\x1f\x8b\x08\x00\0\0\0\0\0\xff\xff\xff\xff", "damaged at compressed byte "),
-        ("c.json.zst", &ZSTD[..8], "the zstd data breaks off at compressed byte 8;"),
+        ("c.json.zst", &ZSTD[..8], "the zstd data breaks off at compressed byte 8:"),
         ("d.json.zst", b"\x28\xb5\x2f\xfd\x08\x00\0\0\0", "the zstd data is damaged at compressed"),
     ];
     for (name, bytes, expected) in cases {

@@ -593,6 +593,7 @@ async fn status() {
         "inputs": [],
         "failures": [],
         "lines": 3,
+        "withoutLines": null,
         "attributed": {"cpu": 1.0, "cuda": 1.0},
         "attributedText": {"cpu": "100 %", "cuda": "100 %"},
         "evidence": {"exact": 3, "inferred": 0, "function": 0},

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ledger::{Evidence, LineBooks, Ns, SourceFile, SourceFit};
-use loader::Run;
+use loader::{InputKind, Run};
 use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, Unit, evidence_shares};
 use pysource::{Carried, LineMap, Module};
@@ -415,18 +415,35 @@ fn annotated<'a>(
     rows
 }
 
+/// Why no line of a recording is known, and what to do about it; nothing where there are lines.
+#[must_use]
+pub fn without_lines(run: &Run) -> Option<&'static str> {
+    let mut recordings = run.inputs.iter().filter(|it| !it.kind.is_side_car());
+    if !run.merged.lines.is_empty() {
+        None
+    } else if run.inputs.iter().any(|it| !it.complete) {
+        Some(
+            "No line is known: there are no Python stacks in what could be read of the damaged input. Copy it again, or \
+             record with with_stack=True.",
+        )
+    } else if recordings.all(|it| it.kind == InputKind::Snapshot) {
+        Some(
+            "No line is known: the memory snapshot has no Python frames. Record with \
+             torch.cuda.memory._record_memory_history(context=\"all\", stacks=\"all\").",
+        )
+    } else {
+        Some("No line is known: the recording has no Python stacks. Record with with_stack=True.")
+    }
+}
+
 /// Why nothing is shown, and what to do about it.
 pub(super) fn nothing_to_say(run: &Run, options: &AnnotateOptions) -> String {
+    if let Some(reason) = without_lines(run) {
+        return reason.to_owned();
+    }
     let any_own = run.merged.files.values().any(|it| it.is_user_code);
-    match (run.merged.lines.is_empty(), any_own || options.all) {
-        (true, _) if run.inputs.iter().all(|it| it.complete) => {
-            "No line is known: the recording has no Python stacks. Record with with_stack=True."
-                .to_owned()
-        }
-        (true, _) => "No line is known: there are no Python stacks in what could be read of the \
-                      damaged input. Copy it again, or record with with_stack=True."
-            .to_owned(),
-        (false, _) if !options.files.is_empty() => {
+    match any_own || options.all {
+        _ if !options.files.is_empty() => {
             let named = options.files.iter().map(|it| it.display().to_string());
             let named = named.collect::<Vec<_>>().join(", ");
             format!(
@@ -436,12 +453,12 @@ pub(super) fn nothing_to_say(run: &Run, options: &AnnotateOptions) -> String {
                 options.threshold
             )
         }
-        (false, false) => format!(
+        false => format!(
             "No line is in your code, which was looked for in {}: name its folder with --root, or show library files \
              with --all.",
             options.root
         ),
-        (false, true) => {
+        true => {
             format!("No line has a share of {} % or more: see --threshold.", options.threshold)
         }
     }

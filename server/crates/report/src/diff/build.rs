@@ -167,8 +167,19 @@ fn findings(
 /// 0.8 %, where 1 % is allowed.
 const MIN_STEPS: usize = 5;
 
-/// Whether the steps differ, and how many lines do.
+/// Whether the steps differ, and how many lines do; first of all, whether the recordings can be compared.
 fn verdict(difference: &Difference) -> String {
+    let times = verdict_of_times(difference);
+    if difference.are_strangers {
+        return format!(
+            "The recordings seem to be of different programs: files of one name take nearly no time in them, and most lines \
+             differ. {times}"
+        );
+    }
+    times
+}
+
+fn verdict_of_times(difference: &Difference) -> String {
     let step = &difference.step;
     let [base, new] = step.mean;
     let [was, is] = step.mean.map(numbers::duration);

@@ -28,6 +28,7 @@ pub(crate) fn status(snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
         "inputs": [],
         "failures": snapshot.failure.as_deref().iter().collect::<Vec<_>>(),
         "lines": 0,
+        "withoutLines": null,
         "attributed": {"cpu": null, "cuda": null},
         "attributedText": {"cpu": null, "cuda": null},
         "evidence": {"exact": 0, "inferred": 0, "function": 0},
@@ -63,6 +64,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
         "inputs": inputs(loaded, with_warnings),
         "failures": failures.chain(snapshot.failure.as_deref()).collect::<Vec<_>>(),
         "lines": ledger.lines.len(),
+        "withoutLines": report::annotate::without_lines(&loaded.run),
         "attributed": {"cpu": coverage.cpu, "cuda": coverage.cuda},
         "attributedText": {"cpu": coverage.cpu.map(percent), "cuda": coverage.cuda.map(percent)},
         "evidence": {
