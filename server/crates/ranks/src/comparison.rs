@@ -9,6 +9,8 @@ use crate::matching::{Matched, matched};
 use crate::rank_summary::{RankSummary, rank_summary};
 use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
+use crate::waited_for::{CollectiveTime, waited_for};
+use crate::waits::Shares;
 
 /// The ranks of a run beside each other.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +25,9 @@ pub struct Comparison {
     pub unmatched: u64,
     /// What the clocks differ by.
     pub clocks: Clocks,
+    /// How long the others waited for a rank in a step, by step and rank: of those that waited for it, the one that waited
+    /// longest. What is in no step has `None`.
+    pub waited_for: BTreeMap<(Option<u32>, u32), Ns>,
     /// Collectives by line and kind, those with most waiting first.
     pub lines: Vec<LineCommunication>,
     /// The rank that the others wait for step after step, if there is one.
@@ -38,9 +43,9 @@ pub struct LineCommunication {
     pub kind: CollectiveKind,
     /// Collectives, each once however many ranks took part.
     pub collectives: u64,
-    /// How long ranks waited, added up over ranks.
+    /// How long ranks waited, added up over ranks. Time in which a rank waits in several of them at once counts once.
     pub wait: Ns,
-    /// How long was transferred, added up over ranks.
+    /// The other time in them, added up over ranks.
     pub transfer: Ns,
     /// Size of the messages, each once; `None` where one is not known.
     pub bytes: Option<Bytes>,
@@ -65,11 +70,12 @@ impl Comparison {
         let host_of = |rank| communication.get(&rank).map_or("", |it| it.host.as_str());
         let clocks = Clocks::new(&matched, host_of);
         let impossible = clocks.align(&mut matched);
+        let waited_for = waited_for(&matched);
         let ranks: Vec<RankSummary> = ranks_of(ledger)
             .into_iter()
-            .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched))
+            .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched, &waited_for))
             .collect();
-        let straggler = straggler(ledger, &ranks, &matched);
+        let straggler = straggler(ledger, &ranks, &matched, &waited_for);
         Some(Self {
             world_size,
             lines: lines(&matched, world_size),
@@ -77,6 +83,7 @@ impl Comparison {
             matched,
             unmatched: alone + impossible,
             clocks,
+            waited_for,
             straggler,
         })
     }
@@ -84,17 +91,19 @@ impl Comparison {
     /// How long each rank waited and transferred in the matched collectives of each line, over the recording.
     #[must_use]
     pub fn waits_by_line(&self) -> BTreeMap<&LineKey, BTreeMap<u32, (Ns, Ns)>> {
-        let mut waits: BTreeMap<&LineKey, BTreeMap<u32, (Ns, Ns)>> = BTreeMap::new();
+        let mut times: BTreeMap<&LineKey, BTreeMap<u32, CollectiveTime>> = BTreeMap::new();
         for it in &self.matched {
             for part in &it.parts {
                 let Some(line) = &part.line else { continue };
-                let (wait, transfer) = waits.entry(line).or_default().entry(part.rank).or_default();
-                let shares = it.shares(part);
-                *wait = wait.saturating_add(shares.wait);
-                *transfer = transfer.saturating_add(shares.transfer);
+                let time = times.entry(line).or_default().entry(part.rank).or_default();
+                time.add(part.start, part.end, it.shares(part).wait);
             }
         }
-        waits
+        let pair = |(rank, time): (u32, CollectiveTime)| {
+            let shares = time.shares();
+            (rank, (shares.wait, shares.transfer))
+        };
+        times.into_iter().map(|(line, it)| (line, it.into_iter().map(pair).collect())).collect()
     }
 
     /// What of a job was read, if not all: `2 of 128 ranks were read`, `rank 3 of 8 only was read`.
@@ -112,8 +121,7 @@ impl Comparison {
 #[derive(Default)]
 struct Sums {
     collectives: u64,
-    wait: Ns,
-    transfer: Ns,
+    times: BTreeMap<u32, CollectiveTime>,
     bytes: Bytes,
     has_all_sizes: bool,
     /// Bytes, bytes times bus factor, and nanoseconds of what bandwidth is taken from.
@@ -127,9 +135,8 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
         for part in &it.parts {
             let empty = || Sums { has_all_sizes: true, ..Sums::default() };
             let mine = sums.entry((part.line.as_ref(), it.kind)).or_insert_with(empty);
-            let shares = it.shares(part);
-            mine.wait += shares.wait;
-            mine.transfer += shares.transfer;
+            let time = mine.times.entry(part.rank).or_default();
+            time.add(part.start, part.end, it.shares(part).wait);
         }
         // Ranks that launch one collective from several lines are rare: it is counted on that of the first.
         let line = it.parts.first().and_then(|part| part.line.as_ref());
@@ -150,16 +157,19 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
     let rate = |bytes: f64, ns: f64| (ns > 0.0).then(|| bytes / (ns * 1e-9));
     let mut lines: Vec<LineCommunication> = sums
         .into_iter()
-        .map(|((line, kind), it)| LineCommunication {
-            line: line.cloned(),
-            kind,
-            collectives: it.collectives,
-            wait: it.wait,
-            transfer: it.transfer,
-            bytes: (it.has_all_sizes && it.bytes != Bytes::ZERO).then_some(it.bytes),
-            algorithm_bandwidth: rate(it.rate.0, it.rate.2),
-            bus_bandwidth: rate(it.rate.1, it.rate.2),
-            last: it.last.into_iter().max_by_key(|&(rank, n)| (n, std::cmp::Reverse(rank))),
+        .map(|((line, kind), it)| {
+            let shares: Vec<Shares> = it.times.into_values().map(CollectiveTime::shares).collect();
+            LineCommunication {
+                line: line.cloned(),
+                kind,
+                collectives: it.collectives,
+                wait: shares.iter().map(|it| it.wait).sum(),
+                transfer: shares.iter().map(|it| it.transfer).sum(),
+                bytes: (it.has_all_sizes && it.bytes != Bytes::ZERO).then_some(it.bytes),
+                algorithm_bandwidth: rate(it.rate.0, it.rate.2),
+                bus_bandwidth: rate(it.rate.1, it.rate.2),
+                last: it.last.into_iter().max_by_key(|&(rank, n)| (n, std::cmp::Reverse(rank))),
+            }
         })
         .collect();
     lines.sort_by_key(|it| std::cmp::Reverse(it.wait.saturating_add(it.transfer)));

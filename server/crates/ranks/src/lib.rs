@@ -1,7 +1,7 @@
 //! What the ranks of a run say together: `docs/accounting.md`, Several ranks.
 //!
 //! *Owns*: which collectives of the ranks are one (`matching`), what their clocks differ by (`clocks`), how long each rank
-//! waited for others and how long was transferred (`waits`), which rank is late and which line differs there (`straggler`),
+//! waited for others and how long was transferred (`waits`), for whom (`waited_for`), which rank is late and which line differs there (`straggler`),
 //! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank and by line (`rank_summary`, `comparison`).
 //!
 //! *Never*: formats a number, decides what is shown, looks at anything but the ledger.
@@ -15,6 +15,7 @@ mod matching;
 mod rank_summary;
 mod spread;
 mod straggler;
+mod waited_for;
 mod waits;
 
 pub use clocks::{Clock, Clocks};

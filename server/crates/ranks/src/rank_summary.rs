@@ -1,8 +1,11 @@
 //! One rank in numbers.
 
+use std::collections::BTreeMap;
+
 use ledger::{Bytes, Ledger, Ns};
 
 use crate::matching::Matched;
+use crate::waited_for::CollectiveTime;
 
 /// One rank. Times are of the mean step, or of the recording where it has no steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,11 +24,12 @@ pub struct RankSummary {
     pub loader: Ns,
     /// Of it, nothing that is recorded as work.
     pub idle: Ns,
-    /// In matched collectives, before all ranks had begun. What is hidden by other work counts too.
+    /// In matched collectives, before all ranks had begun. What is hidden by other work counts too; time in which it waits in
+    /// several at once counts once.
     pub wait: Ns,
-    /// In matched collectives, after that.
+    /// In matched collectives, the other time.
     pub transfer: Ns,
-    /// How long others waited in collectives in which this rank was the last: of each the longest wait.
+    /// How long others waited in collectives in which this rank was the last: in each step, the one that waited longest.
     pub waited_for: Ns,
     /// Matched collectives in which it was the last, over the recording.
     pub late: u64,
@@ -41,6 +45,7 @@ pub(crate) fn rank_summary(
     rank: u32,
     host: &str,
     matched: &[Matched],
+    waited_for: &BTreeMap<(Option<u32>, u32), Ns>,
 ) -> RankSummary {
     let mut summary = RankSummary { rank, host: host.to_owned(), ..RankSummary::default() };
     if let Some(overview) = ledger.overviews.get(&rank) {
@@ -56,21 +61,20 @@ pub(crate) fn rank_summary(
         summary.loader = breakdown.data_loader / n;
         summary.idle = breakdown.other / n;
     }
+    let mut time = CollectiveTime::default();
     for it in matched {
         let Some(part) = it.parts.iter().find(|part| part.rank == rank) else { continue };
-        let shares = it.shares(part);
+        time.add(part.start, part.end, it.shares(part).wait);
         summary.collectives += 1;
-        summary.wait += shares.wait;
-        summary.transfer += shares.transfer;
-        if it.last() == rank {
-            summary.late += 1;
-            summary.waited_for += it.longest_wait();
-        }
+        summary.late += u64::from(it.last() == rank);
     }
+    let shares = time.shares();
+    let waits = waited_for.iter().filter(|((_, last), _)| *last == rank).map(|(_, it)| *it);
+    let waited_for = waits.fold(Ns::ZERO, Ns::saturating_add);
     let n = i64::try_from(summary.steps.max(1)).unwrap_or(i64::MAX);
-    summary.wait = summary.wait / n;
-    summary.transfer = summary.transfer / n;
-    summary.waited_for = summary.waited_for / n;
+    summary.wait = shares.wait / n;
+    summary.transfer = shares.transfer / n;
+    summary.waited_for = waited_for / n;
     let memory = ledger.memory.iter().filter(|(key, _)| key.rank == rank);
     summary.memory_peak = memory.map(|(_, it)| it.peak).max();
     summary

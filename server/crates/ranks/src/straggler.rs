@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ledger::{Ledger, LineKey, Ns};
 
-use crate::matching::Matched;
+use crate::matching::{Matched, Part};
 use crate::rank_summary::RankSummary;
 use crate::spread::median;
 
@@ -13,6 +13,14 @@ const MIN_EXPLAINED: f64 = 0.3;
 
 /// Share (of 1) of the mean step of the ranks that a lateness must reach.
 const MIN_LATENESS: f64 = 0.05;
+
+/// Share (of 1) of the lateness that a line must explain so that most steps are enough.
+const ALONE_EXPLAINED: f64 = 0.5;
+
+/// Student's t with 1, 2, … degrees of freedom that is exceeded in either direction with a probability of 1 %. The last stands
+/// for all that follow, of which the limit is 2.58.
+const STUDENT_99: [f64; 12] =
+    [63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055];
 
 /// A rank that the others wait for step after step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,41 +60,71 @@ pub(crate) fn straggler(
     ledger: &Ledger,
     ranks: &[RankSummary],
     matched: &[Matched],
+    waited_for: &BTreeMap<(Option<u32>, u32), Ns>,
 ) -> Option<Straggler> {
     let mut by_step: BTreeMap<Option<u32>, BTreeMap<u32, Ns>> = BTreeMap::new();
-    for it in matched {
-        let waits = by_step.entry(it.step).or_default().entry(it.last()).or_default();
-        *waits = waits.saturating_add(it.longest_wait());
+    for (&(step, last), &wait) in waited_for {
+        by_step.entry(step).or_default().insert(last, wait);
     }
     // What is in no step does not make steps longer.
     if by_step.len() > 1 {
         by_step.remove(&None);
     }
-    let lateness = |rank: u32| -> Ns {
+    let net = |rank: u32| -> Vec<Ns> {
         let net = by_step.values().map(|waits| {
             let of = waits.get(&rank).copied().unwrap_or(Ns::ZERO);
             let all = waits.values().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
             of.saturating_add(of).saturating_sub(all)
         });
-        median(net.collect())
+        net.collect()
     };
     let mean_step =
         ranks.iter().map(|it| it.step.as_f64()).sum::<f64>() / ranks.len().max(1) as f64;
     let least = MIN_LATENESS * mean_step;
     let (worst, lateness) = ranks
         .iter()
-        .map(|it| (it, lateness(it.rank)))
+        .map(|it| (it, median(net(it.rank))))
         .max_by_key(|(it, lateness)| (*lateness, std::cmp::Reverse(it.rank)))
         .filter(|(_, lateness)| *lateness > Ns::ZERO && least <= lateness.as_f64())?;
+    let waits_at = waits_at(matched, worst.rank);
+    let cause = cause(ledger, ranks, worst.rank, lateness);
+    let is_explained = cause.as_ref().is_some_and(|it| {
+        let explained = (it.here - it.others).as_f64();
+        let communicates = |part: &Part| part.line.as_ref() == Some(&it.line);
+        // Of a line that communicates the time depends on the other ranks, too.
+        ALONE_EXPLAINED * lateness.as_f64() <= explained
+            && !matched.iter().flat_map(|it| &it.parts).any(communicates)
+    });
+    if !is_lasting(&net(worst.rank), lateness, is_explained) {
+        return None;
+    }
     Some(Straggler {
         rank: worst.rank,
         lateness,
         steps: by_step.keys().flatten().count() as u64,
         late: worst.late,
         collectives: worst.collectives,
-        waits_at: waits_at(matched, worst.rank),
-        cause: cause(ledger, ranks, worst.rank, lateness),
+        waits_at,
+        cause,
     })
+}
+
+/// Whether a rank is late in step after step, and not in some by chance: Student's test says so of what it is late by in each
+/// step, or it is late in most and a line explains it. What is in no step, or in one, cannot be tested.
+fn is_lasting(net: &[Ns], lateness: Ns, is_explained: bool) -> bool {
+    let n = net.len();
+    if n < 2 {
+        return true;
+    }
+    let is_late = |it: &&Ns| lateness.as_f64() <= 2.0 * it.as_f64();
+    if is_explained && 3 * n <= 4 * net.iter().filter(is_late).count() {
+        return true;
+    }
+    let mean = net.iter().map(|it| it.as_f64()).sum::<f64>() / n as f64;
+    let squares: f64 = net.iter().map(|it| (it.as_f64() - mean).powi(2)).sum();
+    let error = (squares / (n - 1) as f64 / n as f64).sqrt();
+    let quantile = STUDENT_99.get(n - 2).or(STUDENT_99.last()).copied().unwrap_or(f64::INFINITY);
+    quantile * error <= mean
 }
 
 /// The line at which others wait longest for `rank`.
@@ -126,4 +164,27 @@ fn cause(ledger: &Ledger, ranks: &[RankSummary], rank: u32, lateness: Ns) -> Opt
         (MIN_EXPLAINED * lateness.as_f64() <= explained).then_some(most)
     };
     most(true).or_else(|| most(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_is_late_by_chance_is_not_named() {
+        let is_lasting = |net: &[i64], is_explained| {
+            let net: Vec<Ns> = net.iter().map(|&it| Ns(it)).collect();
+            super::is_lasting(&net, median(net.clone()), is_explained)
+        };
+        // In microseconds: what ranks with equal work were late by in four steps on a busy machine.
+        for net in
+            [[1541, 3363, 823, -415], [4322, 10620, 5682, -11532], [15689, 36535, 36167, 18062]]
+        {
+            assert!(!is_lasting(&net, false), "{net:?}");
+        }
+        assert!(!is_lasting(&[13874, 246, 138, 4543], true), "late in two steps of four");
+        assert!(is_lasting(&[245_267, 215_686, 133_703, 121_859], false));
+        assert!(is_lasting(&[-160_054, 104_335, 129_533, 114_561], true), "another was late once");
+        assert!(is_lasting(&[9000], false), "a recording without steps");
+    }
 }

@@ -26,12 +26,6 @@ impl Matched {
         last.map_or(0, |it| it.rank)
     }
 
-    /// How long the rank that waited longest waited.
-    #[must_use]
-    pub fn longest_wait(&self) -> Ns {
-        self.parts.iter().map(|it| self.shares(it).wait).max().unwrap_or(Ns::ZERO)
-    }
-
     /// What a part of this collective went to.
     pub(crate) fn shares(&self, part: &Part) -> Shares {
         let wait = self.all_began().min(part.end).saturating_sub(part.start).max(Ns::ZERO);
@@ -76,7 +70,7 @@ mod tests {
         let shares: Vec<_> = it.parts.iter().map(|part| it.shares(part)).collect();
         let expect = |wait, transfer| Shares { wait: Ns(wait), transfer: Ns(transfer) };
         assert_eq!(shares, [expect(100, 30), expect(0, 31), expect(60, 29)]);
-        assert_eq!((it.last(), it.longest_wait(), it.transfer()), (1, Ns(100), Ns(31)));
+        assert_eq!((it.last(), it.transfer()), (1, Ns(31)));
     }
 
     #[test]

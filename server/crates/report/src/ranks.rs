@@ -40,16 +40,15 @@ pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
 }
 
 fn waits_by_step(compared: &Comparison) -> Option<HeatMap> {
-    let steps: BTreeSet<u32> = compared.matched.iter().filter_map(|it| it.step).collect();
+    let steps: BTreeSet<u32> = compared.waited_for.keys().filter_map(|(step, _)| *step).collect();
     let n_left_out = steps.len().saturating_sub(MAX_STEPS_SHOWN);
     let steps: Vec<u32> = steps.into_iter().skip(n_left_out).collect();
     let mut waits: BTreeMap<u32, Vec<Ns>> =
         compared.ranks.iter().map(|it| (it.rank, vec![Ns::ZERO; steps.len()])).collect();
-    for it in &compared.matched {
-        let place = it.step.and_then(|step| steps.binary_search(&step).ok());
-        let of_rank = waits.get_mut(&it.last());
-        if let (Some(place), Some(of_rank)) = (place, of_rank) {
-            of_rank[place] = of_rank[place].saturating_add(it.longest_wait());
+    for (&(step, last), &wait) in &compared.waited_for {
+        let place = step.and_then(|step| steps.binary_search(&step).ok());
+        if let (Some(place), Some(of_rank)) = (place, waits.get_mut(&last)) {
+            of_rank[place] = wait;
         }
     }
     let sum = |row: &HeatRow| row.waits.iter().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
@@ -371,39 +370,15 @@ fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ::ranks::{Matched, Part};
-    use ledger::{CollectiveKind, ProcessGroup};
-
     use super::*;
-
-    /// Two ranks, of which `late` begins `by` later than the other.
-    fn collective(step: Option<u32>, late: u32, by: i64) -> Matched {
-        let part = |rank| Part {
-            rank,
-            start: if rank == late { Ns(by) } else { Ns::ZERO },
-            end: Ns(1_000),
-            line: None,
-        };
-        Matched {
-            kind: CollectiveKind::AllReduce,
-            group: ProcessGroup::default(),
-            bytes: None,
-            step,
-            parts: vec![part(0), part(1)],
-        }
-    }
 
     #[test]
     fn the_map_says_for_whom_others_waited_in_which_step() {
         let rank = |rank| RankSummary { rank, ..RankSummary::default() };
-        let matched = vec![
-            collective(Some(4), 1, 70),
-            collective(Some(4), 1, 30),
-            collective(Some(5), 0, 20),
-            collective(None, 0, 900),
-        ];
+        let waited_for =
+            [((Some(4), 1), Ns(100)), ((Some(5), 0), Ns(20)), ((None, 0), Ns(900))].into();
         let ranks = vec![rank(0), rank(1)];
-        let compared = Comparison { ranks, matched, ..Comparison::default() };
+        let compared = Comparison { ranks, waited_for, ..Comparison::default() };
         let row = |rank, waits: [i64; 2]| HeatRow { rank, waits: waits.map(Ns).into() };
         let rows = vec![row(0, [0, 20]), row(1, [100, 0])];
         let expected = HeatMap { steps: vec![4, 5], rows, left_out: 0 };
@@ -415,8 +390,8 @@ mod tests {
     fn of_many_ranks_those_that_others_waited_for_are_shown() {
         let rank = |rank| RankSummary { rank, ..RankSummary::default() };
         let ranks = (0..1_000).map(rank).collect();
-        let matched = vec![collective(Some(1), 1, 70)];
-        let compared = Comparison { ranks, matched, ..Comparison::default() };
+        let waited_for = [((Some(1), 1), Ns(70))].into();
+        let compared = Comparison { ranks, waited_for, ..Comparison::default() };
         let map = waits_by_step(&compared).unwrap();
         assert_eq!((map.rows.len(), map.left_out), (64, 936));
         assert!(map.rows.iter().any(|it| it.rank == 1 && it.waits == [Ns(70)]));

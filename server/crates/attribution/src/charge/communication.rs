@@ -1,6 +1,6 @@
 //! The collectives of the rank, by the lines that launched them.
 
-use ledger::{CollectiveCall, CollectiveSite, GroupMembers, RankCommunication};
+use ledger::{CollectiveCall, CollectiveSite, GroupMembers, Ns, RankCommunication};
 use line_stacks::line_key;
 use profile::{Profile, RankGroup};
 use recorded::Steps;
@@ -27,7 +27,12 @@ pub(crate) fn communication(
         groups: meta.groups.iter().map(members).collect(),
         ..RankCommunication::default()
     };
+    // A range on the host that is open when the profiler stops lasts as long as that takes.
+    let last_end = steps.0.last().map_or(Ns::MAX, |it| it.end);
     for it in &summary.collective_calls {
+        let step = steps.at(it.launched);
+        let is_cut = step.is_some() && matches!(it.event, CollectiveEvent::Host(..));
+        let end = if is_cut { it.end.min(last_end.max(it.start)) } else { it.end };
         let line = match it.event {
             CollectiveEvent::Device(event) => events.stacks.charged_line(stacks.node(event)).get(),
             CollectiveEvent::Host(_, launch) => {
@@ -43,8 +48,8 @@ pub(crate) fn communication(
         };
         found.sites.entry(site).or_default().push(CollectiveCall {
             start: meta.base.saturating_add(it.start),
-            end: meta.base.saturating_add(it.end),
-            step: steps.at(it.launched),
+            end: meta.base.saturating_add(end),
+            step,
             sequence: it.sequence,
         });
     }
