@@ -4,43 +4,16 @@ They need the program ``perfline`` on the ``PATH`` or beside the package.
 """
 
 import collections
-import glob
 import gzip
-import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
 from unittest import mock
 
 import perfline
-
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-
-
-def recorded(test, framework, command):
-    """Runs a program in a folder of its own; returns what it recorded."""
-    if importlib.util.find_spec(framework) is None:
-        test.skipTest(f"{framework} is not installed")
-    folder = tempfile.TemporaryDirectory()
-    test.addCleanup(folder.cleanup)
-    package = os.path.dirname(os.path.dirname(os.path.abspath(perfline.__file__)))
-    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    # DeepSpeed needs programs that its environment has.
-    programs = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
-    done = subprocess.run(
-        command,
-        cwd=folder.name,
-        env={**os.environ, "PYTHONPATH": search, "PATH": programs},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    test.assertEqual(done.returncode, 0, done.stderr[-4000:])
-    return sorted(glob.glob(os.path.join(folder.name, "**", "*.pt.trace.json.gz"), recursive=True))
+from recorded import PROGRAMS, recorded
 
 
 def calls_of_steps(trace):

@@ -17,6 +17,10 @@ const MIN_LATENESS: f64 = 0.05;
 /// Share (of 1) of the lateness that a line must explain so that most steps are enough.
 const ALONE_EXPLAINED: f64 = 0.5;
 
+/// Share (of 1) of the mean step that the lateness must reach for that: on a busy machine ranks with equal work are late by
+/// less, and some line always takes longer on one of them.
+const ALONE_LATENESS: f64 = 0.2;
+
 /// Student's t with 1, 2, … degrees of freedom that is exceeded in either direction with a probability of 1 %. The last stands
 /// for all that follow, of which the limit is 2.58.
 const STUDENT_99: [f64; 12] =
@@ -93,6 +97,7 @@ pub(crate) fn straggler(
         let communicates = |part: &Part| part.line.as_ref() == Some(&it.line);
         // Of a line that communicates the time depends on the other ranks, too.
         ALONE_EXPLAINED * lateness.as_f64() <= explained
+            && ALONE_LATENESS * mean_step <= lateness.as_f64()
             && !matched.iter().flat_map(|it| &it.parts).any(communicates)
     });
     if !is_lasting(&net(worst.rank), lateness, is_explained) {
