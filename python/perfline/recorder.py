@@ -62,6 +62,15 @@ COMPILE_LOG = "dedicated_log_torch_trace_"
 KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
 """Name of the record that says which lines each kernel was made from."""
 
+COMPILED = b'{"compilation_metrics"'
+"""Begins the record of a function that was compiled."""
+
+OF_COMPILED = ("co_name", "co_filename", "co_firstlineno", "entire_frame_compile_time_s", "recompile_reason")
+"""What of such a record is kept. The rest is mostly the configuration of the compiler."""
+
+GRAPH_BREAK = b'"dynamo_graph_break_reason"'
+"""Name of the record that says why a graph ends."""
+
 MODULE = "nn.Module: "
 """What the events of calls of modules are named, before their class and a number."""
 
@@ -735,7 +744,7 @@ def _write_compile_log(path):
             return
         with open(log, "rb") as lines:
             records = list(used_records(lines))
-        if any(KERNEL_STACKS in it for it in records):
+        if any(KERNEL_STACKS in it or COMPILED in it for it in records):
             _write_gzip(path, b"".join(records))
     except Exception as error:
         _warn(f"the log of torch.compile is not beside the recording: {_reason(error)}", stacklevel=5)
@@ -756,16 +765,38 @@ def _own_compile_log(folder):
 
 
 def used_records(lines):
-    """Of the ``lines`` of a log of ``torch.compile`` those of the records that Perfline reads: generated files, and the lines
-    that their kernels were made from. All others, some of which hold the configuration of the program, are left out.
+    """Of the ``lines`` of a log of ``torch.compile`` those of the records that Perfline reads: generated files, the lines
+    that their kernels were made from, what was compiled and why. All others, some of which hold the configuration of the
+    program, are left out.
     """
     is_used = False
     for line in lines:
-        # What begins with a tab belongs to the record before it.
-        if not line.startswith(b"\t"):
-            is_used = any(it in line for it in (b'{"str"', b'{"inductor_output_code"', KERNEL_STACKS))
-        if is_used:
-            yield line
+        if line.startswith(b"\t"):
+            # Belongs to the record before it.
+            if is_used:
+                yield line
+            # Behind it come the stack, with lines of code, and what only developers of the compiler want.
+            is_used = is_used and not line.startswith((b"\t  Explanation:", b"\tUser code traceback:"))
+        elif COMPILED in line:
+            is_used = False
+            try:
+                yield _compiled_record(line)
+            except ValueError:
+                # The program is still writing it.
+                continue
+        else:
+            is_used = any(it in line for it in (b'{"str"', b'{"inductor_output_code"', KERNEL_STACKS, GRAPH_BREAK))
+            if is_used:
+                yield line
+
+
+def _compiled_record(line):
+    """The record of a function that was compiled, without what Perfline does not read."""
+    prefix, _, record = line.partition(b"] {")
+    record = json.loads(b"{" + record)
+    metrics = record["compilation_metrics"]
+    record["compilation_metrics"] = {key: metrics[key] for key in OF_COMPILED if key in metrics}
+    return b"%s] %s\n" % (prefix, json.dumps(record).encode())
 
 
 def _reason(error):

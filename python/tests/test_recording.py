@@ -350,6 +350,23 @@ class CompileLog(RecordingTest):
         self.assertNotIn("secret", text)
         self.assertNotIn("of_another", text)
 
+    def test_of_what_was_compiled_and_why_nothing_else_is_kept(self):
+        compiled = (
+            '{"compilation_metrics": {"co_name": "f", "co_filename": "a.py", "co_firstlineno": 3, "inductor_config": "secret",'
+            ' "entire_frame_compile_time_s": 0.5, "recompile_reason": "0/0: x"}, "frame_id": 0}'
+        )
+        reason = (
+            '{"artifact": {"name": "dynamo_graph_break_reason"}}\n\tGraph break in user code at a.py:4\n'
+            "\t  Explanation: why\n\tUser code traceback:\n\tsecret"
+        )
+        self.log("own", os.getpid(), compiled, reason, '{"compilation_metrics": {"co_name": "g"')
+        self.record(6)
+        text = "\n".join(self.written())
+        for part in ('"co_firstlineno": 3', '"recompile_reason": "0/0: x"', '"frame_id": 0', "a.py:4", "Explanation: why"):
+            self.assertIn(part, text)
+        self.assertNotIn("secret", text)
+        self.assertNotIn('"g"', text)
+
     def test_the_newest_log_counts_because_process_ids_are_used_again(self):
         old = self.log("a", os.getpid(), '{"inductor_output_code": {}}\n\tfirst()', self.STACKS)
         os.utime(old, (1, 1))

@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Kernels(KernelsArgs),
     Modules(ModulesArgs),
     Steps(StepsArgs),
+    Compile(CompileArgs),
     Top(TopArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
@@ -445,6 +446,26 @@ pub(crate) struct StepsArgs {
     /// number or time, the longest first
     #[arg(long, value_name = "ORDER", default_value = StepOrder::Number.name())]
     pub(crate) sort: StepOrder,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// What torch.compile compiled since the program began: how long that took, and why it compiled again
+///
+///   time                all phases together, as the log says; what is compiled when the
+///                       backward pass first runs is not in it
+///   compiles            versions of the function, and of its parts behind graph breaks
+///   compiled again for  what changed, so that no version fitted any more
+///   graphs end at       lines that cannot be compiled, and why
+///
+/// Needs the log of the compiler beside the trace: perfline record writes it, else set TORCH_TRACE
+/// to a folder before the program starts.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CompileArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

@@ -112,6 +112,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
+        Command::Compile(args) => print(&args.recording, |out, it| {
+            print_table(out, &tables::compiled(&it.recording), &args.table, &terminal)
+        }),
         Command::Top(args) => top::run(args, &terminal),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {

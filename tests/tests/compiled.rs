@@ -47,6 +47,44 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+/// `fixtures/workloads/compile_reasons.py`: a function that is compiled for each size, one whose graph ends twice.
+#[test]
+fn the_log_says_what_was_compiled_and_why() {
+    let run = loaded(
+        &[repository().join("fixtures/cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz")],
+        false,
+    );
+    let ledger = &run.merged;
+    let functions: Vec<(u32, &str, u64)> =
+        ledger.compiled.iter().map(|(key, it)| (key.line, it.name.as_str(), it.compiles)).collect();
+    // Three warm steps, one to warm up the profiler, one that is recorded; the rests of `gated` count as it.
+    assert_eq!(functions, [(10, "scaled", 5), (15, "gated", 3)]);
+    let scaled = ledger.compiled.values().next().unwrap();
+    let size = &scaled.reasons["size of 'x' at index 0"];
+    assert_eq!(size.sizes, (8..=12).collect());
+    assert_eq!((size.count, scaled.called_from.len()), (4, 1));
+    assert!(ledger.compiled.values().all(|it| it.time.0 > 0));
+
+    let limits = insights::RuleOptions { threshold: 0.0, ..insights::RuleOptions::default() };
+    let findings = insights::find(ledger, &limits);
+    let reasons: Vec<(&str, u32, Vec<String>)> = findings
+        .iter()
+        .filter_map(|it| match &it.detail {
+            insights::Detail::Compiler(_, _, reasons) => {
+                let texts = reasons.iter().map(|it| it.text.clone()).collect();
+                Some((it.rule, it.place.line, texts))
+            }
+            _ => None,
+        })
+        .collect();
+    let expected = [
+        ("recompile", 28, "size of 'x' at index 0"),
+        ("graph-break", 20, "Failed to trace builtin operator"),
+        ("graph-break", 18, "Data-dependent branching"),
+    ];
+    assert_eq!(reasons, expected.map(|(rule, line, text)| (rule, line, vec![text.to_owned()])));
+}
+
 /// Batches of 8 and 12, sequences of 64, 96 features, two steps. A product counts once forward and once for each of its inputs
 /// that a gradient is asked for.
 #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use insights::Finding;
+use ledger::Pattern;
 use loader::{LoadOptions, Watch, load};
 use tests::fixtures::repository;
 
@@ -200,5 +201,26 @@ fn every_rule_has_recordings() {
     assert_eq!(without(&silent), [""; 0], "no recording shows them silent");
     for id in found.union(&silent).chain(&BY_HAND) {
         assert!(insights::rule(id).is_some(), "{id} is no rule");
+    }
+}
+
+/// Ranges last longer than the frames that open them; `Optimizer.step` may be open when recording ends.
+#[test]
+fn python_between_operators_takes_no_longer_than_its_line() {
+    for name in ["step_in_hook", "step_in_loop", "python_losses"] {
+        let fixtures = repository().join("fixtures");
+        let options = LoadOptions::new(fixtures.join("workloads"), Some(Vec::new()));
+        let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+        let trace = fixtures.join(format!("cpu/torch2.15.0/{name}.json.gz"));
+        let run = load(&[trace], &options, &watch).unwrap();
+        let lines = run.merged.lines.iter();
+        let python = lines.filter_map(|(place, it)| {
+            Some((place, it.patterns.get(&Pattern::PythonBetween)?.cpu, it.cpu_total))
+        });
+        let python: Vec<_> = python.collect();
+        assert_ne!(python.len(), 0, "{name}");
+        for (place, between, total) in python {
+            assert!(between <= total, "{name}: {place:?} {between:?} of {total:?}");
+        }
     }
 }

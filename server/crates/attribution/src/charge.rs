@@ -3,6 +3,7 @@
 mod backward;
 mod charges;
 mod communication;
+mod compiled;
 mod device;
 mod loops;
 mod modules;
@@ -17,6 +18,7 @@ mod waits;
 pub(crate) use backward::{backward, forward_operators};
 pub(crate) use charges::Charges;
 pub(crate) use communication::communication;
+pub(crate) use compiled::note_compiled;
 pub(crate) use device::{charge_devices, device_stacks};
 pub(crate) use loops::loops;
 pub(crate) use modules::{MODULE, module_class, modules_that_ran};

@@ -1,11 +1,14 @@
 //! Joins the log of `torch.compile` with the trace of the same process: which lines of the user the kernels of generated files
-//! were made from.
+//! were made from, what was compiled, and why.
 
-use profile::{CompileLog, GeneratedCall, GeneratedFile, OriginFrame, Profile, StrId};
+use profile::{
+    CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame, Profile,
+    StrId,
+};
 use recorded::{Frame, is_path_of, parse_caller};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Notes in `profile` what `log` says of the generated files that the trace names. These are returned: the path as recorded, and
+/// Notes in `profile` what `log` says of compiled functions, and of the generated files that the trace names. These are returned: the path as recorded, and
 /// the number of the file in the log.
 pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String, usize)> {
     let mut paths = LoggedPaths::new(profile);
@@ -16,7 +19,9 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
         found.push((path.to_owned(), number));
         files.push((path.to_owned(), file));
     }
-    let of_user: FxHashSet<StrId> = files.iter().flat_map(|(_, it)| user_files(it)).collect();
+    let of_user = files.iter().flat_map(|(_, it)| user_files(it));
+    let compiled = log.compiles.iter().map(|it| it.file).chain(log.breaks.iter().map(|it| it.file));
+    let of_user: FxHashSet<StrId> = of_user.chain(compiled).collect();
     for id in of_user.iter().copied() {
         paths.note(log.strings.get(id));
     }
@@ -40,6 +45,18 @@ pub fn join_compile_log(profile: &mut Profile, log: &CompileLog) -> Vec<(String,
             Some(known) => *known = joined,
             None => profile.generated.push(joined),
         }
+    }
+    for it in &log.compiles {
+        let reason = it.reason.get().map(|_| log.strings.get(it.reason));
+        let reason = reason.map_or(StrId::NONE, |it| profile.strings.intern(it));
+        let file = profile.strings.intern(&spelled[&it.file]);
+        let function = profile.strings.intern(log.strings.get(it.function));
+        profile.compiles.push(FunctionCompile { file, function, reason, ..*it });
+    }
+    for it in &log.breaks {
+        let file = profile.strings.intern(&spelled[&it.file]);
+        let reason = profile.strings.intern(log.strings.get(it.reason));
+        profile.graph_breaks.push(GraphBreak { file, line: it.line, reason });
     }
     found
 }

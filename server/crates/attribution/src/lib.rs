@@ -60,7 +60,7 @@ use stack_books::StackBooks;
 use charge::{
     Charges, PageableCopies, StackSources, backward, charge_devices, charge_summary, communication,
     device_stacks, event_timeline, find_patterns, forward_operators, modules_that_ran,
-    recording_stacks, segment_calls, stack_books, waits,
+    note_compiled, recording_stacks, segment_calls, stack_books, waits,
 };
 use host_charges::Kept;
 use names::Names;
@@ -191,6 +191,7 @@ fn charge_all(
         ledger.communication.insert(rank, communication);
     }
     ledger.modules = modules_that_ran(profile, launches, events, forward);
+    note_compiled(&mut ledger, profile, &patterns, &mut pass.events);
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);
     (ledger, stacks_of_all, timeline)

@@ -2,7 +2,7 @@
 //! [`profile::CompileLog`].
 //!
 //! *Owns*: the format of the log: records of one line with a JSON object, whose payload follows on lines that begin with a
-//! tab; which records say from which lines of the user a kernel was made; how generated code names its kernels.
+//! tab; which records say from which lines of the user a kernel was made, what was compiled and why; how generated code names its kernels.
 //!
 //! *Never*: reads a file or decompresses; panics; keeps what no table needs. Memory is bounded by the longest record that is
 //! used and by the tables.
@@ -12,6 +12,7 @@
 mod code;
 mod origins;
 mod reader;
+mod reasons;
 mod record;
 #[cfg(test)]
 mod tests;

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use memchr::memchr;
 use profile::{
-    CompileLog, GeneratedCall, GeneratedFile, OriginFrame, RecordedText, StrId, WarningKind,
-    Warnings,
+    CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame,
+    RecordedText, StrId, WarningKind, Warnings,
 };
 use rustc_hash::FxHashMap;
 
 use crate::code::{CodeReader, GeneratedCode, KernelLines};
 use crate::origins::{OriginsByKernel, read_origins};
+use crate::reasons::{graph_break, recompile_reason};
 use crate::record::{GraphKey, Record, RecordLine, may_be_used};
 
 /// Bytes of one line that are kept at most: the stacks of a graph with some ten thousand kernels have fewer.
@@ -75,6 +76,9 @@ enum Payload {
         graph: GraphKey,
         /// Where it begins.
         offset: u64,
+        text: Vec<u8>,
+    },
+    Break {
         text: Vec<u8>,
     },
 }
@@ -159,6 +163,19 @@ impl CompileLogReader {
             Ok(Some(Record::KernelStacks { graph })) => {
                 self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
             }
+            Ok(Some(Record::GraphBreak)) => self.payload = Payload::Break { text: Vec::new() },
+            Ok(Some(Record::Compiled(it))) => {
+                let strings = &mut self.log.strings;
+                let reason = it.reason.as_deref().map(recompile_reason);
+                self.log.compiles.push(FunctionCompile {
+                    file: strings.intern(&it.file),
+                    line: it.line,
+                    function: strings.intern(&it.function),
+                    frame: it.frame,
+                    time: it.time,
+                    reason: reason.map_or(StrId::NONE, |it| strings.intern(it)),
+                });
+            }
         }
     }
 
@@ -166,7 +183,7 @@ impl CompileLogReader {
         match &mut self.payload {
             Payload::Unused => {}
             Payload::Code { code, .. } => code.line(&String::from_utf8_lossy(text)),
-            Payload::Stacks { text: all, .. } => {
+            Payload::Stacks { text: all, .. } | Payload::Break { text: all } => {
                 if all.len() + text.len() <= MAX_LINE {
                     all.extend_from_slice(text);
                     all.push(b'\n');
@@ -181,6 +198,18 @@ impl CompileLogReader {
             Payload::Unused => {}
             Payload::Code { path, graph, code } => {
                 self.codes.push(OutputCode { place, path, graph, code: code.finish() });
+            }
+            Payload::Break { text } => {
+                let text = String::from_utf8_lossy(&text);
+                if let Some((file, line, reason)) = graph_break(&text) {
+                    let strings = &mut self.log.strings;
+                    let (file, reason) = (strings.intern(file), strings.intern(reason));
+                    let found = GraphBreak { file, line, reason };
+                    // Each attempt to compile around it says so again.
+                    if !self.log.breaks.contains(&found) {
+                        self.log.breaks.push(found);
+                    }
+                }
             }
             Payload::Stacks { graph, offset, text } => {
                 match read_origins(&text, &mut self.log.strings) {

@@ -1,6 +1,7 @@
 //! One record: the line that it begins with.
 
 use memchr::memmem;
+use profile::Ns;
 use serde_json::Value;
 
 /// What begins a record: `V1121 20:49:57.438000 17948 torch/_inductor/compile_fx.py:1961] {…}`.
@@ -50,6 +51,41 @@ pub(crate) enum Record {
         /// What they were compiled for.
         graph: GraphKey,
     },
+    /// A function was compiled.
+    Compiled(Compiled),
+    /// Why a graph ends follows.
+    GraphBreak,
+}
+
+/// A function that was compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Compiled {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) function: String,
+    pub(crate) frame: u32,
+    pub(crate) time: Ns,
+    /// The guard that failed, as logged.
+    pub(crate) reason: Option<String>,
+}
+
+impl Compiled {
+    /// The value of `compilation_metrics`, if it says what was compiled. Of two records of one compilation, that of the
+    /// backward pass (`bwd_compilation_metrics`) names no function.
+    fn parse(metrics: &Value, frame: i64) -> Option<Self> {
+        let text = |key: &str| metrics.get(key).and_then(Value::as_str).map(str::to_owned);
+        let line = metrics.get("co_firstlineno").and_then(Value::as_u64)?;
+        // `entire_frame_compile_time_s` is that of all phases, of which others are parts.
+        let seconds = metrics.get("entire_frame_compile_time_s").and_then(Value::as_f64);
+        Some(Self {
+            file: text("co_filename")?,
+            line: u32::try_from(line).ok()?,
+            function: text("co_name")?,
+            frame: u32::try_from(frame).ok()?,
+            time: Ns((seconds.unwrap_or(0.0).max(0.0) * 1e9).round() as i64),
+            reason: text("recompile_reason"),
+        })
+    }
 }
 
 /// What was compiled: the numbers of the function, of its version, and of the attempt; -1 where there is none.
@@ -62,9 +98,14 @@ pub(crate) struct GraphKey {
 /// Whether the JSON of a record may be one that is used, so that it is parsed: most are not.
 pub(crate) fn may_be_used(json: &[u8]) -> bool {
     json.starts_with(b"{\"str\"")
+        || json.starts_with(b"{\"compilation_metrics\"")
+        || memmem::find(json, GRAPH_BREAK.as_bytes()).is_some()
         || memmem::find(json, b"\"inductor_output_code\"").is_some()
         || memmem::find(json, KERNEL_STACKS.as_bytes()).is_some()
 }
+
+/// Name of the artifact with the reason of a graph break.
+const GRAPH_BREAK: &str = "dynamo_graph_break_reason";
 
 /// Name of the artifact with the stacks.
 const KERNEL_STACKS: &str = "inductor_provenance_tracking_kernel_stack_traces";
@@ -97,7 +138,14 @@ impl Record {
             });
             return Ok(path.map(|path| Self::OutputCode { path, graph }));
         }
+        if let Some(metrics) = value.get("compilation_metrics") {
+            return Ok(Compiled::parse(metrics, graph.frame).map(Self::Compiled));
+        }
         let artifact = value.get("artifact").and_then(|it| it.get("name")).and_then(Value::as_str);
-        Ok((artifact == Some(KERNEL_STACKS)).then_some(Self::KernelStacks { graph }))
+        Ok(match artifact {
+            Some(KERNEL_STACKS) => Some(Self::KernelStacks { graph }),
+            Some(GRAPH_BREAK) => Some(Self::GraphBreak),
+            _ => None,
+        })
     }
 }

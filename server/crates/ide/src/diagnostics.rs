@@ -138,6 +138,10 @@ fn message_with(finding: &Finding, name: impl Fn(&LineKey) -> Option<String>) ->
             rules::waits::message(finding, waited_for.as_ref(), *waited, name)
         }
         Detail::Pattern(pattern, books) => rules::host::message(finding, *pattern, books, name),
+        Detail::Compiler(pattern, books, reasons) => {
+            rules::host::message(finding, *pattern, books, name)
+                + &rules::compiler::because(reasons)
+        }
         Detail::Memory(detail) => rules::memory::message(finding, detail),
         Detail::Ranks(detail) => rules::ranks::message(finding, detail, name),
     }

@@ -1,5 +1,6 @@
 //! What the rules found, in words: one file for each group of rules.
 
+pub(crate) mod compiler;
 pub(crate) mod device;
 pub(crate) mod host;
 pub(crate) mod memory;

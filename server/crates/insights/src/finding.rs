@@ -47,12 +47,26 @@ pub enum Detail {
     },
     /// The rules over anti-patterns of the host: the pattern, and what it cost on the line.
     Pattern(Pattern, PatternBooks),
+    /// The rules `recompile` and `graph-break`: the pattern, what it cost on the line, and the reasons that the log of the
+    /// compiler gives, where there is one.
+    Compiler(Pattern, PatternBooks, Vec<CompilerReason>),
     /// The rules about what the device does.
     Device(DeviceDetail),
     /// The rules over the memory of devices. They cost no time; `share` is of the peak, or as the rule says.
     Memory(MemoryDetail),
     /// The rules over several ranks.
     Ranks(RankDetail),
+}
+
+/// Why `torch.compile` compiles again, or ends a graph, as its log says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompilerReason {
+    /// The function that is compiled; empty of a graph break, which its line names.
+    pub function: String,
+    /// What changed, or what cannot be compiled.
+    pub text: String,
+    /// The values that what changed had, where it is a size, ascending.
+    pub sizes: Vec<u64>,
 }
 
 /// A line that has to do with a finding.

@@ -2,6 +2,7 @@
 //!
 //! Each says what the pattern cost by the recording, per step.
 
+mod compiler;
 mod conv_bias;
 mod cpu_fallback;
 pub(crate) mod data_loader;

@@ -26,7 +26,7 @@ pub use catalogue::{rule, rules};
 pub use device::{DeviceDetail, LaunchBoundRun, Product, launch_bound_run};
 pub use distributed::RankDetail;
 pub use find::find;
-pub use finding::{Detail, Finding, Related};
+pub use finding::{CompilerReason, Detail, Finding, Related};
 pub use memory::{MemoryDetail, MemoryKind};
 pub use options::{RuleOptions, Thresholds};
 pub use rule::{Area, Rule, Threshold, ThresholdUnit};

@@ -10,6 +10,7 @@
 mod amount;
 mod books;
 mod communication;
+mod compiled;
 mod keys;
 mod launching;
 mod line;
@@ -26,6 +27,7 @@ pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
     CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup, RankCommunication,
 };
+pub use compiled::{CompiledFunction, RecompileReason};
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
@@ -90,6 +92,10 @@ pub struct Ledger {
     pub communication: BTreeMap<u32, RankCommunication>,
     /// The modules that ran.
     pub modules: BTreeMap<ModuleKey, ModuleBooks>,
+    /// The functions that `torch.compile` compiled, by the first line of their code, where its log was read.
+    pub compiled: BTreeMap<LineKey, CompiledFunction>,
+    /// Why graphs end at a line, likewise.
+    pub graph_breaks: BTreeMap<LineKey, BTreeSet<String>>,
 }
 
 /// A thread that only waits.

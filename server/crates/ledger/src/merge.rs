@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::amount::Amount;
 use crate::{
-    Allocation, Arithmetic, Books, Call, CategoryMemory, DeviceBooks, DeviceMemory, IdleThread,
-    Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns, Operator, Overview, PatternBooks,
-    PerStep, RankCommunication, SourceFile,
+    Allocation, Arithmetic, Books, Call, CategoryMemory, CompiledFunction, DeviceBooks,
+    DeviceMemory, IdleThread, Kernel, Ledger, LineBooks, LoopBooks, ModuleBooks, Ns, Operator,
+    Overview, PatternBooks, PerStep, RankCommunication, RecompileReason, SourceFile,
 };
 
 impl Ledger {
@@ -31,6 +31,8 @@ impl Ledger {
             overviews,
             communication,
             modules,
+            compiled,
+            graph_breaks,
         } = other;
         for (key, file) in files {
             self.files
@@ -68,6 +70,10 @@ impl Ledger {
         merge_map(&mut self.overviews, overviews, Overview::merge);
         merge_map(&mut self.communication, communication, RankCommunication::merge);
         merge_map(&mut self.modules, modules, ModuleBooks::merge);
+        merge_map(&mut self.compiled, compiled, CompiledFunction::merge);
+        merge_map(&mut self.graph_breaks, graph_breaks, |mine, theirs| {
+            mine.extend(theirs.iter().cloned());
+        });
     }
 }
 
@@ -77,6 +83,24 @@ impl Ledger {
     fn move_out_of_steps(&mut self) {
         self.in_steps = Books::default();
         self.lines.values_mut().for_each(LineBooks::move_out_of_steps);
+    }
+}
+
+impl CompiledFunction {
+    /// Adds what was compiled on another rank.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { name, compiles, time, called_from, reasons } = other;
+        if self.name.is_empty() || (!name.is_empty() && *name < self.name) {
+            self.name.clone_from(name);
+        }
+        self.compiles.gain(*compiles);
+        self.time.gain(*time);
+        self.called_from.extend(called_from.iter().cloned());
+        merge_map(&mut self.reasons, reasons, |mine, theirs| {
+            let RecompileReason { count, sizes } = theirs;
+            mine.count.gain(*count);
+            mine.sizes.extend(sizes);
+        });
     }
 }
 
@@ -459,6 +483,12 @@ mod tests {
             let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };
             let module = ModuleBooks { is_named: rank == 0, calls: 2, cpu_own: Ns(rest[0]), cuda_total: Ns(rest[1]), parameters: Some(8).filter(|_| rank == 1), ..ModuleBooks::default() };
             ledger.modules.insert(key, module);
+            let def = LineKey { file: "a.py".to_owned(), line: 3 };
+            let call = LineKey { file: "a.py".to_owned(), line: 5 + rank };
+            let reason = crate::RecompileReason { count: 1, sizes: [8, 9 + u64::from(rank)].into() };
+            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), called_from: [call].into(), reasons: [("size".to_owned(), reason)].into() };
+            ledger.compiled.insert(def.clone(), compiled);
+            ledger.graph_breaks.insert(def, [format!("reason {rank}")].into());
             ledger
         }
     }

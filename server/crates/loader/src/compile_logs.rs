@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use attribution::join_compile_log;
 use compile_log::CompileLogReader;
 use profile::{CompileLog, Profile, WarningKind, Warnings};
-use recorded::{TextOrigin, TextThatRan, TextsByFile};
+use recorded::{TextOrigin, TextThatRan, TextsByFile, is_compiled_range};
 
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::memory_limit::MemoryBudget;
@@ -161,7 +161,7 @@ impl LogFile {
 }
 
 /// Joins the logs that belong to `profile` into it; the inputs that were used, or could not be. Nothing is read for a trace that
-/// names no generated file.
+/// in which nothing was compiled.
 ///
 /// Where the trace does not say which line made a call, the texts of the generated files are added to `texts`: lines are inferred
 /// from them.
@@ -173,7 +173,8 @@ pub(crate) fn join_logs(
     budget: &MemoryBudget,
 ) -> Vec<Input> {
     let mut inputs = Vec::new();
-    if logs.is_empty() || !names_generated_file(profile) {
+    let (compiles, names_generated_file) = compiled_code(profile);
+    if logs.is_empty() || !compiles {
         return inputs;
     }
     let has_callers = profile.host.python.caller.iter().any(|it| it.get().is_some());
@@ -195,7 +196,8 @@ pub(crate) fn join_logs(
                     continue;
                 }
                 input.bytes = *bytes;
-                input.events = log.files.iter().map(|it| it.calls.len() as u64).sum();
+                let calls = log.files.iter().map(|it| it.calls.len()).sum::<usize>();
+                input.events = (calls + log.compiles.len() + log.breaks.len()) as u64;
                 warnings.extend(of_log.clone());
                 add_damage(&mut warnings, damage.clone());
                 let joined = join_compile_log(profile, log);
@@ -203,7 +205,7 @@ pub(crate) fn join_logs(
                     let text = log.texts.get(*number).map_or("", |it| it.text.as_str()).into();
                     texts.insert(path.clone(), TextThatRan { text, origin: TextOrigin::Recorded });
                 }
-                if joined.is_empty() {
+                if joined.is_empty() && names_generated_file {
                     let message = "names the lines of no generated file of the trace; record with INDUCTOR_PROVENANCE=1 and TORCH_TRACE set from the start of the program";
                     warnings.add(WarningKind::Other, None, message);
                 }
@@ -216,10 +218,11 @@ pub(crate) fn join_logs(
     inputs
 }
 
-fn names_generated_file(profile: &Profile) -> bool {
+/// Whether something was compiled, or ran compiled; and whether the trace names a generated file.
+fn compiled_code(profile: &Profile) -> (bool, bool) {
     let file = |text: &str| text.rfind(".py(").map(|end| end + ".py".len());
-    profile
-        .strings
-        .iter()
-        .any(|(_, text)| file(text).is_some_and(|end| is_generated_file(&text[..end])))
+    let is_generated = |text: &str| file(text).is_some_and(|end| is_generated_file(&text[..end]));
+    let texts = || profile.strings.iter().map(|(_, text)| text);
+    let names_generated_file = texts().any(is_generated);
+    (names_generated_file || texts().any(is_compiled_range), names_generated_file)
 }

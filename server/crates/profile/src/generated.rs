@@ -1,6 +1,6 @@
-//! What `torch.compile` logged of the files that it generated: from which lines of the user each kernel was made.
+//! What `torch.compile` logged: from which lines of the user each kernel of a generated file was made, what compiling took, and why.
 
-use crate::{Interner, RecordedText, StrId};
+use crate::{Interner, Ns, RecordedText, StrId};
 
 /// A frame of the user's program while an operation of a compiled graph was traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,6 +33,34 @@ pub struct GeneratedFile {
     pub calls: Vec<GeneratedCall>,
 }
 
+/// One run of the compiler for a function (`compilation_metrics`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FunctionCompile {
+    /// Path of the function's file, absolute as logged; in a [`crate::Profile`] as the trace spells it.
+    pub file: StrId,
+    /// The first line of its code, 1-based: that of its first decorator, else of its `def`.
+    pub line: u32,
+    /// Its name. What resumes a function behind a graph break is `torch_dynamo_resume_in_<function>_at_<line>`.
+    pub function: StrId,
+    /// Number of the function in its process: the first of `Torch-Compiled Region: 2/5`.
+    pub frame: u32,
+    /// How long it took, all phases together.
+    pub time: Ns,
+    /// The guard that failed, so that it was compiled again; [`StrId::NONE`] of a first time.
+    pub reason: StrId,
+}
+
+/// Why a graph ends (`dynamo_graph_break_reason`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphBreak {
+    /// Path of the file of the line that cannot be compiled, as of [`FunctionCompile::file`].
+    pub file: StrId,
+    /// The line, 1-based.
+    pub line: u32,
+    /// The reason, in a line of text.
+    pub reason: StrId,
+}
+
 /// The log that PyTorch writes while `torch.compile` works (`TORCH_TRACE`), as far as it is used.
 #[derive(Debug, Default)]
 pub struct CompileLog {
@@ -44,4 +72,8 @@ pub struct CompileLog {
     pub files: Vec<GeneratedFile>,
     /// Their texts, in the same order.
     pub texts: Vec<RecordedText>,
+    /// What was compiled, in the order of the log.
+    pub compiles: Vec<FunctionCompile>,
+    /// Why graphs end, in the order of the log, each line with a reason once.
+    pub breaks: Vec<GraphBreak>,
 }

@@ -30,7 +30,9 @@ pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };
-pub use generated::{CompileLog, GeneratedCall, GeneratedFile, OriginFrame};
+pub use generated::{
+    CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame,
+};
 pub use handle::{DeviceEventId, HostEventId, StrId, ThreadId};
 pub use host::{
     Annotations, FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread,
@@ -66,6 +68,10 @@ pub struct Profile {
     pub flows: Vec<FlowPoint>,
     /// Files that `torch.compile` generated, with the lines that their kernels were made from; joined from its log.
     pub generated: Vec<GeneratedFile>,
+    /// What was compiled, in the order of that log.
+    pub compiles: Vec<FunctionCompile>,
+    /// Why graphs end, likewise.
+    pub graph_breaks: Vec<GraphBreak>,
     /// What the kernels of graphs were captured by; joined from another trace.
     pub captured: CapturedStacks,
     /// What the model calls its modules, each once, in the order of `event`; joined from a side-car.

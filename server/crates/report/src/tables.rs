@@ -1,6 +1,7 @@
-//! Tables of operators, of kernels and of modules over the whole recording, and of its steps (`perfline ops`,
-//! `perfline kernels`, `perfline modules`, `perfline steps`), and of the lines with most of a metric.
+//! Tables of operators, of kernels and of modules over the whole recording, of its steps, and of what was compiled
+//! (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
 
+mod compiled;
 mod hot_lines;
 mod kernels;
 mod lines_of;
@@ -15,6 +16,7 @@ use ide::UnknownName;
 use ledger::Metric;
 use loader::StackBooks;
 
+pub use compiled::build as compiled;
 pub use hot_lines::build as hot_lines;
 pub use kernels::build as kernels;
 pub use modules::build as modules;

@@ -111,7 +111,7 @@ fn head(out: &mut dyn Write, report: &Report<'_>, terminal: &Terminal) -> io::Re
 }
 
 /// Sentences in lines that the terminal has room for.
-fn paragraph(
+pub(crate) fn paragraph(
     out: &mut dyn Write,
     text: &str,
     style: anstyle::Style,

@@ -1,11 +1,11 @@
 //! Rule `graph-break`: a function compiled in parts.
 
-use ledger::{Ledger, Pattern};
+use ledger::{Ledger, LineKey, Pattern, PatternBooks};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::compiler::{CompilerDraft, each_compiled};
 use crate::rule::{Area, Rule, RuleLimits};
-use crate::{Finding, Severity};
+use crate::{CompilerReason, Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
     summary: "What stands here cannot be compiled, so the function is compiled in parts, and nothing is fused or planned across the break.",
     severity: Severity::Information,
     trigger: "A frame `torch_dynamo_resume_in_…` runs: the rest of a function after something that `torch.compile` could not trace.",
-    measure: "How often the line is passed, the time of looking for the compiled rest (`TorchDynamo Cache Lookup`), and the time of the rest, per step. The share is of both together; what fusing across the break would save is not known.",
+    measure: "How often the line is passed, the time of looking for the compiled rest (`TorchDynamo Cache Lookup`), and the time of the rest, per step. With the log of the compiler beside the trace (`TORCH_TRACE`, `perfline record`), what it could not compile. The share is of both together; what fusing across the break would save is not known.",
     thresholds: &[],
-    remedy: "`TORCH_LOGS=graph_breaks` names the reason. Take `print`, `.item()` and data-dependent branches out of the compiled function, or compile only the part without them; `fullgraph=True` makes a break an error.",
+    remedy: "Without the log of the compiler, `TORCH_LOGS=graph_breaks` names the reason. Take `print`, `.item()` and data-dependent branches out of the compiled function, or compile only the part without them; `fullgraph=True` makes a break an error.",
     before: "@torch.compile\ndef f(x):\n    x = x.sin()\n    print(x.sum())\n    return x.cos()",
     after: "@torch.compile(fullgraph=True)\ndef f(x):\n    return x.sin().cos()",
     sources: &[
@@ -28,13 +28,35 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, scale, limits), Pattern::GraphBreak, |books| {
-        Some(FindingDraft {
-            cost: books.cpu,
-            of: books.cpu + books.around.max(books.around_cuda),
-            severity: Some(RULE.severity),
-            remedy: "TORCH_LOGS=graph_breaks names the reason. Take print, .item() and branches on values out of the compiled \
-                     function, or compile only the part without them.",
-        })
-    })
+    let draft = |books: &PatternBooks| CompilerDraft {
+        cost: books.cpu,
+        of: books.cpu + books.around.max(books.around_cuda),
+        severity: Some(RULE.severity),
+    };
+    let reasons = |place: &LineKey| {
+        let reason = |text: &String| CompilerReason {
+            function: String::new(),
+            text: text.clone(),
+            sizes: Vec::new(),
+        };
+        ledger.graph_breaks.get(place).into_iter().flatten().map(reason).collect()
+    };
+    each_compiled(&RULE, (ledger, scale, limits), Pattern::GraphBreak, draft, reasons, remedy)
+}
+
+fn remedy(reasons: &[CompilerReason]) -> &'static str {
+    let says = |what: &str| reasons.iter().any(|it| it.text.contains(what));
+    if reasons.is_empty() {
+        "TORCH_LOGS=graph_breaks names the reason. Take print, .item() and branches on values out of the compiled \
+         function, or compile only the part without them."
+    } else if says("Data-dependent branching") {
+        "Choose by torch.where or torch.cond in place of a branch on a value, or take the branch out of the compiled function."
+    } else if says("Tensor.item()") {
+        "Keep the value as a tensor, or set torch._dynamo.config.capture_scalar_outputs = True."
+    } else if says("`print`") || says("builtin operator") {
+        "Take the call out of the compiled function; a print can be named in \
+         torch._dynamo.config.reorderable_logging_functions."
+    } else {
+        "Take what the reason names out of the compiled function, or compile only the part without it."
+    }
 }

@@ -1,11 +1,11 @@
 //! Rule `recompile`: compiling in measured steps.
 
-use ledger::{Ledger, Pattern};
+use ledger::{Ledger, LineKey, Pattern, PatternBooks};
 use metrics::Scale;
 
-use super::each::{FindingDraft, each};
+use super::compiler::{CompilerDraft, each_compiled};
 use crate::rule::{Area, Rule, RuleLimits, WARNING};
-use crate::{Finding, Severity};
+use crate::{CompilerReason, Finding, Severity};
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
     summary: "Compiling takes far longer than what is compiled; in a measured step it means that something changed which the compiled code relied on.",
     severity: Severity::Information,
     trigger: "`torch.compile` is at work (`torch/_dynamo/convert_frame.py: _compile`, `entire_frame_compile`) within a step. Without steps: anywhere in the recording.",
-    measure: "The time of compiling, per step; in how many steps; and how many versions of the function there are by then, from `Torch-Compiled Region: function/version`.",
+    measure: "The time of compiling, per step; in how many steps; how many versions of the function there are by then, from `Torch-Compiled Region: function/version`; and with the log of the compiler beside the trace (`TORCH_TRACE`, `perfline record`) which guard of which function failed since the program began, with the sizes that changed.",
     thresholds: &[WARNING],
-    remedy: "`TORCH_LOGS=recompiles` names the guard that failed. Sizes that change: `mark_dynamic` or `dynamic=True`. Numbers that change: make them tensors. If it is the first step only, warm up longer before recording.",
+    remedy: "Without the log of the compiler, `TORCH_LOGS=recompiles` names the guard that failed. Sizes that change: `mark_dynamic` or `dynamic=True`. Numbers that change: make them tensors. If it is the first step only, warm up longer before recording.",
     before: "@torch.compile(dynamic=False)\ndef f(x): ...",
     after: "@torch.compile(dynamic=True)\ndef f(x): ...",
     sources: &[
@@ -28,13 +28,45 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
-    each(&RULE, (ledger, scale, limits), Pattern::Compilation, |books| {
-        Some(FindingDraft {
-            cost: books.cpu,
-            of: books.cpu,
-            severity: None,
-            remedy: "TORCH_LOGS=recompiles names the guard that failed: sizes that change (dynamic=True, mark_dynamic), numbers \
-                     that change (make them tensors). If it is the first step only, warm up longer.",
-        })
-    })
+    let draft =
+        |books: &PatternBooks| CompilerDraft { cost: books.cpu, of: books.cpu, severity: None };
+    let reasons = |place: &LineKey| {
+        let functions = ledger.compiled.values().filter(|it| it.called_from.contains(place));
+        let mut reasons: Vec<(u64, CompilerReason)> = functions
+            .flat_map(|function| {
+                function.reasons.iter().map(|(text, it)| {
+                    let reason = CompilerReason {
+                        function: function.name.clone(),
+                        text: text.clone(),
+                        sizes: it.sizes.iter().copied().collect(),
+                    };
+                    (it.count, reason)
+                })
+            })
+            .collect();
+        // The most frequent first; equal ones stay by name.
+        reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        reasons.into_iter().map(|(_, it)| it).collect()
+    };
+    each_compiled(&RULE, (ledger, scale, limits), Pattern::Compilation, draft, reasons, remedy)
+}
+
+fn remedy(reasons: &[CompilerReason]) -> &'static str {
+    let is_size = |it: &CompilerReason| !it.sizes.is_empty();
+    match reasons {
+        [] => {
+            "TORCH_LOGS=recompiles names the guard that failed: sizes that change (dynamic=True, mark_dynamic), numbers \
+             that change (make them tensors). If it is the first step only, warm up longer."
+        }
+        [first, ..] if is_size(first) => {
+            "Compile for any size: torch._dynamo.mark_dynamic(tensor, index) before the call, or torch.compile(dynamic=True); \
+             or pad to a few sizes."
+        }
+        [first, ..] if first.text.contains("==") => {
+            "A number that changes is compiled in: make it a tensor, or keep it out of the compiled function."
+        }
+        _ => {
+            "Keep what the guard names the same from call to call, or out of the compiled function."
+        }
+    }
 }

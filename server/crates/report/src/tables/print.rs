@@ -38,7 +38,12 @@ pub fn write_text(
     writeln!(out, "{}", terminal.titled(&table.summary.recording, &table.summary.extent))?;
     if table.section.rows.is_empty() {
         let what = table.section.title.to_lowercase();
-        return writeln!(out, "{}", terminal.paint(FAINT, &format!("no {what} in this recording")));
+        writeln!(out, "{}", terminal.paint(FAINT, &format!("no {what} in this recording")))?;
+        return table
+            .section
+            .notes
+            .iter()
+            .try_for_each(|it| text::paragraph(out, &it.text, FAINT, terminal));
     }
     let mut shown = Section { rows: Vec::new(), ..table.section.clone() };
     shown.rows = table.section.rows.iter().take(top).cloned().collect();

@@ -29,6 +29,8 @@ impl Tables {
             memory,
             flows,
             generated: _,
+            compiles: _,
+            graph_breaks: _,
             captured: _,
             modules: _,
             plain_steps: _,

@@ -10,6 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct PatternCharges {
     pub(crate) books: FxHashMap<(LineId, Pattern), PatternBooks>,
     steps: FxHashSet<(LineId, Pattern, u32)>,
+    /// The lines on which compiled code ran, with the number of the function that it was compiled for; empty without a log of
+    /// the compiler.
+    pub(crate) regions: FxHashSet<(LineId, u32)>,
 }
 
 impl PatternCharges {

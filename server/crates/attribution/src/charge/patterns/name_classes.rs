@@ -47,7 +47,7 @@ pub(super) enum NameClass {
     /// `torch.compile` looks for what it has compiled.
     CacheLookup,
     /// Compiled code runs, in its version with this number.
-    CompiledRegion { version: u32 },
+    CompiledRegion { frame: u32, version: u32 },
     /// The frame of the rest of a function after what could not be compiled, on the frame's line.
     Resumed,
     /// `nn.DataParallel.forward`.
@@ -98,13 +98,16 @@ fn class(name: &str) -> NameClass {
         };
     }
     if let Some(region) = name.strip_prefix("Torch-Compiled Region: ") {
-        let version = region.split_once('/').and_then(|(_, version)| version.parse().ok());
-        return NameClass::CompiledRegion { version: version.unwrap_or(0) };
+        let numbers = region.split_once('/').unwrap_or((region, ""));
+        let [frame, version] = [numbers.0, numbers.1].map(|it| it.parse().unwrap_or(0));
+        return NameClass::CompiledRegion { frame, version };
     }
     match name {
         "Python GC" => NameClass::GarbageCollection,
         "TorchDynamo Cache Lookup" => NameClass::CacheLookup,
-        "entire_frame_compile" | "_compile.compile_inner" => NameClass::Compilation,
+        "entire_frame_compile" | "_compile.compile_inner" | "entire_backward_compile" => {
+            NameClass::Compilation
+        }
         _ => NameClass::Other,
     }
 }
@@ -176,7 +179,8 @@ mod tests {
             ),
             ("m.py(56): torch_dynamo_resume_in_forward_at_56", NameClass::Resumed),
             ("m.py(56): <resume in forward>", NameClass::Resumed),
-            ("Torch-Compiled Region: 3/12", NameClass::CompiledRegion { version: 12 }),
+            ("entire_backward_compile", NameClass::Compilation),
+            ("Torch-Compiled Region: 3/12", NameClass::CompiledRegion { frame: 3, version: 12 }),
             ("torch/nn/parallel/data_parallel.py(163): forward", NameClass::DataParallel),
             ("torch/nn/parallel/replicate.py(88): replicate", NameClass::DataParallelPart),
             ("nn.Module: Conv2d_0", NameClass::Module),

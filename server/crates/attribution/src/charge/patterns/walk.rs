@@ -178,9 +178,21 @@ impl PatternWalk<'_, '_, '_> {
         }
         let (kind, name) = (host.kind[id.index()], host.name[id.index()]);
         let class = self.name_classes[name.index()];
+        // A range lasts longer than the frame that opens it (`__enter__`): that frame is in the range then.
+        let (mut begin, mut end) = (start, host.end(id));
+        let mut row = self.threads[thread].stack.len();
+        if kind == HostKind::Annotation {
+            let stack = &self.threads[thread].stack;
+            let last = stack.iter().map(|it| it.end).max();
+            // One that is open when recording ends lasts as long as stopping.
+            end = last.map_or(end, |it| end.min(it));
+            row = stack.iter().rposition(|it| end <= it.end).map_or(0, |it| it + 1);
+            begin = stack.get(row).map_or(start, |it| it.start.min(start));
+        }
         let stack = &mut self.threads[thread].stack;
-        let (around, above) =
-            stack.last().map_or((Within::default(), None), |open| (open.within, open.user_frame));
+        let (around, above) = row
+            .checked_sub(1)
+            .map_or((Within::default(), None), |it| (stack[it].within, stack[it].user_frame));
         let is_python = kind == HostKind::Python;
         // Up to torch 1.9 ranges were recorded as operators.
         let is_range = matches!(
@@ -210,11 +222,14 @@ impl PatternWalk<'_, '_, '_> {
             _ => {}
         }
         let (cuda, uploaded) = self.device.of(id);
-        let user_frame = if is_user_code { Some(stack.len()) } else { above };
-        stack.push(StackedEvent {
+        let user_frame = if is_user_code { Some(row) } else { above };
+        for it in &mut stack[row..] {
+            it.user_frame = it.user_frame.map(|at| if row <= at { at + 1 } else { at });
+        }
+        let opened = StackedEvent {
             id,
-            start,
-            end: host.end(id),
+            start: begin,
+            end,
             class,
             within,
             around,
@@ -233,7 +248,8 @@ impl PatternWalk<'_, '_, '_> {
             last_line: LineId::NONE,
             added: (Ns::ZERO, Ns::ZERO),
             falls_back: false,
-        });
+        };
+        stack.insert(row, opened);
     }
 
     fn is_user_frame(&self, id: HostEventId, class: NameClass) -> bool {
@@ -316,12 +332,15 @@ impl PatternWalk<'_, '_, '_> {
         let is_of_yours = open.user_frame == Some(row);
         let (spent, calls) = open.python;
         match stack.last_mut() {
-            // In a function of yours, but not directly.
-            Some(parent) if !is_of_yours && parent.user_frame.is_some_and(|it| it + 1 < row) => {
+            // In a function of yours, but not directly; or in a range, which says when something happened, not where.
+            Some(parent)
+                if kind == HostKind::Annotation
+                    || (!is_of_yours && parent.user_frame.is_some_and(|it| it + 1 < row)) =>
+            {
                 parent.python.0 += spent;
                 parent.python.1 += calls;
             }
-            _ if spent > Ns::ZERO && open.user_frame.is_some() => {
+            _ if spent > Ns::ZERO && open.user_frame.is_some() && kind != HostKind::Annotation => {
                 let line = self.line(open.id);
                 let books = PatternBooks { count: calls, cpu: spent, ..PatternBooks::default() };
                 self.charge(open, line, Pattern::PythonBetween, books);
@@ -372,7 +391,10 @@ impl PatternWalk<'_, '_, '_> {
             NameClass::Compilation if !open.around.compilation => {
                 self.charge(open, line, Pattern::Compilation, one);
             }
-            NameClass::CompiledRegion { version } => {
+            NameClass::CompiledRegion { frame, version } => {
+                if !self.profile.compiles.is_empty() {
+                    self.found.regions.insert((line, frame));
+                }
                 if let Some(books) = self.found.books.get_mut(&(line, Pattern::Compilation)) {
                     books.most = books.most.max(u64::from(version) + 1);
                 }

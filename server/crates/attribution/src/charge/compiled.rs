@@ -1,0 +1,111 @@
+//! The functions that `torch.compile` compiled, and why graphs end, from its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ledger::{CompiledFunction, Ledger, LineKey};
+use line_stacks::{LineId, line_key};
+use profile::{FunctionCompile, Profile, StrId};
+use rustc_hash::FxHashMap;
+
+use super::patterns::PatternCharges;
+use crate::event_stacks::EventStacks;
+
+/// Notes in `ledger` what was compiled, and where graphs end.
+pub(crate) fn note_compiled(
+    ledger: &mut Ledger,
+    profile: &Profile,
+    patterns: &PatternCharges,
+    events: &mut EventStacks<'_>,
+) {
+    let EventStacks { names, stacks, .. } = events;
+    let mut key = |file: StrId, line: u32| {
+        let file = names.file(profile.strings.get(file), &mut stacks.lines);
+        let line = stacks.lines.line(file, line);
+        line_key(&stacks.lines, line)
+    };
+    for it in &profile.graph_breaks {
+        let reasons = ledger.graph_breaks.entry(key(it.file, it.line)).or_default();
+        reasons.insert(profile.strings.get(it.reason).to_owned());
+    }
+    let mut ran_on: FxHashMap<u32, Vec<LineId>> = FxHashMap::default();
+    for &(line, frame) in patterns.regions.iter().filter(|(line, _)| *line != LineId::NONE) {
+        ran_on.entry(frame).or_default().push(line);
+    }
+    let mut compiled: BTreeMap<LineKey, CompiledFunction> = BTreeMap::new();
+    let mut frames: BTreeMap<LineKey, BTreeSet<u32>> = BTreeMap::new();
+    for it in &profile.compiles {
+        let (name, first_line) = whole_function(profile, it);
+        let place = key(it.file, first_line);
+        frames.entry(place.clone()).or_default().insert(it.frame);
+        let mine = compiled.entry(place).or_default();
+        name.clone_into(&mut mine.name);
+        mine.compiles += 1;
+        mine.time += it.time;
+        if let Some(reason) = it.reason.get() {
+            let (what, sizes) = what_changed(profile.strings.get(reason));
+            let mine = mine.reasons.entry(what).or_default();
+            mine.count += 1;
+            mine.sizes.extend(sizes);
+        }
+    }
+    for (place, function) in &mut compiled {
+        let lines = frames[place].iter().filter_map(|it| ran_on.get(it)).flatten();
+        function.called_from = lines.map(|&it| line_key(&stacks.lines, it)).collect();
+    }
+    ledger.compiled = compiled;
+}
+
+/// Name and first line of the function that was compiled, of the rest of one that of the whole: `f` for
+/// `torch_dynamo_resume_in_f_at_11`.
+fn whole_function<'a>(profile: &'a Profile, it: &FunctionCompile) -> (&'a str, u32) {
+    let name = profile.strings.get(it.function);
+    let rest = name.strip_prefix("torch_dynamo_resume_in_").and_then(|it| it.rsplit_once("_at_"));
+    let Some((whole, _)) = rest else { return (name, it.line) };
+    let is_whole = |other: &&FunctionCompile| {
+        other.file == it.file
+            && other.line <= it.line
+            && profile.strings.get(other.function) == whole
+    };
+    let line = profile.compiles.iter().filter(is_whole).map(|it| it.line).max();
+    (whole, line.unwrap_or(it.line))
+}
+
+/// What of a guard changed, and the sizes that it had, where it is a size: `tensor 'x' size mismatch at index 0. expected 8, actual
+/// 9` is the size of `'x'` at index 0, which was 8 and 9. Any other guard stands as it is.
+fn what_changed(guard: &str) -> (String, Vec<u64>) {
+    let size = || {
+        let (tensor, rest) = guard.strip_prefix("tensor '")?.split_once("' ")?;
+        let (what, rest) = rest.split_once(" mismatch at index ")?;
+        let (index, rest) = rest.split_once(". expected ")?;
+        let (expected, actual) = rest.split_once(", actual ")?;
+        let sizes = vec![expected.trim().parse().ok()?, actual.trim().parse().ok()?];
+        // Until torch 2.9 `L['x']`.
+        let tensor =
+            tensor.strip_prefix("L['").and_then(|it| it.strip_suffix("']")).unwrap_or(tensor);
+        Some((format!("{what} of '{tensor}' at index {index}"), sizes))
+    };
+    size().unwrap_or_else(|| (guard.to_owned(), Vec::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_changed_is_named_with_its_values() {
+        let rows = [
+            (
+                "tensor 'x' size mismatch at index 0. expected 8, actual 9",
+                ("size of 'x' at index 0".to_owned(), vec![8, 9]),
+            ),
+            (
+                "tensor 'L['x']' stride mismatch at index 1. expected 64, actual 128",
+                ("stride of 'x' at index 1".to_owned(), vec![64, 128]),
+            ),
+            ("factor == 1.5", ("factor == 1.5".to_owned(), vec![])),
+        ];
+        for (guard, expected) in rows {
+            assert_eq!(what_changed(guard), expected);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Why something was compiled again, and why a graph ends, in a line of text each.
+
+/// The guard that failed: the first line of `reason` without the number of the version and without the comment that names
+/// where the guard is from: `4/0: x == 1.5      # y = f(x)  # a.py:3 in g` is `x == 1.5`.
+pub(crate) fn recompile_reason(reason: &str) -> &str {
+    let line = reason.lines().next().unwrap_or_default().trim();
+    let is_version = |it: &str| {
+        let numbers = it.split_once('/');
+        numbers.is_some_and(|(a, b)| [a, b].iter().all(|it| it.parse::<u32>().is_ok()))
+    };
+    let guard = line.split_once(": ").filter(|(it, _)| is_version(it)).map_or(line, |(_, it)| it);
+    guard.split_once("  #").map_or(guard, |(it, _)| it).trim_end()
+}
+
+/// File, line and reason of a graph break. The first line names the place: `Graph break in user code at FILE:LINE`. What cannot be
+/// compiled is named by the last line before the explanation, else by the one that begins with `Reason:` (until torch 2.6).
+pub(crate) fn graph_break(text: &str) -> Option<(&str, u32, &str)> {
+    let mut lines = text.lines();
+    let place = lines.next()?.strip_prefix("Graph break in user code at ")?;
+    let (file, line) = place.trim_end().rsplit_once(':')?;
+    let line = line.parse().ok()?;
+    let label = |it: &'static str| move |line: &&str| line.trim_start().starts_with(it);
+    let is_explanation = label("Explanation:");
+    let named = lines.clone().any(|it| is_explanation(&it)).then(|| {
+        let title = lines.clone().take_while(|it| !is_explanation(it));
+        title.filter(|it| !it.trim().is_empty()).last()
+    });
+    let reason = named.flatten().or_else(|| lines.clone().find(label("Reason:")));
+    let reason = reason.or_else(|| lines.find(|it| !it.trim().is_empty()))?.trim();
+    let prefixes = ["Graph Break Reason:", "Reason:"];
+    let reason = prefixes.iter().find_map(|it| reason.strip_prefix(it)).unwrap_or(reason).trim();
+    (!reason.is_empty()).then_some((file, line, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guard_that_failed() {
+        let rows = [
+            (
+                "0/4: tensor 'x' size mismatch at index 0. expected 12, actual 13",
+                "tensor 'x' size mismatch at index 0. expected 12, actual 13",
+            ),
+            (
+                "4/0: ___stack2 == 1.75          # print(y.item())  # a.py:13 in f\nUser stack trace:\n  File",
+                "___stack2 == 1.75",
+            ),
+            ("a: b", "a: b"),
+            ("", ""),
+        ];
+        for (reason, expected) in rows {
+            assert_eq!(recompile_reason(reason), expected);
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_graph_break() {
+        let rows = [
+            (
+                "Graph break in user code at /w/t.py:11\nGraph Break Reason: Data-dependent branching\n  Explanation: Detected\n",
+                Some(("/w/t.py", 11, "Data-dependent branching")),
+            ),
+            (
+                "Graph break in user code at C:\\t.py:13\nGraph Break Reason: Encountered graph break when attempting to trace CALL\n\n\
+                 Unsupported Tensor.item() call\n  Explanation: Dynamo\n  Hint: Reason: none\n",
+                Some(("C:\\t.py", 13, "Unsupported Tensor.item() call")),
+            ),
+            (
+                "Graph break in user code at /w/t.py:3\nReason: Unsupported: Tensor.item\nUser code traceback:\n",
+                Some(("/w/t.py", 3, "Unsupported: Tensor.item")),
+            ),
+            ("Graph break in user code at /w/t.py:3\n", None),
+            ("Graph break: t.py", None),
+            ("", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(graph_break(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What the log of `torch.compile` says of the functions that it compiled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{LineKey, Ns};
+
+/// A function that was compiled, over the whole run of the program: compiling is over before most recordings begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CompiledFunction {
+    /// Its name.
+    pub name: String,
+    /// How often it, or the rest of it behind a graph break, was compiled.
+    pub compiles: u64,
+    /// How long that took, all phases together. What is compiled when the backward pass first runs is not in it.
+    pub time: Ns,
+    /// The lines that ran it while the recording was made.
+    pub called_from: BTreeSet<LineKey>,
+    /// Why it was compiled again, by what changed: `size of 'x' at index 0`, or a guard.
+    pub reasons: BTreeMap<String, RecompileReason>,
+}
+
+/// Why a function was compiled again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RecompileReason {
+    /// How often.
+    pub count: u64,
+    /// The values that what changed had, where it is a size.
+    pub sizes: BTreeSet<u64>,
+}
