@@ -362,7 +362,13 @@ class CompileLog(RecordingTest):
         self.log("own", os.getpid(), compiled, reason, '{"compilation_metrics": {"co_name": "g"')
         self.record(6)
         text = "\n".join(self.written())
-        for part in ('"co_firstlineno": 3', '"recompile_reason": "0/0: x"', '"frame_id": 0', "a.py:4", "Explanation: why"):
+        for part in (
+            '"co_firstlineno": 3',
+            '"recompile_reason": "0/0: x"',
+            '"frame_id": 0',
+            "a.py:4",
+            "Explanation: why",
+        ):
             self.assertIn(part, text)
         self.assertNotIn("secret", text)
         self.assertNotIn('"g"', text)

@@ -47,6 +47,9 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+const BRANCH: &str = "Detected data-dependent branching (e.g. `if my_tensor.sum() > 0:`)";
+const PRINT: &str = "Dynamo does not know how to trace builtin operator `print` with argument types ['str'] (has_kwargs True)";
+
 /// `fixtures/workloads/compile_reasons.py`: a function that is compiled for each size, one whose graph ends twice.
 #[test]
 fn the_log_says_what_was_compiled_and_why() {
@@ -79,8 +82,8 @@ fn the_log_says_what_was_compiled_and_why() {
         .collect();
     let expected = [
         ("recompile", 28, "size of 'x' at index 0"),
-        ("graph-break", 20, "Failed to trace builtin operator"),
-        ("graph-break", 18, "Data-dependent branching"),
+        ("graph-break", 20, PRINT),
+        ("graph-break", 18, BRANCH),
     ];
     assert_eq!(reasons, expected.map(|(rule, line, text)| (rule, line, vec![text.to_owned()])));
 }

@@ -13,23 +13,28 @@ pub(crate) fn recompile_reason(reason: &str) -> &str {
 }
 
 /// File, line and reason of a graph break. The first line names the place: `Graph break in user code at FILE:LINE`. What cannot be
-/// compiled is named by the last line before the explanation, else by the one that begins with `Reason:` (until torch 2.6).
+/// compiled is named by the first sentence of the explanation, else by the line that begins with `Reason:` (until torch 2.6), else
+/// by the next one.
 pub(crate) fn graph_break(text: &str) -> Option<(&str, u32, &str)> {
     let mut lines = text.lines();
     let place = lines.next()?.strip_prefix("Graph break in user code at ")?;
     let (file, line) = place.trim_end().rsplit_once(':')?;
     let line = line.parse().ok()?;
-    let label = |it: &'static str| move |line: &&str| line.trim_start().starts_with(it);
-    let is_explanation = label("Explanation:");
-    let named = lines.clone().any(|it| is_explanation(&it)).then(|| {
-        let title = lines.clone().take_while(|it| !is_explanation(it));
-        title.filter(|it| !it.trim().is_empty()).last()
-    });
-    let reason = named.flatten().or_else(|| lines.clone().find(label("Reason:")));
-    let reason = reason.or_else(|| lines.find(|it| !it.trim().is_empty()))?.trim();
-    let prefixes = ["Graph Break Reason:", "Reason:"];
-    let reason = prefixes.iter().find_map(|it| reason.strip_prefix(it)).unwrap_or(reason).trim();
+    let labelled = |label: &str| lines.clone().find_map(|it| it.trim_start().strip_prefix(label));
+    let reason = labelled("Explanation:").map(first_sentence).or_else(|| labelled("Reason:"));
+    let next = || lines.clone().find(|it| !it.trim().is_empty());
+    let reason = reason.or_else(next)?.trim();
+    let reason = reason.strip_prefix("Graph Break Reason:").unwrap_or(reason).trim();
     (!reason.is_empty()).then_some((file, line, reason))
+}
+
+/// What stands before the first full stop that ends a sentence, and not an abbreviation.
+fn first_sentence(text: &str) -> &str {
+    let text = text.trim();
+    let ends = text.match_indices(". ").map(|(at, _)| &text[..at]);
+    let mut whole =
+        ends.filter(|it| !["e.g", "i.e"].iter().any(|abbreviation| it.ends_with(abbreviation)));
+    whole.next().unwrap_or(text).trim_end_matches('.')
 }
 
 #[cfg(test)]
@@ -59,17 +64,21 @@ mod tests {
     fn the_reason_of_a_graph_break() {
         let rows = [
             (
-                "Graph break in user code at /w/t.py:11\nGraph Break Reason: Data-dependent branching\n  Explanation: Detected\n",
-                Some(("/w/t.py", 11, "Data-dependent branching")),
+                "Graph break in user code at /w/t.py:11\nGraph Break Reason: Data-dependent branching\n  Explanation: Detected branching (e.g. `if x:`). Dynamo\n",
+                Some(("/w/t.py", 11, "Detected branching (e.g. `if x:`)")),
             ),
             (
                 "Graph break in user code at C:\\t.py:13\nGraph Break Reason: Encountered graph break when attempting to trace CALL\n\n\
                  Unsupported Tensor.item() call\n  Explanation: Dynamo\n  Hint: Reason: none\n",
-                Some(("C:\\t.py", 13, "Unsupported Tensor.item() call")),
+                Some(("C:\\t.py", 13, "Dynamo")),
             ),
             (
                 "Graph break in user code at /w/t.py:3\nReason: Unsupported: Tensor.item\nUser code traceback:\n",
                 Some(("/w/t.py", 3, "Unsupported: Tensor.item")),
+            ),
+            (
+                "Graph break in user code at /w/t.py:3\nGraph Break Reason: f\n",
+                Some(("/w/t.py", 3, "f")),
             ),
             ("Graph break in user code at /w/t.py:3\n", None),
             ("Graph break: t.py", None),

@@ -71,7 +71,7 @@ fn whole_function<'a>(profile: &'a Profile, it: &FunctionCompile) -> (&'a str, u
 }
 
 /// What of a guard changed, and the sizes that it had, where it is a size: `tensor 'x' size mismatch at index 0. expected 8, actual
-/// 9` is the size of `'x'` at index 0, which was 8 and 9. Any other guard stands as it is.
+/// 9` is the size of `'x'` at index 0, which was 8 and 9; `self.count == 3` is the value of it, which was 3. Any other guard stands as it is.
 fn what_changed(guard: &str) -> (String, Vec<u64>) {
     let size = || {
         let (tensor, rest) = guard.strip_prefix("tensor '")?.split_once("' ")?;
@@ -84,7 +84,14 @@ fn what_changed(guard: &str) -> (String, Vec<u64>) {
             tensor.strip_prefix("L['").and_then(|it| it.strip_suffix("']")).unwrap_or(tensor);
         Some((format!("{what} of '{tensor}' at index {index}"), sizes))
     };
-    size().unwrap_or_else(|| (guard.to_owned(), Vec::new()))
+    // A number that is compiled in: `self.count == 3`, each value of which is a guard of its own.
+    let number = || {
+        let (name, value) = guard.split_once(" == ")?;
+        value.trim().parse::<f64>().ok()?;
+        let values = value.trim().parse().ok().into_iter().collect();
+        Some((format!("value of {}", name.trim()), values))
+    };
+    size().or_else(number).unwrap_or_else(|| (guard.to_owned(), Vec::new()))
 }
 
 #[cfg(test)]
@@ -102,7 +109,9 @@ mod tests {
                 "tensor 'L['x']' stride mismatch at index 1. expected 64, actual 128",
                 ("stride of 'x' at index 1".to_owned(), vec![64, 128]),
             ),
-            ("factor == 1.5", ("factor == 1.5".to_owned(), vec![])),
+            ("self.count == 3", ("value of self.count".to_owned(), vec![3])),
+            ("factor == 1.5", ("value of factor".to_owned(), vec![])),
+            ("mode == 'a'", ("mode == 'a'".to_owned(), vec![])),
         ];
         for (guard, expected) in rows {
             assert_eq!(what_changed(guard), expected);

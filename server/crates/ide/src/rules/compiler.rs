@@ -26,7 +26,12 @@ fn one(reason: &CompilerReason) -> String {
     }
     let what = recompile_reason(text, sizes);
     if sizes.is_empty() {
-        return format!("; {function} was compiled again because this no longer held: {what}");
+        return match what.strip_prefix("value of ") {
+            Some(name) => format!("; {function} was compiled for each value of {name}"),
+            None => {
+                format!("; {function} was compiled again because this no longer held: {what}")
+            }
+        };
     }
     format!("; {function} was compiled for each {what}")
 }
@@ -64,6 +69,7 @@ mod tests {
                 vec![reason("f", size, &[8, 9]), reason("f", "k == 1", &[])],
                 "; f was compiled for each size of 'x' at index 0: 8, 9; f was compiled again because this no longer held: k == 1",
             ),
+            (vec![reason("f", "value of k", &[])], "; f was compiled for each value of k"),
             (
                 vec![reason("f", size, &[1, 2, 3, 4, 5, 6, 7]); 3],
                 "; f was compiled for each size of 'x' at index 0: 1, 2, 3, 4, …, 7; f was compiled for each size of 'x' at index 0: 1, 2, 3, 4, …, 7; and for 1 more reason",

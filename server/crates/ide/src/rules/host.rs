@@ -71,11 +71,15 @@ pub(crate) fn message(
         Pattern::CpuFallback => {
             format!("{} on the CPU instead {at}: {cost}", runs(finding, books.count))
         }
-        Pattern::GraphBreak => format!(
-            "torch.compile breaks the graph {at}, {}: {cost} to look for the rest, which takes {}",
-            number(finding, books.count, "time"),
-            time(finding, books.around.max(books.around_cuda))
-        ),
+        Pattern::GraphBreak => {
+            let rest = time(finding, books.around.max(books.around_cuda));
+            let rest = match finding.cost {
+                Ns::ZERO => format!("the rest takes {rest}"),
+                _ => format!("{cost} to look for the rest, which takes {rest}"),
+            };
+            let times = number(finding, books.count, "time");
+            format!("torch.compile breaks the graph {at}, {times}: {rest}")
+        }
         Pattern::Compilation => {
             let versions = match books.most {
                 0 | 1 => String::new(),

@@ -49,12 +49,12 @@ fn remedy(reasons: &[CompilerReason]) -> &'static str {
     if reasons.is_empty() {
         "TORCH_LOGS=graph_breaks names the reason. Take print, .item() and branches on values out of the compiled \
          function, or compile only the part without them."
-    } else if says("Data-dependent branching") {
+    } else if says("data-dependent branching") {
         "Choose by torch.where or torch.cond in place of a branch on a value, or take the branch out of the compiled function."
     } else if says("Tensor.item()") {
         "Keep the value as a tensor, or set torch._dynamo.config.capture_scalar_outputs = True."
-    } else if says("`print`") || says("builtin operator") {
-        "Take the call out of the compiled function; a print can be named in \
+    } else if says("`print`") {
+        "Take the print out of the compiled function, or name it in \
          torch._dynamo.config.reorderable_logging_functions."
     } else {
         "Take what the reason names out of the compiled function, or compile only the part without it."

@@ -58,12 +58,12 @@ fn remedy(reasons: &[CompilerReason]) -> &'static str {
             "TORCH_LOGS=recompiles names the guard that failed: sizes that change (dynamic=True, mark_dynamic), numbers \
              that change (make them tensors). If it is the first step only, warm up longer."
         }
+        [first, ..] if first.text.starts_with("value of ") => {
+            "A number that changes is compiled in: make it a tensor, or keep it out of the compiled function."
+        }
         [first, ..] if is_size(first) => {
             "Compile for any size: torch._dynamo.mark_dynamic(tensor, index) before the call, or torch.compile(dynamic=True); \
              or pad to a few sizes."
-        }
-        [first, ..] if first.text.contains("==") => {
-            "A number that changes is compiled in: make it a tensor, or keep it out of the compiled function."
         }
         _ => {
             "Keep what the guard names the same from call to call, or out of the compiled function."
