@@ -62,10 +62,18 @@ COMPILE_LOG = "dedicated_log_torch_trace_"
 KERNEL_STACKS = b"inductor_provenance_tracking_kernel_stack_traces"
 """Name of the record that says which lines each kernel was made from."""
 
-COMPILED = b'{"compilation_metrics"'
-"""Begins the record of a function that was compiled."""
+COMPILED = (b'{"compilation_metrics"', b'{"bwd_compilation_metrics"')
+"""Begin the records of a function, and of its backward pass, that was compiled."""
 
-OF_COMPILED = ("co_name", "co_filename", "co_firstlineno", "entire_frame_compile_time_s", "recompile_reason")
+OF_COMPILED = (
+    "co_name",
+    "co_filename",
+    "co_firstlineno",
+    "entire_frame_compile_time_s",
+    "recompile_reason",
+    "compile_id",
+    "duration_us",
+)
 """What of such a record is kept. The rest is mostly the configuration of the compiler."""
 
 GRAPH_BREAK = b'"dynamo_graph_break_reason"'
@@ -744,7 +752,7 @@ def _write_compile_log(path):
             return
         with open(log, "rb") as lines:
             records = list(used_records(lines))
-        if any(KERNEL_STACKS in it or COMPILED in it for it in records):
+        if any(part in it for it in records for part in (KERNEL_STACKS, *COMPILED)):
             _write_gzip(path, b"".join(records))
     except Exception as error:
         _warn(f"the log of torch.compile is not beside the recording: {_reason(error)}", stacklevel=5)
@@ -777,7 +785,7 @@ def used_records(lines):
                 yield line
             # Behind it come the stack, with lines of code, and what only developers of the compiler want.
             is_used = is_used and not line.startswith((b"\t  Explanation:", b"\tUser code traceback:"))
-        elif COMPILED in line:
+        elif any(it in line for it in COMPILED):
             is_used = False
             try:
                 yield _compiled_record(line)
@@ -794,8 +802,9 @@ def _compiled_record(line):
     """The record of a function that was compiled, without what Perfline does not read."""
     prefix, _, record = line.partition(b"] {")
     record = json.loads(b"{" + record)
-    metrics = record["compilation_metrics"]
-    record["compilation_metrics"] = {key: metrics[key] for key in OF_COMPILED if key in metrics}
+    for name, metrics in record.items():
+        if name.endswith("compilation_metrics"):
+            record[name] = {key: metrics[key] for key in OF_COMPILED if key in metrics}
     return b"%s] %s\n" % (prefix, json.dumps(record).encode())
 
 

@@ -56,6 +56,7 @@ pub(crate) enum Command {
     Steps(StepsArgs),
     Compile(CompileArgs),
     Top(TopArgs),
+    List(ListArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
     Cache(CacheArgs),
@@ -453,8 +454,7 @@ pub(crate) struct StepsArgs {
 
 /// What torch.compile compiled since the program began: how long that took, and why it compiled again
 ///
-///   time                all phases together, as the log says; what is compiled when the
-///                       backward pass first runs is not in it
+///   time                all phases together, backward passes included, as the log says
 ///   compiles            versions of the function, and of its parts behind graph breaks
 ///   compiled again for  what changed, so that no version fitted any more
 ///   graphs end at       lines that cannot be compiled, and why
@@ -479,6 +479,23 @@ pub(crate) struct CompileArgs {
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+}
+
+/// The recordings below a folder, the newest first, with what is known of them without reading them
+///
+///   age    since the newest of its files was written
+///   step   the mean step, and how many there are: of recordings that were looked at before
+///
+/// Each is what the other commands read for one of its files; for the folder they read the newest.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ListArgs {
+    /// Where to look
+    #[arg(value_name = "FOLDER", default_value = ".")]
+    pub(crate) folder: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 /// How a table is printed.

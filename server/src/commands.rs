@@ -4,7 +4,9 @@ mod cache;
 mod check;
 mod command_help;
 mod diff;
+mod list;
 mod opened;
+mod print;
 mod record;
 mod top;
 
@@ -21,6 +23,7 @@ use crate::args::{self, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, terminal};
+use print::print_table;
 
 /// Runs a command.
 ///
@@ -115,6 +118,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Compile(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::compiled(&it.recording), &args.table, &terminal)
         }),
+        Command::List(args) => list::run(args, &terminal),
         Command::Top(args) => top::run(args, &terminal),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
@@ -247,19 +251,6 @@ fn table(
     print_loaded(recording, options, |out, it| {
         print_table(out, &build(&it.recording)?, args, terminal)
     })
-}
-
-fn print_table(
-    out: &mut dyn Write,
-    table: &tables::NamedTable,
-    args: &args::TableArgs,
-    terminal: &Terminal,
-) -> io::Result<ExitCode> {
-    match args.format {
-        args::OutputFormat::Text => tables::write_text(out, table, args.top, terminal)?,
-        args::OutputFormat::Json => tables::write_json(out, table)?,
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes whole stacks to a file or to the standard output.

@@ -67,7 +67,8 @@ fn json_is_as_its_schema_says() {
     let schema: Value = serde_json::from_str(&text).unwrap();
     const TRACE: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "cpu/torch2.15.0/late_rank.slow_line";
-    let outputs: [&[&str]; 10] = [
+    const COMPILED: &str = "cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
+    let outputs: [&[&str]; 17] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -75,9 +76,16 @@ fn json_is_as_its_schema_says() {
         &["kernels", TRACE],
         &["modules", TRACE],
         &["steps", TRACE],
+        &["compile", COMPILED],
         &["show", "slow_model.py:46", TRACE],
         &["lines", TRACE],
         &["lines", RANKS],
+        &["ranks", RANKS],
+        &["memory", "simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz"],
+        &["memory", "../tests/memory_viz/out_of_memory.pickle.gz"],
+        &["memory", TRACE],
+        &["diff", "cpu/torch2.15.0/slow_model.json.gz", TRACE],
+        &["diff", TRACE, "simulated_cuda/torch2.15.0/uploads.json.gz"],
     ];
     for arguments in outputs {
         let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));

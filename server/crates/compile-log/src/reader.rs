@@ -163,6 +163,12 @@ impl CompileLogReader {
             Ok(Some(Record::KernelStacks { graph })) => {
                 self.payload = Payload::Stacks { graph, offset, text: Vec::new() };
             }
+            Ok(Some(Record::CompiledBackward { frame, time })) => {
+                // It names the function by its number alone, after the function itself was compiled.
+                if let Some(it) = self.log.compiles.iter_mut().rfind(|it| it.frame == frame) {
+                    it.time += time;
+                }
+            }
             Ok(Some(Record::GraphBreak)) => self.payload = Payload::Break { text: Vec::new() },
             Ok(Some(Record::Compiled(it))) => {
                 let strings = &mut self.log.strings;

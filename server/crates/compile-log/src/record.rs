@@ -53,6 +53,13 @@ pub(crate) enum Record {
     },
     /// A function was compiled.
     Compiled(Compiled),
+    /// The backward pass of a function was compiled.
+    CompiledBackward {
+        /// Number of the function.
+        frame: u32,
+        /// How long it took.
+        time: Ns,
+    },
     /// Why a graph ends follows.
     GraphBreak,
 }
@@ -70,8 +77,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// The value of `compilation_metrics`, if it says what was compiled. Of two records of one compilation, that of the
-    /// backward pass (`bwd_compilation_metrics`) names no function.
+    /// The value of `compilation_metrics`, if it says what was compiled.
     fn parse(metrics: &Value, frame: i64) -> Option<Self> {
         let text = |key: &str| metrics.get(key).and_then(Value::as_str).map(str::to_owned);
         let line = metrics.get("co_firstlineno").and_then(Value::as_u64)?;
@@ -99,6 +105,7 @@ pub(crate) struct GraphKey {
 pub(crate) fn may_be_used(json: &[u8]) -> bool {
     json.starts_with(b"{\"str\"")
         || json.starts_with(b"{\"compilation_metrics\"")
+        || json.starts_with(b"{\"bwd_compilation_metrics\"")
         || memmem::find(json, GRAPH_BREAK.as_bytes()).is_some()
         || memmem::find(json, b"\"inductor_output_code\"").is_some()
         || memmem::find(json, KERNEL_STACKS.as_bytes()).is_some()
@@ -140,6 +147,13 @@ impl Record {
         }
         if let Some(metrics) = value.get("compilation_metrics") {
             return Ok(Compiled::parse(metrics, graph.frame).map(Self::Compiled));
+        }
+        if let Some(metrics) = value.get("bwd_compilation_metrics") {
+            let id = metrics.get("compile_id").and_then(Value::as_str);
+            let frame = id.and_then(|it| it.split_once('/')).and_then(|(it, _)| it.parse().ok());
+            let micros = metrics.get("duration_us").and_then(Value::as_f64).unwrap_or(0.0);
+            let time = Ns((micros.max(0.0) * 1e3).round() as i64);
+            return Ok(frame.map(|frame| Self::CompiledBackward { frame, time }));
         }
         let artifact = value.get("artifact").and_then(|it| it.get("name")).and_then(Value::as_str);
         Ok(match artifact {

@@ -173,3 +173,44 @@ proptest! {
         prop_assert_eq!(log.files, whole.0.files);
     }
 }
+
+#[test]
+fn what_was_compiled_has_the_time_of_its_backward_pass() {
+    let metrics = |version: u32, reason: &str| {
+        record(
+            &format!(
+                r#"{{"compilation_metrics": {{"co_name": "f", "co_filename": "/w/t.py", "co_firstlineno": 3, "entire_frame_compile_time_s": 0.5, "recompile_reason": {reason}}}, "frame_id": 2, "frame_compile_id": {version}}}"#
+            ),
+            "",
+        )
+    };
+    let backward =
+        record(r#"{"bwd_compilation_metrics": {"compile_id": "2/1", "duration_us": 250}}"#, "");
+    let of_another =
+        record(r#"{"bwd_compilation_metrics": {"compile_id": "7/0", "duration_us": 9}}"#, "");
+    let broken = record(
+        r#"{"artifact": {"name": "dynamo_graph_break_reason"}}"#,
+        "Graph break in user code at /w/t.py:5\n  Explanation: No branches. Else",
+    );
+    let text = [
+        metrics(0, "null"),
+        metrics(1, r#""2/0: x == 3  # why""#),
+        backward,
+        of_another,
+        broken.clone(),
+        broken,
+    ];
+    let (log, warnings) = read(text.concat().as_bytes());
+    assert_eq!(warnings, []);
+    let found: Vec<_> = log
+        .compiles
+        .iter()
+        .map(|it| {
+            (log.strings.get(it.function), it.line, it.frame, it.time.0, log.strings.get(it.reason))
+        })
+        .collect();
+    assert_eq!(found, [("f", 3, 2, 500_000_000, ""), ("f", 3, 2, 500_250_000, "x == 3")]);
+    let breaks: Vec<_> =
+        log.breaks.iter().map(|it| (it.line, log.strings.get(it.reason))).collect();
+    assert_eq!(breaks, [(5, "No branches")]);
+}

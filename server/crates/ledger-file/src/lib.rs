@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 2 "));
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 3 "));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 
@@ -407,7 +407,7 @@ mod tests {
 
         #[test]
         fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..400)) {
-            let bytes = [b"perfline ledger 2 0\n", &*noise].concat();
+            let bytes = [b"perfline ledger 3 0\n", &*noise].concat();
             let _ = read(&bytes);
         }
     }

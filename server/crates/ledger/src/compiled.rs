@@ -11,7 +11,7 @@ pub struct CompiledFunction {
     pub name: String,
     /// How often it, or the rest of it behind a graph break, was compiled.
     pub compiles: u64,
-    /// How long that took, all phases together. What is compiled when the backward pass first runs is not in it.
+    /// How long that took, all phases together, the backward passes included.
     pub time: Ns,
     /// The lines that ran it while the recording was made.
     pub called_from: BTreeSet<LineKey>,

@@ -44,7 +44,7 @@ pub struct FunctionCompile {
     pub function: StrId,
     /// Number of the function in its process: the first of `Torch-Compiled Region: 2/5`.
     pub frame: u32,
-    /// How long it took, all phases together.
+    /// How long it took, all phases together, the backward pass included where that was compiled.
     pub time: Ns,
     /// The guard that failed, so that it was compiled again; [`StrId::NONE`] of a first time.
     pub reason: StrId,

@@ -176,6 +176,8 @@ impl LineMap {
         let n_recorded = self.recorded.len() as u32;
         let end = LineRun { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
         let before = std::mem::take(&mut self.runs);
+        // A line beside the change that reads like one in it may be a copy of the one that was changed.
+        let rewritten: FxHashSet<u64> = changed.clone().map(|row| hash(line(row))).collect();
         let (mut at_old, mut at_new) = (1, 1);
         let mut edited = Vec::new();
         for run in before.into_iter().chain([end]) {
@@ -188,7 +190,9 @@ impl LineMap {
             if is_changed && !old.is_empty() && !new.is_empty() {
                 let hashes: Vec<u64> = new.clone().map(|row| hash(line(row))).collect();
                 let recorded = &self.recorded[old.start as usize - 1..old.end as usize - 1];
-                edited = with_found(edited, recorded, &hashes, (old.start, new.start));
+                let is_doubtful =
+                    |row: u32, hash: u64| !changed.contains(&row) && rewritten.contains(&hash);
+                edited = with_found(edited, recorded, &hashes, (old.start, new.start), is_doubtful);
             }
             edited.drain(..).chain([run]).for_each(|run| push(&mut self.runs, run));
             (at_old, at_new) = (run.old + run.len, run.new_end());
@@ -197,13 +201,23 @@ impl LineMap {
 }
 
 /// `edited` and the lines that are the same in `old` and `new`, which begin at the lines `first`. What the edits say
-/// holds where it does not cross what is the same.
-fn with_found(edited: Vec<LineRun>, old: &[u64], new: &[u64], first: (u32, u32)) -> Vec<LineRun> {
+/// holds where it does not cross what is the same. Lines of `new` that are in doubt are marked as edited.
+fn with_found(
+    edited: Vec<LineRun>,
+    old: &[u64],
+    new: &[u64],
+    first: (u32, u32),
+    is_doubtful: impl Fn(u32, u64) -> bool,
+) -> Vec<LineRun> {
     let hunks = diff(old, new);
     let found = unchanged(&hunks, old.len() as u32).filter(|run| run.len > 0);
-    let mut runs: Vec<LineRun> = found
-        .map(|run| LineRun { old: first.0 + run.old, new: first.1 + run.new, ..run })
-        .collect();
+    let found = found.flat_map(|run| (0..run.len).map(move |row| run.line(row)));
+    let mut runs: Vec<LineRun> = Vec::new();
+    for run in found {
+        let at = first.1 + run.new;
+        let is_edited = is_doubtful(at, new[run.new as usize]);
+        push(&mut runs, LineRun { old: first.0 + run.old, new: at, len: 1, is_edited });
+    }
     if runs.is_empty() {
         return edited;
     }

@@ -8,6 +8,7 @@ mod lines_of;
 mod modules;
 mod operators;
 mod print;
+mod recordings;
 mod steps;
 
 use std::str::FromStr;
@@ -22,6 +23,7 @@ pub use kernels::build as kernels;
 pub use modules::build as modules;
 pub use operators::build as operators;
 pub use print::{write_json, write_text};
+pub use recordings::{ListedRecording, build as recordings};
 pub use steps::{StepOrder, build as steps};
 
 use crate::model::{Section, Summary};

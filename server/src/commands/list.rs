@@ -1,0 +1,59 @@
+//! `perfline list`: the recordings below a folder.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use loader::Watch;
+use metrics::{Period, Scale};
+use report::tables::{self, ListedRecording};
+use report::terminal::Terminal;
+
+use super::print::print_table;
+use crate::args::{ListArgs, OutputFormat, RecordingArgs};
+use crate::failure::Failure;
+use crate::inputs;
+
+/// Lists what is below the folder: of a table for people no more than it shows is looked at.
+pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
+    let mut found = loader::discover(&args.folder);
+    if found.is_empty() {
+        return Err(Failure::NothingFound(args.folder.clone()));
+    }
+    let left_out = match args.table.format {
+        OutputFormat::Text => found.len().saturating_sub(args.table.top),
+        OutputFormat::Json => 0,
+    };
+    found.truncate(found.len() - left_out);
+    // What other commands keep without options.
+    let options =
+        inputs::options(&RecordingArgs { root: PathBuf::from("."), ..RecordingArgs::default() });
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let now = SystemTime::now();
+    let listed: Vec<ListedRecording> = found
+        .iter()
+        .map(|it| {
+            let described = loader::describe(&it.inputs);
+            let first = it.inputs.first().map(|it| loader::shown(it).into_owned());
+            let steps = loader::load_kept(&it.inputs, &options, &watch)
+                .map(|run| (run.merged.steps.len(), Scale::new(&run.merged, Period::Mean).time()));
+            ListedRecording {
+                name: first.unwrap_or_default(),
+                files: it.inputs.len(),
+                kinds: described.kinds.iter().map(|it| it.name()).collect(),
+                ranks: described.ranks,
+                bytes: described.bytes,
+                age: now.duration_since(it.modified).unwrap_or_default(),
+                steps,
+            }
+        })
+        .collect();
+    let mut table = tables::recordings(&loader::shown(&args.folder), &listed);
+    table.section.left_out = left_out;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let code = print_table(&mut out, &table, &args.table, terminal)?;
+    out.flush()?;
+    Ok(code)
+}
