@@ -179,7 +179,7 @@ impl CompileLogReader {
                     function: strings.intern(&it.function),
                     frame: it.frame,
                     time: it.time,
-                    reason: reason.map_or(StrId::NONE, |it| strings.intern(it)),
+                    reason: reason.map_or(StrId::NONE, |it| strings.intern(&it)),
                 });
             }
         }

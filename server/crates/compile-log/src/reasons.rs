@@ -1,15 +1,24 @@
 //! Why something was compiled again, and why a graph ends, in a line of text each.
 
+use std::borrow::Cow;
+
 /// The guard that failed: the first line of `reason` without the number of the version and without the comment that names
-/// where the guard is from: `4/0: x == 1.5      # y = f(x)  # a.py:3 in g` is `x == 1.5`.
-pub(crate) fn recompile_reason(reason: &str) -> &str {
+/// where the guard is from: `4/0: x == 1.5      # y = f(x)  # a.py:3 in g` is `x == 1.5`. What the compiler has no name for
+/// (`___stack0`) is named by the code in the comment.
+pub(crate) fn recompile_reason(reason: &str) -> Cow<'_, str> {
     let line = reason.lines().next().unwrap_or_default().trim();
     let is_version = |it: &str| {
         let numbers = it.split_once('/');
         numbers.is_some_and(|(a, b)| [a, b].iter().all(|it| it.parse::<u32>().is_ok()))
     };
     let guard = line.split_once(": ").filter(|(it, _)| is_version(it)).map_or(line, |(_, it)| it);
-    guard.split_once("  #").map_or(guard, |(it, _)| it).trim_end()
+    let mut parts = guard.split("  #").map(str::trim);
+    let guard = parts.next().unwrap_or_default();
+    let code = parts.next().filter(|it| !it.is_empty() && guard.starts_with("___stack"));
+    match (code, guard.split_once(" == ")) {
+        (Some(code), Some((_, value))) => Cow::Owned(format!("`{code}` == {value}")),
+        _ => Cow::Borrowed(guard),
+    }
 }
 
 /// File, line and reason of a graph break. The first line names the place: `Graph break in user code at FILE:LINE`. What cannot be
@@ -50,8 +59,9 @@ mod tests {
             ),
             (
                 "4/0: ___stack2 == 1.75          # print(y.item())  # a.py:13 in f\nUser stack trace:\n  File",
-                "___stack2 == 1.75",
+                "`print(y.item())` == 1.75",
             ),
+            ("4/0: self.count == 3          # self.count += 1  # a.py:13 in f", "self.count == 3"),
             ("a: b", "a: b"),
             ("", ""),
         ];

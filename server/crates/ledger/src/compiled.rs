@@ -13,8 +13,6 @@ pub struct CompiledFunction {
     pub compiles: u64,
     /// How long that took, all phases together, the backward passes included.
     pub time: Ns,
-    /// The lines that ran it while the recording was made.
-    pub called_from: BTreeSet<LineKey>,
     /// Why it was compiled again, by what changed: `size of 'x' at index 0`, or a guard.
     pub reasons: BTreeMap<String, RecompileReason>,
 }
@@ -24,6 +22,9 @@ pub struct CompiledFunction {
 pub struct RecompileReason {
     /// How often.
     pub count: u64,
-    /// The values that what changed had, where it is a size.
+    /// The values that what changed had, where it is a size or another whole number.
     pub sizes: BTreeSet<u64>,
+    /// The lines that ran what was compiled: those that called the function while the recording was made; of what is behind
+    /// a graph break, the line that breaks it.
+    pub lines: BTreeSet<LineKey>,
 }

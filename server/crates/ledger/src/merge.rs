@@ -89,17 +89,17 @@ impl Ledger {
 impl CompiledFunction {
     /// Adds what was compiled on another rank.
     pub(crate) fn merge(&mut self, other: &Self) {
-        let Self { name, compiles, time, called_from, reasons } = other;
+        let Self { name, compiles, time, reasons } = other;
         if self.name.is_empty() || (!name.is_empty() && *name < self.name) {
             self.name.clone_from(name);
         }
         self.compiles.gain(*compiles);
         self.time.gain(*time);
-        self.called_from.extend(called_from.iter().cloned());
         merge_map(&mut self.reasons, reasons, |mine, theirs| {
-            let RecompileReason { count, sizes } = theirs;
+            let RecompileReason { count, sizes, lines } = theirs;
             mine.count.gain(*count);
             mine.sizes.extend(sizes);
+            mine.lines.extend(lines.iter().cloned());
         });
     }
 }
@@ -485,8 +485,8 @@ mod tests {
             ledger.modules.insert(key, module);
             let def = LineKey { file: "a.py".to_owned(), line: 3 };
             let call = LineKey { file: "a.py".to_owned(), line: 5 + rank };
-            let reason = crate::RecompileReason { count: 1, sizes: [8, 9 + u64::from(rank)].into() };
-            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), called_from: [call].into(), reasons: [("size".to_owned(), reason)].into() };
+            let reason = crate::RecompileReason { count: 1, sizes: [8, 9 + u64::from(rank)].into(), lines: [call].into() };
+            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), reasons: [("size".to_owned(), reason)].into() };
             ledger.compiled.insert(def.clone(), compiled);
             ledger.graph_breaks.insert(def, [format!("reason {rank}")].into());
             ledger

@@ -1,6 +1,6 @@
 //! The functions that `torch.compile` compiled, and why graphs end, from its log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ledger::{CompiledFunction, Ledger, LineKey};
 use line_stacks::{LineId, line_key};
@@ -18,6 +18,10 @@ pub(crate) fn note_compiled(
     events: &mut EventStacks<'_>,
 ) {
     let EventStacks { names, stacks, .. } = events;
+    let mut ran_on: FxHashMap<u32, Vec<LineKey>> = FxHashMap::default();
+    for &(line, frame) in patterns.regions.iter().filter(|(line, _)| *line != LineId::NONE) {
+        ran_on.entry(frame).or_default().push(line_key(&stacks.lines, line));
+    }
     let mut key = |file: StrId, line: u32| {
         let file = names.file(profile.strings.get(file), &mut stacks.lines);
         let line = stacks.lines.line(file, line);
@@ -27,47 +31,51 @@ pub(crate) fn note_compiled(
         let reasons = ledger.graph_breaks.entry(key(it.file, it.line)).or_default();
         reasons.insert(profile.strings.get(it.reason).to_owned());
     }
-    let mut ran_on: FxHashMap<u32, Vec<LineId>> = FxHashMap::default();
-    for &(line, frame) in patterns.regions.iter().filter(|(line, _)| *line != LineId::NONE) {
-        ran_on.entry(frame).or_default().push(line);
-    }
     let mut compiled: BTreeMap<LineKey, CompiledFunction> = BTreeMap::new();
-    let mut frames: BTreeMap<LineKey, BTreeSet<u32>> = BTreeMap::new();
     for it in &profile.compiles {
-        let (name, first_line) = whole_function(profile, it);
-        let place = key(it.file, first_line);
-        frames.entry(place.clone()).or_default().insert(it.frame);
-        let mine = compiled.entry(place).or_default();
-        name.clone_into(&mut mine.name);
+        let whole = whole_function(profile, it);
+        let mine = compiled.entry(key(it.file, whole.line)).or_default();
+        whole.name.clone_into(&mut mine.name);
         mine.compiles += 1;
         mine.time += it.time;
         if let Some(reason) = it.reason.get() {
+            let lines: Vec<LineKey> = match whole.broken_at {
+                Some(line) => vec![key(it.file, line)],
+                None => ran_on.get(&it.frame).into_iter().flatten().cloned().collect(),
+            };
             let (what, sizes) = what_changed(profile.strings.get(reason));
             let mine = mine.reasons.entry(what).or_default();
             mine.count += 1;
             mine.sizes.extend(sizes);
+            mine.lines.extend(lines);
         }
-    }
-    for (place, function) in &mut compiled {
-        let lines = frames[place].iter().filter_map(|it| ran_on.get(it)).flatten();
-        function.called_from = lines.map(|&it| line_key(&stacks.lines, it)).collect();
     }
     ledger.compiled = compiled;
 }
 
-/// Name and first line of the function that was compiled, of the rest of one that of the whole: `f` for
-/// `torch_dynamo_resume_in_f_at_11`.
-fn whole_function<'a>(profile: &'a Profile, it: &FunctionCompile) -> (&'a str, u32) {
+/// The function of which something was compiled.
+struct WholeFunction<'a> {
+    name: &'a str,
+    /// Its first line.
+    line: u32,
+    /// The line behind which the graph broke, if the rest was compiled.
+    broken_at: Option<u32>,
+}
+
+/// What was compiled may be the rest of a function: `torch_dynamo_resume_in_f_at_11`.
+fn whole_function<'a>(profile: &'a Profile, it: &FunctionCompile) -> WholeFunction<'a> {
     let name = profile.strings.get(it.function);
     let rest = name.strip_prefix("torch_dynamo_resume_in_").and_then(|it| it.rsplit_once("_at_"));
-    let Some((whole, _)) = rest else { return (name, it.line) };
+    let Some((whole, broken_at)) = rest else {
+        return WholeFunction { name, line: it.line, broken_at: None };
+    };
     let is_whole = |other: &&FunctionCompile| {
         other.file == it.file
             && other.line <= it.line
             && profile.strings.get(other.function) == whole
     };
     let line = profile.compiles.iter().filter(is_whole).map(|it| it.line).max();
-    (whole, line.unwrap_or(it.line))
+    WholeFunction { name: whole, line: line.unwrap_or(it.line), broken_at: broken_at.parse().ok() }
 }
 
 /// What of a guard changed, and the sizes that it had, where it is a size: `tensor 'x' size mismatch at index 0. expected 8, actual

@@ -31,10 +31,12 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let draft =
         |books: &PatternBooks| CompilerDraft { cost: books.cpu, of: books.cpu, severity: None };
     let reasons = |place: &LineKey| {
-        let functions = ledger.compiled.values().filter(|it| it.called_from.contains(place));
-        let mut reasons: Vec<(u64, CompilerReason)> = functions
+        let mut reasons: Vec<(u64, CompilerReason)> = ledger
+            .compiled
+            .values()
             .flat_map(|function| {
-                function.reasons.iter().map(|(text, it)| {
+                let here = function.reasons.iter().filter(|(_, it)| it.lines.contains(place));
+                here.map(|(text, it)| {
                     let reason = CompilerReason {
                         function: function.name.clone(),
                         text: text.clone(),
