@@ -456,8 +456,8 @@ pub(crate) struct StepsArgs {
 ///
 ///   time                all phases together, backward passes included, as the log says
 ///   compiles            versions of the function, and of its parts behind graph breaks
-///   compiled again for  what changed, so that no version fitted any more
-///   graphs end at       lines that cannot be compiled, and why
+///   why                 again for: what changed, so that no version fitted any more;
+///                       graph ends at: lines that cannot be compiled, and the reason
 ///
 /// Needs the log of the compiler beside the trace: perfline record writes it, else set TORCH_TRACE
 /// to a folder before the program starts.

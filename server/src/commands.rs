@@ -116,7 +116,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
         Command::Compile(args) => print(&args.recording, |out, it| {
-            print_table(out, &tables::compiled(&it.recording), &args.table, &terminal)
+            let is_whole = args.table.format == args::OutputFormat::Json;
+            print_table(out, &tables::compiled(&it.recording, is_whole), &args.table, &terminal)
         }),
         Command::List(args) => list::run(args, &terminal),
         Command::Top(args) => top::run(args, &terminal),

@@ -1,6 +1,6 @@
 //! What `torch.compile` compiled, what that took, and why it compiled again or ended a graph: from the log of the compiler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ide::recompile_reason;
 use ledger::{CompiledFunction, LineKey};
@@ -14,9 +14,10 @@ use crate::summary;
 /// The columns that a narrow terminal can do without, the first of them first.
 const DISPENSABLE: [&str; 1] = ["share"];
 
-/// The functions that were compiled since the program began, those that took longest first.
+/// The functions that were compiled since the program began, those that took longest first. Each reason has a row of its own
+/// below its function, unless `is_whole`: all are in the row of the function then.
 #[must_use]
-pub fn build(recording: &Recording<'_>) -> NamedTable {
+pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
     let ledger = &recording.run.merged;
     let mut section = Section::new(
         "compile",
@@ -28,37 +29,44 @@ pub fn build(recording: &Recording<'_>) -> NamedTable {
             Column::number("compiles", Unit::Count),
             Column::text("line"),
             Column::text("function"),
-            Column::text("compiled again for"),
-            Column::text("graphs end at"),
+            Column::text("why"),
         ],
     );
     let mut breaks: BTreeMap<&LineKey, Vec<String>> = BTreeMap::new();
     for (place, reasons) in &ledger.graph_breaks {
-        if let Some(function) = function_around(&ledger.compiled, place) {
-            let reasons = joined(reasons.iter().map(String::as_str));
-            breaks.entry(function).or_default().push(format!(":{} {reasons}", place.line));
+        let Some(function) = function_around(&ledger.compiled, place) else { continue };
+        for reason in reasons {
+            let text = format!("graph ends at :{}: {reason}", place.line);
+            breaks.entry(function).or_default().push(text);
         }
     }
     let mut functions: Vec<(&LineKey, &CompiledFunction)> = ledger.compiled.iter().collect();
     functions.sort_by_key(|(_, it)| std::cmp::Reverse(it.time));
     let whole: i64 = functions.iter().map(|(_, it)| it.time.0).sum();
-    let row = |(place, it): &(&LineKey, &CompiledFunction)| {
-        let reasons: Vec<String> = it
-            .reasons
-            .iter()
-            .map(|(text, it)| recompile_reason(text, &it.sizes.iter().copied().collect::<Vec<_>>()))
-            .collect();
-        vec![
+    for (place, it) in &functions {
+        let again = it.reasons.iter().map(|(text, it)| {
+            let sizes: Vec<u64> = it.sizes.iter().copied().collect();
+            format!("again for {}", recompile_reason(text, &sizes))
+        });
+        let why: Vec<String> = again.chain(breaks.remove(place).unwrap_or_default()).collect();
+        let (first, rest) = match why.as_slice() {
+            [first, rest @ ..] if !is_whole => (first.clone(), rest),
+            all => (all.join("; "), &[][..]),
+        };
+        section.rows.push(vec![
             Cell::duration(it.time),
             Cell::part(it.time.0, whole),
             Cell::integer(it.compiles),
             Cell::place(recording.place(place)),
             Cell::text(&it.name),
-            Cell::text(joined(reasons.iter().map(String::as_str))),
-            Cell::text(breaks.get(place).map(|it| it.join("; ")).unwrap_or_default()),
-        ]
-    };
-    section.rows = functions.iter().map(row).collect();
+            Cell::text(first),
+        ]);
+        for text in rest {
+            let mut row = vec![Cell::default(); section.columns.len() - 1];
+            row.push(Cell::text(text));
+            section.rows.push(row);
+        }
+    }
     if functions.is_empty() {
         section.notes.push(Note::plain(
             "The log of torch.compile says what was compiled: perfline record writes it beside the trace, else set TORCH_TRACE \
@@ -80,10 +88,4 @@ fn function_around<'a>(
 ) -> Option<&'a LineKey> {
     let before = compiled.range(..=place).next_back().map(|(key, _)| key);
     before.filter(|it| it.file == place.file)
-}
-
-/// Each text once.
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let texts: BTreeSet<&str> = texts.collect();
-    texts.into_iter().collect::<Vec<_>>().join("; ")
 }
