@@ -65,10 +65,10 @@ fn json_is_as_its_schema_says() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(repository.join("docs/schema/perfline.json")).unwrap();
     let schema: Value = serde_json::from_str(&text).unwrap();
-    const TRACE: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
-    const RANKS: &str = "cpu/torch2.15.0/late_rank.slow_line";
-    const COMPILED: &str = "cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 17] = [
+    const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
+    const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
+    const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
+    let outputs: [&[&str]; 18] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -77,20 +77,21 @@ fn json_is_as_its_schema_says() {
         &["modules", TRACE],
         &["steps", TRACE],
         &["compile", COMPILED],
+        &["list", "../cpu/torch2.15.0"],
         &["show", "slow_model.py:46", TRACE],
         &["lines", TRACE],
         &["lines", RANKS],
         &["ranks", RANKS],
-        &["memory", "simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz"],
-        &["memory", "../tests/memory_viz/out_of_memory.pickle.gz"],
+        &["memory", "../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz"],
+        &["memory", "../../tests/memory_viz/out_of_memory.pickle.gz"],
         &["memory", TRACE],
-        &["diff", "cpu/torch2.15.0/slow_model.json.gz", TRACE],
-        &["diff", TRACE, "simulated_cuda/torch2.15.0/uploads.json.gz"],
+        &["diff", "../cpu/torch2.15.0/slow_model.json.gz", TRACE],
+        &["diff", TRACE, "../simulated_cuda/torch2.15.0/uploads.json.gz"],
     ];
     for arguments in outputs {
         let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
-        command.args(arguments).args(["--root", "workloads", "--format", "json"]);
-        command.env("PERFLINE_CACHE_DIR", "").current_dir(repository.join("fixtures"));
+        command.args(arguments).args(["--format", "json"]);
+        command.env("PERFLINE_CACHE_DIR", "").current_dir(repository.join("fixtures/workloads"));
         let output = command.output().unwrap();
         let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(fault(&schema, &value, &schema, ""), None, "{arguments:?}");

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use ledger::{Evidence, LineBooks, Metric};
+use insights::{CompilerReason, Detail};
+use ledger::{Evidence, LineBooks, Metric, RecompileCause};
 use loader::{LoadOptions, Run, StackChoice, Watch, load};
 use stack_books::{StackFrame, StackRow};
 use tests::fixtures::{read_gz, repository};
@@ -63,8 +64,9 @@ fn the_log_says_what_was_compiled_and_why() {
     // Three warm steps, one to warm up the profiler, one that is recorded; the rests of `gated` count as it.
     assert_eq!(functions, [(10, "scaled", 5), (15, "gated", 3)]);
     let scaled = ledger.compiled.values().next().unwrap();
-    let size = &scaled.reasons["size of 'x' at index 0"];
-    assert_eq!(size.sizes, (8..=12).collect());
+    let cause = RecompileCause::Dimension("size of 'x' at index 0".to_owned());
+    let size = &scaled.reasons[&cause];
+    assert_eq!(size.values, (8..=12).collect());
     assert_eq!(
         (size.count, size.lines.iter().map(|it| it.line).collect::<Vec<_>>()),
         (4, vec![28])
@@ -73,22 +75,22 @@ fn the_log_says_what_was_compiled_and_why() {
 
     let limits = insights::RuleOptions { threshold: 0.0, ..insights::RuleOptions::default() };
     let findings = insights::find(ledger, &limits);
-    let reasons: Vec<(&str, u32, Vec<String>)> = findings
+    let reasons: Vec<(&str, u32, &[CompilerReason])> = findings
         .iter()
         .filter_map(|it| match &it.detail {
-            insights::Detail::Compiler(_, _, reasons) => {
-                let texts = reasons.iter().map(|it| it.text.clone()).collect();
-                Some((it.rule, it.place.line, texts))
-            }
+            Detail::Compiler(_, _, reasons) => Some((it.rule, it.place.line, reasons.as_slice())),
             _ => None,
         })
         .collect();
-    let expected = [
-        ("recompile", 28, "size of 'x' at index 0"),
-        ("graph-break", 20, PRINT),
-        ("graph-break", 18, BRANCH),
+    let function = "scaled".to_owned();
+    let again = CompilerReason::Recompiled { function, cause, values: (8..=12).collect() };
+    let ends = |text: &str| CompilerReason::GraphBreak(text.to_owned());
+    let expected: [(&str, u32, &[CompilerReason]); 3] = [
+        ("recompile", 28, &[again]),
+        ("graph-break", 20, &[ends(PRINT)]),
+        ("graph-break", 18, &[ends(BRANCH)]),
     ];
-    assert_eq!(reasons, expected.map(|(rule, line, text)| (rule, line, vec![text.to_owned()])));
+    assert_eq!(reasons, expected);
 }
 
 /// Batches of 8 and 12, sequences of 64, 96 features, two steps. A product counts once forward and once for each of its inputs

@@ -7,7 +7,7 @@ use profile::{
     CompileLog, FunctionCompile, GeneratedCall, GeneratedFile, GraphBreak, OriginFrame,
     RecordedText, StrId, WarningKind, Warnings,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::code::{CodeReader, GeneratedCode, KernelLines};
 use crate::origins::{OriginsByKernel, read_origins};
@@ -42,6 +42,10 @@ pub struct CompileLogReader {
     payload: Payload,
     codes: Vec<OutputCode>,
     stacks: Vec<KernelStacks>,
+    /// By the number of a function, the place of its last version in the table.
+    last_compiles: FxHashMap<u32, usize>,
+    /// What is in the table of breaks.
+    breaks: FxHashSet<GraphBreak>,
 }
 
 /// A generated file, and its place among the records.
@@ -165,7 +169,8 @@ impl CompileLogReader {
             }
             Ok(Some(Record::CompiledBackward { frame, time })) => {
                 // It names the function by its number alone, after the function itself was compiled.
-                if let Some(it) = self.log.compiles.iter_mut().rfind(|it| it.frame == frame) {
+                let last = self.last_compiles.get(&frame);
+                if let Some(it) = last.and_then(|&at| self.log.compiles.get_mut(at)) {
                     it.time += time;
                 }
             }
@@ -173,6 +178,7 @@ impl CompileLogReader {
             Ok(Some(Record::Compiled(it))) => {
                 let strings = &mut self.log.strings;
                 let reason = it.reason.as_deref().map(recompile_reason);
+                self.last_compiles.insert(it.frame, self.log.compiles.len());
                 self.log.compiles.push(FunctionCompile {
                     file: strings.intern(&it.file),
                     line: it.line,
@@ -212,7 +218,7 @@ impl CompileLogReader {
                     let (file, reason) = (strings.intern(file), strings.intern(reason));
                     let found = GraphBreak { file, line, reason };
                     // Each attempt to compile around it says so again.
-                    if !self.log.breaks.contains(&found) {
+                    if self.breaks.insert(found) {
                         self.log.breaks.push(found);
                     }
                 }

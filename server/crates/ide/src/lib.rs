@@ -56,7 +56,7 @@ pub use kernel_name::shorten as shorten_kernel_name;
 pub use lenses::{Lens, lenses};
 pub use place::{LazyModule, PlacedSource, fits, read_later};
 pub use possible::{possible_syncs, possible_syncs_recorded};
-pub use rules::compiler::recompile_reason;
+pub use rules::compiler::recompile_cause;
 pub use rules::ranks::straggler as straggler_message;
 pub use sections::{LineSection, RichText};
 pub use status::{Coverage, coverage, summary, summary_of_nothing};

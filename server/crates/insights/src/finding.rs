@@ -1,6 +1,6 @@
 //! What a rule finds.
 
-use ledger::{Evidence, LineKey, Ns, Pattern, PatternBooks};
+use ledger::{Evidence, LineKey, Ns, Pattern, PatternBooks, RecompileCause};
 
 use crate::{DeviceDetail, MemoryDetail, RankDetail, Severity};
 
@@ -35,6 +35,21 @@ pub struct Finding {
     pub remedy: &'static str,
 }
 
+impl Finding {
+    /// Adds what the log of the compiler says of the line, and the remedy for it; nothing changes where it says nothing.
+    pub(crate) fn with_reasons(
+        mut self,
+        reasons: Vec<CompilerReason>,
+        remedy: impl FnOnce(&[CompilerReason]) -> &'static str,
+    ) -> Self {
+        if let (Detail::Pattern(pattern, books), false) = (&self.detail, reasons.is_empty()) {
+            self.remedy = remedy(&reasons);
+            self.detail = Detail::Compiler(*pattern, books.clone(), reasons);
+        }
+        self
+    }
+}
+
 /// What only one rule knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detail {
@@ -47,8 +62,8 @@ pub enum Detail {
     },
     /// The rules over anti-patterns of the host: the pattern, and what it cost on the line.
     Pattern(Pattern, PatternBooks),
-    /// The rules `recompile` and `graph-break`: the pattern, what it cost on the line, and the reasons that the log of the
-    /// compiler gives, where there is one.
+    /// The rules `recompile` and `graph-break`, where the log of the compiler says why: the pattern, what it cost on the line, and
+    /// the reasons, of which there is one at least.
     Compiler(Pattern, PatternBooks, Vec<CompilerReason>),
     /// The rules about what the device does.
     Device(DeviceDetail),
@@ -60,13 +75,18 @@ pub enum Detail {
 
 /// Why `torch.compile` compiles again, or ends a graph, as its log says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompilerReason {
-    /// The function that is compiled; empty of a graph break, which its line names.
-    pub function: String,
-    /// What changed, or what cannot be compiled.
-    pub text: String,
-    /// The values that what changed had, where it is a size, ascending.
-    pub sizes: Vec<u64>,
+pub enum CompilerReason {
+    /// No version of the function fitted any more.
+    Recompiled {
+        /// Name of the function.
+        function: String,
+        /// What changed.
+        cause: RecompileCause,
+        /// The whole numbers that it was, ascending.
+        values: Vec<u64>,
+    },
+    /// The line cannot be compiled, as the text says.
+    GraphBreak(String),
 }
 
 /// A line that has to do with a finding.

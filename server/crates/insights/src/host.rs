@@ -2,7 +2,6 @@
 //!
 //! Each says what the pattern cost by the recording, per step.
 
-mod compiler;
 mod conv_bias;
 mod cpu_fallback;
 pub(crate) mod data_loader;

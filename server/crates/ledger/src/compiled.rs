@@ -13,17 +13,28 @@ pub struct CompiledFunction {
     pub compiles: u64,
     /// How long that took, all phases together, the backward passes included.
     pub time: Ns,
-    /// Why it was compiled again, by what changed: `size of 'x' at index 0`, or a guard.
-    pub reasons: BTreeMap<String, RecompileReason>,
+    /// Why it was compiled again.
+    pub reasons: BTreeMap<RecompileCause, RecompileReason>,
 }
 
-/// Why a function was compiled again.
+/// What changed, so that no version of a function fitted any more.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum RecompileCause {
+    /// A size or stride of a tensor: `size of 'x' at index 0`.
+    Dimension(String),
+    /// A number that is compiled in: `self.count`.
+    Number(String),
+    /// Anything else: the guard that failed.
+    Guard(String),
+}
+
+/// A cause, as often as it was one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RecompileReason {
     /// How often.
     pub count: u64,
-    /// The values that what changed had, where it is a size or another whole number.
-    pub sizes: BTreeSet<u64>,
+    /// The whole numbers that what changed was, where it is none of other kinds.
+    pub values: BTreeSet<u64>,
     /// The lines that ran what was compiled: those that called the function while the recording was made; of what is behind
     /// a graph break, the line that breaks it.
     pub lines: BTreeSet<LineKey>,

@@ -27,7 +27,7 @@ pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
     CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup, RankCommunication,
 };
-pub use compiled::{CompiledFunction, RecompileReason};
+pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
 pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{

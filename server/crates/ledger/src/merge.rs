@@ -96,9 +96,9 @@ impl CompiledFunction {
         self.compiles.gain(*compiles);
         self.time.gain(*time);
         merge_map(&mut self.reasons, reasons, |mine, theirs| {
-            let RecompileReason { count, sizes, lines } = theirs;
+            let RecompileReason { count, values, lines } = theirs;
             mine.count.gain(*count);
-            mine.sizes.extend(sizes);
+            mine.values.extend(values);
             mine.lines.extend(lines.iter().cloned());
         });
     }
@@ -485,8 +485,8 @@ mod tests {
             ledger.modules.insert(key, module);
             let def = LineKey { file: "a.py".to_owned(), line: 3 };
             let call = LineKey { file: "a.py".to_owned(), line: 5 + rank };
-            let reason = crate::RecompileReason { count: 1, sizes: [8, 9 + u64::from(rank)].into(), lines: [call].into() };
-            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), reasons: [("size".to_owned(), reason)].into() };
+            let reason = crate::RecompileReason { count: 1, values: [8, 9 + u64::from(rank)].into(), lines: [call].into() };
+            let compiled = crate::CompiledFunction { name: format!("f{rank}"), compiles: 2, time: Ns(rest[0]), reasons: [(crate::RecompileCause::Number("size".to_owned()), reason)].into() };
             ledger.compiled.insert(def.clone(), compiled);
             ledger.graph_breaks.insert(def, [format!("reason {rank}")].into());
             ledger

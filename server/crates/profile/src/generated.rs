@@ -51,7 +51,7 @@ pub struct FunctionCompile {
 }
 
 /// Why a graph ends (`dynamo_graph_break_reason`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GraphBreak {
     /// Path of the file of the line that cannot be compiled, as of [`FunctionCompile::file`].
     pub file: StrId,

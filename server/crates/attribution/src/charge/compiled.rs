@@ -1,8 +1,8 @@
 //! The functions that `torch.compile` compiled, and why graphs end, from its log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::{CompiledFunction, Ledger, LineKey};
+use ledger::{CompiledFunction, Ledger, LineKey, RecompileCause};
 use line_stacks::{LineId, line_key};
 use profile::{FunctionCompile, Profile, StrId};
 use rustc_hash::FxHashMap;
@@ -32,8 +32,9 @@ pub(crate) fn note_compiled(
         reasons.insert(profile.strings.get(it.reason).to_owned());
     }
     let mut compiled: BTreeMap<LineKey, CompiledFunction> = BTreeMap::new();
+    let functions = FirstLines::new(profile);
     for it in &profile.compiles {
-        let whole = whole_function(profile, it);
+        let whole = functions.whole(profile, it);
         let mine = compiled.entry(key(it.file, whole.line)).or_default();
         whole.name.clone_into(&mut mine.name);
         mine.compiles += 1;
@@ -43,10 +44,10 @@ pub(crate) fn note_compiled(
                 Some(line) => vec![key(it.file, line)],
                 None => ran_on.get(&it.frame).into_iter().flatten().cloned().collect(),
             };
-            let (what, sizes) = what_changed(profile.strings.get(reason));
-            let mine = mine.reasons.entry(what).or_default();
+            let (cause, values) = cause(profile.strings.get(reason));
+            let mine = mine.reasons.entry(cause).or_default();
             mine.count += 1;
-            mine.sizes.extend(sizes);
+            mine.values.extend(values);
             mine.lines.extend(lines);
         }
     }
@@ -62,44 +63,56 @@ struct WholeFunction<'a> {
     broken_at: Option<u32>,
 }
 
-/// What was compiled may be the rest of a function: `torch_dynamo_resume_in_f_at_11`.
-fn whole_function<'a>(profile: &'a Profile, it: &FunctionCompile) -> WholeFunction<'a> {
-    let name = profile.strings.get(it.function);
-    let rest = name.strip_prefix("torch_dynamo_resume_in_").and_then(|it| it.rsplit_once("_at_"));
-    let Some((whole, broken_at)) = rest else {
-        return WholeFunction { name, line: it.line, broken_at: None };
-    };
-    let is_whole = |other: &&FunctionCompile| {
-        other.file == it.file
-            && other.line <= it.line
-            && profile.strings.get(other.function) == whole
-    };
-    let line = profile.compiles.iter().filter(is_whole).map(|it| it.line).max();
-    WholeFunction { name: whole, line: line.unwrap_or(it.line), broken_at: broken_at.parse().ok() }
+/// The first lines of the functions that were compiled, by file and name.
+struct FirstLines<'a>(FxHashMap<(StrId, &'a str), BTreeSet<u32>>);
+
+impl<'a> FirstLines<'a> {
+    fn new(profile: &'a Profile) -> Self {
+        let mut lines: FxHashMap<_, BTreeSet<u32>> = FxHashMap::default();
+        for it in &profile.compiles {
+            let name = profile.strings.get(it.function);
+            lines.entry((it.file, name)).or_default().insert(it.line);
+        }
+        Self(lines)
+    }
+
+    /// What was compiled may be the rest of a function: `torch_dynamo_resume_in_f_at_11`.
+    fn whole(&self, profile: &'a Profile, it: &FunctionCompile) -> WholeFunction<'a> {
+        let name = profile.strings.get(it.function);
+        let rest = name.strip_prefix("torch_dynamo_resume_in_");
+        let Some((name, broken_at)) = rest.and_then(|it| it.rsplit_once("_at_")) else {
+            return WholeFunction { name, line: it.line, broken_at: None };
+        };
+        let lines = self.0.get(&(it.file, name));
+        let line = lines.and_then(|lines| lines.range(..=it.line).next_back().copied());
+        WholeFunction { name, line: line.unwrap_or(it.line), broken_at: broken_at.parse().ok() }
+    }
 }
 
-/// What of a guard changed, and the sizes that it had, where it is a size: `tensor 'x' size mismatch at index 0. expected 8, actual
-/// 9` is the size of `'x'` at index 0, which was 8 and 9; `self.count == 3` is the value of it, which was 3. Any other guard stands as it is.
-fn what_changed(guard: &str) -> (String, Vec<u64>) {
-    let size = || {
+/// What the guard says that changed, and the whole numbers that it was: `tensor 'x' size mismatch at index 0. expected 8, actual 9` is
+/// the size of `'x'` at index 0, which was 8 and 9; `self.count == 3` a number that was 3.
+fn cause(guard: &str) -> (RecompileCause, Vec<u64>) {
+    let dimension = || {
         let (tensor, rest) = guard.strip_prefix("tensor '")?.split_once("' ")?;
         let (what, rest) = rest.split_once(" mismatch at index ")?;
         let (index, rest) = rest.split_once(". expected ")?;
         let (expected, actual) = rest.split_once(", actual ")?;
-        let sizes = vec![expected.trim().parse().ok()?, actual.trim().parse().ok()?];
+        let values = vec![expected.trim().parse().ok()?, actual.trim().parse().ok()?];
         // Until torch 2.9 `L['x']`.
         let tensor =
             tensor.strip_prefix("L['").and_then(|it| it.strip_suffix("']")).unwrap_or(tensor);
-        Some((format!("{what} of '{tensor}' at index {index}"), sizes))
+        let name = format!("{what} of '{tensor}' at index {index}");
+        Some((RecompileCause::Dimension(name), values))
     };
-    // A number that is compiled in: `self.count == 3`, each value of which is a guard of its own.
+    // Each value is a guard of its own.
     let number = || {
         let (name, value) = guard.split_once(" == ")?;
         value.trim().parse::<f64>().ok()?;
         let values = value.trim().parse().ok().into_iter().collect();
-        Some((format!("value of {}", name.trim()), values))
+        Some((RecompileCause::Number(name.trim().to_owned()), values))
     };
-    size().or_else(number).unwrap_or_else(|| (guard.to_owned(), Vec::new()))
+    let other = || (RecompileCause::Guard(guard.to_owned()), Vec::new());
+    dimension().or_else(number).unwrap_or_else(other)
 }
 
 #[cfg(test)]
@@ -107,22 +120,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_size_that_changed_is_named_with_its_values() {
+    fn a_guard_says_what_changed() {
+        let dimension = |it: &str| RecompileCause::Dimension(it.to_owned());
+        let number = |it: &str| RecompileCause::Number(it.to_owned());
         let rows = [
             (
                 "tensor 'x' size mismatch at index 0. expected 8, actual 9",
-                ("size of 'x' at index 0".to_owned(), vec![8, 9]),
+                (dimension("size of 'x' at index 0"), vec![8, 9]),
             ),
             (
                 "tensor 'L['x']' stride mismatch at index 1. expected 64, actual 128",
-                ("stride of 'x' at index 1".to_owned(), vec![64, 128]),
+                (dimension("stride of 'x' at index 1"), vec![64, 128]),
             ),
-            ("self.count == 3", ("value of self.count".to_owned(), vec![3])),
-            ("factor == 1.5", ("value of factor".to_owned(), vec![])),
-            ("mode == 'a'", ("mode == 'a'".to_owned(), vec![])),
+            ("self.count == 3", (number("self.count"), vec![3])),
+            ("factor == 1.5", (number("factor"), vec![])),
+            ("mode == 'a'", (RecompileCause::Guard("mode == 'a'".to_owned()), vec![])),
         ];
         for (guard, expected) in rows {
-            assert_eq!(what_changed(guard), expected);
+            assert_eq!(cause(guard), expected);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Why `torch.compile` compiles again, or ends a graph, as part of a sentence.
 
 use insights::CompilerReason;
+use ledger::RecompileCause;
 
 /// Reasons that a message names.
 const MAX_REASONS: usize = 2;
 
-/// Sizes that a message names, of more the first ones and the last.
-const MAX_SIZES: usize = 6;
+/// Values that a message names, of more the first ones and the last.
+const MAX_VALUES: usize = 6;
 
 /// What follows the message: `; forward was compiled for each size of 'x' at index 0: 8, 9, 10`.
 pub(crate) fn because(reasons: &[CompilerReason]) -> String {
@@ -20,29 +21,29 @@ pub(crate) fn because(reasons: &[CompilerReason]) -> String {
 }
 
 fn one(reason: &CompilerReason) -> String {
-    let CompilerReason { function, text, sizes } = reason;
-    if function.is_empty() {
-        return format!("; {text}");
+    match reason {
+        CompilerReason::GraphBreak(text) => format!("; {text}"),
+        CompilerReason::Recompiled { function, cause: RecompileCause::Guard(guard), .. } => {
+            format!("; {function} was compiled again because this no longer held: {guard}")
+        }
+        CompilerReason::Recompiled { function, cause, values } => {
+            format!("; {function} was compiled for each {}", recompile_cause(cause, values))
+        }
     }
-    let what = recompile_reason(text, sizes);
-    if sizes.is_empty() {
-        return match what.strip_prefix("value of ") {
-            Some(name) => format!("; {function} was compiled for each value of {name}"),
-            None => {
-                format!("; {function} was compiled again because this no longer held: {what}")
-            }
-        };
-    }
-    format!("; {function} was compiled for each {what}")
 }
 
-/// What changed, so that a function was compiled again, with the sizes that it had: `size of 'x' at index 0: 8, 9, 10`.
+/// What changed, so that a function was compiled again, with what it was: `size of 'x' at index 0: 8, 9, 10`.
 #[must_use]
-pub fn recompile_reason(text: &str, sizes: &[u64]) -> String {
-    let shown: Vec<String> = match sizes {
-        [] => return text.to_owned(),
-        [first @ .., last] if MAX_SIZES <= first.len() => {
-            let first = first.iter().take(MAX_SIZES - 2).map(u64::to_string);
+pub fn recompile_cause(cause: &RecompileCause, values: &[u64]) -> String {
+    let text = match cause {
+        RecompileCause::Dimension(name) => name.clone(),
+        RecompileCause::Number(name) => format!("value of {name}"),
+        RecompileCause::Guard(guard) => guard.clone(),
+    };
+    let shown: Vec<String> = match values {
+        [] => return text,
+        [first @ .., last] if MAX_VALUES <= first.len() => {
+            let first = first.iter().take(MAX_VALUES - 2).map(u64::to_string);
             first.chain(["…".to_owned(), last.to_string()]).collect()
         }
         all => all.iter().map(u64::to_string).collect(),
@@ -56,22 +57,24 @@ mod tests {
 
     #[test]
     fn reasons_follow_the_message() {
-        let reason = |function: &str, text: &str, sizes: &[u64]| CompilerReason {
-            function: function.to_owned(),
-            text: text.to_owned(),
-            sizes: sizes.to_vec(),
+        let again = |cause: RecompileCause, values: &[u64]| CompilerReason::Recompiled {
+            function: "f".to_owned(),
+            cause,
+            values: values.to_vec(),
         };
-        let size = "size of 'x' at index 0";
+        let size = || RecompileCause::Dimension("size of 'x' at index 0".to_owned());
+        let guard = || RecompileCause::Guard("k == 'a'".to_owned());
+        let number = || RecompileCause::Number("k".to_owned());
         let rows = [
             (vec![], ""),
-            (vec![reason("", "Data-dependent branching", &[])], "; Data-dependent branching"),
+            (vec![CompilerReason::GraphBreak("No branches".to_owned())], "; No branches"),
             (
-                vec![reason("f", size, &[8, 9]), reason("f", "k == 1", &[])],
-                "; f was compiled for each size of 'x' at index 0: 8, 9; f was compiled again because this no longer held: k == 1",
+                vec![again(size(), &[8, 9]), again(guard(), &[])],
+                "; f was compiled for each size of 'x' at index 0: 8, 9; f was compiled again because this no longer held: k == 'a'",
             ),
-            (vec![reason("f", "value of k", &[])], "; f was compiled for each value of k"),
+            (vec![again(number(), &[])], "; f was compiled for each value of k"),
             (
-                vec![reason("f", size, &[1, 2, 3, 4, 5, 6, 7]); 3],
+                vec![again(size(), &[1, 2, 3, 4, 5, 6, 7]); 3],
                 "; f was compiled for each size of 'x' at index 0: 1, 2, 3, 4, …, 7; f was compiled for each size of 'x' at index 0: 1, 2, 3, 4, …, 7; and for 1 more reason",
             ),
         ];

@@ -1,6 +1,6 @@
 //! What the rules over patterns share.
 
-use ledger::{Ledger, Ns, Pattern, PatternBooks};
+use ledger::{Evidence, Ledger, Ns, Pattern, PatternBooks};
 use metrics::Scale;
 
 use crate::costly::Costly;
@@ -52,6 +52,8 @@ pub(super) fn each(
         let costly = Costly {
             of,
             count: books.count,
+            // A break in a compiled function is named by the recording.
+            evidence: if pattern == Pattern::GraphBreak { Evidence::Exact } else { line.evidence },
             ..Costly::line(place, line, cost, Detail::Pattern(pattern, books.clone()), remedy)
         };
         costly.finding(rule, scale, limits.least(), |share| {

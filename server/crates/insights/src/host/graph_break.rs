@@ -1,9 +1,9 @@
 //! Rule `graph-break`: a function compiled in parts.
 
-use ledger::{Ledger, LineKey, Pattern, PatternBooks};
+use ledger::{Ledger, Pattern};
 use metrics::Scale;
 
-use super::compiler::{CompilerDraft, each_compiled};
+use super::each::{FindingDraft, each};
 use crate::rule::{Area, Rule, RuleLimits};
 use crate::{CompilerReason, Finding, Severity};
 
@@ -28,28 +28,30 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
-    let draft = |books: &PatternBooks| CompilerDraft {
-        cost: books.cpu,
-        of: books.cpu + books.around.max(books.around_cuda),
-        severity: Some(RULE.severity),
+    let found = each(&RULE, (ledger, scale, limits), Pattern::GraphBreak, |books| {
+        Some(FindingDraft {
+            cost: books.cpu,
+            of: books.cpu + books.around.max(books.around_cuda),
+            severity: Some(RULE.severity),
+            remedy: "TORCH_LOGS=graph_breaks names the reason. Take print, .item() and branches on values out of the compiled \
+                     function, or compile only the part without them.",
+        })
+    });
+    let with_reasons = |it: Finding| {
+        let reasons = ledger.graph_breaks.get(&it.place).into_iter().flatten();
+        let reasons = reasons.cloned().map(CompilerReason::GraphBreak).collect();
+        it.with_reasons(reasons, remedy)
     };
-    let reasons = |place: &LineKey| {
-        let reason = |text: &String| CompilerReason {
-            function: String::new(),
-            text: text.clone(),
-            sizes: Vec::new(),
-        };
-        ledger.graph_breaks.get(place).into_iter().flatten().map(reason).collect()
-    };
-    each_compiled(&RULE, (ledger, scale, limits), Pattern::GraphBreak, draft, reasons, remedy)
+    found.into_iter().map(with_reasons).collect()
 }
 
 fn remedy(reasons: &[CompilerReason]) -> &'static str {
-    let says = |what: &str| reasons.iter().any(|it| it.text.contains(what));
-    if reasons.is_empty() {
-        "TORCH_LOGS=graph_breaks names the reason. Take print, .item() and branches on values out of the compiled \
-         function, or compile only the part without them."
-    } else if says("data-dependent branching") {
+    let says = |what: &str| {
+        reasons
+            .iter()
+            .any(|it| matches!(it, CompilerReason::GraphBreak(text) if text.contains(what)))
+    };
+    if says("data-dependent branching") {
         "Choose by torch.where or torch.cond in place of a branch on a value, or take the branch out of the compiled function."
     } else if says("Tensor.item()") {
         "Keep the value as a tensor, or set torch._dynamo.config.capture_scalar_outputs = True."

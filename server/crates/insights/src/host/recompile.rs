@@ -1,9 +1,9 @@
 //! Rule `recompile`: compiling in measured steps.
 
-use ledger::{Ledger, LineKey, Pattern, PatternBooks};
+use ledger::{CompiledFunction, Ledger, LineKey, Pattern, RecompileCause, RecompileReason};
 use metrics::Scale;
 
-use super::compiler::{CompilerDraft, each_compiled};
+use super::each::{FindingDraft, each};
 use crate::rule::{Area, Rule, RuleLimits, WARNING};
 use crate::{CompilerReason, Finding, Severity};
 
@@ -28,44 +28,48 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
-    let draft =
-        |books: &PatternBooks| CompilerDraft { cost: books.cpu, of: books.cpu, severity: None };
-    let reasons = |place: &LineKey| {
-        let mut reasons: Vec<(u64, CompilerReason)> = ledger
-            .compiled
-            .values()
-            .flat_map(|function| {
-                let here = function.reasons.iter().filter(|(_, it)| it.lines.contains(place));
-                here.map(|(text, it)| {
-                    let reason = CompilerReason {
-                        function: function.name.clone(),
-                        text: text.clone(),
-                        sizes: it.sizes.iter().copied().collect(),
-                    };
-                    (it.count, reason)
-                })
-            })
-            .collect();
-        // The most frequent first; equal ones stay by name.
-        reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-        reasons.into_iter().map(|(_, it)| it).collect()
+    let found = each(&RULE, (ledger, scale, limits), Pattern::Compilation, |books| {
+        Some(FindingDraft {
+            cost: books.cpu,
+            of: books.cpu,
+            severity: None,
+            remedy: "TORCH_LOGS=recompiles names the guard that failed: sizes that change (dynamic=True, mark_dynamic), numbers \
+                     that change (make them tensors). If it is the first step only, warm up longer.",
+        })
+    });
+    let with_reasons = |it: Finding| {
+        let reasons = reasons(ledger, &it.place);
+        it.with_reasons(reasons, remedy)
     };
-    each_compiled(&RULE, (ledger, scale, limits), Pattern::Compilation, draft, reasons, remedy)
+    found.into_iter().map(with_reasons).collect()
+}
+
+/// Why what ran on a line was compiled again: the most frequent reason first, equal ones by name.
+fn reasons(ledger: &Ledger, place: &LineKey) -> Vec<CompilerReason> {
+    let all = ledger
+        .compiled
+        .values()
+        .flat_map(|function| function.reasons.iter().map(move |(cause, it)| (function, cause, it)));
+    let mut here: Vec<_> = all.filter(|(_, _, it)| it.lines.contains(place)).collect();
+    here.sort_by_key(|(_, _, it)| std::cmp::Reverse(it.count));
+    let reason = |(function, cause, it): (&CompiledFunction, &RecompileCause, &RecompileReason)| {
+        CompilerReason::Recompiled {
+            function: function.name.clone(),
+            cause: cause.clone(),
+            values: it.values.iter().copied().collect(),
+        }
+    };
+    here.into_iter().map(reason).collect()
 }
 
 fn remedy(reasons: &[CompilerReason]) -> &'static str {
-    let is_size = |it: &CompilerReason| !it.sizes.is_empty();
-    match reasons {
-        [] => {
-            "TORCH_LOGS=recompiles names the guard that failed: sizes that change (dynamic=True, mark_dynamic), numbers \
-             that change (make them tensors). If it is the first step only, warm up longer."
-        }
-        [first, ..] if first.text.starts_with("value of ") => {
-            "A number that changes is compiled in: make it a tensor, or keep it out of the compiled function."
-        }
-        [first, ..] if is_size(first) => {
+    match reasons.first() {
+        Some(CompilerReason::Recompiled { cause: RecompileCause::Dimension(_), .. }) => {
             "Compile for any size: torch._dynamo.mark_dynamic(tensor, index) before the call, or torch.compile(dynamic=True); \
              or pad to a few sizes."
+        }
+        Some(CompilerReason::Recompiled { cause: RecompileCause::Number(_), .. }) => {
+            "A number that changes is compiled in: make it a tensor, or keep it out of the compiled function."
         }
         _ => {
             "Keep what the guard names the same from call to call, or out of the compiled function."

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ide::recompile_reason;
+use ide::recompile_cause;
 use ledger::{CompiledFunction, LineKey};
 use metrics::{Period, Scale, Unit};
 
@@ -44,9 +44,9 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
     functions.sort_by_key(|(_, it)| std::cmp::Reverse(it.time));
     let whole: i64 = functions.iter().map(|(_, it)| it.time.0).sum();
     for (place, it) in &functions {
-        let again = it.reasons.iter().map(|(text, it)| {
-            let sizes: Vec<u64> = it.sizes.iter().copied().collect();
-            format!("again for {}", recompile_reason(text, &sizes))
+        let again = it.reasons.iter().map(|(cause, it)| {
+            let values: Vec<u64> = it.values.iter().copied().collect();
+            format!("again for {}", recompile_cause(cause, &values))
         });
         let why: Vec<String> = again.chain(breaks.remove(place).unwrap_or_default()).collect();
         let (first, rest) = match why.as_slice() {
