@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Kernels(KernelsArgs),
     Modules(ModulesArgs),
     Steps(StepsArgs),
+    Comm(CommArgs),
     Compile(CompileArgs),
     Top(TopArgs),
     List(ListArgs),
@@ -447,6 +448,26 @@ pub(crate) struct StepsArgs {
     /// number or time, the longest first
     #[arg(long, value_name = "ORDER", default_value = StepOrder::Number.name())]
     pub(crate) sort: StepOrder,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// What ranks communicated: calls, times, sizes and bandwidths by kind, process group and size, your lines
+///
+///   time       from start to end of the calls, all ranks together, waiting included
+///   wait       of it, before all ranks had begun: where their recordings are read too
+///   message    as nccl-tests counts it: of all-gather the output, else the input
+///   algorithm  the message by the time after all ranks had begun
+///   bus        the same, times the factor of the kind (nccl-tests)
+///   lines      your lines that launched most of it
+///
+/// perfline ranks says who is late, and who waits.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CommArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

@@ -115,6 +115,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
+        Command::Comm(args) => print(&args.recording, |out, it| {
+            print_table(out, &tables::communication(&it.recording), &args.table, &terminal)
+        }),
         Command::Compile(args) => print(&args.recording, |out, it| {
             let is_whole = args.table.format == args::OutputFormat::Json;
             print_table(out, &tables::compiled(&it.recording, is_whole), &args.table, &terminal)

@@ -68,7 +68,7 @@ fn json_is_as_its_schema_says() {
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 18] = [
+    let outputs: [&[&str]; 19] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -76,6 +76,7 @@ fn json_is_as_its_schema_says() {
         &["kernels", TRACE],
         &["modules", TRACE],
         &["steps", TRACE],
+        &["comm", RANKS],
         &["compile", COMPILED],
         &["list", "../cpu/torch2.15.0"],
         &["show", "slow_model.py:46", TRACE],

@@ -46,6 +46,15 @@ pub struct ProcessGroup {
     pub size: u32,
 }
 
+impl ProcessGroup {
+    /// How many ranks the group has. Where that is not recorded, it is taken for the group of all ranks, of which there are
+    /// `world_size`.
+    #[must_use]
+    pub fn size_in(&self, world_size: Option<u32>) -> Option<u32> {
+        if self.size == 0 { world_size } else { Some(self.size) }
+    }
+}
+
 /// A process group with the ranks in it.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,

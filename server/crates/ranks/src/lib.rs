@@ -2,7 +2,8 @@
 //!
 //! *Owns*: which collectives of the ranks are one (`matching`), what their clocks differ by (`clocks`), how long each rank
 //! waited for others and how long was transferred (`waits`), for whom (`waited_for`), which rank is late and which line differs there (`straggler`),
-//! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank and by line (`rank_summary`, `comparison`).
+//! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank, by line and by collective
+//! (`rank_summary`, `comparison`, `operations`).
 //!
 //! *Never*: formats a number, decides what is shown, looks at anything but the ledger.
 //!
@@ -12,6 +13,7 @@
 mod clocks;
 mod comparison;
 mod matching;
+mod operations;
 mod rank_summary;
 mod spread;
 mod straggler;
@@ -21,6 +23,7 @@ mod waits;
 pub use clocks::{Clock, Clocks};
 pub use comparison::{Comparison, LineCommunication};
 pub use matching::{Matched, Part};
+pub use operations::{Bandwidth, CommunicationOperation, operations};
 pub use rank_summary::RankSummary;
 pub use spread::{LineDifference, Side, Spread, differences, median, ranks_of, times_by_rank};
 pub use straggler::{Cause, Straggler};

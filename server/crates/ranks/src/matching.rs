@@ -11,6 +11,8 @@ pub struct Matched {
     pub kind: CollectiveKind,
     /// Between whom.
     pub group: ProcessGroup,
+    /// Whether devices ran it, not the hosts.
+    pub is_on_device: bool,
     /// The size of the message, as [`ledger::CollectiveSite::bytes`] has it: that of the rank with most.
     pub bytes: Option<Bytes>,
     /// The step in which it was launched.
@@ -28,6 +30,8 @@ pub struct Part {
     pub start: Ns,
     /// When it was done there.
     pub end: Ns,
+    /// The size of its message.
+    pub bytes: Option<Bytes>,
     /// The line that launched it, where it is known.
     pub line: Option<LineKey>,
 }
@@ -99,6 +103,7 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
             found.push(Matched {
                 kind: key.kind,
                 group: key.group.clone(),
+                is_on_device: key.is_on_device,
                 bytes: calls.iter().filter_map(|(_, (.., bytes))| *bytes).max(),
                 step: calls.iter().find_map(|(_, (call, ..))| call.step),
                 parts: calls.iter().map(|(rank, call)| part(*rank, call)).collect(),
@@ -108,6 +113,6 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
     (found, alone)
 }
 
-fn part(rank: u32, &(call, line, _): &SitedCall<'_>) -> Part {
-    Part { rank, start: call.start, end: call.end, line: line.cloned() }
+fn part(rank: u32, &(call, line, bytes): &SitedCall<'_>) -> Part {
+    Part { rank, start: call.start, end: call.end, bytes, line: line.cloned() }
 }

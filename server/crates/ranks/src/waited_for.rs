@@ -73,10 +73,17 @@ mod tests {
 
     #[test]
     fn waiting_in_two_collectives_at_once_counts_once() {
-        let part = |rank, start, end| Part { rank, start: Ns(start), end: Ns(end), line: None };
+        let part = |rank, start, end| Part {
+            rank,
+            start: Ns(start),
+            end: Ns(end),
+            bytes: None,
+            line: None,
+        };
         let broadcast = |parts| Matched {
             kind: CollectiveKind::AllReduce,
             group: ProcessGroup::default(),
+            is_on_device: true,
             bytes: None,
             step: Some(1),
             parts,

@@ -45,9 +45,13 @@ impl Matched {
     /// What bus bandwidth is of algorithm bandwidth here; `None` unless the parts of all ranks of the group are recorded. Where
     /// the group is not, it is taken for that of all ranks.
     pub(crate) fn bus_factor(&self, world_size: Option<u32>) -> Option<f64> {
-        let recorded = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
-        let size = if self.group.size == 0 { world_size? } else { self.group.size };
-        if recorded == size { self.kind.bus_factor(size) } else { None }
+        let size = self.group.size_in(world_size)?;
+        if self.is_whole(world_size) { self.kind.bus_factor(size) } else { None }
+    }
+
+    /// Whether the parts of all ranks of the group are recorded.
+    pub(crate) fn is_whole(&self, world_size: Option<u32>) -> bool {
+        self.group.size_in(world_size).is_some_and(|it| it as usize == self.parts.len())
     }
 }
 
@@ -59,10 +63,17 @@ mod tests {
 
     #[test]
     fn the_time_before_all_had_begun_is_waiting() {
-        let part = |rank, start, end| Part { rank, start: Ns(start), end: Ns(end), line: None };
+        let part = |rank, start, end| Part {
+            rank,
+            start: Ns(start),
+            end: Ns(end),
+            bytes: None,
+            line: None,
+        };
         let it = Matched {
             kind: CollectiveKind::AllReduce,
             group: ProcessGroup::default(),
+            is_on_device: true,
             bytes: Some(Bytes(8)),
             step: None,
             parts: vec![part(0, 0, 130), part(1, 100, 131), part(2, 40, 129)],
@@ -75,10 +86,17 @@ mod tests {
 
     #[test]
     fn a_sender_that_is_done_early_does_not_wait() {
-        let part = |rank, start, end| Part { rank, start: Ns(start), end: Ns(end), line: None };
+        let part = |rank, start, end| Part {
+            rank,
+            start: Ns(start),
+            end: Ns(end),
+            bytes: None,
+            line: None,
+        };
         let it = Matched {
             kind: CollectiveKind::Broadcast,
             group: ProcessGroup::default(),
+            is_on_device: true,
             bytes: None,
             step: None,
             parts: vec![part(0, 0, 10), part(1, 100, 110)],

@@ -1,6 +1,7 @@
-//! Tables of operators, of kernels and of modules over the whole recording, of its steps, and of what was compiled
-//! (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
+//! Tables of operators, of kernels, of modules and of communication over the whole recording, of its steps, and of what was
+//! compiled (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline comm`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
 
+mod communication;
 mod compiled;
 mod hot_lines;
 mod kernels;
@@ -17,6 +18,7 @@ use ide::UnknownName;
 use ledger::Metric;
 use loader::StackBooks;
 
+pub use communication::build as communication;
 pub use compiled::build as compiled;
 pub use hot_lines::build as hot_lines;
 pub use kernels::build as kernels;

@@ -16,6 +16,12 @@ const MAX_LINES: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct LinesOf<'a>(BTreeMap<&'a LineKey, i64>);
 
+impl<'a> FromIterator<(&'a LineKey, i64)> for LinesOf<'a> {
+    fn from_iter<I: IntoIterator<Item = (&'a LineKey, i64)>>(amounts: I) -> Self {
+        Self(amounts.into_iter().collect())
+    }
+}
+
 impl<'a> LinesOf<'a> {
     /// Adds what is on a stack.
     pub(super) fn add(&mut self, books: &'a StackBooks, stack: StackRow, amount: i64) {
