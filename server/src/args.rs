@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loader::{MemoryLimit, MinePattern, Run};
 use metrics::Period;
-use report::Limit;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
+use report::{CodeFilter, FilePattern, FunctionPattern, Limit, StackFilter, TrainingPhase};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -183,6 +183,9 @@ pub(crate) struct AnnotateArgs {
     /// Library files too
     #[arg(long)]
     pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
 }
 
 impl AnnotateArgs {
@@ -207,6 +210,7 @@ impl AnnotateArgs {
             threshold: self.threshold,
             all: self.all,
             files,
+            code: self.code.filter(),
             root: self.recording.root.display().to_string(),
         }
     }
@@ -235,6 +239,9 @@ pub(crate) struct LinesArgs {
     /// JSON has totals and inputs too; CSV has the lines alone
     #[arg(long, value_enum, default_value_t = TableFormat::Json)]
     pub(crate) format: TableFormat,
+
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -324,6 +331,9 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
     /// The file to write [default: the standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -382,6 +392,13 @@ pub(crate) struct OpsArgs {
     #[arg(long, value_name = "ORDER")]
     pub(crate) sort: Option<OperatorOrder>,
 
+    /// A row for each combination of the sizes of the inputs, where the recording has them (record_shapes=True)
+    #[arg(long)]
+    pub(crate) sizes: bool,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 }
@@ -400,6 +417,9 @@ pub(crate) struct OpsArgs {
 pub(crate) struct KernelsArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
@@ -517,6 +537,66 @@ pub(crate) struct ListArgs {
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
+}
+
+/// Which code is shown.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct CodeArgs {
+    /// Only lines of these files and what ran below them: model.py, 'models/**', repeatable
+    #[arg(long = "file", value_name = "GLOB")]
+    pub(crate) files: Vec<FilePattern>,
+
+    /// Only lines of functions in whose qualified name (Model.forward) this regular expression is found, and what ran below
+    /// them, repeatable
+    #[arg(long = "function", value_name = "REGEX")]
+    pub(crate) functions: Vec<FunctionPattern>,
+}
+
+impl CodeArgs {
+    pub(crate) fn filter(&self) -> CodeFilter {
+        CodeFilter { files: self.files.clone(), functions: self.functions.clone() }
+    }
+}
+
+/// Which stacks count.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct FilterArgs {
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+
+    /// Only what ran in this phase of training; of several on a stack the outermost
+    #[arg(long, value_enum)]
+    pub(crate) phase: Option<PhaseChoice>,
+}
+
+impl FilterArgs {
+    pub(crate) fn filter(&self) -> StackFilter {
+        StackFilter { code: self.code.filter(), phase: self.phase.map(PhaseChoice::phase) }
+    }
+}
+
+/// A phase of training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PhaseChoice {
+    /// Calls of modules
+    Forward,
+    /// The backward pass, with what it recomputes
+    Backward,
+    /// Optimizers of PyTorch
+    Optimizer,
+    /// Data loaders of PyTorch
+    Loader,
+}
+
+impl PhaseChoice {
+    fn phase(self) -> TrainingPhase {
+        match self {
+            Self::Forward => TrainingPhase::Forward,
+            Self::Backward => TrainingPhase::Backward,
+            Self::Optimizer => TrainingPhase::Optimizer,
+            Self::Loader => TrainingPhase::Loader,
+        }
+    }
 }
 
 /// How a table is printed.

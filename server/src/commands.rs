@@ -16,7 +16,9 @@ use std::process::ExitCode;
 
 use ::report::export::Exported;
 use ::report::timeline::{self, TimelineRange};
-use ::report::{Recording, annotate, flame, html, json, lines, memory, ranks, show, tables, text};
+use ::report::{
+    Recording, StackFilter, annotate, flame, html, json, lines, memory, ranks, show, tables, text,
+};
 use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
 use crate::args::{self, Command};
@@ -34,8 +36,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Annotate(args) => print(&args.recording(), |out, it| {
             let options = args.options();
-            if let Some(unknown) = annotate::unknown_step(&it.recording, &options) {
-                inputs::report(&unknown);
+            let unknown = annotate::unknown_step(&it.recording, &options);
+            if let Some(fault) = unknown.or_else(|| options.code.without_match(&it.recording)) {
+                inputs::report(&fault);
                 return Ok(ExitCode::from(2));
             }
             let annotated = annotate::build(&it.recording, &options);
@@ -43,9 +46,14 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Lines(args) => print(&args.recording, |out, it| {
+            let code = args.code.filter();
+            if let Some(nothing) = code.without_match(&it.recording) {
+                inputs::report(&nothing);
+                return Ok(ExitCode::from(2));
+            }
             match args.format {
-                args::TableFormat::Json => lines::write_json(out, &it.recording)?,
-                args::TableFormat::Csv => lines::write_csv(out, &it.recording)?,
+                args::TableFormat::Json => lines::write_json(out, &it.recording, &code)?,
+                args::TableFormat::Csv => lines::write_csv(out, &it.recording, &code)?,
             }
             Ok(ExitCode::SUCCESS)
         }),
@@ -103,11 +111,23 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }),
         Command::Ops(args) => {
-            table(&args.recording, &args.table, &terminal, |it| tables::operators(it, args.sort))
+            let mut options = inputs::options(&args.recording);
+            options.operator_sizes = args.sizes;
+            let filter = args.filter.filter();
+            print_stacks(&args.recording, options, &filter, |out, it| {
+                let table = tables::operators(&it.recording, args.sort, args.sizes)?;
+                print_table(out, &filter.noted_in(table, it.recording.run), &args.table, &terminal)
+            })
         }
-        Command::Kernels(args) => table(&args.recording, &args.table, &terminal, |it| {
-            tables::kernels(it, args.table.format == args::OutputFormat::Json)
-        }),
+        Command::Kernels(args) => {
+            let filter = args.filter.filter();
+            let options = inputs::options(&args.recording);
+            print_stacks(&args.recording, options, &filter, |out, it| {
+                let is_whole = args.table.format == args::OutputFormat::Json;
+                let table = tables::kernels(&it.recording, is_whole, !filter.is_empty())?;
+                print_table(out, &filter.noted_in(table, it.recording.run), &args.table, &terminal)
+            })
+        }
         Command::Modules(args) => print(&args.recording, |out, it| {
             let is_whole = args.all || args.table.format == args::OutputFormat::Json;
             print_table(out, &tables::modules(&it.recording, is_whole), &args.table, &terminal)
@@ -175,9 +195,20 @@ fn print_loaded(
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     let (run, timing) = inputs::load(args, &options)?;
-    let sources: SourceFolders = loader::source_folders(&options);
+    print_run(args, &options, &run, timing, write)
+}
+
+/// Prints what `write` makes of a loaded recording.
+fn print_run(
+    args: &args::RecordingArgs,
+    options: &LoadOptions,
+    run: &Run,
+    timing: Timing,
+    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    let sources: SourceFolders = loader::source_folders(options);
     let names = loader::display_names(&run.merged, &args.root);
-    let recording = Recording { run: &run, names, sources: &sources };
+    let recording = Recording { run, names, sources: &sources };
     let loaded = CommandInput { recording, timing, sources: &sources };
     let mut out = BufWriter::new(io::stdout().lock());
     let code = write(&mut out, &loaded)?;
@@ -185,7 +216,7 @@ fn print_loaded(
     if let Some(cache) = &options.ledger_cache {
         cache.write_pending();
     }
-    Ok(if inputs::is_whole(args, &run) { code } else { ExitCode::from(2) })
+    Ok(if inputs::is_whole(args, run) { code } else { ExitCode::from(2) })
 }
 
 fn report(
@@ -244,17 +275,24 @@ fn memory(
     }
 }
 
-/// Prints a table of what has a name.
-fn table(
-    recording: &args::RecordingArgs,
-    args: &args::TableArgs,
-    terminal: &Terminal,
-    build: impl FnOnce(&Recording<'_>) -> io::Result<tables::NamedTable>,
+/// Loads a recording with the stacks that pass `filter`, and prints what `write` makes of it.
+fn print_stacks(
+    args: &args::RecordingArgs,
+    options: LoadOptions,
+    filter: &StackFilter,
+    write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
-    let options = LoadOptions { stacks: StackChoice::Always, ..inputs::options(recording) };
-    print_loaded(recording, options, |out, it| {
-        print_table(out, &build(&it.recording)?, args, terminal)
-    })
+    let options = LoadOptions { stacks: StackChoice::Always, ..options };
+    let (mut run, timing) = inputs::load(args, &options)?;
+    if let (false, Some(stacks)) = (filter.is_empty(), &run.stacks) {
+        let names = loader::display_names(&run.merged, &args.root);
+        run.stacks = Some(filter.apply(stacks, &names));
+    }
+    if let Some(nothing) = filter.without_match(&run) {
+        inputs::report(&nothing);
+        return Ok(ExitCode::from(2));
+    }
+    print_run(args, &options, &run, timing, write)
 }
 
 /// Writes whole stacks to a file or to the standard output.
@@ -262,8 +300,8 @@ fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
     if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
         return Err(Failure::Binary(args.format.name()));
     }
-    let options = LoadOptions { stacks: StackChoice::Always, ..inputs::options(&args.recording) };
-    print_loaded(&args.recording, options, |out, it| {
+    let options = inputs::options(&args.recording);
+    print_stacks(&args.recording, options, &args.filter.filter(), |out, it| {
         let Some(path) = &args.output else {
             ::report::export::write(out, &it.recording, args.options())?;
             return Ok(ExitCode::SUCCESS);

@@ -57,6 +57,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
         threshold: 0.0,
         all: true,
         files: Vec::new(),
+        code: report::CodeFilter::default(),
         root: String::new(),
     };
     let mut printed = Vec::new();
@@ -66,7 +67,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
         printed.push((name, out));
     };
     add("report", &|out| json::write_report(out, &report::build(&it, &options), &[]));
-    add("lines", &|out| lines::write_json(out, &it));
+    add("lines", &|out| lines::write_json(out, &it, &report::CodeFilter::default()));
     add("memory", &|out| memory::write_json(out, &it));
     add("ranks", &|out| ranks::write_json(out, &it, None));
     add("annotate", &|out| annotate::write_text(out, &annotate::build(&it, &annotated), &terminal));

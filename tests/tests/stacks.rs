@@ -12,7 +12,7 @@ use ledger::{Ledger, LineBooks, LineKey, Metric};
 use loader::{InputKind, LoadOptions, Run, StackBooks, StackChoice, Watch};
 use report::{Recording, flame};
 use serde_json::Value;
-use stack_books::{StackFrame, StackRow};
+use stack_books::{StackFrame, StackRow, TrainingPhase};
 use tests::fixtures::{repository, traces};
 
 use stack_sums::differences;
@@ -39,6 +39,13 @@ fn compared(inputs: &[PathBuf], wrong: &mut String) -> Vec<Metric> {
     // Nor are its operators and kernels counted by part.
     let miscounted =
         if is_compiled { String::new() } else { counts(&run.merged, &stacks.of_user_code()) };
+    let of_phases = TrainingPhase::ALL.map(|it| stacks.of_phase(it));
+    for metric in StackBooks::METRICS {
+        // What is below anything is all, and no stack is of two phases.
+        assert_eq!(stacks.below(|_| true).total(metric), stacks.total(metric), "{inputs:?}");
+        let sum: i64 = of_phases.iter().map(|it| it.total(metric)).sum();
+        assert!(sum <= stacks.total(metric), "{inputs:?}");
+    }
     if !differences.is_empty() || !miscounted.is_empty() {
         *wrong += &format!("{inputs:?}\n{differences}{miscounted}");
     }

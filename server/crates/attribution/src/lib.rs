@@ -157,6 +157,7 @@ fn charge_all(
             launches,
             stacks,
             memory_rows,
+            operator_sizes: options.operator_sizes,
         };
         let mut charging = stack_books(&from);
         let times = by_event.times.as_ref();

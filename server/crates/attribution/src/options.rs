@@ -8,4 +8,6 @@ pub struct AttributionOptions {
     pub ignore_exact: bool,
     /// Leaves the memory of devices out, because a snapshot of the same rank shows it better.
     pub ignore_device_memory: bool,
+    /// Whether operators with inputs of different sizes are different entries of the books of stacks.
+    pub operator_sizes: bool,
 }

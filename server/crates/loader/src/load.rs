@@ -529,6 +529,7 @@ impl<'a> LoadContext<'a> {
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
             ignore_device_memory: snapshot.is_some(),
+            operator_sizes: self.options.operator_sizes,
         };
         let begin = Instant::now();
         let profile = &mut trace.profile;

@@ -35,6 +35,9 @@ pub struct LoadOptions {
     pub memory_limit: MemoryLimit,
     /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]).
     pub stacks: StackChoice,
+    /// Whether operators with inputs of different sizes are different entries of these stacks, where sizes were recorded
+    /// (`record_shapes=True`).
+    pub operator_sizes: bool,
     /// Whether it is kept what threads and devices did when ([`crate::Run::timeline`]). Amounts by whole stacks are kept with it.
     pub timeline: TimelineChoice,
 }
@@ -97,6 +100,7 @@ impl LoadOptions {
             ledger_cache: None,
             memory_limit: MemoryLimit::default(),
             stacks: StackChoice::No,
+            operator_sizes: false,
             timeline: TimelineChoice::No,
         }
     }

@@ -304,14 +304,14 @@ fn operators(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let sort = sort.map(|it| it.parse().map_err(|it: ide::UnknownName| it.to_string()));
     let sort = sort.transpose()?;
     let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
-    table(tables::operators(&kept.recording(), sort), top, format)
+    table(tables::operators(&kept.recording(), sort, false), top, format)
 }
 
 fn kernels(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let ReportArguments { recording, top, format } =
         parse("kernels", std::mem::take(&mut request.arguments))?;
     let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
-    table(tables::kernels(&kept.recording(), false), top, format)
+    table(tables::kernels(&kept.recording(), false, false), top, format)
 }
 
 fn table(table: io::Result<NamedTable>, top: Top, format: AnswerFormat) -> Result<Vec<u8>, String> {
@@ -366,6 +366,7 @@ fn source(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         threshold: if line.is_some() { 0.0 } else { SOURCE_THRESHOLD },
         all: true,
         files: vec![path],
+        code: report::CodeFilter::default(),
         root: request.workspace.root().display().to_string(),
     };
     let mut annotated = annotate::build(&kept.recording(), &options);

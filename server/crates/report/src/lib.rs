@@ -30,6 +30,7 @@ pub mod timeline;
 mod build;
 mod checks;
 mod fields;
+mod filter;
 mod findings;
 mod frame_table;
 mod key_figures;
@@ -47,10 +48,12 @@ mod verdict;
 
 pub use build::{ReportOptions, build};
 pub use checks::{duplicates, faults, has_losses, losses};
+pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;
 pub use model::{
     Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note,
     Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
 };
 pub use recording::{PresentText, Recording, SourceTexts};
+pub use stack_books::TrainingPhase;
 pub use timing::timing;

@@ -13,15 +13,20 @@ use pysource::LineMap;
 use ranks::{Comparison, Spread};
 
 use crate::fields::{FieldValue, object, write_list};
+use crate::filter::CodeFilter;
 use crate::recording::Recording;
 use crate::summary::warning;
 
-/// Prints every line, and all that surrounds them, as one object.
+/// Prints every line that passes `code`, and all that surrounds them, as one object.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write_json(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
-    let (run, rows) = (recording.run, rows(recording));
+pub fn write_json(
+    out: &mut dyn Write,
+    recording: &Recording<'_>,
+    code: &CodeFilter,
+) -> io::Result<()> {
+    let (run, rows) = (recording.run, rows(recording, code));
     let ledger = &run.merged;
     writeln!(out, r#"{{"schema": "perfline.lines/1","#)?;
     write_list(out, "inputs", run.inputs.iter().map(|it| object(&input(it))))?;
@@ -140,11 +145,15 @@ impl RanksOfLines {
 /// What is said of a line on each rank, in the order of [`RanksOfLines::times`].
 const AMOUNTS_BY_RANK: [&str; 4] = ["cpu_own", "cuda_own", "comm_wait", "comm_transfer"];
 
-/// Prints every line as CSV, with a header.
+/// Prints every line that passes `code` as CSV, with a header.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+pub fn write_csv(
+    out: &mut dyn Write,
+    recording: &Recording<'_>,
+    code: &CodeFilter,
+) -> io::Result<()> {
     let ranks = RanksOfLines::new(recording);
     let names = columns(
         &LineKey { file: String::new(), line: 0 },
@@ -155,7 +164,7 @@ pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<(
     let of_ranks = ranks.iter().flat_map(|_| RanksOfLines::names());
     let names: Vec<String> = names.into_iter().chain(of_ranks).collect();
     writeln!(out, "{}", names.join(","))?;
-    for LineOfOutput { key, now, books } in &rows(recording) {
+    for LineOfOutput { key, now, books } in &rows(recording, code) {
         let of_ranks = ranks.iter().flat_map(|it| it.columns(key, books));
         let values = columns(key, *now, books).into_iter().map(|(_, value)| value).chain(of_ranks);
         writeln!(out, "{}", values.map(|it| it.csv()).collect::<Vec<_>>().join(","))?;
@@ -236,8 +245,8 @@ impl LineNow {
     }
 }
 
-/// The lines under the names of the output, by own CPU time, largest first; ties by file and line.
-fn rows<'a>(recording: &Recording<'a>) -> Vec<LineOfOutput<'a>> {
+/// The lines that pass `code`, under the names of the output, by own CPU time, largest first; ties by file and line.
+fn rows<'a>(recording: &Recording<'a>, code: &CodeFilter) -> Vec<LineOfOutput<'a>> {
     let ledger = &recording.run.merged;
     let mut maps: BTreeMap<&str, (SourceFit, Option<LineMap>)> = BTreeMap::new();
     let mut renamed = BTreeMap::<_, (LineNow, Cow<'_, _>)>::new();
@@ -257,6 +266,7 @@ fn rows<'a>(recording: &Recording<'a>) -> Vec<LineOfOutput<'a>> {
             Entry::Occupied(mut entry) => entry.get_mut().1.to_mut().merge(books),
         }
     }
+    renamed.retain(|key, (_, books)| code.passes(&key.file, &books.function));
     let rows = renamed.into_iter().map(|(key, (now, books))| LineOfOutput { key, now, books });
     let mut rows: Vec<_> = rows.collect();
     // The map is in order of file and line, and the sort is stable.
@@ -354,13 +364,13 @@ mod tests {
 
     fn json(run: &Run) -> String {
         let mut out = Vec::new();
-        write_json(&mut out, &recording(run, &sources())).unwrap();
+        write_json(&mut out, &recording(run, &sources()), &CodeFilter::default()).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     fn csv(run: &Run) -> String {
         let mut out = Vec::new();
-        write_csv(&mut out, &recording(run, &sources())).unwrap();
+        write_csv(&mut out, &recording(run, &sources()), &CodeFilter::default()).unwrap();
         String::from_utf8(out).unwrap()
     }
 

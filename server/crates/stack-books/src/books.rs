@@ -16,10 +16,33 @@ pub enum StackFrame {
     Call(String),
     /// An operator.
     Operator(String),
+    /// An operator with the sizes of its inputs, where books distinguish operators by them.
+    SizedOperator(SizedOperator),
     /// A call of the runtime of a device: `cudaLaunchKernel`.
     Runtime(String),
     /// What ran on a device: a kernel, a copy or a fill.
     Device(String),
+}
+
+/// An operator that ran with inputs of these sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SizedOperator {
+    /// Its name.
+    pub name: String,
+    /// `Input Dims` as recorded, a space after each comma: the sizes of each input, empty of what is no tensor.
+    pub sizes: String,
+}
+
+impl StackFrame {
+    /// The name and the sizes of an operator; sizes are empty where they are not known or not asked for.
+    #[must_use]
+    pub fn operator(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Operator(name) => Some((name, "")),
+            Self::SizedOperator(it) => Some((&it.name, &it.sizes)),
+            _ => None,
+        }
+    }
 }
 
 /// A source line on a stack: the line that made the call which is open, or that the amount itself is on.
@@ -356,6 +379,7 @@ mod tests {
             | StackFrame::Operator(it)
             | StackFrame::Runtime(it)
             | StackFrame::Device(it) => it.clone(),
+            StackFrame::SizedOperator(it) => format!("{} {}", it.name, it.sizes),
         };
         let names: Vec<String> = books.frames().map(|(frame, _)| name(frame)).collect();
         let stacks = books.in_order(Metric::Cpu).into_iter().map(|stack| {

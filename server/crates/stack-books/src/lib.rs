@@ -1,13 +1,17 @@
 //! What a recording cost by whole stacks: a tree of source lines with calls, operators and kernels as leaves, and amounts
 //! by node. Exports and flame graphs are made from it.
 //!
-//! *Owns*: the tree, its amounts, the sum of several trees, and the view in which only user code has nodes.
+//! *Owns*: the tree, its amounts, the sum of several trees, the view in which only user code has nodes, parts of it, and which
+//! phase of training a stack is of.
 //!
 //! *Never*: decides which stack an event has, or what is charged; formats a number or a name; knows a file format.
 //!
 //! *The test that says so*: `tests/tests/stacks.rs` holds the sums of each line, reason and metric against the ledger on
-//! every recording; the unit tests of `books` hold the tree.
+//! every recording; the unit tests of `books` and `parts` hold the tree and its parts.
 
 mod books;
+mod parts;
+mod phase;
 
-pub use books::{FrameRow, FramedLine, StackBooks, StackFrame, StackRow};
+pub use books::{FrameRow, FramedLine, SizedOperator, StackBooks, StackFrame, StackRow};
+pub use phase::TrainingPhase;

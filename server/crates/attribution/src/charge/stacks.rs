@@ -5,7 +5,7 @@ use line_stacks::{BookedStacks, Node};
 use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId};
 use recorded::{Frame, IdleGaps, Launches, RecordedSources};
 use rustc_hash::FxHashMap;
-use stack_books::{FrameRow, StackBooks, StackFrame, StackRow};
+use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
 
 use super::device::DeviceStacks;
 use crate::event_stacks::EventStacks;
@@ -25,6 +25,8 @@ pub(crate) struct StackSources<'a> {
     pub(crate) stacks: &'a DeviceStacks,
     /// Rows of the memory table in the order of time.
     pub(crate) memory_rows: &'a [u32],
+    /// Whether operators with inputs of different sizes are different entries.
+    pub(crate) operator_sizes: bool,
 }
 
 /// Books every amount of [`StackBooks::METRICS`] on its stack. The sums are those of the ledger, by metric, line and reason.
@@ -67,15 +69,23 @@ impl Leaves {
         let mut leaves =
             Self { of_event: vec![Leaf::NONE; host.len()], parent: Vec::new(), frame: Vec::new() };
         let mut known: FxHashMap<(Leaf, FrameRow), Leaf> = FxHashMap::default();
-        let mut frames: FxHashMap<(HostKind, StrId), Option<FrameRow>> = FxHashMap::default();
+        // By kind, name and sizes of the inputs.
+        let mut frames: FxHashMap<(HostKind, StrId, StrId), Option<FrameRow>> =
+            FxHashMap::default();
         for &id in &from.events.order {
             let (kind, name) = (host.kind[id.index()], host.name[id.index()]);
-            let frame = *frames.entry((kind, name)).or_insert_with(|| {
+            let sizes = match kind {
+                HostKind::Operator if from.operator_sizes => {
+                    host.operators.input_dims[host.detail_row(id)]
+                }
+                _ => StrId::NONE,
+            };
+            let frame = *frames.entry((kind, name, sizes)).or_insert_with(|| {
                 let name = profile.strings.get(name);
                 let frame = match kind {
                     HostKind::Annotation => None,
                     HostKind::Python => call_name(name).map(StackFrame::Call),
-                    HostKind::Operator => Some(StackFrame::Operator(name.to_owned())),
+                    HostKind::Operator => Some(operator(profile, name, sizes)),
                     HostKind::Runtime => Some(StackFrame::Runtime(name.to_owned())),
                 };
                 frame.map(|frame| books.frame(frame))
@@ -106,6 +116,20 @@ impl Leaves {
         }
         frames.reverse();
         frames
+    }
+}
+
+/// An operator, with the sizes of its inputs unless they are `NONE`.
+fn operator(profile: &Profile, name: &str, sizes: StrId) -> StackFrame {
+    let name = name.to_owned();
+    match sizes.get() {
+        Some(sizes) => {
+            // Some traces have a line for each number.
+            let sizes = profile.strings.get(sizes).split_whitespace().collect::<String>();
+            let sizes = sizes.replace(',', ", ");
+            StackFrame::SizedOperator(SizedOperator { name, sizes })
+        }
+        None => StackFrame::Operator(name),
     }
 }
 

@@ -12,6 +12,7 @@ use ranks::{Side, Spread, ranks_of, times_by_rank};
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
+use crate::filter::CodeFilter;
 use crate::model::{Cell, Column};
 use crate::recording::{PresentText, Recording};
 use crate::summary;
@@ -65,6 +66,8 @@ pub struct AnnotateOptions {
     pub all: bool,
     /// Where the files are that are shown, notebooks with all their cells; empty for all files.
     pub files: Vec<PathBuf>,
+    /// Which lines are shown; those around them are shown with them.
+    pub code: CodeFilter,
     /// The folder of the user's code, as it is called in messages.
     pub root: String,
 }
@@ -190,7 +193,8 @@ fn found<'a>(
             said: BTreeMap::new(),
         });
         file.all.push(books);
-        if options.threshold / 100.0 <= scale.largest_share(&columns, books) {
+        let passes = || options.code.passes(recording.file(&key.file), &books.function);
+        if options.threshold / 100.0 <= scale.largest_share(&columns, books) && passes() {
             file.said.insert(key.line, books);
         }
     }

@@ -14,6 +14,7 @@ use crate::testing::{TextsInMemory, recording, sources, training};
 
 fn options() -> AnnotateOptions {
     AnnotateOptions {
+        code: crate::CodeFilter::default(),
         root: ".".to_owned(),
         period: Period::Mean,
         context: 0,

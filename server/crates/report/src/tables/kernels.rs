@@ -39,11 +39,11 @@ struct KernelRuns<'a> {
 }
 
 /// The kernels of a recording that was loaded with stacks, the one that ran longest first. `is_whole` gives their names as
-/// recorded, which may be thousands of characters.
+/// recorded, which may be thousands of characters. Of a part of the stacks, what lines alone know is left out: they know it of all.
 ///
 /// # Errors
 /// If the recording was loaded without stacks.
-pub fn build(recording: &Recording<'_>, is_whole: bool) -> io::Result<NamedTable> {
+pub fn build(recording: &Recording<'_>, is_whole: bool, is_part: bool) -> io::Result<NamedTable> {
     let books = super::print::stacks(recording)?.of_user_code();
     let mut rows: BTreeMap<&str, KernelSum<'_>> = BTreeMap::new();
     for stack in books.stacks() {
@@ -55,7 +55,7 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> io::Result<NamedTable
             row.lines.add(&books, stack, time);
         }
     }
-    let runs = runs(&recording.run.merged);
+    let runs = if is_part { BTreeMap::new() } else { runs(&recording.run.merged) };
     let mut section = Section::new(
         "kernels",
         "Kernels",

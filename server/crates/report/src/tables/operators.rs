@@ -10,7 +10,7 @@ use stack_books::{StackFrame, StackRow};
 
 use super::lines_of::LinesOf;
 use super::{NamedTable, OperatorOrder};
-use crate::model::{Cell, Column, Section, Subject};
+use crate::model::{Cell, Column, Note, Section, Subject};
 use crate::recording::Recording;
 use crate::summary;
 
@@ -43,11 +43,15 @@ impl OperatorSum<'_> {
 }
 
 /// The operators of a recording that was loaded with stacks, in descending order of `order`; `None` takes device time where
-/// there is some.
+/// there is some. `by_sizes` says that it was loaded so that those with inputs of different sizes have a row each.
 ///
 /// # Errors
 /// If the recording was loaded without stacks.
-pub fn build(recording: &Recording<'_>, order: Option<OperatorOrder>) -> io::Result<NamedTable> {
+pub fn build(
+    recording: &Recording<'_>,
+    order: Option<OperatorOrder>,
+    by_sizes: bool,
+) -> io::Result<NamedTable> {
     let books = super::print::stacks(recording)?.of_user_code();
     let order = order.unwrap_or_else(|| OperatorOrder::fitting(&books));
     let rows = rows(&books, order);
@@ -71,14 +75,15 @@ pub fn build(recording: &Recording<'_>, order: Option<OperatorOrder>) -> io::Res
             Column::number("alloc", Unit::Bytes),
             Column::number("calls", Unit::Count),
             Column::text("operator"),
+            Column::text("input sizes"),
             Column::text("lines"),
         ],
     );
     let mut sorted: Vec<_> = rows.into_iter().collect();
-    sorted.sort_by(|a, b| b.1.get(order).cmp(&a.1.get(order)).then(a.0.cmp(b.0)));
+    sorted.sort_by(|a, b| b.1.get(order).cmp(&a.1.get(order)).then_with(|| a.0.cmp(&b.0)));
     section.rows = sorted
         .into_iter()
-        .map(|(name, it)| {
+        .map(|((name, sizes), it)| {
             let amount = |metric, amount| Cell::amount(metric, amount).unless_zero();
             vec![
                 Cell::part(it.get(order), whole),
@@ -89,10 +94,16 @@ pub fn build(recording: &Recording<'_>, order: Option<OperatorOrder>) -> io::Res
                 amount(Metric::Alloc, it.alloc),
                 Cell::integer(it.calls),
                 Cell::text(name),
+                Cell::text(sizes),
                 it.lines.cell(recording),
             ]
         })
         .collect();
+    if by_sizes && !books.frames().any(|(it, _)| matches!(it, StackFrame::SizedOperator(_))) {
+        section.notes.push(Note::plain(
+            "the recording has no sizes of inputs: record with record_shapes=True",
+        ));
+    }
     let scale = Scale::new(&recording.run.merged, Period::Mean);
     Ok(NamedTable {
         summary: summary::summary(recording.run, &scale),
@@ -101,15 +112,16 @@ pub fn build(recording: &Recording<'_>, order: Option<OperatorOrder>) -> io::Res
     })
 }
 
-/// By name. What a line is named for is what `order` sorts by, of which a part with and without operators below is one: that
+/// By name and sizes. What a line is named for is what `order` sorts by, of which a part with and without operators below is one: that
 /// of the stacks that end in the operator.
-fn rows(books: &StackBooks, order: OperatorOrder) -> BTreeMap<&str, OperatorSum<'_>> {
+fn rows(books: &StackBooks, order: OperatorOrder) -> BTreeMap<(&str, &str), OperatorSum<'_>> {
     let [cpu, cuda] = [Metric::Cpu, Metric::Cuda].map(|it| books.inclusive(it));
-    let mut rows: BTreeMap<&str, OperatorSum<'_>> = BTreeMap::new();
+    let mut rows: BTreeMap<(&str, &str), OperatorSum<'_>> = BTreeMap::new();
     for stack in books.stacks() {
-        match books.frame_of(stack) {
-            StackFrame::Operator(name) => {
-                let row = rows.entry(name).or_default();
+        let innermost = books.frame_of(stack);
+        match innermost.operator() {
+            Some(operator) => {
+                let row = rows.entry(operator).or_default();
                 row.calls += books.events(stack);
                 row.cpu_self += books.amount(Metric::Cpu, stack);
                 row.alloc += books.amount(Metric::Alloc, stack);
@@ -128,19 +140,19 @@ fn rows(books: &StackBooks, order: OperatorOrder) -> BTreeMap<&str, OperatorSum<
                 };
                 row.lines.add(books, stack, amount);
             }
-            StackFrame::Device(_) => {
+            None if matches!(innermost, StackFrame::Device(_)) => {
                 // What was launched stands directly below the operator that launched it.
                 let parent = books.parent(stack);
-                if let Some(StackFrame::Operator(name)) = frame(books, parent) {
+                if let Some(operator) = frame(books, parent).and_then(StackFrame::operator) {
                     let amount = books.amount(Metric::Cuda, stack);
-                    let row = rows.entry(name).or_default();
+                    let row = rows.entry(operator).or_default();
                     row.cuda_self += amount;
                     if order == OperatorOrder::CudaSelf {
                         row.lines.add(books, stack, amount);
                     }
                 }
             }
-            _ => {}
+            None => {}
         }
     }
     rows

@@ -66,25 +66,25 @@ fn operators_are_counted_with_and_without_what_is_below_them() {
     let (mut run, sources) = (training(), sources());
     run.stacks = Some(books());
     let recording = recording(&run, &sources);
-    let of = |order| rows(&operators(&recording, Some(order)).unwrap());
+    let of = |order| rows(&operators(&recording, Some(order), false).unwrap());
     assert_eq!(
         of(OperatorOrder::CpuTotal),
         [
-            "99.4 %|4 µs|26 µs||80 µs||4|aten::linear|train.py:17, :18",
-            "84.1 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm|train.py:17, :18",
-            "0.57 %|150 ns|150 ns||||2|aten::copy_|train.py:18",
-            "0.03 %|7 ns|7 ns||||1|aten::add|",
+            "99.4 %|4 µs|26 µs||80 µs||4|aten::linear||train.py:17, :18",
+            "84.1 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm||train.py:17, :18",
+            "0.57 %|150 ns|150 ns||||2|aten::copy_||train.py:18",
+            "0.03 %|7 ns|7 ns||||1|aten::add||",
         ]
     );
     // The kernels of line 17 run longer.
     assert_eq!(
         of(OperatorOrder::CudaSelf)[0],
-        "80 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm|train.py:17, :18"
+        "80 %|20 µs|22 µs|80 µs|80 µs||4|aten::addmm||train.py:17, :18"
     );
     assert_eq!(of(OperatorOrder::Calls)[0].split('|').next_back(), Some("train.py:17, :18"));
     assert_eq!(
-        operators(&recording, None).unwrap().section,
-        operators(&recording, Some(OperatorOrder::CudaSelf)).unwrap().section
+        operators(&recording, None, false).unwrap().section,
+        operators(&recording, Some(OperatorOrder::CudaSelf), false).unwrap().section
     );
 }
 
@@ -94,7 +94,7 @@ fn kernels_are_added_up_with_those_that_have_no_line() {
     run.stacks = Some(books());
     let recording = recording(&run, &sources);
     assert_eq!(
-        rows(&kernels(&recording, true).unwrap()),
+        rows(&kernels(&recording, true, false).unwrap()),
         [
             "80 %|80 %|80 µs|4|20 µs|||||||void gemm<float>(int)|train.py:17, :18",
             "20 %|100 %|20 µs|1|20 µs|||||||Memset (Device)|",
@@ -106,7 +106,7 @@ fn kernels_are_added_up_with_those_that_have_no_line() {
 fn columns_that_do_not_fit_are_named() {
     let (mut run, sources) = (training(), sources());
     run.stacks = Some(books());
-    let table = operators(&recording(&run, &sources), None).unwrap();
+    let table = operators(&recording(&run, &sources), None, false).unwrap();
     let text = |width| {
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: Some(width) };
@@ -180,7 +180,7 @@ fn steps_of_several_ranks_are_held_against_the_median_of_their_rank() {
 #[test]
 fn a_recording_without_stacks_is_refused() {
     let (run, sources) = (training(), sources());
-    let error = operators(&recording(&run, &sources), None).unwrap_err();
+    let error = operators(&recording(&run, &sources), None, false).unwrap_err();
     assert_eq!(error.to_string(), "the recording was loaded without stacks");
 }
 

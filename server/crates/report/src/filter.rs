@@ -1,0 +1,217 @@
+//! Which part of a recording is shown: code by file and function, stacks by what is on them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::str::FromStr;
+
+use globset::{GlobBuilder, GlobMatcher};
+use ledger::{Ledger, Metric};
+use loader::{Run, StackBooks};
+use metrics::numbers;
+use regex::Regex;
+use stack_books::{StackFrame, TrainingPhase};
+
+use crate::model::Note;
+use crate::recording::Recording;
+use crate::tables::NamedTable;
+
+/// A pattern of files, by what they are called in output: `*` within a folder, `**` over folders. One without a folder
+/// (`model.py`) is of the last part of the name.
+#[derive(Debug, Clone)]
+pub struct FilePattern {
+    text: String,
+    matcher: GlobMatcher,
+}
+
+impl FromStr for FilePattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let glob =
+            glob.map_err(|error| format!("`{text}` is no pattern of files: {}", error.kind()))?;
+        Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+    }
+}
+
+impl FilePattern {
+    fn is_match(&self, name: &str) -> bool {
+        let last = || name.rsplit(['/', '\\']).next().unwrap_or(name);
+        self.matcher.is_match(name) || (!self.text.contains('/') && self.matcher.is_match(last()))
+    }
+}
+
+/// A regular expression that is searched in qualified names of functions (`Model.forward`).
+#[derive(Debug, Clone)]
+pub struct FunctionPattern(Regex);
+
+impl FromStr for FunctionPattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // The last line of the message says what is wrong; those before it draw where.
+        let reason = |error: regex::Error| {
+            let error = error.to_string();
+            let last = error.lines().last().unwrap_or_default();
+            last.trim_start_matches("error: ").to_owned()
+        };
+        Regex::new(text)
+            .map(Self)
+            .map_err(|error| format!("`{text}` is no regular expression: {}", reason(error)))
+    }
+}
+
+/// Lines of code: those in one of the files and in one of the functions. Without patterns, all.
+#[derive(Debug, Clone, Default)]
+pub struct CodeFilter {
+    /// Of which one fits the file.
+    pub files: Vec<FilePattern>,
+    /// Of which one fits the function.
+    pub functions: Vec<FunctionPattern>,
+}
+
+impl CodeFilter {
+    /// Whether all lines pass.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.functions.is_empty()
+    }
+
+    /// Whether the lines of a function pass, in a file by what it is called in output.
+    #[must_use]
+    pub fn passes(&self, file: &str, function: &str) -> bool {
+        (self.files.is_empty() || self.files.iter().any(|it| it.is_match(file)))
+            && (self.functions.is_empty()
+                || self.functions.iter().any(|it| it.0.is_match(function)))
+    }
+
+    /// As it is written on the command line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let files = self.files.iter().map(|it| format!("--file '{}'", it.text));
+        let functions = self.functions.iter().map(|it| format!("--function '{}'", it.0));
+        files.chain(functions).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Says that no line of a recording passes; `None` where one does.
+    #[must_use]
+    pub fn without_match(&self, recording: &Recording<'_>) -> Option<String> {
+        let lines = &recording.run.merged.lines;
+        let passes = lines
+            .iter()
+            .any(|(key, books)| self.passes(recording.file(&key.file), &books.function));
+        (!self.is_empty() && !passes)
+            .then(|| format!("no line of the recording passes {}", self.text()))
+    }
+}
+
+/// Stacks, by what is on them. Amounts are then of these stacks alone.
+#[derive(Debug, Clone, Default)]
+pub struct StackFilter {
+    /// Of the lines on the stack one is there.
+    pub code: CodeFilter,
+    /// Which phase of training the stack is of; `None` for all.
+    pub phase: Option<TrainingPhase>,
+}
+
+impl StackFilter {
+    /// Whether all stacks pass.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.code.is_empty() && self.phase.is_none()
+    }
+
+    /// As it is written on the command line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let phase = self.phase.map(|it| format!("--phase {}", it.name()));
+        let code = Some(self.code.text()).filter(|it| !it.is_empty());
+        code.into_iter().chain(phase).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).
+    #[must_use]
+    pub fn apply(&self, books: &StackBooks, names: &BTreeMap<&str, String>) -> StackBooks {
+        let of_phase = self.phase.map(|phase| books.of_phase(phase));
+        if self.code.is_empty() {
+            return of_phase.unwrap_or_else(|| books.clone());
+        }
+        // By place in the books: names are few, stacks many.
+        let passes = |frame: &StackFrame| {
+            let StackFrame::Line(line) = frame else { return false };
+            let file = names.get(&*line.key.file).map_or(&*line.key.file, String::as_str);
+            self.code.passes(file, &line.function)
+        };
+        let wanted: HashSet<&StackFrame> =
+            books.frames().map(|(frame, _)| frame).filter(|it| passes(it)).collect();
+        of_phase.as_ref().unwrap_or(books).below(|frame| wanted.contains(frame))
+    }
+
+    /// Says that nothing of a recording passes; `None` where something does.
+    #[must_use]
+    pub fn without_match(&self, run: &Run) -> Option<String> {
+        let books = run.stacks.as_ref()?;
+        if self.is_empty() || books.stacks().next().is_some() {
+            return None;
+        }
+        let reason = crate::annotate::without_lines(run).map(|it| format!(". {it}"));
+        Some(format!(
+            "nothing of the recording passes {}{}",
+            self.text(),
+            reason.unwrap_or_default()
+        ))
+    }
+
+    /// Adds to a table how much of the recording it is of.
+    #[must_use]
+    pub fn noted_in(&self, mut table: NamedTable, run: &Run) -> NamedTable {
+        if let (false, Some(books)) = (self.is_empty(), &run.stacks) {
+            let parts = part_of(books, &run.merged);
+            let text = format!("with {}: {parts}; shares are of that part", self.text());
+            table.section.notes.push(Note::plain(text));
+        }
+        table
+    }
+}
+
+/// `1.2 ms of 5 ms of thread time`: of each metric that the recording has.
+fn part_of(books: &StackBooks, ledger: &Ledger) -> String {
+    let part = |metric: Metric| {
+        let whole = ledger.totals.get(metric);
+        let [part, whole_text] =
+            [books.total(metric), whole].map(|it| numbers::text(it as f64, metric.unit()));
+        (whole != 0).then(|| format!("{part} of {whole_text} of {}", metric.label()))
+    };
+    [Metric::Cpu, Metric::Cuda].into_iter().filter_map(part).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(files: &[&str], functions: &[&str]) -> CodeFilter {
+        CodeFilter {
+            files: files.iter().map(|it| it.parse().unwrap()).collect(),
+            functions: functions.iter().map(|it| it.parse().unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn files_and_functions_are_chosen_by_pattern() {
+        assert!(code(&[], &[]).passes("a/model.py", "Net.forward"));
+        assert!(code(&["model.py"], &[]).passes("a/model.py", "Net.forward"));
+        assert!(code(&["a/*.py"], &[]).passes("a/model.py", ""));
+        assert!(!code(&["a/*.py"], &[]).passes("a/b/model.py", ""));
+        assert!(code(&["a/**"], &["forward$"]).passes("a/b/model.py", "Net.forward"));
+        assert!(!code(&["a/**"], &["^forward$"]).passes("a/b/model.py", "Net.forward"));
+        assert!(code(&["x.py", "model.py"], &["step", "ward"]).passes("model.py", "forward"));
+        assert_eq!(code(&["a.py"], &["f|g"]).text(), "--file 'a.py' --function 'f|g'");
+    }
+
+    #[test]
+    fn patterns_that_cannot_be_read_are_refused() {
+        let error = "models/[a.py".parse::<FilePattern>().unwrap_err();
+        assert!(error.starts_with("`models/[a.py` is no pattern of files: "), "{error}");
+        let error = "for(".parse::<FunctionPattern>().unwrap_err();
+        assert_eq!(error, "`for(` is no regular expression: unclosed group");
+    }
+}

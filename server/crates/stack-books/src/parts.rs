@@ -1,0 +1,110 @@
+//! Parts of the books: what is below some entries, what is of a phase of training.
+
+use ledger::Evidence;
+
+use crate::books::{StackBooks, StackFrame, StackRow};
+use crate::phase::TrainingPhase;
+
+impl StackBooks {
+    /// The stacks with an entry that is `wanted`.
+    #[must_use]
+    pub fn below(&self, wanted: impl Fn(&StackFrame) -> bool) -> Self {
+        self.part(false, |is_below, frame| is_below || wanted(frame), |is_below| is_below)
+    }
+
+    /// The stacks of a phase of training.
+    #[must_use]
+    pub fn of_phase(&self, phase: TrainingPhase) -> Self {
+        let outermost = |so_far: Option<TrainingPhase>, frame: &StackFrame| {
+            so_far.or_else(|| TrainingPhase::beginning_at(frame))
+        };
+        self.part(None, outermost, |it| it == Some(phase))
+    }
+
+    /// The stacks of which `is_wanted` is true of what `step` makes of their entries, the outermost first, beginning with
+    /// `start`.
+    fn part<T: Copy>(
+        &self,
+        start: T,
+        step: impl Fn(T, &StackFrame) -> T,
+        is_wanted: impl Fn(T) -> bool,
+    ) -> Self {
+        let frames: Vec<(&StackFrame, Evidence)> = self.frames().collect();
+        let mut part = Self::default();
+        // By stack: what is known of it, and its place in the part, where it has one.
+        let mut known = vec![(start, Some(StackRow::ROOT))];
+        for stack in self.stacks() {
+            let state = step(known[self.parent(stack).index()].0, self.frame_of(stack));
+            known.push((state, None));
+            if !is_wanted(state) {
+                continue;
+            }
+            // The entries around the first one that is wanted have no place yet.
+            let mut without_place = Vec::new();
+            let mut at = stack;
+            let mut row = loop {
+                match known[at.index()].1 {
+                    Some(row) => break row,
+                    None => without_place.push(at),
+                }
+                at = self.parent(at);
+            };
+            for at in without_place.into_iter().rev() {
+                let (frame, evidence) = frames[self.innermost(at).index()];
+                let frame = part.frame(frame.clone());
+                part.add_evidence(frame, evidence);
+                row = part.push(row, frame);
+                known[at.index()].1 = Some(row);
+            }
+            for metric in Self::METRICS {
+                part.add(metric, row, self.amount(metric, stack));
+            }
+            part.count(row, self.events(stack));
+        }
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::{LineKey, Metric};
+
+    use super::*;
+    use crate::books::FramedLine;
+
+    fn line(file: &str) -> StackFrame {
+        let key = LineKey { file: file.to_owned(), line: 1 };
+        StackFrame::Line(FramedLine { key, function: String::new(), is_user_code: false })
+    }
+
+    #[test]
+    fn the_outermost_phase_of_a_stack_counts() {
+        const MODULE: &str = "/v/site-packages/torch/nn/modules/module.py";
+        let node =
+            StackFrame::Operator("autograd::engine::evaluate_function: MulBackward0".to_owned());
+        let rows = [
+            (
+                vec![line("/train.py"), line(MODULE), line("/model.py")],
+                Some(TrainingPhase::Forward),
+            ),
+            (vec![line("/train.py"), node, line(MODULE)], Some(TrainingPhase::Backward)),
+            (vec![line(r"C:\torch\optim\lbfgs.py"), line(MODULE)], Some(TrainingPhase::Optimizer)),
+            (vec![line("/v/torch/utils/data/dataloader.py")], Some(TrainingPhase::Loader)),
+            (vec![line("/train.py"), StackFrame::Operator("aten::mul".to_owned())], None),
+        ];
+        let mut books = StackBooks::default();
+        for (amount, (frames, _)) in (1..).zip(&rows) {
+            let mut stack = StackRow::ROOT;
+            for frame in frames {
+                let frame = books.frame(frame.clone());
+                stack = books.push(stack, frame);
+            }
+            books.add(Metric::Cpu, stack, amount);
+        }
+        for phase in TrainingPhase::ALL {
+            let expected: i64 =
+                (1..).zip(&rows).filter(|(_, it)| it.1 == Some(phase)).map(|(it, _)| it).sum();
+            assert_eq!(books.of_phase(phase).total(Metric::Cpu), expected, "{phase:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `--file`, `--function`, `--phase` and `--sizes`: a part has the numbers that it has in the whole.
+
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const TRACE: &str = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+
+fn perfline(arguments: &[&str]) -> Output {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+    command.args(arguments).args(["--root", "workloads"]);
+    command.env("PERFLINE_CACHE_DIR", "").current_dir(fixtures).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = perfline(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{arguments:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A column of a table, of numbers without their unit, of texts as they are; null where there is none.
+fn column(arguments: &[&str], name: &str) -> Vec<Value> {
+    let table = json(arguments)["table"].take();
+    let columns = table["columns"].as_array().unwrap();
+    let index = columns.iter().position(|it| it["name"] == name).unwrap();
+    let rows = table["rows"].as_array().unwrap().iter();
+    rows.map(|row| row[index].get("value").unwrap_or(&row[index]["text"]).clone()).collect()
+}
+
+/// A column of numbers, added up by operator.
+fn by_operator(arguments: &[&str], name: &str) -> BTreeMap<String, i64> {
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    let numbers = column(arguments, name);
+    for (operator, number) in column(arguments, "operator").iter().zip(numbers) {
+        *sums.entry(operator.as_str().unwrap().to_owned()).or_default() +=
+            number.as_i64().unwrap_or(0);
+    }
+    sums
+}
+
+#[test]
+fn lines_of_a_file_and_a_function_are_those_of_the_whole() {
+    let all = json(&["lines", TRACE]);
+    let part = json(&["lines", TRACE, "--file", "slow_*.py", "--function", "^Gate"]);
+    let expected: Vec<&Value> = all["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| {
+            it["file"] == "slow_model.py" && it["function"].as_str().unwrap().starts_with("Gate")
+        })
+        .collect();
+    assert!(1 < expected.len());
+    assert_eq!(part["lines"].as_array().unwrap().iter().collect::<Vec<_>>(), expected);
+    assert_eq!(part["totals"], all["totals"]);
+}
+
+#[test]
+fn sizes_divide_operators() {
+    for name in ["calls", "cpu self", "cuda self", "alloc"] {
+        let whole = by_operator(&["ops", TRACE], name);
+        assert!(whole.values().any(|it| *it != 0), "{name}");
+        assert_eq!(by_operator(&["ops", TRACE, "--sizes"], name), whole, "{name}");
+    }
+    let sizes = column(&["ops", TRACE, "--sizes"], "input sizes");
+    assert!(sizes.contains(&Value::from("[[192, 48], [48, 192]]")));
+}
+
+#[test]
+fn what_runs_below_a_function_is_what_its_callers_line_has_in_total() {
+    // `SlowModel.forward` is called on one line, which does nothing else.
+    let below = column(&["kernels", TRACE, "--function", "^SlowModel.forward$"], "time");
+    let below: i64 = below.iter().map(|it| it.as_i64().unwrap()).sum();
+    let all = json(&["lines", TRACE]);
+    let mut lines = all["lines"].as_array().unwrap().iter();
+    let call = lines.find(|it| it["file"] == "slow_model.py" && it["line"] == 93).unwrap();
+    let total = (call["cuda_total_us"].as_f64().unwrap() * 1e3).round();
+    assert_eq!(below as f64, total);
+}
+
+#[test]
+fn phases_are_parts_of_the_whole() {
+    let calls = |phase: &[&str]| by_operator(&[&["ops", TRACE], phase].concat(), "calls");
+    let all = calls(&[]);
+    let [forward, backward, optimizer] =
+        ["forward", "backward", "optimizer"].map(|it| calls(&["--phase", it]));
+    // Autograd runs the products without a bias, the optimizer alone interpolates.
+    assert_eq!(backward["aten::mm"], all["aten::mm"]);
+    assert_eq!(optimizer["aten::lerp_"], all["aten::lerp_"]);
+    assert_eq!(forward["aten::addmm"], all["aten::addmm"]);
+    assert!(!forward.contains_key("aten::mm"));
+}
+
+#[test]
+fn a_filter_that_nothing_passes_says_so() {
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["ops", TRACE, "--function", "nope"],
+            "perfline: nothing of the recording passes --function 'nope'\n",
+        ),
+        (
+            &["kernels", TRACE, "--phase", "loader"],
+            "perfline: nothing of the recording passes --phase loader\n",
+        ),
+        (
+            &["lines", TRACE, "--file", "nope.py"],
+            "perfline: no line of the recording passes --file 'nope.py'\n",
+        ),
+        (
+            &["annotate", TRACE, "--function", "nope", "--file", "slow_model.py"],
+            "perfline: no line of the recording passes --file 'slow_model.py' --function 'nope'\n",
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = perfline(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+        assert!(output.stdout.is_empty());
+    }
+}
