@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use insights::Finding;
 use ledger::{Evidence, Kernel, KernelKey, LineKey, Metric as Book, Ns};
 use metrics::numbers::{bytes, count, duration, percent};
-use metrics::{Period, Quantity};
+use metrics::{Period, Quantity, StepSpread};
 
 use crate::baseline::sign;
 use crate::by_rank::ranks;
@@ -208,24 +208,20 @@ fn compared(
 /// How much the metric differs from step to step.
 fn steps(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
     let quantity = scale.primary();
-    if scale.period() == Period::Run || scale.ledger().steps.len() < 2 {
+    if scale.period() == Period::Run {
         return None;
     }
-    let of_step =
-        |&step: &u32| scale.with_period(Period::Step(step)).value(quantity, &placed.books);
-    let values = scale.ledger().steps.keys().map(of_step).collect::<Option<Vec<f64>>>()?;
-    let (least, most) =
-        values.iter().fold((f64::MAX, 0.0_f64), |(a, b), &it| (a.min(it), b.max(it)));
-    if most == 0.0 {
-        return None;
-    }
-    paragraph(RichText::words(format!(
-        "{} from step to step: {} to {} in {} steps",
-        scale.metric.name(),
-        quantity.text(least),
-        quantity.text(most),
-        values.len()
-    )))
+    let StepSpread { least, median, p99, most, most_in, steps } =
+        StepSpread::new(scale, quantity, &placed.books)?;
+    let [least, median, most] = [least, median, most].map(|it| quantity.text(it));
+    let text = if least == most {
+        format!("{most} in each of {steps} steps")
+    } else {
+        let p99 = p99.map(|it| format!(", 99 % of them at most {}", quantity.text(it)));
+        let p99 = p99.unwrap_or_default();
+        format!("median {median}, {least} to {most} (step {most_in}) in {steps} steps{p99}")
+    };
+    paragraph(RichText::words(format!("{} from step to step: {text}", scale.metric.name())))
 }
 
 fn waits(
@@ -553,7 +549,7 @@ mod tests {
             | CUDA, backward of this line |      |  11 ms |        | 26.8 % |
             | allocated                   |      | 24 MiB |        |   75 % |
 
-            cuda from step to step: 6.3 ms to 6.3 ms in 2 steps
+            cuda from step to step: 6.3 ms in each of 2 steps
 
             | kernel, copy or fill | calls |  total |   mean |    max | grid × block | occupancy |
             | :------------------- | ----: | -----: | -----: | -----: | -----------: | --------: |
@@ -583,7 +579,7 @@ mod tests {
             | CUDA             |      |      20 µs |       | 0.05 % |
             | wait for the GPU |      | 4.8 ms ×10 |       | 11.7 % |
 
-            cuda from step to step: 20 µs to 20 µs in 2 steps
+            cuda from step to step: 20 µs in each of 2 steps
 
             Waits for the kernels of line 4 (9 ms), line 5 (10 µs); afterwards the GPU idles 3.1 ms.
 

@@ -1,8 +1,8 @@
 //! From the books of a line to what is shown: the quantities of a line with their units and names, means per step,
 //! shares, and numbers as text.
 //!
-//! *Owns*: what "per step" is, and what a share is a share of, as `docs/accounting.md` defines them; the table of
-//! quantities; the text of a number with its unit.
+//! *Owns*: what "per step" is, and what a share is a share of, as `docs/accounting.md` defines them; how much a line
+//! differs from step to step; the table of quantities; the text of a number with its unit.
 //!
 //! *Never*: decides what is notable; knows an editor, a terminal or a file.
 //!
@@ -14,6 +14,7 @@ pub mod numbers;
 mod evidence;
 mod quantity;
 mod scale;
+mod step_spread;
 
 use ledger::DeviceKey;
 pub use ledger::Unit;
@@ -21,6 +22,7 @@ pub use ledger::Unit;
 pub use evidence::{evidence_shares, mark, mark_in_text};
 pub use quantity::Quantity;
 pub use scale::{Period, Scale};
+pub use step_spread::StepSpread;
 
 /// A device in words: `cuda:0`, with its rank where several are shown.
 #[must_use]

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ledger::{Arithmetic, Books, Ledger, LineBooks, LineKey, Metric, Ns, SourceFit};
 use loader::Input;
-use metrics::Unit;
+use metrics::{Period, Quantity, Scale, StepSpread, Unit};
 use profile::Warning;
 use pysource::LineMap;
 use ranks::{Comparison, Spread};
@@ -40,12 +40,15 @@ pub fn write_json(
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
     let ranks = RanksOfLines::new(recording);
+    let scale = Scale::new(ledger, Period::Mean);
     let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
         let mut fields = Vec::from(columns(key, *now, books));
         if let Some((notebook, index)) = pysource::split_cell_path(&key.file) {
             fields[0] = ("file", FieldValue::text(notebook));
             fields.insert(1, ("cell", FieldValue::number(index as u64)));
         }
+        let known = |it: &(&str, FieldValue<'_>)| !matches!(it.1, FieldValue::Unknown);
+        fields.extend(over_steps(&scale, books).into_iter().filter(known));
         fields.extend(ranks.as_ref().map(|it| ("ranks", it.field(key, books))));
         object(&fields)
     });
@@ -155,18 +158,17 @@ pub fn write_csv(
     code: &CodeFilter,
 ) -> io::Result<()> {
     let ranks = RanksOfLines::new(recording);
-    let names = columns(
-        &LineKey { file: String::new(), line: 0 },
-        LineNow::default(),
-        &LineBooks::default(),
-    )
-    .map(|(name, _)| name.to_owned());
+    let scale = Scale::new(&recording.run.merged, Period::Mean);
+    let (key, blank) = (LineKey { file: String::new(), line: 0 }, LineBooks::default());
+    let names = columns(&key, LineNow::default(), &blank).into_iter();
+    let names = names.chain(over_steps(&scale, &blank)).map(|(name, _)| name.to_owned());
     let of_ranks = ranks.iter().flat_map(|_| RanksOfLines::names());
-    let names: Vec<String> = names.into_iter().chain(of_ranks).collect();
+    let names: Vec<String> = names.chain(of_ranks).collect();
     writeln!(out, "{}", names.join(","))?;
     for LineOfOutput { key, now, books } in &rows(recording, code) {
         let of_ranks = ranks.iter().flat_map(|it| it.columns(key, books));
-        let values = columns(key, *now, books).into_iter().map(|(_, value)| value).chain(of_ranks);
+        let named = columns(key, *now, books).into_iter().chain(over_steps(&scale, books));
+        let values = named.map(|(_, value)| value).chain(of_ranks);
         writeln!(out, "{}", values.map(|it| it.csv()).collect::<Vec<_>>().join(","))?;
     }
     Ok(())
@@ -207,6 +209,45 @@ fn columns<'a>(
         ("line_now", now.line.map_or(FieldValue::Unknown, FieldValue::number)),
         ("stale", FieldValue::Flag(now.is_stale)),
     ]
+}
+
+/// How much the line differs from step to step, by name. Without steps to compare nothing is known, of fewer than 100 no
+/// percentile.
+fn over_steps(scale: &Scale<'_>, it: &LineBooks) -> Vec<(&'static str, FieldValue<'static>)> {
+    let table = [
+        (
+            Quantity::CpuOwn,
+            [
+                "cpu_own_step_median_us",
+                "cpu_own_step_p99_us",
+                "cpu_own_step_max_us",
+                "cpu_own_max_step",
+            ],
+        ),
+        (
+            Quantity::CudaOwn,
+            [
+                "cuda_own_step_median_us",
+                "cuda_own_step_p99_us",
+                "cuda_own_step_max_us",
+                "cuda_own_max_step",
+            ],
+        ),
+    ];
+    // A mean over ranks may have parts of a nanosecond.
+    let time = |it: f64| FieldValue::Time(Ns(it.round() as i64));
+    let columns = |(quantity, names): (Quantity, [&'static str; 4])| {
+        let spread = StepSpread::new(scale, quantity, it);
+        let values = [
+            spread.map(|it| time(it.median)),
+            spread.and_then(|it| it.p99).map(time),
+            spread.map(|it| time(it.most)),
+            spread.map(|it| FieldValue::number(it.most_in)),
+        ];
+        let values = values.map(|it| it.unwrap_or(FieldValue::Unknown));
+        names.into_iter().zip(values)
+    };
+    table.into_iter().flat_map(columns).collect()
 }
 
 /// FLOP/s while the device (the host, without one) worked on it; 0 where no FLOPs are known.
@@ -388,11 +429,11 @@ mod tests {
              "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},
              "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}, "waiting_us": {"lines": 400, "unattributed": 300, "total": 700}},
              "lines": [
-              {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 25, "stale": false},
-              {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0, "line_now": 17, "stale": false},
-              {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 18, "stale": false},
-              {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400, "line_now": null, "stale": false},
-              {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 15, "stale": false},
+              {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 25, "stale": false, "cpu_own_step_median_us": 4000, "cpu_own_step_max_us": 4000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000, "cuda_own_step_max_us": 6000, "cuda_own_max_step": 2},
+              {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0, "line_now": 17, "stale": false, "cpu_own_step_median_us": 3000, "cpu_own_step_max_us": 3000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000.25, "cuda_own_step_max_us": 6000.25, "cuda_own_max_step": 2},
+              {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 18, "stale": false, "cpu_own_step_median_us": 2600, "cpu_own_step_max_us": 2600, "cpu_own_max_step": 2},
+              {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400, "line_now": null, "stale": false, "cpu_own_step_median_us": 200, "cpu_own_step_max_us": 200, "cpu_own_max_step": 2},
+              {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 15, "stale": false, "cpu_own_step_median_us": 150, "cpu_own_step_max_us": 150, "cpu_own_max_step": 2},
               {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": null, "stale": false}]}
         "#]]
         .assert_eq(&text);
@@ -420,13 +461,13 @@ mod tests {
         assert_eq!(
             text.lines().next(),
             Some(
-                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us,line_now,stale"
+                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us,line_now,stale,cpu_own_step_median_us,cpu_own_step_p99_us,cpu_own_step_max_us,cpu_own_max_step,cuda_own_step_median_us,cuda_own_step_p99_us,cuda_own_step_max_us,cuda_own_max_step"
             )
         );
         assert_eq!(
             text.lines().find(|it| it.starts_with("helper")),
             Some(
-                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400,,false"
+                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400,,false,200,,200,2,,,,"
             )
         );
         assert_eq!(text.lines().count(), 1 + 6);
@@ -471,7 +512,7 @@ mod tests {
         assert_eq!(
             mine,
             [
-                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0,17,false"
+                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0,17,false,6000,,6000,2,12000.5,,12000.5,2"
             ]
         );
     }
