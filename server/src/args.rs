@@ -302,7 +302,7 @@ pub(crate) struct LedgerArgs {
     pub(crate) output: PathBuf,
 }
 
-/// Whole stacks for flame graph viewers and pprof: call lines, then operators and kernels
+/// Whole stacks for flame graph viewers, pprof and tables, and a trace for Perfetto
 ///
 /// A stack goes from the outermost line of your code to the line that is charged,
 /// each as annotate names it; below it are the calls, operators and kernels. The
@@ -310,15 +310,19 @@ pub(crate) struct LedgerArgs {
 ///
 ///   folded      a line of text for each stack: flamegraph.pl, inferno
 ///   speedscope  JSON for the speedscope viewer, all metrics
+///   firefox     JSON for profiler.firefox.com, all metrics
 ///   pprof       for go tool pprof, all metrics
 ///   csv         a row for each stack, all metrics
+///   parquet     the same for pandas, polars, DuckDB, Spark; times in nanoseconds
+///   perfetto    what threads and devices of one rank did when, with your lines:
+///               ui.perfetto.dev, chrome://tracing
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 
-    /// folded, speedscope, pprof or csv
+    /// folded, speedscope, firefox, pprof, csv, parquet or perfetto
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: ExportFormat,
 

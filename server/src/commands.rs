@@ -14,7 +14,6 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ::report::export::Exported;
 use ::report::timeline::{self, TimelineRange};
 use ::report::{
     Recording, StackFilter, annotate, flame, html, json, lines, memory, ranks, show, tables, text,
@@ -300,8 +299,15 @@ fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
     if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
         return Err(Failure::Binary(args.format.name()));
     }
-    let options = inputs::options(&args.recording);
-    print_stacks(&args.recording, options, &args.filter.filter(), |out, it| {
+    let filter = args.filter.filter();
+    let mut options = inputs::options(&args.recording);
+    if args.format.needs_timeline() {
+        if !filter.is_empty() {
+            return Err(Failure::NoFilter(args.format.name(), filter.text()));
+        }
+        options.timeline = TimelineChoice::First;
+    }
+    print_stacks(&args.recording, options, &filter, |out, it| {
         let Some(path) = &args.output else {
             ::report::export::write(out, &it.recording, args.options())?;
             return Ok(ExitCode::SUCCESS);
@@ -309,9 +315,8 @@ fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
         let mut bytes = Vec::new();
         let written = ::report::export::write(&mut bytes, &it.recording, args.options())?;
         output::write(path, &bytes, args.recording.paths(it.recording.run))?;
-        let Exported { n_stacks, metric, total } = written;
         let (path, size) = (path.display(), metrics::numbers::bytes(bytes.len() as f64));
-        inputs::report(&format!("wrote {path}: {n_stacks} stacks, {total} {metric}, {size}"));
+        inputs::report(&format!("wrote {path}: {written}, {size}"));
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     NoBaselineLimits(PathBuf),
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
+    /// The format has all of the recording, and a part was asked for.
+    NoFilter(&'static str, String),
     /// A screen needs a terminal, and there is none.
     NoTerminal,
     /// Agents cannot be served.
@@ -84,6 +86,9 @@ impl std::fmt::Display for Failure {
             ),
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
+            }
+            Self::NoFilter(format, filter) => {
+                write!(f, "{format} has all events of the recording: leave out {filter}")
             }
             Self::NoTerminal => write!(
                 f,

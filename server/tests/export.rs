@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -100,6 +102,76 @@ fn every_format_has_the_totals_of_the_lines() {
     }
 }
 
+/// When a slice begins and ends, in nanoseconds; in order, of those that begin together the longest is the first.
+type StartAndEnd = (i64, Reverse<i64>);
+
+/// Decimal thousandths as thousand times as many.
+fn thousandths(value: &Value) -> i64 {
+    (value.as_f64().unwrap() * 1e3).round() as i64
+}
+
+/// Slices of a track lie within each other, and arrows begin and end at slices. The outermost slices of the tracks of threads,
+/// of idle time and of streams add up to the totals of the lines.
+#[test]
+fn a_trace_for_perfetto_has_slices_within_each_other_that_add_up() {
+    for input in [
+        "cpu/torch2.15.0/slow_model.json.gz",
+        "simulated_cuda/torch2.15.0/slow_model.json.gz",
+        "simulated_cuda/torch2.15.0/uploads.json.gz",
+    ] {
+        let trace: Value =
+            serde_json::from_str(&output(&["export", input, "--format", "perfetto"])).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let track = |it: &Value| (it["pid"].as_i64().unwrap(), it["tid"].as_i64().unwrap());
+        let of_phase = |phase: &'static str| events.iter().filter(move |it| it["ph"] == phase);
+        let names: BTreeMap<(i64, i64), &str> = of_phase("M")
+            .filter(|it| it["name"] == "thread_name")
+            .map(|it| (track(it), it["args"]["name"].as_str().unwrap()))
+            .collect();
+        let mut slices: BTreeMap<(i64, i64), Vec<StartAndEnd>> = BTreeMap::new();
+        for it in of_phase("X") {
+            let start = thousandths(&it["ts"]);
+            let end = start + thousandths(&it["dur"]);
+            slices.entry(track(it)).or_default().push((start, Reverse(end)));
+        }
+        let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+        for (track, slices) in &mut slices {
+            slices.sort_unstable();
+            let mut open: Vec<i64> = Vec::new();
+            let kind = match names[track] {
+                "idle" => "gpu_idle_us",
+                it if it.starts_with("stream ") => "cuda_us",
+                it if it.ends_with(": annotations") => continue,
+                _ => "cpu_us",
+            };
+            for &(start, Reverse(end)) in &*slices {
+                open.retain(|until| start < *until);
+                assert!(open.last().is_none_or(|until| end <= *until), "{input} {track:?}");
+                // What runs on a stream overlaps with nothing there.
+                assert!(open.is_empty() || kind == "cpu_us", "{input} {track:?}");
+                if open.is_empty() {
+                    *sums.entry(kind).or_default() += end - start;
+                }
+                open.push(end);
+            }
+        }
+        let lines: Value = serde_json::from_str(&output(&["lines", input])).unwrap();
+        for kind in ["cpu_us", "cuda_us", "gpu_idle_us"] {
+            let total = thousandths(&lines["totals"][kind]);
+            assert_eq!(sums.get(kind).copied().unwrap_or(0), total, "{kind} of {input}");
+        }
+        for it in of_phase("s").chain(of_phase("f")) {
+            let at = thousandths(&it["ts"]);
+            let is_there =
+                slices[&track(it)].iter().any(|(start, end)| *start <= at && at <= end.0);
+            assert!(is_there, "{it}");
+        }
+        let on_device = of_phase("X").filter(|it| it["cat"] == "device");
+        let with_line = on_device.clone().filter(|it| it["args"]["line"].is_u64()).count();
+        assert_eq!(with_line, on_device.count());
+    }
+}
+
 #[test]
 fn a_file_is_written_and_said_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,8 +219,14 @@ fn what_cannot_be_exported_says_what_to_do() {
         "a ledger holds no stacks; name the traces and snapshots that it was written from";
     assert!(message.trim_end().ends_with(expected), "{message}");
     let message = error(&["export", trace, "--format", "svg"]);
-    let expected = "unknown format `svg`, expected one of: folded, speedscope, pprof, csv";
+    let expected = "unknown format `svg`, expected one of: folded, speedscope, firefox, pprof, csv, parquet, perfetto";
     assert!(message.contains(expected), "{message}");
+    let message = error(&["export", trace, "--format", "perfetto", "--phase", "forward"]);
+    let expected = "perfetto has all events of the recording: leave out --phase forward";
+    assert!(message.contains(expected), "{message}");
+    let snapshot = "simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz";
+    let message = error(&["export", snapshot, "--format", "perfetto"]);
+    assert!(message.contains("the recording has no events with times"), "{message}");
     let message = error(&["export", trace, "--format", "folded", "--metric", "gpu"]);
     let expected =
         "unknown metric `gpu`, expected one of: cpu, cuda, gpu_idle, sync, waiting, alloc";

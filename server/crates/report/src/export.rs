@@ -1,10 +1,15 @@
 //! Whole stacks in the formats of other tools: lines outermost first, below them calls, operators and kernels.
 
+mod firefox;
 mod folded;
 mod names;
+mod parquet;
+mod perfetto;
 mod pprof;
+mod rows;
 mod speedscope;
 mod table;
+mod texts;
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -18,22 +23,39 @@ use names::ExportedStacks;
 
 use crate::recording::Recording;
 
-/// A format of stacks.
+/// Writes stacks in a format.
+type StackWriter = fn(&mut dyn Write, &ExportedStacks<'_>) -> io::Result<()>;
+
+/// A format of stacks, or of what happened when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
     /// A line of text for each stack: `main;step;aten::add 1234`, as Brendan Gregg's `flamegraph.pl` and many others read it.
     Folded,
     /// The JSON of <https://www.speedscope.app>.
     Speedscope,
+    /// The JSON of <https://profiler.firefox.com>.
+    Firefox,
     /// The gzip-compressed protocol buffer of <https://github.com/google/pprof>.
     Pprof,
     /// A row for each stack with all metrics.
     Csv,
+    /// The same in columns, for pandas, polars, DuckDB, Spark: <https://parquet.apache.org>.
+    Parquet,
+    /// What happened when, as a Chrome trace for <https://ui.perfetto.dev>.
+    Perfetto,
 }
 
 impl ExportFormat {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Folded, Self::Speedscope, Self::Pprof, Self::Csv];
+    pub const ALL: [Self; 7] = [
+        Self::Folded,
+        Self::Speedscope,
+        Self::Firefox,
+        Self::Pprof,
+        Self::Csv,
+        Self::Parquet,
+        Self::Perfetto,
+    ];
 
     /// Stable name on the command line.
     #[must_use]
@@ -41,15 +63,37 @@ impl ExportFormat {
         match self {
             Self::Folded => "folded",
             Self::Speedscope => "speedscope",
+            Self::Firefox => "firefox",
             Self::Pprof => "pprof",
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
+            Self::Perfetto => "perfetto",
         }
+    }
+
+    /// What writes its stacks; `None` of a format that has a timeline.
+    fn of_stacks(self) -> Option<StackWriter> {
+        match self {
+            Self::Folded => Some(folded::write),
+            Self::Speedscope => Some(speedscope::write),
+            Self::Firefox => Some(firefox::write),
+            Self::Pprof => Some(pprof::write),
+            Self::Csv => Some(table::write),
+            Self::Parquet => Some(parquet::write),
+            Self::Perfetto => None,
+        }
+    }
+
+    /// Whether it says what happened when, of one rank: [`loader::TimelineChoice`].
+    #[must_use]
+    pub fn needs_timeline(self) -> bool {
+        self.of_stacks().is_none()
     }
 
     /// Whether it is text, which a terminal can show.
     #[must_use]
     pub fn is_text(self) -> bool {
-        self != Self::Pprof
+        !matches!(self, Self::Pprof | Self::Parquet)
     }
 }
 
@@ -89,26 +133,57 @@ pub struct ExportOptions {
     pub all: bool,
 }
 
-/// What was exported, of one metric.
+/// What was exported, in words.
 #[derive(Debug, Clone)]
-pub struct Exported {
-    /// How many stacks have an amount of it.
-    pub n_stacks: usize,
-    /// What it is called.
-    pub metric: &'static str,
-    /// The sum over all stacks as text.
-    pub total: String,
+pub enum Exported {
+    /// Stacks.
+    Stacks {
+        /// How many stacks have an amount of the chosen metric.
+        number: usize,
+        /// What it is called.
+        metric: &'static str,
+        /// The sum over all stacks as text.
+        total: String,
+    },
+    /// What happened when.
+    Slices {
+        /// How many.
+        number: usize,
+        /// On which rank.
+        rank: u32,
+    },
 }
 
-/// Writes the stacks of a recording that was loaded with them.
+impl std::fmt::Display for Exported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Stacks { number, metric, total } => {
+                write!(f, "{number} stacks, {total} {metric}")
+            }
+            Self::Slices { number, rank } => write!(f, "{number} slices of rank {rank}"),
+        }
+    }
+}
+
+/// Writes the stacks of a recording that was loaded with them, or its timeline.
 ///
 /// # Errors
-/// If `out` cannot be written, or the recording was loaded without stacks.
+/// If `out` cannot be written, or the recording was loaded without what the format holds.
 pub fn write(
     out: &mut dyn Write,
     recording: &Recording<'_>,
     options: ExportOptions,
 ) -> io::Result<Exported> {
+    let Some(write_stacks) = options.format.of_stacks() else {
+        let timeline = recording.run.timeline.as_ref();
+        let timeline = timeline.ok_or_else(|| {
+            io::Error::other(
+                "the recording has no events with times: name a trace of torch.profiler",
+            )
+        })?;
+        let number = perfetto::write(out, recording, timeline)?;
+        return Ok(Exported::Slices { number, rank: timeline.rank });
+    };
     let loaded = recording.run.stacks.as_ref();
     let loaded =
         loaded.ok_or_else(|| io::Error::other("the recording was loaded without stacks"))?;
@@ -117,15 +192,10 @@ pub fn write(
     let metric = options.metric.map_or_else(|| fitting(&recording.run.merged), |it| it.0);
     let names = names::of_frames(recording, books);
     let stacks = ExportedStacks { recording, books, metric, names: &names };
-    match options.format {
-        ExportFormat::Folded => folded::write(out, &stacks)?,
-        ExportFormat::Speedscope => speedscope::write(out, &stacks)?,
-        ExportFormat::Pprof => pprof::write(out, &stacks)?,
-        ExportFormat::Csv => table::write(out, &stacks)?,
-    }
-    let n_stacks = books.stacks().filter(|&stack| books.amount(metric, stack) != 0).count();
+    write_stacks(out, &stacks)?;
+    let number = books.stacks().filter(|&stack| books.amount(metric, stack) != 0).count();
     let total = numbers::text(books.total(metric) as f64, metric.unit());
-    Ok(Exported { n_stacks, metric: metric.label(), total })
+    Ok(Exported::Stacks { number, metric: metric.label(), total })
 }
 
 /// The metric that is shown first: the first of CUDA time, thread time and allocated bytes that the recording has.

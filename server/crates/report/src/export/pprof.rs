@@ -10,6 +10,7 @@ use prost::Message;
 use rustc_hash::FxHashMap;
 
 use super::names::{ExportedStacks, metrics_of, unit};
+use super::texts::TextTable;
 use crate::terminal::clean;
 
 /// `Profile` of the schema.
@@ -129,11 +130,11 @@ pub(super) fn write(out: &mut dyn Write, stacks: &ExportedStacks<'_>) -> io::Res
 fn profile(stacks: &ExportedStacks<'_>) -> PprofProfile {
     let &ExportedStacks { recording, books, metric, names } = stacks;
     let recorded = recording.run.inputs.first().map(|it| loader::shown(&it.path));
-    let mut texts = Texts::default();
-    texts.row("");
+    let texts = &mut TextTable::default();
+    text_row(texts, "");
     let mapping = PprofMapping {
         id: 1,
-        filename: texts.row(&recorded.unwrap_or_default()),
+        filename: text_row(texts, &recorded.unwrap_or_default()),
         has_functions: true,
         has_filenames: true,
         has_line_numbers: true,
@@ -143,17 +144,20 @@ fn profile(stacks: &ExportedStacks<'_>) -> PprofProfile {
     metrics.reverse();
     let sample_type: Vec<PprofValueType> = metrics
         .iter()
-        .map(|it| PprofValueType { r#type: texts.row(it.id()), unit: texts.row(unit(it.unit())) })
+        .map(|it| PprofValueType {
+            r#type: text_row(texts, it.id()),
+            unit: text_row(texts, unit(it.unit())),
+        })
         .collect();
-    let evidence = texts.row("evidence");
+    let evidence = text_row(texts, "evidence");
     let evidence_names = [Evidence::Exact, Evidence::Inferred, Evidence::Function]
-        .map(|it| (it, texts.row(it.name())));
+        .map(|it| (it, text_row(texts, it.name())));
     let mut functions: FxHashMap<(i64, i64), u64> = FxHashMap::default();
     let mut function = Vec::new();
     let mut location = Vec::new();
     for (id, it) in (1..).zip(names) {
         let (file, line) = it.place.as_ref().map_or(("", 0), |(file, line)| (&**file, *line));
-        let (name, filename) = (texts.row(&it.function), texts.row(file));
+        let (name, filename) = (text_row(texts, &it.function), text_row(texts, file));
         let function_id = *functions.entry((name, filename)).or_insert_with(|| {
             let id = function.len() as u64 + 1;
             function.push(PprofFunction { id, name, filename });
@@ -179,37 +183,21 @@ fn profile(stacks: &ExportedStacks<'_>) -> PprofProfile {
         let location_id = entries.iter().rev().map(|it| it.index() as u64 + 1).collect();
         sample.push(PprofSample { location_id, value, label });
     }
-    let default_sample_type = texts.row(metric.id());
+    let default_sample_type = text_row(texts, metric.id());
     PprofProfile {
         sample_type,
         sample,
         mapping: vec![mapping],
         location,
         function,
-        string_table: texts.table,
+        string_table: std::mem::take(&mut texts.texts),
         default_sample_type,
     }
 }
 
-/// The table of texts.
-#[derive(Default)]
-struct Texts {
-    table: Vec<String>,
-    rows: FxHashMap<String, i64>,
-}
-
-impl Texts {
-    /// The place of a text in the table. What a terminal would obey is replaced: pprof prints names as they are.
-    fn row(&mut self, text: &str) -> i64 {
-        let text = &*clean(text);
-        if let Some(&row) = self.rows.get(text) {
-            return row;
-        }
-        let row = i64::try_from(self.table.len()).unwrap_or(i64::MAX);
-        self.table.push(text.to_owned());
-        self.rows.insert(text.to_owned(), row);
-        row
-    }
+/// The place of a text in the table. What a terminal would obey is replaced: pprof prints names as they are.
+fn text_row(texts: &mut TextTable, text: &str) -> i64 {
+    i64::try_from(texts.row(&clean(text))).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
