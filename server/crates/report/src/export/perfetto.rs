@@ -38,6 +38,7 @@ pub(super) fn write(
 }
 
 /// Where a lane is shown: a thread of a process, in terms of the format.
+#[derive(Clone)]
 struct Track {
     process: i64,
     process_name: String,
@@ -64,6 +65,33 @@ impl Track {
             Self { process, process_name, thread: row, name, order: row }
         });
         tracks.collect()
+    }
+}
+
+impl Track {
+    /// A further track for what does not fit on this one.
+    fn further(&self, number: usize, timeline: &EventTimeline) -> Self {
+        let lanes = timeline.lanes.len() * number;
+        Self {
+            thread: self.thread + i64::try_from(lanes).unwrap_or(0),
+            name: format!("{}, overlapping", self.name),
+            ..self.clone()
+        }
+    }
+}
+
+/// A track whose slices lie within each other.
+struct NestedTrack {
+    track: Track,
+    /// The ends of the slices that a further one may lie in, the innermost last.
+    open: Vec<Ns>,
+}
+
+impl NestedTrack {
+    /// Whether `span`, which begins no earlier than those before it, lies beside them, or within them where it may.
+    fn has_room_for(&mut self, span: &LaneSpan, may_nest: bool) -> bool {
+        while self.open.pop_if(|end| *end <= span.start).is_some() {}
+        self.open.last().is_none_or(|end| may_nest && span.end <= *end)
     }
 }
 
@@ -170,9 +198,22 @@ impl<'a> ChromeTrace<'a> {
         open.map_or(Ok(()), |(frame, it)| self.slice(track, frame, it.start, it.end))
     }
 
-    /// The spans of another lane, each a slice.
+    /// The spans of another lane, each a slice. Slices of a track lie beside or within each other, or readers leave them out: a span
+    /// that begins in another one and ends after it (kernels overlap where one prepares while the one before it ends) is on a
+    /// further track.
     fn spans(&mut self, lane: &Lane, track: &Track, timeline: &EventTimeline) -> io::Result<()> {
+        let may_nest = matches!(lane.kind, LaneKind::Annotations(_));
+        let mut tracks = vec![NestedTrack { track: track.clone(), open: Vec::new() }];
         for (row, span) in lane.spans.iter().enumerate() {
+            let place = tracks.iter_mut().position(|it| it.has_room_for(span, may_nest));
+            let place = place.unwrap_or(tracks.len());
+            if place == tracks.len() {
+                let further = track.further(place, timeline);
+                self.name_track(&further)?;
+                tracks.push(NestedTrack { track: further, open: Vec::new() });
+            }
+            tracks[place].open.push(span.end);
+            let track = &tracks[place].track;
             match span.name {
                 SpanName::Annotation(name) => {
                     let name = timeline.names.get(name as usize).map_or("", String::as_str);
