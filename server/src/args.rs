@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Kernels(KernelsArgs),
     Modules(ModulesArgs),
     Steps(StepsArgs),
+    Ranges(RangesArgs),
     Comm(CommArgs),
     Compile(CompileArgs),
     Top(TopArgs),
@@ -472,6 +473,23 @@ pub(crate) struct StepsArgs {
     /// number or time, the longest first
     #[arg(long, value_name = "ORDER", default_value = StepOrder::Number.name())]
     pub(crate) sort: StepOrder,
+
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+/// Annotations (record_function, steps, ranges of libraries) of one rank: calls, times, device time, your lines
+///
+///   time   from start to end; one within another of the same name counts once
+///   self   without that of annotations within it
+///   cuda   device time that the thread launched meanwhile, or autograd's for it
+///   share  time of the time from the first event to the last
+///   lines  your lines that opened them
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RangesArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
 
     #[command(flatten)]
     pub(crate) table: TableArgs,

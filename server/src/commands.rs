@@ -134,6 +134,13 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
         }),
+        Command::Ranges(args) => {
+            let timeline = TimelineChoice::First;
+            let options = LoadOptions { timeline, ..inputs::options(&args.recording) };
+            print_loaded(&args.recording, options, |out, it| {
+                print_table(out, &tables::ranges(&it.recording)?, &args.table, &terminal)
+            })
+        }
         Command::Comm(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::communication(&it.recording), &args.table, &terminal)
         }),

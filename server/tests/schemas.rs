@@ -68,7 +68,7 @@ fn json_is_as_its_schema_says() {
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 19] = [
+    let outputs: [&[&str]; 20] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -77,6 +77,7 @@ fn json_is_as_its_schema_says() {
         &["modules", TRACE],
         &["steps", TRACE],
         &["comm", RANKS],
+        &["ranges", TRACE],
         &["compile", COMPILED],
         &["list", "../cpu/torch2.15.0"],
         &["show", "slow_model.py:46", TRACE],

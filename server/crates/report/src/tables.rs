@@ -1,5 +1,5 @@
-//! Tables of operators, of kernels, of modules and of communication over the whole recording, of its steps, and of what was
-//! compiled (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline comm`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
+//! Tables of operators, of kernels, of modules, of annotations and of communication over the whole recording, of its steps, and of what was
+//! compiled (`perfline ops`, `perfline kernels`, `perfline modules`, `perfline ranges`, `perfline comm`, `perfline steps`, `perfline compile`), and of the lines with most of a metric.
 
 mod communication;
 mod compiled;
@@ -9,6 +9,7 @@ mod lines_of;
 mod modules;
 mod operators;
 mod print;
+mod ranges;
 mod recordings;
 mod steps;
 
@@ -25,6 +26,7 @@ pub use kernels::build as kernels;
 pub use modules::build as modules;
 pub use operators::build as operators;
 pub use print::{write_json, write_text};
+pub use ranges::build as ranges;
 pub use recordings::{ListedRecording, build as recordings};
 pub use steps::{StepOrder, build as steps};
 

@@ -1,5 +1,6 @@
+use event_timeline::{Lane, LaneKind, LaneSpan, Launch, SpanName};
 use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
-use loader::Rank;
+use loader::{EventTimeline, Rank};
 use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
 use stack_books::{FramedLine, StackRow};
 
@@ -192,5 +193,77 @@ fn an_unknown_order_is_reported_with_those_that_there_are() {
     assert_eq!(
         error,
         "unknown order `gpu`, expected one of: cpu_self, cpu_total, cuda_self, cuda_total, alloc, calls"
+    );
+}
+
+/// Annotations that lie within each other, overlap and repeat, on a thread for which another one launches, too.
+fn annotated_timeline() -> EventTimeline {
+    let mut stacks = StackBooks::default();
+    let mut stack = |frames: &[StackFrame]| {
+        frames.iter().fold(StackRow::ROOT, |parent, frame| {
+            let frame = stacks.frame(frame.clone());
+            stacks.push(parent, frame)
+        })
+    };
+    let kernel = || Device("gemm".to_owned());
+    let loop_line = stack(&[line(25)]);
+    let forward = stack(&[line(25), line(17)]);
+    let launched = stack(&[line(25), line(17), kernel()]);
+    let by_autograd = stack(&[line(25), operator("MulBackward0"), kernel()]);
+    let elsewhere = FramedLine {
+        key: LineKey { file: "prefetch.py".to_owned(), line: 3 },
+        function: "fill".to_owned(),
+        is_user_code: true,
+    };
+    let by_prefetch = stack(&[Line(elsewhere), kernel()]);
+    let span = |start, end, name| LaneSpan { start: Ns(start), end: Ns(end), name };
+    let lane = |kind, spans: &[(i64, i64, StackRow)]| {
+        let spans = spans.iter().map(|&(start, end, it)| span(start, end, SpanName::Stack(it)));
+        Lane { kind, spans: spans.collect(), launches: Vec::new() }
+    };
+    let main = || "main (1)".to_owned();
+    let annotations = [(0, 100, 0), (10, 40, 1), (20, 30, 1), (90, 120, 2), (130, 150, 3)];
+    let annotations =
+        annotations.map(|(start, end, it)| span(start, end, SpanName::Annotation(it)));
+    let mut stream = lane(
+        LaneKind::Stream { device: 0, stream: 7 },
+        &[(50, 55, launched), (60, 67, by_autograd), (70, 81, by_prefetch)],
+    );
+    stream.launches =
+        [(1, 25), (2, 95), (3, 26)].map(|(lane, at)| Some(Launch { lane, at: Ns(at) })).into();
+    EventTimeline {
+        names: ["ProfilerStep#1", "forward", "by hand", "ProfilerStep#2"].map(str::to_owned).into(),
+        lanes: vec![
+            Lane {
+                kind: LaneKind::Annotations(main()),
+                spans: annotations.into(),
+                launches: Vec::new(),
+            },
+            lane(
+                LaneKind::Thread(main()),
+                &[(0, 10, loop_line), (10, 40, forward), (40, 150, loop_line)],
+            ),
+            lane(LaneKind::Thread("autograd".to_owned()), &[(90, 100, by_autograd)]),
+            lane(LaneKind::Thread("prefetch".to_owned()), &[(20, 30, by_prefetch)]),
+            stream,
+        ],
+        stacks,
+        ..EventTimeline::default()
+    }
+}
+
+#[test]
+fn ranges_have_the_time_between_their_ends_and_what_was_launched_meanwhile() {
+    let (mut run, sources) = (training(), sources());
+    assert!(ranges(&recording(&run, &sources)).is_err());
+    run.timeline = Some(annotated_timeline());
+    // `by hand` begins in a step and ends after it: from there on the time is its own.
+    assert_eq!(
+        rows(&ranges(&recording(&run, &sources)).unwrap()),
+        [
+            "80 %|120 ns|80 ns|12 ns|2|60 ns|20 ns|100 ns|ProfilerStep#*|train.py:25",
+            "20 %|30 ns|30 ns|7 ns|1|30 ns|30 ns|30 ns|by hand|train.py:25",
+            "20 %|30 ns|30 ns|5 ns|2|20 ns|10 ns|30 ns|forward|train.py:17",
+        ]
     );
 }
