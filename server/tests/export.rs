@@ -172,6 +172,50 @@ fn a_trace_for_perfetto_has_slices_within_each_other_that_add_up() {
     }
 }
 
+/// What stands below a line on the track of a thread has that line in its arguments: operators, calls, those of the runtime.
+#[test]
+fn a_trace_for_perfetto_has_the_line_of_each_operator_and_call() {
+    let input = "simulated_cuda/torch2.15.0/slow_model.json.gz";
+    let trace: Value =
+        serde_json::from_str(&output(&["export", input, "--format", "perfetto"])).unwrap();
+    let of_threads = ["your code", "library", "not on a line", "call", "operator", "runtime"];
+    let mut slices: Vec<_> = trace["traceEvents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+        // The tracks of devices belong to other processes than 0.
+        .filter(|(_, it)| it["ph"] == "X" && it["pid"] == 0)
+        .filter(|(_, it)| of_threads.contains(&it["cat"].as_str().unwrap()))
+        .map(|(index, it)| {
+            let start = thousandths(&it["ts"]);
+            let end = start + thousandths(&it["dur"]);
+            // A slice is written when it ends, after those within it.
+            (it["tid"].as_i64().unwrap(), start, Reverse(end), Reverse(index), it)
+        })
+        .collect();
+    slices.sort_unstable_by_key(|&(thread, start, end, index, _)| (thread, start, end, index));
+    let mut open: Vec<(i64, i64, Value, Value)> = Vec::new();
+    let mut below_lines: BTreeMap<&str, usize> = BTreeMap::new();
+    for (thread, start, Reverse(end), _, slice) in slices {
+        let (category, args) = (slice["cat"].as_str().unwrap(), &slice["args"]);
+        open.retain(|(of, until, ..)| *of == thread && start < *until);
+        if ["your code", "library"].contains(&category) {
+            assert!(args["line"].is_u64(), "{slice}");
+        } else {
+            let null = (Value::Null, Value::Null);
+            let expected =
+                open.last().map_or(null, |(.., file, line)| (file.clone(), line.clone()));
+            assert_eq!((args["file"].clone(), args["line"].clone()), expected, "{slice}");
+            *below_lines.entry(category).or_default() += usize::from(args["line"].is_u64());
+        }
+        open.push((thread, end, args["file"].clone(), args["line"].clone()));
+    }
+    for category in ["call", "operator", "runtime"] {
+        assert!(below_lines[category] > 0, "{category}");
+    }
+}
+
 #[test]
 fn a_file_is_written_and_said_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -95,9 +95,16 @@ impl NestedTrack {
     }
 }
 
+/// An entry of a stack with the innermost line up to it: a line itself, or the line that an operator or a call is below.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct FrameWithLine {
+    frame: FrameRow,
+    line: Option<FrameRow>,
+}
+
 /// A slice of a thread that has begun.
 struct OpenSlice {
-    frame: FrameRow,
+    frame: FrameWithLine,
     start: Ns,
 }
 
@@ -160,7 +167,7 @@ impl<'a> ChromeTrace<'a> {
             let shared = if span.start == clock {
                 open.iter()
                     .zip(&entries)
-                    .take_while(|(slice, entry)| slice.frame == **entry)
+                    .take_while(|(slice, entry)| slice.frame.frame == **entry)
                     .count()
             } else {
                 0
@@ -168,8 +175,11 @@ impl<'a> ChromeTrace<'a> {
             for slice in open.drain(shared..).rev() {
                 self.slice(track, slice.frame, slice.start, clock)?;
             }
-            let begun = entries[shared..].iter();
-            open.extend(begun.map(|&frame| OpenSlice { frame, start: span.start }));
+            let mut line = open.last().and_then(|it| it.frame.line);
+            for &frame in &entries[shared..] {
+                line = if self.is_line(frame) { Some(frame) } else { line };
+                open.push(OpenSlice { frame: FrameWithLine { frame, line }, start: span.start });
+            }
             clock = span.end;
         }
         for slice in open.into_iter().rev() {
@@ -180,12 +190,13 @@ impl<'a> ChromeTrace<'a> {
 
     /// The idle time of a device, by the line that is charged with it, or why there is none.
     fn idle(&mut self, lane: &Lane, track: &Track) -> io::Result<()> {
-        let mut open: Option<(FrameRow, LaneSpan)> = None;
+        let mut open: Option<(FrameWithLine, LaneSpan)> = None;
         for span in &lane.spans {
             let SpanName::Stack(stack) = span.name else { continue };
             let entries = self.timeline.stacks.entries(stack);
-            let line = entries.iter().rev().find(|it| self.names[it.index()].place.is_some());
-            let Some(&frame) = line.or(entries.first()) else { continue };
+            let line = entries.iter().rev().copied().find(|it| self.is_line(*it));
+            let Some(frame) = line.or(entries.first().copied()) else { continue };
+            let frame = FrameWithLine { frame, line };
             match &mut open {
                 Some((of, it)) if *of == frame && it.end == span.start => it.end = span.end,
                 _ => {
@@ -232,12 +243,14 @@ impl<'a> ChromeTrace<'a> {
         Ok(())
     }
 
-    /// A slice of a thread.
-    fn slice(&mut self, track: &Track, frame: FrameRow, start: Ns, end: Ns) -> io::Result<()> {
+    /// A slice of a thread or of idle time.
+    fn slice(&mut self, track: &Track, it: FrameWithLine, start: Ns, end: Ns) -> io::Result<()> {
         let mut args = Map::new();
-        self.add_line(&mut args, frame);
-        let name = self.names.get(frame.index()).map_or("", |it| &it.whole);
-        let rest = json!({"name": name, "cat": self.category(frame), "args": args});
+        if let Some(line) = it.line {
+            self.add_line(&mut args, line);
+        }
+        let name = self.names.get(it.frame.index()).map_or("", |it| &it.whole);
+        let rest = json!({"name": name, "cat": self.category(it.frame), "args": args});
         self.complete(track, start, end, &rest)
     }
 
@@ -251,7 +264,7 @@ impl<'a> ChromeTrace<'a> {
         if let Some(name) = operator.and_then(|it| self.names.get(it.index())) {
             args.insert("operator".to_owned(), json!(name.whole));
         }
-        if let Some(&line) = outwards().find(|it| self.names[it.index()].place.is_some()) {
+        if let Some(&line) = outwards().find(|it| self.is_line(**it)) {
             self.add_line(&mut args, line);
         }
         let name = &self.names[innermost.index()].whole;
@@ -272,6 +285,10 @@ impl<'a> ChromeTrace<'a> {
         if let Some(evidence) = evidence {
             args.insert("evidence".to_owned(), json!(evidence.name()));
         }
+    }
+
+    fn is_line(&self, frame: FrameRow) -> bool {
+        self.names.get(frame.index()).is_some_and(|it| it.place.is_some())
     }
 
     fn category(&self, frame: FrameRow) -> &'static str {
