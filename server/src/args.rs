@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loader::{MemoryLimit, MinePattern, Run};
+use loader::{EventChoice, MemoryLimit, MinePattern, Run};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
@@ -589,11 +589,26 @@ pub(crate) struct FilterArgs {
     /// Only what ran in this phase of training; of several on a stack the outermost
     #[arg(long, value_enum)]
     pub(crate) phase: Option<PhaseChoice>,
+
+    /// Only what happened on this thread, by its id or name as recorded, and what it launched, repeatable
+    #[arg(long = "thread", value_name = "NAME")]
+    pub(crate) threads: Vec<String>,
+
+    /// Only what ran on these streams of devices: 7,20, repeatable
+    #[arg(long = "stream", value_name = "N", value_delimiter = ',')]
+    pub(crate) streams: Vec<i64>,
 }
 
 impl FilterArgs {
     pub(crate) fn filter(&self) -> StackFilter {
-        StackFilter { code: self.code.filter(), phase: self.phase.map(PhaseChoice::phase) }
+        StackFilter {
+            code: self.code.filter(),
+            phase: self.phase.map(PhaseChoice::phase),
+            events: EventChoice {
+                threads: self.threads.clone(),
+                streams: self.streams.iter().copied().collect(),
+            },
+        }
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }),
         Command::Ops(args) => {
             let mut options = inputs::options(&args.recording);
-            options.operator_sizes = args.sizes;
+            options.stack_options.operator_sizes = args.sizes;
             let filter = args.filter.filter();
             print_stacks(&args.recording, options, &filter, |out, it| {
                 let table = tables::operators(&it.recording, args.sort, args.sizes)?;
@@ -288,7 +288,8 @@ fn print_stacks(
     filter: &StackFilter,
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
-    let options = LoadOptions { stacks: StackChoice::Always, ..options };
+    let mut options = LoadOptions { stacks: StackChoice::Always, ..options };
+    options.stack_options.events = filter.events.clone();
     let (mut run, timing) = inputs::load(args, &options)?;
     if let (false, Some(stacks)) = (filter.is_empty(), &run.stacks) {
         let names = loader::display_names(&run.merged, &args.root);

@@ -97,8 +97,48 @@ fn phases_are_parts_of_the_whole() {
 }
 
 #[test]
+fn threads_and_streams_are_parts_of_the_whole() {
+    const TWO_THREADS: &str = "cpu/torch2.15.0/idle_threads.json.gz";
+    let threads = trace_threads(TWO_THREADS);
+    assert!(1 < threads.len(), "{threads:?}");
+    let whole = by_operator(&["ops", TWO_THREADS], "cpu self");
+    let mut sum: BTreeMap<String, i64> = BTreeMap::new();
+    for thread in &threads {
+        for (name, time) in by_operator(&["ops", TWO_THREADS, "--thread", thread], "cpu self") {
+            *sum.entry(name).or_default() += time;
+        }
+    }
+    assert_eq!(sum, whole);
+
+    let on_device = |arguments: &[&str]| -> BTreeMap<String, i64> {
+        let all = by_operator(arguments, "cuda self").into_iter();
+        all.filter(|(_, time)| *time != 0).collect()
+    };
+    assert_eq!(on_device(&["ops", TRACE, "--stream", "7"]), on_device(&["ops", TRACE]));
+    assert!(by_operator(&["ops", TRACE, "--stream", "7"], "cpu self").values().all(|it| *it == 0));
+}
+
+/// The ids of the threads that ran operators.
+fn trace_threads(trace: &str) -> Vec<String> {
+    let output = perfline(&["export", trace, "--format", "perfetto"]);
+    let events: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let events = events["traceEvents"].as_array().unwrap().iter();
+    let names = events.filter(|it| it["name"] == "thread_name" && it["pid"] == 0);
+    let names = names.map(|it| it["args"]["name"].as_str().unwrap());
+    let id = |name: &str| {
+        let digits = name.split(|it: char| !it.is_ascii_digit()).find(|it| !it.is_empty());
+        digits.unwrap().to_owned()
+    };
+    names.filter(|it| !it.ends_with(": annotations")).map(id).collect()
+}
+
+#[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["ops", TRACE, "--thread", "python", "--stream", "99"],
+            "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
+        ),
         (
             &["ops", TRACE, "--function", "nope"],
             "perfline: nothing of the recording passes --function 'nope'\n",

@@ -465,7 +465,13 @@ fn disagreement_with(trace: &str, captured: &[CapturedAt]) -> Option<String> {
             sources.insert_own(file);
         }
         let options = AttributionOptions { ignore_exact, ..AttributionOptions::default() };
-        let (ledger, stacks) = attribution::attribute_with_stacks(&profile, &sources, options, 0);
+        let (ledger, stacks) = attribution::attribute_with_stacks(
+            &profile,
+            &sources,
+            options,
+            0,
+            &attribution::StackOptions::default(),
+        );
         let difference = difference(&expected.to_string(), &accounts(&ledger).to_string());
         let inconsistency = inconsistency(&ledger) + &stack_sums::differences(&ledger, &stacks, 0);
         if !difference.is_empty() || !inconsistency.is_empty() {

@@ -46,7 +46,7 @@ pub use graph_captures::{CapturedLaunch, GraphCaptures};
 pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures};
 pub use line_log::join_lines;
 pub use modules::join_modules;
-pub use options::AttributionOptions;
+pub use options::{AttributionOptions, StackOptions};
 pub use same_run::join_snapshot;
 
 use device_memory::TraceMemory;
@@ -91,22 +91,24 @@ pub fn attribute(
     options: AttributionOptions,
     rank: u32,
 ) -> Ledger {
-    charge_all(profile, sources, options, rank, Kept::Lines).0
+    charge_all(profile, sources, options, rank, Kept::Lines, &StackOptions::default()).0
 }
 
-/// Like [`attribute`], with the same amounts by whole stacks.
+/// Like [`attribute`], with the same amounts by whole stacks, of the events that `stack_options` chooses.
 #[must_use]
 pub fn attribute_with_stacks(
     profile: &Profile,
     sources: &RecordedSources,
     options: AttributionOptions,
     rank: u32,
+    stack_options: &StackOptions,
 ) -> (Ledger, StackBooks) {
-    let (ledger, stacks, _) = charge_all(profile, sources, options, rank, Kept::Stacks);
+    let (ledger, stacks, _) =
+        charge_all(profile, sources, options, rank, Kept::Stacks, stack_options);
     (ledger, stacks.unwrap_or_default())
 }
 
-/// Like [`attribute_with_stacks`], with what threads and devices did when.
+/// Like [`attribute`], with the same amounts by whole stacks, and what threads and devices did when.
 #[must_use]
 pub fn attribute_with_timeline(
     profile: &Profile,
@@ -114,7 +116,8 @@ pub fn attribute_with_timeline(
     options: AttributionOptions,
     rank: u32,
 ) -> (Ledger, StackBooks, EventTimeline) {
-    let (ledger, stacks, timeline) = charge_all(profile, sources, options, rank, Kept::Times);
+    let all = StackOptions::default();
+    let (ledger, stacks, timeline) = charge_all(profile, sources, options, rank, Kept::Times, &all);
     (ledger, stacks.unwrap_or_default(), timeline.unwrap_or_default())
 }
 
@@ -125,6 +128,7 @@ fn charge_all(
     options: AttributionOptions,
     rank: u32,
     kept: Kept,
+    stack_options: &StackOptions,
 ) -> (Ledger, Option<StackBooks>, Option<EventTimeline>) {
     let names = Names::new(profile, sources, options);
     let steps = &Steps::new(profile);
@@ -157,7 +161,7 @@ fn charge_all(
             launches,
             stacks,
             memory_rows,
-            operator_sizes: options.operator_sizes,
+            options: stack_options,
         };
         let mut charging = stack_books(&from);
         let times = by_event.times.as_ref();

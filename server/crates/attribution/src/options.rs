@@ -1,5 +1,7 @@
 //! How to attribute.
 
+use stack_books::EventChoice;
+
 /// Which parts of a recording are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttributionOptions {
@@ -8,6 +10,13 @@ pub struct AttributionOptions {
     pub ignore_exact: bool,
     /// Leaves the memory of devices out, because a snapshot of the same rank shows it better.
     pub ignore_device_memory: bool,
-    /// Whether operators with inputs of different sizes are different entries of the books of stacks.
+}
+
+/// How the books of stacks are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StackOptions {
+    /// Whether operators with inputs of different sizes are different entries.
     pub operator_sizes: bool,
+    /// Which events they are made of; of others nothing is in them.
+    pub events: EventChoice,
 }

@@ -49,6 +49,7 @@ mod watch;
 mod workers;
 mod zstd;
 
+pub use attribution::StackOptions;
 pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
 pub use description::RecordingDescription;
 pub use discover::DiscoveredRun;
@@ -64,7 +65,7 @@ pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, source_folders};
-pub use stack_books::StackBooks;
+pub use stack_books::{EventChoice, StackBooks};
 pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern};
 pub use watch::{Progress, Stage, Watch};

@@ -529,7 +529,6 @@ impl<'a> LoadContext<'a> {
         let options = attribution::AttributionOptions {
             ignore_exact: self.options.ignore_exact,
             ignore_device_memory: snapshot.is_some(),
-            operator_sizes: self.options.operator_sizes,
         };
         let begin = Instant::now();
         let profile = &mut trace.profile;
@@ -540,7 +539,8 @@ impl<'a> LoadContext<'a> {
                 attribute_with_timeline(profile, sources, options, rank);
             (ledger, Some(stacks), Some(timeline))
         } else if self.options.stacks != StackChoice::No {
-            let (ledger, stacks) = attribute_with_stacks(profile, sources, options, rank);
+            let (ledger, stacks) =
+                attribute_with_stacks(profile, sources, options, rank, &self.options.stack_options);
             (ledger, Some(stacks), None)
         } else {
             (attribute(profile, sources, options, rank), None, None)
@@ -668,7 +668,9 @@ impl<'a> LoadContext<'a> {
         let begin = Instant::now();
         let (ledger, stacks) = if self.options.stacks != StackChoice::No {
             let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, sources, rank);
-            (ledger, Some(stacks))
+            // A snapshot names no thread, and its streams are those of memory.
+            let is_chosen = self.options.stack_options.events.is_all();
+            (ledger, Some(if is_chosen { stacks } else { StackBooks::default() }))
         } else {
             (attribute_snapshot(&snapshot, sources, rank), None)
         };

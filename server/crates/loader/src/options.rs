@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use attribution::StackOptions;
 use recorded::TextsByFile;
 
 use crate::{LedgerCache, MemoryLimit, MinePattern};
@@ -35,9 +36,8 @@ pub struct LoadOptions {
     pub memory_limit: MemoryLimit,
     /// Whether amounts are kept by whole stacks, too ([`crate::Run::stacks`]).
     pub stacks: StackChoice,
-    /// Whether operators with inputs of different sizes are different entries of these stacks, where sizes were recorded
-    /// (`record_shapes=True`).
-    pub operator_sizes: bool,
+    /// How these stacks are made.
+    pub stack_options: StackOptions,
     /// Whether it is kept what threads and devices did when ([`crate::Run::timeline`]). Amounts by whole stacks are kept with it.
     pub timeline: TimelineChoice,
 }
@@ -100,7 +100,7 @@ impl LoadOptions {
             ledger_cache: None,
             memory_limit: MemoryLimit::default(),
             stacks: StackChoice::No,
-            operator_sizes: false,
+            stack_options: StackOptions::default(),
             timeline: TimelineChoice::No,
         }
     }

@@ -8,7 +8,7 @@ use ledger::{Ledger, Metric};
 use loader::{Run, StackBooks};
 use metrics::numbers;
 use regex::Regex;
-use stack_books::{StackFrame, TrainingPhase};
+use stack_books::{EventChoice, StackFrame, TrainingPhase};
 
 use crate::model::Note;
 use crate::recording::Recording;
@@ -111,13 +111,15 @@ pub struct StackFilter {
     pub code: CodeFilter,
     /// Which phase of training the stack is of; `None` for all.
     pub phase: Option<TrainingPhase>,
+    /// The events that were loaded, on threads and streams ([`loader::StackOptions`]).
+    pub events: EventChoice,
 }
 
 impl StackFilter {
     /// Whether all stacks pass.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.code.is_empty() && self.phase.is_none()
+        self.code.is_empty() && self.phase.is_none() && self.events.is_all()
     }
 
     /// As it is written on the command line.
@@ -125,7 +127,9 @@ impl StackFilter {
     pub fn text(&self) -> String {
         let phase = self.phase.map(|it| format!("--phase {}", it.name()));
         let code = Some(self.code.text()).filter(|it| !it.is_empty());
-        code.into_iter().chain(phase).collect::<Vec<_>>().join(" ")
+        let threads = self.events.threads.iter().map(|it| format!("--thread '{it}'"));
+        let streams = self.events.streams.iter().map(|it| format!("--stream {it}"));
+        code.into_iter().chain(phase).chain(threads).chain(streams).collect::<Vec<_>>().join(" ")
     }
 
     /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).

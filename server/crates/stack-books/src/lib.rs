@@ -10,8 +10,10 @@
 //! every recording; the unit tests of `books` and `parts` hold the tree and its parts.
 
 mod books;
+mod event_choice;
 mod parts;
 mod phase;
 
 pub use books::{FrameRow, FramedLine, SizedOperator, StackBooks, StackFrame, StackRow};
+pub use event_choice::EventChoice;
 pub use phase::TrainingPhase;

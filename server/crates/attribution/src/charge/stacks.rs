@@ -2,7 +2,7 @@
 
 use ledger::{Metric, Ns, Reason, share_of};
 use line_stacks::{BookedStacks, Node};
-use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId};
+use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId, Thread};
 use recorded::{Frame, IdleGaps, Launches, RecordedSources};
 use rustc_hash::FxHashMap;
 use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
@@ -10,6 +10,7 @@ use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
 use super::device::DeviceStacks;
 use crate::event_stacks::EventStacks;
 use crate::host_charges::{EventCharges, HostCharges};
+use crate::options::StackOptions;
 
 /// What stacks are made from.
 pub(crate) struct StackSources<'a> {
@@ -25,8 +26,7 @@ pub(crate) struct StackSources<'a> {
     pub(crate) stacks: &'a DeviceStacks,
     /// Rows of the memory table in the order of time.
     pub(crate) memory_rows: &'a [u32],
-    /// Whether operators with inputs of different sizes are different entries.
-    pub(crate) operator_sizes: bool,
+    pub(crate) options: &'a StackOptions,
 }
 
 /// Books every amount of [`StackBooks::METRICS`] on its stack. The sums are those of the ledger, by metric, line and reason.
@@ -35,12 +35,46 @@ pub(crate) fn stack_books<'a>(from: &'a StackSources<'a>) -> StackCharging<'a> {
         if from.events.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
     let mut booked = BookedStacks::new(&from.events.stacks, from.sources);
     let leaves = Leaves::new(from, &mut booked.books);
-    let mut charging = StackCharging { from, no_line, booked, leaves, rows: FxHashMap::default() };
+    let chosen = ChosenEvents::new(from);
+    let rows = FxHashMap::default();
+    let mut charging = StackCharging { from, no_line, booked, leaves, chosen, rows };
     charging.add_host();
     charging.add_devices();
     charging.add_memory();
     charging.add_without_stack();
     charging
+}
+
+/// Which events count.
+struct ChosenEvents {
+    /// By thread: whether what happens on it counts.
+    threads: Vec<bool>,
+    /// Whether what happens on the host counts.
+    has_host: bool,
+    /// Whether what happens on no thread counts.
+    is_all: bool,
+}
+
+impl ChosenEvents {
+    fn new(from: &StackSources<'_>) -> Self {
+        let (strings, events) = (&from.profile.strings, &from.options.events);
+        let threads = from.profile.threads.iter();
+        let is_chosen = |it: &Thread| events.has_thread(strings.get(it.tid), strings.get(it.name));
+        Self {
+            threads: threads.map(is_chosen).collect(),
+            has_host: events.streams.is_empty(),
+            is_all: events.is_all(),
+        }
+    }
+
+    fn has_host(&self, profile: &Profile, event: HostEventId) -> bool {
+        self.has_host && self.has_thread(profile, event)
+    }
+
+    fn has_thread(&self, profile: &Profile, event: HostEventId) -> bool {
+        let thread = profile.host.thread[event.index()];
+        self.threads.get(thread.index()).copied().unwrap_or(false)
+    }
 }
 
 /// The calls, operators and runtime calls between the innermost frame and each host event, as a tree.
@@ -75,7 +109,7 @@ impl Leaves {
         for &id in &from.events.order {
             let (kind, name) = (host.kind[id.index()], host.name[id.index()]);
             let sizes = match kind {
-                HostKind::Operator if from.operator_sizes => {
+                HostKind::Operator if from.options.operator_sizes => {
                     host.operators.input_dims[host.detail_row(id)]
                 }
                 _ => StrId::NONE,
@@ -150,6 +184,7 @@ pub(crate) struct StackCharging<'a> {
     no_line: Reason,
     booked: BookedStacks<'a>,
     leaves: Leaves,
+    chosen: ChosenEvents,
     /// The place in the books of line stacks with leaves.
     rows: FxHashMap<(Node, usize, Leaf), StackRow>,
 }
@@ -207,6 +242,9 @@ impl StackCharging<'_> {
     fn add_host(&mut self) {
         let StackSources { profile, events, by_event, syncs, .. } = self.from;
         for &id in &events.order {
+            if !self.chosen.has_host(profile, id) {
+                continue;
+            }
             let amounts = by_event.amounts[id.index()];
             // A leaf is counted however long it took; frames and ranges are on the stacks of others.
             let is_counted = self.leaves.of_event[id.index()] != Leaf::NONE;
@@ -222,6 +260,9 @@ impl StackCharging<'_> {
             self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
         }
         for &sync in *syncs {
+            if !self.chosen.has_host(profile, sync) {
+                continue;
+            }
             let (node, leaf) = (events.stack_of[sync.index()], self.leaves.of_event[sync.index()]);
             self.add(Metric::Sync, node, leaf, profile.host.duration[sync.index()].0);
         }
@@ -229,9 +270,16 @@ impl StackCharging<'_> {
 
     /// Device time: each event below the operator that launched it.
     fn add_devices(&mut self) {
-        let StackSources { profile, stacks, .. } = self.from;
+        let StackSources { profile, stacks, launches, options, .. } = self.from;
         let device = &profile.device;
         for event in device.ids() {
+            let launch = launches.launch(event);
+            let is_of_thread = launch.map_or(options.events.threads.is_empty(), |it| {
+                self.chosen.has_thread(profile, it)
+            });
+            if !is_of_thread || !options.events.has_stream(device.stream[event.index()]) {
+                continue;
+            }
             let node = stacks.node(event);
             let n_parts = self.booked.n_parts(node);
             let name = profile.strings.get(device.name[event.index()]).to_owned();
@@ -270,7 +318,9 @@ impl StackCharging<'_> {
         let innermost = events.memory_stacks.iter().zip(&by_event.memory);
         for (&row, (&node, event)) in memory_rows.iter().zip(innermost) {
             let bytes = profile.memory.bytes[row as usize];
-            if bytes > Bytes::ZERO {
+            let is_chosen =
+                event.get().map_or(self.chosen.is_all, |it| self.chosen.has_host(profile, it));
+            if bytes > Bytes::ZERO && is_chosen {
                 let leaf = event.get().map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
                 self.add(Metric::Alloc, node, leaf, bytes.0);
             }
@@ -280,6 +330,9 @@ impl StackCharging<'_> {
     /// What happens while nothing is open that has a stack: idle time of devices, and the time of idle threads.
     fn add_without_stack(&mut self) {
         let StackSources { host, gaps, .. } = self.from;
+        if !self.chosen.is_all {
+            return;
+        }
         let uncovered = gaps.with_launch - host.idle_covered;
         let waiting: Ns = host.idle_threads.iter().sum();
         for (reason, metric, time) in [
