@@ -281,6 +281,15 @@ fn answers_are_what_the_commands_print() {
         let printed = project.printed(&[command, trace, "--top", "10"]);
         assert_eq!(agent.text(tool, json!({})), printed);
     }
+    for (name, command) in [
+        ("steps", "steps"),
+        ("modules", "modules"),
+        ("communication", "comm"),
+        ("compile", "compile"),
+    ] {
+        let printed = project.printed(&[command, trace, "--top", "10"]);
+        assert_eq!(agent.text("table", json!({"name": name})), printed);
+    }
     // The first screen of the report, without what only the command line has.
     let printed = project.printed(&["report", trace]);
     let text = agent.text("summary", json!({}));

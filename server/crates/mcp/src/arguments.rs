@@ -146,6 +146,35 @@ pub(crate) struct OperatorsArguments {
     pub(crate) format: AnswerFormat,
 }
 
+/// A table of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableArguments {
+    /// steps: how long each took, what it went to, the lines that made the longer ones longer. modules: calls, times and parameters
+    /// of the modules of the model. communication: collectives by kind, process group and size, with waits and bandwidths. compile:
+    /// what torch.compile compiled, how long that took, why again, where graphs end.
+    pub(crate) name: TableName,
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// Rows of the answer; it says how many are left out.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// A table that has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum TableName {
+    Steps,
+    Modules,
+    Communication,
+    Compile,
+}
+
 /// Two recordings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

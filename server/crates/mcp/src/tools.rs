@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ide::{Charge, Period, View, ViewMetric};
 use report::annotate::{self, AnnotateOptions, AnnotatedRow};
-use report::tables::{self, NamedTable};
+use report::tables::{self, NamedTable, StepOrder};
 use report::terminal::{Colours, Terminal};
 use report::{ReportOptions, diff, json, memory, show, text};
 use rmcp::handler::server::tool::schema_for_input;
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::arguments::{
     AnswerFormat, DiffArguments, ExplainArguments, FolderArguments, HotLinesArguments,
     OperatorsArguments, PerChoice, RecordingArguments, ReportArguments, ShowArguments,
-    SourceArguments, Top, parse,
+    SourceArguments, TableArguments, TableName, Top, parse,
 };
 use crate::workspace::{KeptRecording, StackNeed, Workspace};
 
@@ -55,7 +55,7 @@ pub(crate) struct ToolEntry {
 }
 
 /// All of them, in the order in which they are of use.
-const TOOLS: [ToolEntry; 11] = [
+const TOOLS: [ToolEntry; 12] = [
     ToolEntry {
         name: "recordings",
         title: "List recordings",
@@ -126,6 +126,13 @@ const TOOLS: [ToolEntry; 11] = [
                       nanoseconds.",
         schema: schema::<ReportArguments>,
         answer: kernels,
+    },
+    ToolEntry {
+        name: "table",
+        title: "Steps, modules, communication, what was compiled",
+        description: "A table of the whole recording, by its name: which steps were slow and why, which modules of the model cost most,                       what ranks communicated, what torch.compile compiled and why again. As JSON: perfline.table/1, nanoseconds.",
+        schema: schema::<TableArguments>,
+        answer: named_table,
     },
     ToolEntry {
         name: "memory",
@@ -312,6 +319,20 @@ fn kernels(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         parse("kernels", std::mem::take(&mut request.arguments))?;
     let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
     table(tables::kernels(&kept.recording(), false, false), top, format)
+}
+
+fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
+    let TableArguments { name, recording, top, format } =
+        parse("table", std::mem::take(&mut request.arguments))?;
+    let kept = request.open(recording.as_deref(), StackNeed::Lines)?;
+    let (recording, is_whole) = (kept.recording(), format == AnswerFormat::Json);
+    let found = match name {
+        TableName::Steps => tables::steps(&recording, StepOrder::Number),
+        TableName::Modules => tables::modules(&recording, is_whole),
+        TableName::Communication => tables::communication(&recording),
+        TableName::Compile => tables::compiled(&recording, is_whole),
+    };
+    table(Ok(found), top, format)
 }
 
 fn table(table: io::Result<NamedTable>, top: Top, format: AnswerFormat) -> Result<Vec<u8>, String> {

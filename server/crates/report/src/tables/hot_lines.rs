@@ -4,6 +4,7 @@ use ide::View;
 use metrics::{Period, Scale, Unit};
 
 use super::NamedTable;
+use crate::annotate::without_lines;
 use crate::model::{Cell, CellValue, Column, Note, Section, Subject};
 use crate::recording::Recording;
 use crate::summary;
@@ -51,6 +52,11 @@ pub fn build(recording: &Recording<'_>, view: &View, top: usize, all: bool) -> N
         _ => "of the mean step of a rank",
     };
     section.notes.push(Note::plain(format!("{}, {period}", quantity.label())));
+    if section.rows.is_empty()
+        && let Some(reason) = without_lines(recording.run)
+    {
+        section.notes.push(Note::doubt(reason));
+    }
     NamedTable {
         summary: summary::summary(recording.run, &scale),
         section,
