@@ -26,6 +26,10 @@ use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, terminal};
 use print::print_table;
 
+/// Says what the commands need that show when something happened.
+const NO_TIMELINE: &str =
+    "none of the inputs has events with times; name a trace of torch.profiler";
+
 /// Runs a command.
 ///
 /// # Errors
@@ -138,6 +142,10 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             let timeline = TimelineChoice::First;
             let options = LoadOptions { timeline, ..inputs::options(&args.recording) };
             print_loaded(&args.recording, options, |out, it| {
+                if it.recording.run.timeline.is_none() {
+                    inputs::report(NO_TIMELINE);
+                    return Ok(ExitCode::from(2));
+                }
                 print_table(out, &tables::ranges(&it.recording)?, &args.table, &terminal)
             })
         }
@@ -316,6 +324,10 @@ fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
         options.timeline = TimelineChoice::First;
     }
     print_stacks(&args.recording, options, &filter, |out, it| {
+        if args.format.needs_timeline() && it.recording.run.timeline.is_none() {
+            inputs::report(NO_TIMELINE);
+            return Ok(ExitCode::from(2));
+        }
         let Some(path) = &args.output else {
             ::report::export::write(out, &it.recording, args.options())?;
             return Ok(ExitCode::SUCCESS);

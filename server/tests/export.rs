@@ -270,7 +270,12 @@ fn what_cannot_be_exported_says_what_to_do() {
     assert!(message.contains(expected), "{message}");
     let snapshot = "simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz";
     let message = error(&["export", snapshot, "--format", "perfetto"]);
-    assert!(message.contains("the recording has no events with times"), "{message}");
+    let expected = "none of the inputs has events with times; name a trace of torch.profiler";
+    assert_eq!(message.trim_end(), format!("perfline: {expected}"));
+    for input in [ledger, snapshot] {
+        let message = error(&["ranges", input]);
+        assert_eq!(message.trim_end(), format!("perfline: {expected}"));
+    }
     let message = error(&["export", trace, "--format", "folded", "--metric", "gpu"]);
     let expected =
         "unknown metric `gpu`, expected one of: cpu, cuda, gpu_idle, sync, waiting, alloc";

@@ -176,11 +176,8 @@ pub fn write(
 ) -> io::Result<Exported> {
     let Some(write_stacks) = options.format.of_stacks() else {
         let timeline = recording.run.timeline.as_ref();
-        let timeline = timeline.ok_or_else(|| {
-            io::Error::other(
-                "the recording has no events with times: name a trace of torch.profiler",
-            )
-        })?;
+        let timeline = timeline
+            .ok_or_else(|| io::Error::other("the recording was loaded without a timeline"))?;
         let number = perfetto::write(out, recording, timeline)?;
         return Ok(Exported::Slices { number, rank: timeline.rank });
     };

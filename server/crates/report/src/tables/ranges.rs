@@ -44,9 +44,11 @@ struct OpenAnnotation<'a> {
 /// # Errors
 /// If the recording was loaded without a timeline, or is none of a trace.
 pub fn build(recording: &Recording<'_>) -> io::Result<NamedTable> {
-    let timeline = recording.run.timeline.as_ref().ok_or_else(|| {
-        io::Error::other("the recording has no events with times: name a trace of torch.profiler")
-    })?;
+    let timeline = recording
+        .run
+        .timeline
+        .as_ref()
+        .ok_or_else(|| io::Error::other("the recording was loaded without a timeline"))?;
     let names: Vec<String> = timeline.names.iter().map(|it| pattern(it)).collect();
     let mut rows: BTreeMap<&str, RangeSum<'_>> = BTreeMap::new();
     for (index, lane) in timeline.lanes.iter().enumerate() {
