@@ -530,6 +530,10 @@ pub(crate) struct CompileArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 
+    /// Functions of libraries too; as JSON they always are there
+    #[arg(long)]
+    pub(crate) all: bool,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 }

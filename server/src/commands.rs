@@ -154,7 +154,12 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         }),
         Command::Compile(args) => print(&args.recording, |out, it| {
             let is_whole = args.table.format == args::OutputFormat::Json;
-            print_table(out, &tables::compiled(&it.recording, is_whole), &args.table, &terminal)
+            print_table(
+                out,
+                &tables::compiled(&it.recording, args.all || is_whole, is_whole),
+                &args.table,
+                &terminal,
+            )
         }),
         Command::List(args) => list::run(args, &terminal),
         Command::Top(args) => top::run(args, &terminal),

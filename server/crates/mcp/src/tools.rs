@@ -330,7 +330,7 @@ fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         TableName::Steps => tables::steps(&recording, StepOrder::Number),
         TableName::Modules => tables::modules(&recording, is_whole),
         TableName::Communication => tables::communication(&recording),
-        TableName::Compile => tables::compiled(&recording, is_whole),
+        TableName::Compile => tables::compiled(&recording, true, is_whole),
     };
     table(Ok(found), top, format)
 }

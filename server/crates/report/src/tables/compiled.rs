@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use ide::recompile_cause;
-use ledger::{CompiledFunction, LineKey};
+use ledger::{CompiledFunction, LineKey, Ns};
 use metrics::{Period, Scale, Unit};
 
 use super::NamedTable;
-use crate::model::{Cell, Column, Note, Section, Subject};
+use crate::model::{Cell, Column, Note, Section, Subject, duration};
 use crate::recording::Recording;
 use crate::summary;
 
 /// The columns that a narrow terminal can do without, the first of them first.
 const DISPENSABLE: [&str; 1] = ["share"];
 
-/// The functions that were compiled since the program began, those that took longest first. Each reason has a row of its own
-/// below its function, unless `is_whole`: all are in the row of the function then.
+/// The functions that were compiled since the program began, those that took longest first; those of libraries only with `all`, or
+/// where no other was compiled. Each reason has a row of its own below its function, unless `is_whole`: all are in the row of
+/// the function then.
 #[must_use]
-pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
+pub fn build(recording: &Recording<'_>, all: bool, is_whole: bool) -> NamedTable {
     let ledger = &recording.run.merged;
     let mut section = Section::new(
         "compile",
@@ -43,6 +44,23 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
     let mut functions: Vec<(&LineKey, &CompiledFunction)> = ledger.compiled.iter().collect();
     functions.sort_by_key(|(_, it)| std::cmp::Reverse(it.time));
     let whole: i64 = functions.iter().map(|(_, it)| it.time.0).sum();
+    let is_user_code = |(place, _): &(&LineKey, &CompiledFunction)| {
+        ledger.files.get(&place.file).is_some_and(|it| it.is_user_code)
+    };
+    if !all && functions.iter().any(is_user_code) {
+        let of_libraries = functions.extract_if(.., |it| !is_user_code(it));
+        let times: Vec<Ns> = of_libraries.map(|(_, it)| it.time).collect();
+        if !times.is_empty() {
+            let number = match times.len() {
+                1 => "1 function".to_owned(),
+                n => format!("{n} functions"),
+            };
+            let time = duration(times.into_iter().sum());
+            section
+                .notes
+                .push(Note::plain(format!("without {number} of libraries, {time} (--all)")));
+        }
+    }
     for (place, it) in &functions {
         let again = it.reasons.iter().map(|(cause, it)| {
             let values: Vec<u64> = it.values.iter().copied().collect();

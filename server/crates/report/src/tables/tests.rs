@@ -1,6 +1,6 @@
 use event_timeline::{Lane, LaneKind, LaneSpan, Launch, SpanName};
-use ledger::{Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
-use loader::{EventTimeline, Rank};
+use ledger::{CompiledFunction, Evidence, LineBooks, LineKey, Ns, PerStep, Reason};
+use loader::{EventTimeline, Rank, Run};
 use stack_books::StackFrame::{self, Device, Line, NoLine, Operator, Runtime};
 use stack_books::{FramedLine, StackRow};
 
@@ -265,5 +265,36 @@ fn ranges_have_the_time_between_their_ends_and_what_was_launched_meanwhile() {
             "20 %|30 ns|30 ns|7 ns|1|30 ns|30 ns|30 ns|by hand|train.py:25",
             "20 %|30 ns|30 ns|5 ns|2|20 ns|10 ns|30 ns|forward|train.py:17",
         ]
+    );
+}
+
+#[test]
+fn compiled_functions_of_libraries_are_added_up() {
+    let (mut run, sources) = (training(), sources());
+    let function = |file: &str, name: &str, time| {
+        let key = LineKey { file: file.to_owned(), line: 15 };
+        (key, CompiledFunction { name: name.to_owned(), time: Ns(time), ..Default::default() })
+    };
+    const LIBRARY: &str = "torch/nn/functional.py";
+    let of_library = [function(LIBRARY, "relu", 300)];
+    run.merged.compiled =
+        [function("train.py", "forward", 700)].into_iter().chain(of_library).collect();
+    assert!(!run.merged.files[LIBRARY].is_user_code);
+    let table = |run: &Run, all| {
+        let table = super::compiled(&recording(run, &sources), all, false);
+        let notes: Vec<String> = table.section.notes.iter().map(|it| it.text.clone()).collect();
+        (rows(&table), notes)
+    };
+    let (mine, notes) = table(&run, false);
+    assert_eq!(mine, ["700 ns|70 %|0|train.py:15|forward|"]);
+    assert_eq!(notes, ["without 1 function of libraries, 300 ns (--all)"]);
+    let (all, notes) = table(&run, true);
+    assert_eq!(all.len(), 2);
+    assert!(notes.is_empty());
+    // Without a function of yours there is nothing to leave out.
+    run.merged.compiled.retain(|key, _| key.file == LIBRARY);
+    assert_eq!(
+        table(&run, false),
+        (vec!["300 ns|100 %|0|torch/nn/functional.py:15|relu|".to_owned()], Vec::new())
     );
 }
