@@ -130,7 +130,8 @@ const TOOLS: [ToolEntry; 12] = [
     ToolEntry {
         name: "table",
         title: "Steps, modules, communication, what was compiled",
-        description: "A table of the whole recording, by its name: which steps were slow and why, which modules of the model cost most,                       what ranks communicated, what torch.compile compiled and why again. As JSON: perfline.table/1, nanoseconds.",
+        description: "A table of the whole recording, by its name: which steps were slow and why, which modules of the model cost most, \
+                      what ranks communicated, what torch.compile compiled and why again. As JSON: perfline.table/1, nanoseconds.",
         schema: schema::<TableArguments>,
         answer: named_table,
     },

@@ -115,7 +115,9 @@ fn cells(recording: &Recording<'_>, name: &str, it: RangeSum<'_>, whole: Ns) -> 
 /// `ProfilerStep#*` of `ProfilerStep#3`.
 fn pattern(name: &str) -> String {
     match name.rsplit_once('#') {
-        Some((start, number)) if number.bytes().all(|it| it.is_ascii_digit()) => {
+        Some((start, number))
+            if !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) =>
+        {
             format!("{start}#*")
         }
         _ => name.to_owned(),

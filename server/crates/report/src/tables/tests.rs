@@ -232,7 +232,9 @@ fn annotated_timeline() -> EventTimeline {
     stream.launches =
         [(1, 25), (2, 95), (3, 26)].map(|(lane, at)| Some(Launch { lane, at: Ns(at) })).into();
     EventTimeline {
-        names: ["ProfilerStep#1", "forward", "by hand", "ProfilerStep#2"].map(str::to_owned).into(),
+        names: ["ProfilerStep#1", "forward", "## by hand ##", "ProfilerStep#2"]
+            .map(str::to_owned)
+            .into(),
         lanes: vec![
             Lane {
                 kind: LaneKind::Annotations(main()),
@@ -257,12 +259,12 @@ fn ranges_have_the_time_between_their_ends_and_what_was_launched_meanwhile() {
     let (mut run, sources) = (training(), sources());
     assert!(ranges(&recording(&run, &sources)).is_err());
     run.timeline = Some(annotated_timeline());
-    // `by hand` begins in a step and ends after it: from there on the time is its own.
+    // `## by hand ##` begins in a step and ends after it: from there on the time is its own.
     assert_eq!(
         rows(&ranges(&recording(&run, &sources)).unwrap()),
         [
             "80 %|120 ns|80 ns|12 ns|2|60 ns|20 ns|100 ns|ProfilerStep#*|train.py:25",
-            "20 %|30 ns|30 ns|7 ns|1|30 ns|30 ns|30 ns|by hand|train.py:25",
+            "20 %|30 ns|30 ns|7 ns|1|30 ns|30 ns|30 ns|## by hand ##|train.py:25",
             "20 %|30 ns|30 ns|5 ns|2|20 ns|10 ns|30 ns|forward|train.py:17",
         ]
     );
