@@ -18,7 +18,7 @@ CALLS = [
     ("source", {"file": "slow_model.py", "line": 46}, "if x.max().item() > 100:"),
     ("operators", {"sort": "calls"}, "aten::add_"),
     ("kernels", {}, "ampere_sgemm"),
-    ("table", {"name": "steps"}, "longer on devices"),
+    ("table", {"name": "steps"}, "to median"),
     ("memory", {}, "memory-peak-line"),
     ("diff", {"base": "profiles", "recording": "profiles"}, "### Perfline"),
     ("explain", {"rule": "sync"}, "# `sync`"),
