@@ -590,9 +590,10 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) code: CodeArgs,
 
-    /// Only what ran in this phase of training; of several on a stack the outermost
-    #[arg(long, value_enum)]
-    pub(crate) phase: Option<PhaseChoice>,
+    /// Only what ran in this phase of training: forward (calls of modules), backward, optimizer or loader; of several on a stack
+    /// the outermost
+    #[arg(long, value_parser = phase)]
+    pub(crate) phase: Option<TrainingPhase>,
 
     /// Only what happened on this thread, by its id or name as recorded, and what it launched, repeatable
     #[arg(long = "thread", value_name = "NAME")]
@@ -607,7 +608,7 @@ impl FilterArgs {
     pub(crate) fn filter(&self) -> StackFilter {
         StackFilter {
             code: self.code.filter(),
-            phase: self.phase.map(PhaseChoice::phase),
+            phase: self.phase,
             events: EventChoice {
                 threads: self.threads.clone(),
                 streams: self.streams.iter().copied().collect(),
@@ -616,28 +617,12 @@ impl FilterArgs {
     }
 }
 
-/// A phase of training.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PhaseChoice {
-    /// Calls of modules
-    Forward,
-    /// The backward pass, with what it recomputes
-    Backward,
-    /// Optimizers of PyTorch
-    Optimizer,
-    /// Data loaders of PyTorch
-    Loader,
-}
-
-impl PhaseChoice {
-    fn phase(self) -> TrainingPhase {
-        match self {
-            Self::Forward => TrainingPhase::Forward,
-            Self::Backward => TrainingPhase::Backward,
-            Self::Optimizer => TrainingPhase::Optimizer,
-            Self::Loader => TrainingPhase::Loader,
-        }
-    }
+fn phase(name: &str) -> Result<TrainingPhase, String> {
+    let found = TrainingPhase::ALL.into_iter().find(|it| it.name() == name);
+    found.ok_or_else(|| {
+        let names = TrainingPhase::ALL.map(TrainingPhase::name).join(", ");
+        format!("unknown phase `{name}`, expected one of: {names}")
+    })
 }
 
 /// How a table is printed.

@@ -26,10 +26,6 @@ use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, terminal};
 use print::print_table;
 
-/// Says what the commands need that show when something happened.
-const NO_TIMELINE: &str =
-    "none of the inputs has events with times; name a trace of torch.profiler";
-
 /// Runs a command.
 ///
 /// # Errors
@@ -127,7 +123,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             let options = inputs::options(&args.recording);
             print_stacks(&args.recording, options, &filter, |out, it| {
                 let is_whole = args.table.format == args::OutputFormat::Json;
-                let table = tables::kernels(&it.recording, is_whole, !filter.is_empty())?;
+                let table = tables::kernels(&it.recording, is_whole)?;
                 print_table(out, &filter.noted_in(table, it.recording.run), &args.table, &terminal)
             })
         }
@@ -142,8 +138,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             let timeline = TimelineChoice::First;
             let options = LoadOptions { timeline, ..inputs::options(&args.recording) };
             print_loaded(&args.recording, options, |out, it| {
-                if it.recording.run.timeline.is_none() {
-                    inputs::report(NO_TIMELINE);
+                if !has_timeline(it.recording.run) {
                     return Ok(ExitCode::from(2));
                 }
                 print_table(out, &tables::ranges(&it.recording)?, &args.table, &terminal)
@@ -315,7 +310,15 @@ fn print_stacks(
     print_run(args, &options, &run, timing, write)
 }
 
-/// Writes whole stacks to a file or to the standard output.
+/// Whether it is known when things happened; says what is needed where it is not.
+fn has_timeline(run: &Run) -> bool {
+    if run.timeline.is_none() {
+        inputs::report("none of the inputs has events with times; name a trace of torch.profiler");
+    }
+    run.timeline.is_some()
+}
+
+/// Writes whole stacks, or a timeline, to a file or to the standard output.
 fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
     if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
         return Err(Failure::Binary(args.format.name()));
@@ -329,8 +332,7 @@ fn export(args: &args::ExportArgs) -> Result<ExitCode, Failure> {
         options.timeline = TimelineChoice::First;
     }
     print_stacks(&args.recording, options, &filter, |out, it| {
-        if args.format.needs_timeline() && it.recording.run.timeline.is_none() {
-            inputs::report(NO_TIMELINE);
+        if args.format.needs_timeline() && !has_timeline(it.recording.run) {
             return Ok(ExitCode::from(2));
         }
         let Some(path) = &args.output else {

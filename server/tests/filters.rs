@@ -96,6 +96,21 @@ fn phases_are_parts_of_the_whole() {
     assert!(!forward.contains_key("aten::mm"));
 }
 
+/// Versions of PyTorch spell calls of modules and `no_grad` differently. Of the two passes each has operators of its own.
+#[test]
+fn phases_are_the_same_in_all_versions() {
+    for version in ["1.13.1", "2.1.2", "2.11.0", "2.15.0"] {
+        let trace = format!("cpu/torch{version}/transformer.json.gz");
+        let calls = |phase: &str| by_operator(&["ops", &trace, "--phase", phase], "calls");
+        let (forward, backward) = (calls("forward"), calls("backward"));
+        assert!(forward.contains_key("aten::linear"), "{version}: {forward:?}");
+        assert!(!backward.contains_key("aten::linear"), "{version}: {backward:?}");
+        assert!(backward.contains_key("MmBackward0"), "{version}: {backward:?}");
+        assert!(!forward.contains_key("MmBackward0"), "{version}: {forward:?}");
+        assert!(!calls("optimizer").is_empty(), "{version}");
+    }
+}
+
 #[test]
 fn threads_and_streams_are_parts_of_the_whole() {
     const TWO_THREADS: &str = "cpu/torch2.15.0/idle_threads.json.gz";

@@ -1,5 +1,7 @@
 //! Which differences exceed the noise: that between the steps of a run, and that between two runs.
 
+use metrics::median_of_sorted;
+
 /// Confidence (of 1) of the interval of a shift.
 const CONFIDENCE: f64 = 0.99;
 
@@ -125,14 +127,6 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     median_of_sorted(&sorted)
-}
-
-fn median_of_sorted(sorted: &[f64]) -> f64 {
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    }
 }
 
 /// How much faster or slower lines ran that say the same in both runs: another machine, another load of it, another clock.

@@ -319,7 +319,7 @@ fn kernels(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let ReportArguments { recording, top, format } =
         parse("kernels", std::mem::take(&mut request.arguments))?;
     let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
-    table(tables::kernels(&kept.recording(), false, false), top, format)
+    table(tables::kernels(&kept.recording(), false), top, format)
 }
 
 fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {

@@ -22,7 +22,7 @@ pub use ledger::Unit;
 pub use evidence::{evidence_shares, mark, mark_in_text};
 pub use quantity::Quantity;
 pub use scale::{Period, Scale};
-pub use step_spread::StepSpread;
+pub use step_spread::{StepSpread, median_of_sorted};
 
 /// A device in words: `cuda:0`, with its rank where several are shown.
 #[must_use]

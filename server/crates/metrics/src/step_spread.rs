@@ -44,9 +44,19 @@ impl StepSpread {
         }
         let (most, Some(most_in)) = most else { return None };
         values.sort_by(f64::total_cmp);
-        let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
+        let median = median_of_sorted(&values);
         let p99 = (STEPS_OF_P99 <= n).then(|| values[(n * 99).div_ceil(100) - 1]);
         Some(Self { least: values[0], median, p99, most, most_in, steps: n })
+    }
+}
+
+/// The median of numbers in ascending order, of an even number the mean of the middle two; 0 of nothing.
+#[must_use]
+pub fn median_of_sorted(sorted: &[f64]) -> f64 {
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::rank_summary::{RankSummary, rank_summary};
 use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
 use crate::waited_for::{CollectiveTime, waited_for};
-use crate::waits::Shares;
+use crate::waits::{Moved, Shares};
 
 /// The ranks of a run beside each other.
 #[derive(Debug, Clone, Default)]
@@ -124,8 +124,7 @@ struct Sums {
     times: BTreeMap<u32, CollectiveTime>,
     bytes: Bytes,
     has_all_sizes: bool,
-    /// Bytes, bytes times bus factor, and nanoseconds of what bandwidth is taken from.
-    rate: (f64, f64, f64),
+    moved: Moved,
     last: BTreeMap<u32, u64>,
 }
 
@@ -145,16 +144,8 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
         *mine.last.entry(it.last()).or_default() += 1;
         mine.bytes = mine.bytes.saturating_add(it.bytes.unwrap_or_default());
         mine.has_all_sizes &= it.bytes.is_some();
-        let transfer = it.transfer().as_f64();
-        if let (Some(bytes), Some(factor), true) =
-            (it.bytes, it.bus_factor(world_size), transfer > 0.0)
-        {
-            mine.rate.0 += bytes.as_f64();
-            mine.rate.1 += bytes.as_f64() * factor;
-            mine.rate.2 += transfer;
-        }
+        mine.moved.add(it, world_size);
     }
-    let rate = |bytes: f64, ns: f64| (ns > 0.0).then(|| bytes / (ns * 1e-9));
     let mut lines: Vec<LineCommunication> = sums
         .into_iter()
         .map(|((line, kind), it)| {
@@ -166,8 +157,8 @@ fn lines(matched: &[Matched], world_size: Option<u32>) -> Vec<LineCommunication>
                 wait: shares.iter().map(|it| it.wait).sum(),
                 transfer: shares.iter().map(|it| it.transfer).sum(),
                 bytes: (it.has_all_sizes && it.bytes != Bytes::ZERO).then_some(it.bytes),
-                algorithm_bandwidth: rate(it.rate.0, it.rate.2),
-                bus_bandwidth: rate(it.rate.1, it.rate.2),
+                algorithm_bandwidth: it.moved.rates().map(|it| it.0),
+                bus_bandwidth: it.moved.rates().and_then(|it| it.1),
                 last: it.last.into_iter().max_by_key(|&(rank, n)| (n, std::cmp::Reverse(rank))),
             }
         })

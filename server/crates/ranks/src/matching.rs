@@ -36,6 +36,14 @@ pub struct Part {
     pub line: Option<LineKey>,
 }
 
+#[cfg(test)]
+impl Part {
+    /// A part whose message and line are not known, from `start` to `end` in nanoseconds.
+    pub(crate) fn between(rank: u32, start: i64, end: i64) -> Self {
+        Self { rank, start: Ns(start), end: Ns(end), bytes: None, line: None }
+    }
+}
+
 /// What is equal on all ranks of a collective.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchKey {

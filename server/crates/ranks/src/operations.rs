@@ -7,6 +7,7 @@ use ledger::{Bytes, CollectiveKind, CollectiveSite, Ledger, LineKey, Ns, Process
 use crate::comparison::Comparison;
 use crate::matching::Matched;
 use crate::waited_for::CollectiveTime;
+use crate::waits::Moved;
 
 /// The collectives, and what goes from one rank to one other, of one kind, group and size of the message. Sums over the
 /// recording and its ranks.
@@ -76,9 +77,7 @@ impl<'a> OperationKey<'a> {
 #[derive(Default)]
 struct MatchedSums {
     times: BTreeMap<u32, CollectiveTime>,
-    /// Bytes and nanoseconds of what all ranks of the group are recorded of.
-    moved: (f64, f64),
-    bus_factor: Option<f64>,
+    moved: Moved,
 }
 
 /// The collectives of `ledger` by kind, group and size, those that took longest first. `compared` is [`Comparison::new`] of it.
@@ -121,7 +120,7 @@ pub fn operations(ledger: &Ledger, compared: Option<&Comparison>) -> Vec<Communi
     }
     let finished = rows.into_iter().filter(|(_, row)| row.calls != 0).map(|(key, mut row)| {
         let sums = matched.remove(&key).unwrap_or_default();
-        row.bandwidth = bandwidth(&row, &sums);
+        row.bandwidth = bandwidth(&row, sums.moved);
         if !sums.times.is_empty() {
             row.wait = Some(sums.times.into_values().map(|it| it.shares().wait).sum());
         }
@@ -143,31 +142,20 @@ fn matched_sums(
             let time = mine.times.entry(part.rank).or_default();
             time.add(part.start, part.end, it.shares(part).wait);
         }
-        let transfer = it.transfer().as_f64();
-        if let (Some(bytes), true, true) = (it.bytes, it.is_whole(world_size), transfer > 0.0) {
-            let mine = sums.entry(OperationKey::of_matched(it, it.bytes)).or_default();
-            mine.moved.0 += bytes.as_f64();
-            mine.moved.1 += transfer;
-            mine.bus_factor = it.bus_factor(world_size);
-        }
+        sums.entry(OperationKey::of_matched(it, it.bytes)).or_default().moved.add(it, world_size);
     }
     sums
 }
 
-fn bandwidth(row: &CommunicationOperation, sums: &MatchedSums) -> Option<Bandwidth> {
-    let bytes = row.bytes.filter(|it| *it != Bytes::ZERO)?.as_f64();
-    let rate = |bytes: f64, time: f64| (time > 0.0).then(|| bytes * 1e9 / time);
-    let of_transfer = rate(sums.moved.0, sums.moved.1);
-    let algorithm = of_transfer.or_else(|| rate(bytes, row.shortest.as_f64()))?;
-    let factor = match of_transfer {
-        Some(_) => sums.bus_factor,
-        None => row.group_size.and_then(|it| row.kind.bus_factor(it)),
-    };
-    Some(Bandwidth {
-        algorithm,
-        bus: factor.map(|it| it * algorithm),
-        is_of_transfer: of_transfer.is_some(),
-    })
+fn bandwidth(row: &CommunicationOperation, moved: Moved) -> Option<Bandwidth> {
+    if let Some((algorithm, bus)) = moved.rates() {
+        return Some(Bandwidth { algorithm, bus, is_of_transfer: true });
+    }
+    let (bytes, shortest) = (row.bytes?.as_f64(), row.shortest.as_f64());
+    let algorithm = bytes * 1e9 / shortest;
+    let factor = row.group_size.and_then(|it| row.kind.bus_factor(it));
+    let bus = factor.map(|it| it * algorithm);
+    (0.0 < bytes && 0.0 < shortest).then_some(Bandwidth { algorithm, bus, is_of_transfer: false })
 }
 
 /// What a group is for and its name, as far as recorded.

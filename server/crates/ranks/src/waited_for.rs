@@ -73,13 +73,7 @@ mod tests {
 
     #[test]
     fn waiting_in_two_collectives_at_once_counts_once() {
-        let part = |rank, start, end| Part {
-            rank,
-            start: Ns(start),
-            end: Ns(end),
-            bytes: None,
-            line: None,
-        };
+        let part = Part::between;
         let broadcast = |parts| Matched {
             kind: CollectiveKind::AllReduce,
             group: ProcessGroup::default(),

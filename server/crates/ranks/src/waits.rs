@@ -55,6 +55,35 @@ impl Matched {
     }
 }
 
+/// What collectives moved after all ranks had begun, of those whose size is known and of which all ranks of the group are recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moved {
+    bytes: f64,
+    /// Bytes times the factor of the kind and the number of ranks; `None` where a kind has none.
+    on_bus: Option<f64>,
+    nanoseconds: f64,
+}
+
+impl Moved {
+    pub(crate) fn add(&mut self, it: &Matched, world_size: Option<u32>) {
+        let time = it.transfer().as_f64();
+        let Some(bytes) = it.bytes.filter(|_| it.is_whole(world_size) && 0.0 < time) else {
+            return;
+        };
+        let on_bus = it.bus_factor(world_size).map(|factor| bytes.as_f64() * factor);
+        let before = if self.nanoseconds == 0.0 { Some(0.0) } else { self.on_bus };
+        self.on_bus = before.zip(on_bus).map(|(before, it)| before + it);
+        self.bytes += bytes.as_f64();
+        self.nanoseconds += time;
+    }
+
+    /// Bytes per second by the time, and on the bus, as nccl-tests define them; `None` where nothing was moved.
+    pub(crate) fn rates(&self) -> Option<(f64, Option<f64>)> {
+        let rate = |bytes: f64| bytes * 1e9 / self.nanoseconds;
+        (0.0 < self.nanoseconds).then(|| (rate(self.bytes), self.on_bus.map(rate)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ledger::{Bytes, CollectiveKind, ProcessGroup};
@@ -63,13 +92,7 @@ mod tests {
 
     #[test]
     fn the_time_before_all_had_begun_is_waiting() {
-        let part = |rank, start, end| Part {
-            rank,
-            start: Ns(start),
-            end: Ns(end),
-            bytes: None,
-            line: None,
-        };
+        let part = Part::between;
         let it = Matched {
             kind: CollectiveKind::AllReduce,
             group: ProcessGroup::default(),
@@ -86,13 +109,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_is_done_early_does_not_wait() {
-        let part = |rank, start, end| Part {
-            rank,
-            start: Ns(start),
-            end: Ns(end),
-            bytes: None,
-            line: None,
-        };
+        let part = Part::between;
         let it = Matched {
             kind: CollectiveKind::Broadcast,
             group: ProcessGroup::default(),

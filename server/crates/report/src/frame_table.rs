@@ -86,9 +86,7 @@ impl<'a> FrameTable<'a> {
             }
             StackFrame::Call(name) => self.add(name, 3, None, evidence),
             StackFrame::Operator(name) => self.add(name, 4, None, evidence),
-            StackFrame::SizedOperator(it) => {
-                self.add(&format!("{} {}", it.name, it.sizes), 4, None, evidence)
-            }
+            StackFrame::SizedOperator(it) => self.add(&it.to_string(), 4, None, evidence),
             StackFrame::Runtime(name) => self.add(name, 5, None, evidence),
             StackFrame::Device(name) => self.add(name, 6, None, evidence),
         };

@@ -33,6 +33,12 @@ pub struct SizedOperator {
     pub sizes: String,
 }
 
+impl std::fmt::Display for SizedOperator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.name, self.sizes)
+    }
+}
+
 impl StackFrame {
     /// The name and the sizes of an operator; sizes are empty where they are not known or not asked for.
     #[must_use]
@@ -273,15 +279,17 @@ impl StackBooks {
         &self.frames[self.frame[stack.index()].index()]
     }
 
+    /// The stack, then the stacks without its innermost entries; not the root.
+    pub fn outwards(&self, stack: StackRow) -> impl Iterator<Item = StackRow> {
+        let parents = std::iter::successors(Some(stack), |it| Some(self.parent(*it)));
+        parents.take_while(|it| *it != StackRow::ROOT)
+    }
+
     /// The entries of a stack, outermost first.
     #[must_use]
     pub fn entries(&self, stack: StackRow) -> Vec<FrameRow> {
-        let mut entries = Vec::new();
-        let mut at = stack;
-        while at != StackRow::ROOT {
-            entries.push(self.innermost(at));
-            at = self.parent(at);
-        }
+        let mut entries: Vec<FrameRow> =
+            self.outwards(stack).map(|it| self.innermost(it)).collect();
         entries.reverse();
         entries
     }
@@ -379,7 +387,7 @@ mod tests {
             | StackFrame::Operator(it)
             | StackFrame::Runtime(it)
             | StackFrame::Device(it) => it.clone(),
-            StackFrame::SizedOperator(it) => format!("{} {}", it.name, it.sizes),
+            StackFrame::SizedOperator(it) => it.to_string(),
         };
         let names: Vec<String> = books.frames().map(|(frame, _)| name(frame)).collect();
         let stacks = books.in_order(Metric::Cpu).into_iter().map(|stack| {

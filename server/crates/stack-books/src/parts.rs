@@ -72,25 +72,49 @@ mod tests {
     use super::*;
     use crate::books::FramedLine;
 
-    fn line(file: &str) -> StackFrame {
+    fn line(file: &str, function: &str) -> StackFrame {
         let key = LineKey { file: file.to_owned(), line: 1 };
-        StackFrame::Line(FramedLine { key, function: String::new(), is_user_code: false })
+        StackFrame::Line(FramedLine { key, function: function.to_owned(), is_user_code: false })
     }
 
     #[test]
     fn the_outermost_phase_of_a_stack_counts() {
-        const MODULE: &str = "/v/site-packages/torch/nn/modules/module.py";
+        let main = || line("/train.py", "main");
+        let module = || line("/v/site-packages/torch/nn/modules/module.py", "Module._call_impl");
         let node =
             StackFrame::Operator("autograd::engine::evaluate_function: MulBackward0".to_owned());
         let rows = [
             (
-                vec![line("/train.py"), line(MODULE), line("/model.py")],
+                vec![main(), module(), line("/model.py", "Net.forward")],
                 Some(TrainingPhase::Forward),
             ),
-            (vec![line("/train.py"), node, line(MODULE)], Some(TrainingPhase::Backward)),
-            (vec![line(r"C:\torch\optim\lbfgs.py"), line(MODULE)], Some(TrainingPhase::Optimizer)),
-            (vec![line("/v/torch/utils/data/dataloader.py")], Some(TrainingPhase::Loader)),
-            (vec![line("/train.py"), StackFrame::Operator("aten::mul".to_owned())], None),
+            (
+                vec![
+                    main(),
+                    line("/v/torch/nn/modules/module.py", ""),
+                    line("/model.py", "forward"),
+                ],
+                Some(TrainingPhase::Forward),
+            ),
+            (vec![main(), node, module()], Some(TrainingPhase::Backward)),
+            (
+                vec![main(), line("/v/torch/_tensor.py", "Tensor.backward")],
+                Some(TrainingPhase::Backward),
+            ),
+            (
+                vec![line(r"C:\torch\optim\lbfgs.py", "step"), module()],
+                Some(TrainingPhase::Optimizer),
+            ),
+            (
+                vec![line("/v/torch/utils/data/dataloader.py", "__next__")],
+                Some(TrainingPhase::Loader),
+            ),
+            // Code of the same files that begins no phase.
+            (vec![main(), line("/v/torch/autograd/grad_mode.py", "decorate_context")], None),
+            (vec![main(), line("/v/torch/autograd/function.py", "Function.apply")], None),
+            (vec![main(), line("/v/torch/nn/modules/module.py", "Module.parameters")], None),
+            (vec![main(), line("/v/torch/optim/lr_scheduler.py", "StepLR.step")], None),
+            (vec![main(), StackFrame::Operator("aten::mul".to_owned())], None),
         ];
         let mut books = StackBooks::default();
         for (amount, (frames, _)) in (1..).zip(&rows) {

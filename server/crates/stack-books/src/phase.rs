@@ -38,19 +38,41 @@ impl TrainingPhase {
             return name.starts_with(BACKWARD_NODE).then_some(Self::Backward);
         }
         let StackFrame::Line(line) = frame else { return None };
-        let path = line.key.file.replace('\\', "/");
-        let is_in = |part: &str| path.contains(part);
-        PLACES.iter().find(|(part, _)| is_in(part)).map(|(_, phase)| *phase)
+        Self::of_code(&line.key.file, &line.function)
+    }
+
+    /// The phase that begins in a function of PyTorch, wherever PyTorch is installed: by its file, and its name, which may be
+    /// qualified.
+    #[must_use]
+    pub fn of_code(file: &str, function: &str) -> Option<Self> {
+        let is_in = |part: &str| {
+            file.contains(part) || (file.contains('\\') && file.replace('\\', "/").contains(part))
+        };
+        let function = function.rsplit('.').next().unwrap_or(function);
+        // Schedulers of learning rates wrap `step`, whose own frame follows.
+        if is_in("torch/optim/") && !is_in("lr_scheduler.py") {
+            return Some(Self::Optimizer);
+        }
+        // Of the files of autograd most are for the forward pass: `no_grad`, functions of one's own.
+        let is_backward = match function {
+            "backward" => is_in("torch/_tensor.py") || is_in("torch/autograd/__init__.py"),
+            "grad" => is_in("torch/autograd/__init__.py"),
+            "_engine_run_backward" => true,
+            _ => false,
+        };
+        if is_backward {
+            return Some(Self::Backward);
+        }
+        // PyTorch before 2.0 records the call of a module in place of this function, which then has no name.
+        let calls_module =
+            matches!(function, "" | "_call_impl" | "_wrapped_call_impl" | "__call__")
+                && is_in("torch/nn/modules/module.py");
+        if calls_module {
+            return Some(Self::Forward);
+        }
+        is_in("torch/utils/data/").then_some(Self::Loader)
     }
 }
 
 /// What the ranges of autograd's nodes are called (`torch/csrc/autograd/engine.cpp`).
 const BACKWARD_NODE: &str = "autograd::engine::evaluate_function";
-
-/// Files of PyTorch whose functions begin a phase, wherever PyTorch is installed.
-const PLACES: [(&str, TrainingPhase); 4] = [
-    ("torch/nn/modules/module.py", TrainingPhase::Forward),
-    ("torch/autograd/", TrainingPhase::Backward),
-    ("torch/optim/", TrainingPhase::Optimizer),
-    ("torch/utils/data/", TrainingPhase::Loader),
-];

@@ -3,6 +3,7 @@
 use ledger::Phase;
 use profile::{Snapshot, SnapshotFrame};
 use recorded::is_python;
+use stack_books::TrainingPhase;
 
 /// The phase that the frames of a stack show (innermost first): the innermost sign counts.
 pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {
@@ -12,22 +13,19 @@ pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {
     // The threads of autograd have no Python frames but those of functions that are written in Python.
     let outermost = frames.iter().rev().find(|frame| is_python(snapshot, frame));
     let file = outermost.map(|frame| snapshot.strings.get(frame.file)).unwrap_or_default();
-    if is_in(file, "torch/autograd/function.py") { Phase::Backward } else { Phase::Forward }
+    let is_own_function = file.replace('\\', "/").contains("torch/autograd/function.py");
+    if is_own_function { Phase::Backward } else { Phase::Forward }
 }
 
 fn of_frame(snapshot: &Snapshot, frame: &SnapshotFrame) -> Option<Phase> {
     let file = snapshot.strings.get(frame.file);
     let function = snapshot.strings.get(frame.function);
-    if is_in(file, "torch/optim/") && !is_in(file, "lr_scheduler.py") {
-        return Some(Phase::Optimizer);
+    match TrainingPhase::of_code(file, function) {
+        Some(TrainingPhase::Optimizer) => Some(Phase::Optimizer),
+        Some(TrainingPhase::Backward) => Some(Phase::Backward),
+        // What is neither is of the forward pass.
+        Some(TrainingPhase::Forward | TrainingPhase::Loader) | None => {
+            function.starts_with("torch::autograd::Engine::").then_some(Phase::Backward)
+        }
     }
-    let is_engine = function.starts_with("torch::autograd::Engine::")
-        || function == "_engine_run_backward"
-        || (function == "backward"
-            && (is_in(file, "torch/_tensor.py") || is_in(file, "torch/autograd/__init__.py")));
-    is_engine.then_some(Phase::Backward)
-}
-
-fn is_in(file: &str, part: &str) -> bool {
-    file.contains(part) || (file.contains('\\') && file.replace('\\', "/").contains(part))
 }

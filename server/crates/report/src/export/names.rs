@@ -43,7 +43,7 @@ fn name(recording: &Recording<'_>, frame: &StackFrame, evidence: Evidence) -> Fr
         | StackFrame::Operator(name)
         | StackFrame::Runtime(name)
         | StackFrame::Device(name) => return plain(name.clone()),
-        StackFrame::SizedOperator(it) => return plain(format!("{} {}", it.name, it.sizes)),
+        StackFrame::SizedOperator(it) => return plain(it.to_string()),
     };
     let FramedLine { key, function, .. } = line;
     let shown = recording.file(&key.file);

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use stack_books::{FrameRow, StackFrame, StackRow};
 
 use super::names::{FrameName, of_frames};
+use crate::fields::FieldValue;
 use crate::recording::Recording;
 
 /// Writes the lanes of a timeline: of each thread its annotations, and its stacks as slices within each other, the lines of user
@@ -301,8 +302,8 @@ impl<'a> ChromeTrace<'a> {
             "\"ph\": \"X\", \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}",
             track.process,
             track.thread,
-            microseconds(start.saturating_sub(self.origin)),
-            microseconds(end.saturating_sub(start))
+            FieldValue::Time(start.saturating_sub(self.origin)).json(),
+            FieldValue::Time(end.saturating_sub(start)).json()
         );
         self.event(&head, rest)
     }
@@ -311,7 +312,7 @@ impl<'a> ChromeTrace<'a> {
     fn flow(&mut self, phase: &str, process: i64, thread: i64, at: Ns) -> io::Result<()> {
         let head = format!(
             "\"ph\": \"{phase}\", \"pid\": {process}, \"tid\": {thread}, \"ts\": {}",
-            microseconds(at.saturating_sub(self.origin))
+            FieldValue::Time(at.saturating_sub(self.origin)).json()
         );
         let id = self.flows;
         let mut rest = json!({"name": "launch", "cat": "launch", "id": id});
@@ -338,9 +339,3 @@ fn category(frame: &StackFrame) -> &'static str {
 
 /// The category of operators.
 const OPERATOR: &str = "operator";
-
-/// Nanoseconds as microseconds, exactly.
-fn microseconds(time: Ns) -> String {
-    let (whole, part) = (time.0 / 1_000, time.0 % 1_000);
-    if part == 0 { whole.to_string() } else { format!("{whole}.{part:03}") }
-}

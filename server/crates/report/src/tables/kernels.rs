@@ -43,7 +43,7 @@ struct KernelRuns<'a> {
 ///
 /// # Errors
 /// If the recording was loaded without stacks.
-pub fn build(recording: &Recording<'_>, is_whole: bool, is_part: bool) -> io::Result<NamedTable> {
+pub fn build(recording: &Recording<'_>, is_whole: bool) -> io::Result<NamedTable> {
     let books = super::print::stacks(recording)?.of_user_code();
     let mut rows: BTreeMap<&str, KernelSum<'_>> = BTreeMap::new();
     for stack in books.stacks() {
@@ -55,7 +55,6 @@ pub fn build(recording: &Recording<'_>, is_whole: bool, is_part: bool) -> io::Re
             row.lines.add(&books, stack, time);
         }
     }
-    let runs = if is_part { BTreeMap::new() } else { runs(&recording.run.merged) };
     let mut section = Section::new(
         "kernels",
         "Kernels",
@@ -77,6 +76,9 @@ pub fn build(recording: &Recording<'_>, is_whole: bool, is_part: bool) -> io::Re
         ],
     );
     let whole = books.total(Metric::Cuda);
+    let ledger = &recording.run.merged;
+    let is_part = whole != ledger.totals.get(Metric::Cuda);
+    let runs = if is_part { BTreeMap::new() } else { runs(ledger) };
     let mut sorted: Vec<_> = rows.into_iter().collect();
     sorted.sort_by(|a, b| b.1.time.cmp(&a.1.time).then(a.0.cmp(b.0)));
     let mut so_far = 0_i64;

@@ -61,12 +61,8 @@ pub(super) fn names(places: &[Place]) -> Vec<String> {
 
 /// The innermost line of a stack.
 fn innermost_line(books: &StackBooks, stack: StackRow) -> Option<&LineKey> {
-    let mut at = stack;
-    while at != StackRow::ROOT {
-        if let StackFrame::Line(line) = books.frame_of(at) {
-            return Some(&line.key);
-        }
-        at = books.parent(at);
-    }
-    None
+    books.outwards(stack).find_map(|it| match books.frame_of(it) {
+        StackFrame::Line(line) => Some(&line.key),
+        _ => None,
+    })
 }

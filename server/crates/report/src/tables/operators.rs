@@ -165,12 +165,5 @@ fn frame(books: &StackBooks, stack: StackRow) -> Option<&StackFrame> {
 /// Whether no other entry of the stack is what its innermost is.
 fn is_outermost(books: &StackBooks, stack: StackRow) -> bool {
     let innermost = books.innermost(stack);
-    let mut at = books.parent(stack);
-    while at != StackRow::ROOT {
-        if books.innermost(at) == innermost {
-            return false;
-        }
-        at = books.parent(at);
-    }
-    true
+    books.outwards(stack).skip(1).all(|it| books.innermost(it) != innermost)
 }

@@ -232,7 +232,7 @@ fn launched_by(timeline: &EventTimeline, thread: Option<usize>) -> Vec<(Ns, Ns)>
 /// Whether a stack is of the backward pass.
 fn is_backward(timeline: &EventTimeline, stack: StackRow) -> bool {
     let begins = |it| TrainingPhase::beginning_at(timeline.stacks.frame_of(it));
-    entries_of(timeline, stack).any(|it| begins(it) == Some(TrainingPhase::Backward))
+    timeline.stacks.outwards(stack).any(|it| begins(it) == Some(TrainingPhase::Backward))
 }
 
 /// The stack that runs at a time.
@@ -249,15 +249,9 @@ fn stack_of(span: &LaneSpan) -> Option<StackRow> {
     }
 }
 
-/// A stack, and those without its innermost entries.
-fn entries_of(timeline: &EventTimeline, stack: StackRow) -> impl Iterator<Item = StackRow> {
-    let outwards = std::iter::successors(Some(stack), |it| Some(timeline.stacks.parent(*it)));
-    outwards.take_while(|it| *it != StackRow::ROOT)
-}
-
 /// The lines of a stack, innermost first.
 fn lines_of(timeline: &EventTimeline, stack: StackRow) -> impl Iterator<Item = &FramedLine> {
-    entries_of(timeline, stack).filter_map(|it| match timeline.stacks.frame_of(it) {
+    timeline.stacks.outwards(stack).filter_map(|it| match timeline.stacks.frame_of(it) {
         StackFrame::Line(line) => Some(line),
         _ => None,
     })

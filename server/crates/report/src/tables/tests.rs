@@ -95,7 +95,7 @@ fn kernels_are_added_up_with_those_that_have_no_line() {
     run.stacks = Some(books());
     let recording = recording(&run, &sources);
     assert_eq!(
-        rows(&kernels(&recording, true, false).unwrap()),
+        rows(&kernels(&recording, true).unwrap()),
         [
             "80 %|80 %|80 µs|4|20 µs|||||||void gemm<float>(int)|train.py:17, :18",
             "20 %|100 %|20 µs|1|20 µs|||||||Memset (Device)|",
