@@ -44,9 +44,11 @@ test('the newest is compared with the one before', async () => {
 
 test('hot lines by difference', async () => {
   await window.command('Perfline: Focus on Hot Lines View');
+  const { page } = window;
+  // A view that takes the focus later would close the list.
+  await page.locator('.pane-body .monaco-list-row', { hasText: 'best[::8]' }).first().waitFor();
   await window.command('Perfline: Sort Hot Lines by…');
   await window.pick('Difference to the baseline');
-  const { page } = window;
   await page.locator('.pane-body .message', { hasText: 'beside before.json.gz' }).first().waitFor();
   const row = page.locator('.pane-body .monaco-list-row', { hasText: '(−597 µs)' }).first();
   await row.waitFor();
