@@ -14,6 +14,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use ::report::timeline::{self, TimelineRange};
 use ::report::{
     Recording, StackFilter, annotate, flame, html, json, lines, memory, ranks, show, tables, text,
@@ -91,6 +92,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             if args.html.is_some() {
                 options.stacks = StackChoice::WherePossible;
                 options.timeline = TimelineChoice::First;
+                options.histories = true;
             }
             print_loaded(&args.recording, options, |out, it| report(out, it, args, &terminal))
         }
@@ -247,9 +249,11 @@ fn report(
         let (recording, title) = (&loaded.recording, report.summary.title());
         let graph = |books| flame::flame(recording, books, &title, flame::PAGE_MIN_SHARE);
         let times = |times| timeline::timeline(recording, times, &title, &TimelineRange::PAGE);
+        let histories = &recording.run.histories;
         let pictures = html::Pictures {
             flame: recording.run.stacks.as_ref().map(graph),
             timeline: recording.run.timeline.as_ref().and_then(times),
+            memory: memory_timeline(recording, histories, &title, &MemoryTimelineRange::PAGE),
         };
         save(path, html::page(&report, &pictures), &args.recording, recording.run)?;
     }

@@ -3,11 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use device_memory::{HistoryRange, HolderPhase};
 use ledger::{Bytes, DeviceKey, DeviceMemory, LineKey};
-use loader::{LoadOptions, Run, Watch};
+use loader::{LoadOptions, MemoryHistory, Run, Watch};
 use tests::fixtures::repository;
 
 /// A snapshot of `expected.json`: beside it, or among the recordings of others, which may be missing.
@@ -18,7 +20,8 @@ fn path(name: &str) -> Option<PathBuf> {
 
 fn load(path: PathBuf) -> Run {
     let root = tempfile::tempdir().unwrap();
-    let options = LoadOptions::new(root.path().to_owned(), Some(Vec::new()));
+    let mut options = LoadOptions::new(root.path().to_owned(), Some(Vec::new()));
+    options.histories = true;
     let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
     loader::load(&[path], &options, &watch).unwrap()
 }
@@ -122,4 +125,113 @@ fn an_exported_timeline_gives_the_peak_by_category() {
     );
     assert_eq!(memory.at_end[4], Bytes(0));
     assert!(loader::discover(folder.path()).is_empty(), "a list of numbers may be anything");
+}
+
+/// The snapshots that are committed, and those of others that are there.
+fn all_snapshots() -> Vec<PathBuf> {
+    let folders = [
+        "tests/memory_viz",
+        "fixtures/simulated_snapshots/torch2.11.0",
+        "fixtures/simulated_snapshots/torch2.15.0",
+        "../shared/data/snapshots",
+    ];
+    let files = folders.into_iter().filter_map(|it| std::fs::read_dir(repository().join(it)).ok());
+    let paths = files.flatten().map(|it| it.unwrap().path());
+    paths.filter(|it| it.to_string_lossy().ends_with(".pickle.gz")).collect()
+}
+
+/// Bytes of each holder after an event, by looking at every allocation.
+fn alive_after(history: &MemoryHistory, event: Option<u32>) -> BTreeMap<u32, Bytes> {
+    let mut held: BTreeMap<u32, Bytes> = BTreeMap::new();
+    for it in &history.allocations {
+        if it.from <= event && it.to.is_none_or(|to| event < Some(to)) {
+            *held.entry(it.holder).or_default() += it.bytes;
+        }
+    }
+    held.retain(|_, bytes| *bytes != Bytes::ZERO);
+    held
+}
+
+#[test]
+fn what_lines_hold_over_time_is_what_is_alive_and_the_books_of_the_peak() {
+    let mut n_histories = 0;
+    for path in all_snapshots() {
+        let name = path.display().to_string();
+        let run = load(path);
+        for history in &run.histories {
+            n_histories += 1;
+            let key = DeviceKey { rank: history.rank, device: history.device };
+            let memory = &run.merged.memory[&key];
+            let (peak_at, peak) = history.peak();
+            assert_eq!(peak, memory.peak, "{name}");
+            let mut at_peak: BTreeMap<Option<LineKey>, Bytes> = BTreeMap::new();
+            for (row, bytes) in alive_after(history, peak_at) {
+                let holder = &history.holders[row as usize];
+                let line = holder.line.as_ref().map(|(line, _)| line.clone());
+                assert!(line.is_none() || holder.phase != HolderPhase::Before, "{name}");
+                *at_peak.entry(line).or_default() += bytes;
+            }
+            assert_eq!(
+                at_peak.remove(&None).unwrap_or(Bytes::ZERO),
+                memory.unattributed_peak,
+                "{name}"
+            );
+            let of_books = memory.lines.iter().filter(|(_, it)| it.peak != Bytes::ZERO);
+            let of_books: BTreeMap<Option<LineKey>, Bytes> =
+                of_books.map(|(line, it)| (Some(line.clone()), it.peak)).collect();
+            assert_eq!(at_peak, of_books, "{name}");
+
+            let end = history.end() + 1;
+            let third = (end / 3, end / 3 + end / 50 + 1);
+            for range in [None, Some(third), Some((end - 1, end)), Some((0, 0))] {
+                for (parts, holders) in [(1, 1_000), (7, 2), (300, 1_000), (100_000, 5)] {
+                    let wanted = HistoryRange { range, parts, holders, blocks: 10 };
+                    check_levels(history, &wanted, &name);
+                }
+            }
+        }
+    }
+    assert!(6 <= n_histories, "the committed snapshots have histories");
+}
+
+fn check_levels(history: &MemoryHistory, wanted: &HistoryRange, name: &str) {
+    let levels = history.levels(wanted);
+    let (from, to) = levels.range;
+    assert!(levels.at.is_sorted() && levels.at.first() == Some(&from), "{name} {wanted:?}");
+    assert!(levels.at.len() <= wanted.parts.max(1), "{name} {wanted:?}");
+    // A few are enough: looking at every allocation is slow.
+    let stride = (levels.at.len() / 12).max(1);
+    for moment in (0..levels.at.len()).step_by(stride) {
+        let event = levels.events[moment];
+        let alive = alive_after(history, event);
+        assert_eq!(alive.values().sum::<Bytes>(), levels.active[moment], "{name} {wanted:?}");
+        for (row, bytes) in &levels.holders {
+            let expected = alive.get(row).copied().unwrap_or(Bytes::ZERO);
+            assert_eq!(bytes[moment], expected, "{name} {wanted:?} holder {row}");
+        }
+        if levels.left_out == 0 {
+            let shown: Bytes = levels.holders.iter().map(|(_, bytes)| bytes[moment]).sum();
+            assert_eq!(shown, levels.active[moment], "{name} {wanted:?}");
+        }
+        // Nothing that was in use in this part is more than what is shown of it.
+        let begin = levels.at[moment];
+        let until = levels.at.get(moment + 1).copied().unwrap_or(to);
+        let inside = (0..).zip(&history.at).filter(|(_, at)| (begin..until).contains(*at));
+        let most = inside.map(|(event, _): (usize, _)| history.active[event]).max();
+        assert!(most.is_none_or(|it| it <= levels.active[moment]), "{name} {wanted:?}");
+    }
+    if wanted.range.is_none() {
+        assert_eq!(levels.active.iter().max(), Some(&history.peak().1), "{name} {wanted:?}");
+    }
+    let is_alive_in_view = |row: &usize| {
+        let it = &history.allocations[*row];
+        levels
+            .events
+            .iter()
+            .any(|&event| it.from <= event && it.to.is_none_or(|to| event < Some(to)))
+    };
+    assert!(levels.blocks.iter().all(is_alive_in_view), "{name} {wanted:?}");
+    let sizes: Vec<Bytes> =
+        levels.blocks.iter().map(|&row| history.allocations[row].bytes).collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "{name} {wanted:?}");
 }

@@ -37,20 +37,29 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const details = new DetailsView(session, context.extensionUri);
   const flame = new PicturePanel(session, context.extensionUri, {
     name: 'flame',
+    command: 'perfline.flame',
     title: vscode.l10n.t('Flame Graph'),
     reading: vscode.l10n.t('Reading the stacks of the recording…'),
     file: 'flame-graph.svg',
   });
   const timeline = new PicturePanel(session, context.extensionUri, {
     name: 'timeline',
+    command: 'perfline.timeline',
     title: vscode.l10n.t('Timeline'),
     reading: vscode.l10n.t('Reading the events of the recording…'),
     file: 'timeline.svg',
   });
+  const memory = new PicturePanel(session, context.extensionUri, {
+    name: 'memory',
+    command: 'perfline.memoryTimeline',
+    title: vscode.l10n.t('Memory over Time'),
+    reading: vscode.l10n.t('Reading the memory events of the recording…'),
+    file: 'memory-over-time.svg',
+  });
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
   context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, list, pages);
-  context.subscriptions.push(details, flame, timeline);
+  context.subscriptions.push(details, flame, timeline, memory);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
@@ -89,6 +98,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     showInFlameGraph: () => flame.showLine(),
     showTimeline: () => timeline.show(),
     showInTimeline: () => timeline.showLine(),
+    showMemory: () => memory.show(),
+    showInMemory: () => memory.showLine(),
     reveal: (place: Place) => reveal(place),
     openSample: () => openSample(context),
     restartServer: () => server.restart(),

@@ -1,9 +1,10 @@
-/** Panels with pictures of what is loaded, the flame graph and the timeline: webview/ draws them, in the same way as on the page of a
+/** Panels with pictures of what is loaded, the flame graph, the timeline and memory over time: webview/ draws them, in the same way as on the page of a
  * report. */
 
 import * as vscode from 'vscode';
 
 import type { FlameData } from '../webview/flame/data';
+import type { MemoryData } from '../webview/memory/data';
 import type { TimelineData } from '../webview/timeline/data';
 import type { Details, Place, Status } from './api';
 import { reveal } from './reveal';
@@ -11,8 +12,8 @@ import { messageOf } from './server';
 import type { Session } from './session';
 import { webviewPage } from './webviewPage';
 
-/** A part of the recording, or a step. */
-type Wanted = { from: number; to: number } | { step: number };
+/** A part of the recording, a step, or a device. */
+type Wanted = { from: number; to: number } | { step: number } | { rank: number; device: number };
 
 /** What the webview sends. */
 type Message =
@@ -23,16 +24,18 @@ type Message =
 
 /** Which picture a panel has, and its texts. */
 export interface Picture {
-  /** The name of the command of the server and of the class in the webview. */
-  name: 'flame' | 'timeline';
+  /** The class in the webview. */
+  name: 'flame' | 'timeline' | 'memory';
+  /** The command of the server. */
+  command: 'perfline.flame' | 'perfline.timeline' | 'perfline.memoryTimeline';
   title: string;
   reading: string;
   /** The name of a file that it is saved to. */
   file: string;
 }
 
-/** The answer to `perfline.flame` or `perfline.timeline`. */
-type Drawn = (FlameData | TimelineData) & {
+/** The answer to the command. */
+type Drawn = (FlameData | TimelineData | MemoryData) & {
   /** Names of files as the server takes them, by those that are shown. */
   files: Record<string, string>;
 };
@@ -149,11 +152,7 @@ export class PicturePanel implements vscode.Disposable {
     }
     try {
       const args = { ...wanted, ...this.rankArgument() };
-      const drawn = await this.session.server.request<Drawn | null>(
-        `perfline.${this.picture.name}`,
-        args,
-        request.token,
-      );
+      const drawn = await this.session.server.request<Drawn | null>(this.picture.command, args, request.token);
       if (!request.token.isCancellationRequested && drawn !== null) {
         this.drawn = drawn;
         this.post({ kind: 'data', data: drawn });

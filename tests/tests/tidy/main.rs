@@ -74,6 +74,7 @@ const CRATES: &[(&str, &[&str])] = &[
         &[
             "budget",
             "comparison",
+            "device-memory",
             "event-timeline",
             "ide",
             "insights",
@@ -110,6 +111,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "attribution",
             "call-sites",
             "comparison",
+            "device-memory",
             "event-timeline",
             "insights",
             "ledger",

@@ -19,6 +19,14 @@ export function slowModel({ recording = true } = {}) {
   return folder;
 }
 
+/** A folder with the program and a memory snapshot of it. */
+export function slowModelSnapshot() {
+  const folder = slowModel({ recording: false });
+  const snapshot = path.join(REPOSITORY, 'fixtures/simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz');
+  copyFileSync(snapshot, path.join(folder, path.basename(snapshot)));
+  return folder;
+}
+
 /** A folder with the program of another recording, and the recording. */
 export function uploads() {
   const folder = path.join(temporaryFolder(), 'uploads');

@@ -21,6 +21,7 @@ import {
   ticks,
   type TimelineLayout,
 } from './layout';
+import { wheelOf, within, zoomed } from './zoom';
 
 /** What the page cannot do by itself. */
 export interface TimelineHost {
@@ -207,11 +208,8 @@ export class TimelineView {
     this.fillTable();
   }
 
-  private show({ from, to }: Span): void {
-    const whole = this.whole();
-    const size = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, to - from));
-    const begin = Math.min(Math.max(whole.from, from), whole.to - size);
-    this.view = { from: begin, to: begin + size };
+  private show(wanted: Span): void {
+    this.view = within(wanted, this.whole(), MIN_SPAN);
     this.picture.drawSoon();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.request(), WAIT_MS);
@@ -428,27 +426,23 @@ export class TimelineView {
     this.table.replaceChildren(caption, thead, tbody);
   }
 
-  /** With Ctrl: zooms at the pointer. Sideways or with Shift: pans. Else the page or the picture scrolls. */
   private wheel(event: WheelEvent): void {
     const { from, to } = this.view;
-    const sideways = event.shiftKey && event.deltaX === 0 ? event.deltaY : event.deltaX;
-    if (event.ctrlKey) {
-      this.zoom(Math.exp(event.deltaY / 200), this.timeOf(event));
-    } else if (sideways !== 0 && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      const by = (sideways / this.picture.width) * (to - from);
-      this.show({ from: from + by, to: to + by });
-    } else {
+    const wheel = wheelOf(event, this.picture.width);
+    if (wheel === undefined) {
       return;
     }
     event.preventDefault();
+    if ('factor' in wheel) {
+      this.zoom(wheel.factor, this.timeOf(event));
+    } else {
+      const by = wheel.share * (to - from);
+      this.show({ from: from + by, to: to + by });
+    }
   }
 
   private zoom(factor: number, centre = (this.view.from + this.view.to) / 2): void {
-    const { from, to } = this.view;
-    const whole = this.whole();
-    const size = Math.min(whole.to - whole.from, Math.max(MIN_SPAN, (to - from) * factor));
-    const begin = centre - ((centre - from) / (to - from)) * size;
-    this.show({ from: begin, to: begin + size });
+    this.show(zoomed(this.view, factor, centre, this.whole(), MIN_SPAN));
   }
 
   private key(event: KeyboardEvent): void {

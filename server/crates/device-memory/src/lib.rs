@@ -1,7 +1,7 @@
 //! Memory of devices, from snapshots, from the memory events of traces, and from exported timelines.
 //!
 //! *Owns*: the replay of what an allocator did; peaks, what held memory at them, phases, steps, fragmentation, failed
-//! requests (`snapshot`); bytes by line and the curve of a trace (`trace`, `trace_report`); memory by category over time
+//! requests (`snapshot`); who held how much when, and what of it a picture shows (`history`); bytes by line and the curve of a trace (`trace`, `trace_report`); memory by category over time
 //! (`categories`).
 //!
 //! *Never*: assigns a line to an event of a trace (it is given them); reads a file; formats a number.
@@ -11,12 +11,16 @@
 
 mod categories;
 mod device_name;
+mod history;
 mod samples;
 mod snapshot;
 mod trace;
 mod trace_report;
 
 pub use categories::attribute_timeline;
-pub use snapshot::{attribute_snapshot, attribute_snapshot_with_stacks};
+pub use history::{
+    HeldAllocation, HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory,
+};
+pub use snapshot::{SnapshotBooks, attribute_snapshot, attribute_snapshot_in_full};
 pub use trace::{LineBytes, MemoryCharges, TraceMemory};
 pub use trace_report::reports;

@@ -1,8 +1,9 @@
 //! Memory snapshots to the ledger: every frame of a snapshot carries the line that was executing.
 //!
 //! `replay` walks a device's history once; `phase` and `steps` distinguish parts of the run; `space` distinguishes
-//! free from used addresses; `report` charges all of it to lines.
+//! free from used addresses; `report` charges all of it to lines; `history` says what each line held when.
 
+mod history;
 mod phase;
 mod replay;
 mod report;
@@ -10,12 +11,14 @@ mod space;
 mod steps;
 
 use ledger::{
-    Allocation, Bytes, DeviceKey, Evidence, Ledger, LineBooks, LineMemory, Metric, Reason,
+    Allocation, Bytes, DeviceKey, DeviceMemory, Evidence, Ledger, LineBooks, LineMemory, Metric,
+    Reason,
 };
 use line_stacks::{BookedStacks, Lines, Node, StackFile, Stacks, post_file};
 use profile::{DeviceType, MemoryDevice, Snapshot};
 
 use crate::device_name::device_name;
+use crate::history::MemoryHistory;
 use recorded::{RecordedSources, is_python};
 use replay::{AllocationLimit, SnapshotReplay};
 use report::{Frames, report};
@@ -29,35 +32,47 @@ const MAX_DEVICES: usize = 256;
 /// Where a device has no history (torch 2.0), the blocks that are in use stand for it.
 #[must_use]
 pub fn attribute_snapshot(snapshot: &Snapshot, sources: &RecordedSources, rank: u32) -> Ledger {
-    charge_all(snapshot, sources, rank, |_, _| {})
+    charge_all(snapshot, sources, rank, |_, _, _, _| {})
 }
 
-/// Like [`attribute_snapshot`], with the allocated bytes by whole stacks.
+/// What a snapshot says beyond the sums of lines.
+#[derive(Debug, Default)]
+pub struct SnapshotBooks {
+    /// That of [`attribute_snapshot`].
+    pub ledger: Ledger,
+    /// Its allocated bytes by whole stacks.
+    pub stacks: StackBooks,
+    /// What each device with events held when.
+    pub histories: Vec<MemoryHistory>,
+}
+
+/// Like [`attribute_snapshot`], with the allocated bytes by whole stacks and every allocation over time.
 #[must_use]
-pub fn attribute_snapshot_with_stacks(
+pub fn attribute_snapshot_in_full(
     snapshot: &Snapshot,
     sources: &RecordedSources,
     rank: u32,
-) -> (Ledger, StackBooks) {
-    let mut books = StackBooks::default();
-    let ledger = charge_all(snapshot, sources, rank, |frames, replay| {
+) -> SnapshotBooks {
+    let (mut stacks, mut histories) = (StackBooks::default(), Vec::new());
+    let ledger = charge_all(snapshot, sources, rank, |frames, replay, key, memory| {
         let mut booked = BookedStacks::new(&frames.stacks, sources);
         for (stack, bytes) in replay.allocated() {
             let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
             let row = booked.row(node, 0, Reason::NoSnapshotFrame);
             booked.books.add(Metric::Alloc, row, bytes.0);
         }
-        books.merge(&booked.books);
+        stacks.merge(&booked.books);
+        histories.extend(history::history(frames, replay, key, memory));
     });
-    (ledger, books)
+    SnapshotBooks { ledger, stacks, histories }
 }
 
-/// The ledger; `visit` sees the replay of each device.
+/// The ledger; `visit` sees the replay of each device and its books.
 fn charge_all(
     snapshot: &Snapshot,
     sources: &RecordedSources,
     rank: u32,
-    mut visit: impl FnMut(&Frames<'_>, &SnapshotReplay<'_>),
+    mut visit: impl FnMut(&Frames<'_>, &SnapshotReplay<'_>, DeviceKey, &DeviceMemory),
 ) -> Ledger {
     let mut stacks = Stacks::new(Lines::default());
     let nodes: Vec<Node> = (0..snapshot.stacks.len())
@@ -88,14 +103,15 @@ fn charge_all(
             let mine = ledger.lines.entry(line.clone()).or_default();
             post_line(mine, &device, books);
         }
-        visit(&frames, &replay);
+        let key = DeviceKey { rank, device: ordinal };
+        visit(&frames, &replay, key, &memory);
         let total: Bytes = replay.allocated().map(|(_, bytes)| bytes).sum();
         let on_lines: Bytes = memory.lines.values().map(|it| it.alloc).sum();
         ledger.totals.alloc += total;
         // A snapshot does not show which of its allocations were made in steps.
         ledger.in_steps.alloc += total;
         ledger.unattributed.charge(Reason::NoSnapshotFrame, Metric::Alloc, (total - on_lines).0);
-        ledger.memory.insert(DeviceKey { rank, device: ordinal }, memory);
+        ledger.memory.insert(key, memory);
     }
     ledger
 }

@@ -52,6 +52,7 @@ mod zstd;
 pub use attribution::StackOptions;
 pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
 pub use description::RecordingDescription;
+pub use device_memory::MemoryHistory;
 pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};

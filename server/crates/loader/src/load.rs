@@ -1,5 +1,6 @@
 //! Inputs to a run: reads each, pairs traces with side-cars, charges, merges.
 
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,9 @@ use attribution::{
     attribute, attribute_with_stacks, attribute_with_timeline, join_callers, join_lines,
     join_modules, join_snapshot,
 };
-use device_memory::{attribute_snapshot, attribute_snapshot_with_stacks, attribute_timeline};
+use device_memory::{
+    MemoryHistory, attribute_snapshot, attribute_snapshot_in_full, attribute_timeline,
+};
 use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
@@ -148,6 +151,8 @@ struct LoadedInput {
     stacks: Option<StackBooks>,
     /// What threads and devices did when, if that was asked for of this rank.
     timeline: Option<EventTimeline>,
+    /// What each device held when, if that was asked for.
+    histories: Vec<MemoryHistory>,
 }
 
 impl LoadedInput {
@@ -168,6 +173,7 @@ impl LoadedInput {
             kept: None,
             stacks: None,
             timeline: None,
+            histories: Vec::new(),
         }
     }
 
@@ -267,9 +273,10 @@ impl<'a> LoadContext<'a> {
     /// An input whose ledger was kept. Where other inputs hold the same recording, it must be without loss, else they may be
     /// better.
     fn kept(&self, one: &InputFile, plan: &Plan) -> Option<LoadedInput> {
-        // Neither stacks nor timelines are kept.
-        let is_enough =
-            self.options.stacks == StackChoice::No && self.options.timeline == TimelineChoice::No;
+        // Neither stacks nor timelines nor histories are kept.
+        let is_enough = self.options.stacks == StackChoice::No
+            && self.options.timeline == TimelineChoice::No
+            && !self.options.histories;
         let store = self.store().filter(|_| is_enough)?;
         let beside = self.beside(&one.input, one, plan);
         let find = || {
@@ -289,6 +296,7 @@ impl<'a> LoadContext<'a> {
             kept: Some(kept),
             stacks: None,
             timeline: None,
+            histories: Vec::new(),
         };
         if !loaded.is_complete() && !one.copies.is_empty() {
             return None;
@@ -666,13 +674,16 @@ impl<'a> LoadContext<'a> {
         let sources = &made_from.sources;
         let finding = begin.elapsed();
         let begin = Instant::now();
-        let (ledger, stacks) = if self.options.stacks != StackChoice::No {
-            let (ledger, stacks) = attribute_snapshot_with_stacks(&snapshot, sources, rank);
+        let has_stacks = self.options.stacks != StackChoice::No;
+        let (ledger, stacks, histories) = if has_stacks || self.options.histories {
+            let books = attribute_snapshot_in_full(&snapshot, sources, rank);
             // A snapshot names no thread, and its streams are those of memory.
             let is_chosen = self.options.stack_options.events.is_all();
-            (ledger, Some(if is_chosen { stacks } else { StackBooks::default() }))
+            let stacks = if is_chosen { books.stacks } else { StackBooks::default() };
+            let histories = if self.options.histories { books.histories } else { Vec::new() };
+            (books.ledger, has_stacks.then_some(stacks), histories)
         } else {
-            (attribute_snapshot(&snapshot, sources, rank), None)
+            (attribute_snapshot(&snapshot, sources, rank), None, Vec::new())
         };
         let attributing = begin.elapsed();
         let input = Input {
@@ -698,7 +709,8 @@ impl<'a> LoadContext<'a> {
         if let Some(store) = store.filter(|_| !is_cut) {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
-        Ok(LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times)).with(stacks))
+        let loaded = LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times));
+        Ok(LoadedInput { histories, ..loaded.with(stacks) })
     }
 
     /// Takes over what was read and attributed before. Its inputs stand for it.
@@ -754,6 +766,7 @@ impl<'a> LoadContext<'a> {
             kept,
             stacks: None,
             timeline: None,
+            histories: Vec::new(),
         })
     }
 
@@ -871,6 +884,7 @@ fn merge(
     let mut texts = TextsByFile::new();
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     let mut timelines: Vec<EventTimeline> = Vec::new();
+    let mut histories: Vec<MemoryHistory> = Vec::new();
     for loaded in results {
         let rank = loaded.rank();
         inputs.extend(loaded.inputs);
@@ -887,6 +901,7 @@ fn merge(
         failures.extend(loaded.failures);
         stacks.extend(rank.zip(loaded.stacks));
         timelines.extend(loaded.timeline);
+        histories.extend(loaded.histories);
         for (rank, mut ledger) in loaded.ledgers {
             if let Some(mine) = by_rank.get(&rank) {
                 ledger.merge(mine);
@@ -934,9 +949,13 @@ fn merge(
     // Of several traces of the rank the longest.
     let timeline = timelines.min_by_key(|it| {
         let (from, to) = it.whole();
-        (it.rank, std::cmp::Reverse(to - from))
+        (it.rank, Reverse(to - from))
     });
-    Ok(Run { inputs, failures, ranks, merged, texts, stacks, timeline })
+    histories.retain(|it| is_there(it.rank));
+    // Of several snapshots of a device the one that its books are of: with the higher peak, then with more events.
+    histories.sort_by_key(|it| (it.rank, it.device, Reverse((it.peak().1, it.at.len()))));
+    histories.dedup_by_key(|it| (it.rank, it.device));
+    Ok(Run { inputs, failures, ranks, merged, texts, stacks, timeline, histories })
 }
 
 /// The sum of the books of these ranks, and the ranks. The books of an only rank are the sum.

@@ -40,6 +40,8 @@ pub struct LoadOptions {
     pub stack_options: StackOptions,
     /// Whether it is kept what threads and devices did when ([`crate::Run::timeline`]). Amounts by whole stacks are kept with it.
     pub timeline: TimelineChoice,
+    /// Whether it is kept what devices held when ([`crate::Run::histories`]).
+    pub histories: bool,
 }
 
 /// The rank of which it is kept what threads and devices did when: a timeline holds every event.
@@ -102,6 +104,7 @@ impl LoadOptions {
             stacks: StackChoice::No,
             stack_options: StackOptions::default(),
             timeline: TimelineChoice::No,
+            histories: false,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use device_memory::MemoryHistory;
 use event_timeline::EventTimeline;
 use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
 use ledger_file::PackedLedger;
@@ -161,6 +162,8 @@ pub struct Run {
     pub stacks: Option<StackBooks>,
     /// What threads and devices of one rank did when, if [`crate::LoadOptions::timeline`] asked for it.
     pub timeline: Option<EventTimeline>,
+    /// What each device of a snapshot held when, by rank and device, if [`crate::LoadOptions::histories`] asked for it.
+    pub histories: Vec<MemoryHistory>,
 }
 
 impl Run {

@@ -39,11 +39,13 @@ pub(crate) const REPORT: &str = "perfline.report";
 pub(crate) const FLAME: &str = "perfline.flame";
 /// Gives what threads and devices did in a range of time, as a timeline is drawn from it.
 pub(crate) const TIMELINE: &str = "perfline.timeline";
+/// Gives what each line held on a device when, as memory over time is drawn from it.
+pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
 /// Says where a recorded line is now.
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 18] = [
+pub(crate) const COMMANDS: [&str; 19] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -61,6 +63,7 @@ pub(crate) const COMMANDS: [&str; 18] = [
     REPORT,
     FLAME,
     TIMELINE,
+    MEMORY_TIMELINE,
     PLACE,
 ];
 

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use ide::{Finding, LazyModule, PlacedSource, View};
 use ledger::Ledger;
 use loader::{
-    Error, EventTimeline, LoadOptions, Run, Signature, SourceFolders, StackBooks, StackChoice,
-    TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
+    Error, EventTimeline, LoadOptions, MemoryHistory, Run, Signature, SourceFolders, StackBooks,
+    StackChoice, TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
 };
 use pysource::{LineIndex, LineMap, Module};
 
@@ -33,6 +33,8 @@ pub(crate) struct LoadedRecording {
     stacks: Mutex<Option<Arc<StackBooks>>>,
     /// What threads and devices of a rank did when, once it was asked for.
     timeline: Mutex<Option<(TimelineChoice, Arc<EventTimeline>)>>,
+    /// What devices held when, once that was asked for.
+    histories: Mutex<Option<Arc<Vec<MemoryHistory>>>>,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
     /// What sources are read from.
@@ -109,6 +111,7 @@ impl LoadedRecording {
             options,
             stacks: Mutex::default(),
             timeline: Mutex::default(),
+            histories: Mutex::default(),
             sources,
             by_path,
             cells,
@@ -182,6 +185,32 @@ impl LoadedRecording {
         let watch = Watch { progress: &|_| (), cancelled };
         let read = recordings.load(&self.inputs, &options, &watch)?.timeline.map(Arc::new);
         *timeline = read.clone().map(|it| (choice, it));
+        Ok(read)
+    }
+
+    /// What the devices of snapshots held when. The first time it is asked for, the recording is read once more, as for
+    /// [`Self::stacks`].
+    ///
+    /// # Errors
+    /// If the recording cannot be read, or `cancelled` is set.
+    pub(crate) fn histories(
+        &self,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<Arc<Vec<MemoryHistory>>, Error> {
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*histories {
+            return Ok(Arc::clone(known));
+        }
+        let options = LoadOptions {
+            known_texts: self.known_texts(),
+            ledger_cache: None,
+            histories: true,
+            ..self.options.clone()
+        };
+        let watch = Watch { progress: &|_| (), cancelled };
+        let read = Arc::new(recordings.load(&self.inputs, &options, &watch)?.histories);
+        *histories = Some(Arc::clone(&read));
         Ok(read)
     }
 

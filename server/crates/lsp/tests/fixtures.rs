@@ -294,6 +294,63 @@ async fn a_timeline_is_asked_for_by_step_and_by_range() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn memory_over_time_is_asked_for_by_device_and_by_range() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz", "run.snapshot.pickle.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ] {
+        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    }
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    client.diagnostics(&support::uri(&folder.path().join("slow_model.py"))).await;
+    let whole = client.command("perfline.memoryTimeline", json!([{}])).await.unwrap();
+    assert_eq!(whole["schema"], "perfline.memoryTimeline/1");
+    assert_eq!(whole["title"], "run.snapshot.pickle.gz");
+    assert_eq!(whole["devices"], json!([[0, 0]]));
+    assert_eq!(whole["files"]["slow_model.py"], "slow_model.py");
+    let amounts = |value: &Value| -> Vec<i64> {
+        value.as_array().unwrap().iter().map(|it| it.as_i64().unwrap()).collect()
+    };
+    let sums = |drawn: &Value| {
+        let mut sums = vec![0; amounts(&drawn["at"]).len()];
+        for row in drawn["rows"].as_array().unwrap() {
+            sums.iter_mut().zip(amounts(&row["bytes"])).for_each(|(sum, it)| *sum += it);
+        }
+        sums
+    };
+    assert_eq!((&whole["leftOut"], sums(&whole)), (&json!(0), amounts(&whole["inUse"])));
+    assert_eq!(amounts(&whole["inUse"]).into_iter().max(), whole["peak"]["bytes"].as_i64());
+    let (from, to) = (20_000_000, 21_000_000);
+    let part = json!([{"rank": 0, "device": 0, "from": from, "to": to}]);
+    let part = client.command("perfline.memoryTimeline", part).await.unwrap();
+    assert_eq!((&part["from"], &part["to"]), (&json!(from), &json!(to)));
+    assert_eq!(sums(&part), amounts(&part["inUse"]));
+    let inside = |drawn: &Value| {
+        amounts(&drawn["at"]).into_iter().filter(|it| (from..to).contains(it)).count()
+    };
+    assert!(inside(&whole) < inside(&part), "a part has more detail");
+    for (arguments, message) in [
+        (json!([{"from": 5}]), "from and to: expected both or neither"),
+        (json!([{"rank": 5}]), "rank and device: expected both or neither"),
+        (json!([{"from": "x", "to": 7}]), "from: expected a whole number, found"),
+        (
+            json!([{"rank": 0, "device": 3}]),
+            "there is no such device; an answer without rank and device lists the devices",
+        ),
+    ] {
+        let refused = client.command("perfline.memoryTimeline", arguments.clone()).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains(message), "{arguments}: {refused}");
+    }
+    let trace = fixtures.join("simulated_cuda/torch2.15.0/slow_model.json.gz");
+    client.command("perfline.load", json!([{"paths": [trace]}])).await.unwrap();
+    let refused = client.command("perfline.memoryTimeline", json!([])).await.unwrap_err();
+    assert!(refused.to_string().contains("no memory snapshot with a history"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_with_a_device() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();

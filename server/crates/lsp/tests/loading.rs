@@ -240,6 +240,7 @@ async fn a_stale_load_stops_for_a_newer_one() {
             texts: loader::TextsByFile::new(),
             stacks: None,
             timeline: None,
+            histories: Vec::new(),
         })
     });
     let mut client = Client::start(fake.clone(), fake.folder(), json!({})).await;

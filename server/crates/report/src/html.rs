@@ -1,5 +1,5 @@
-//! The report as one page: plots, findings with what to do, every table, the timeline and the flame graph. It needs no other
-//! file, and the policy of the page allows no script but that of these two.
+//! The report as one page: plots, findings with what to do, every table, memory over time, the timeline and the flame graph. It
+//! needs no other file, and the policy of the page allows no script but that of these three.
 //!
 //! Text is escaped by its type: what is spliced into the markup is `ShownText`, which also replaces what reorders or hides
 //! the text around it. Only pictures, the style sheets and the script go in as they are.
@@ -47,11 +47,13 @@ pub struct Pictures {
     pub flame: Option<Value>,
     /// [`crate::timeline::timeline`].
     pub timeline: Option<Value>,
+    /// [`crate::memory_timeline::memory_timeline`]. It takes the place of the plot of memory in use.
+    pub memory: Option<Value>,
 }
 
 impl Pictures {
     fn has_any(&self) -> bool {
-        self.flame.is_some() || self.timeline.is_some()
+        self.flame.is_some() || self.timeline.is_some() || self.memory.is_some()
     }
 }
 
@@ -111,9 +113,16 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 @for section in lines {
                     (table(section))
                 }
-                @for plot in &memory {
+                @if let Some(data) = &pictures.memory {
                     h2 { "Memory over time" }
-                    figure { (plot) }
+                    div.memory {}
+                    noscript { @for plot in &memory { figure { (plot) } } }
+                    (picture_data("memory", data))
+                } @else {
+                    @for plot in &memory {
+                        h2 { "Memory over time" }
+                        figure { (plot) }
+                    }
                 }
                 @for section in others {
                     (table(section))
@@ -136,14 +145,21 @@ fn policy(has_pictures: bool) -> String {
 
 /// A picture, folded: it is drawn when it is opened.
 fn picture(name: &str, title: &str, data: &Value) -> Markup {
-    // In a script element nothing but `<` can end the text, or begin a comment.
-    let data = data.to_string().replace('<', "\\u003c");
     html! {
         details.picture {
             summary { h2 { (title) } }
             div class=(name) {}
             noscript { p.about { "This picture needs JavaScript." } }
         }
+        (picture_data(name, data))
+    }
+}
+
+/// What a picture is drawn from.
+fn picture_data(name: &str, data: &Value) -> Markup {
+    // In a script element nothing but `<` can end the text, or begin a comment.
+    let data = data.to_string().replace('<', "\\u003c");
+    html! {
         script id={ (name) "-data" } type="application/json" { (PreEscaped(data)) }
     }
 }
@@ -288,7 +304,8 @@ mod tests {
         let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
         let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
-        let page = page(&report, &Pictures { flame: Some(graph.clone()), timeline: None }).unwrap();
+        let page =
+            page(&report, &Pictures { flame: Some(graph.clone()), ..Pictures::default() }).unwrap();
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(page.contains("\"\\u003c/script>\\u003c!--\u{fffd}\""), "{page}");

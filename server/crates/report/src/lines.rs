@@ -449,6 +449,7 @@ mod tests {
             texts: loader::TextsByFile::new(),
             stacks: None,
             timeline: None,
+            histories: Vec::new(),
         };
         let value: serde_json::Value = serde_json::from_str(&json(&run)).unwrap();
         assert_eq!(value["lines"], serde_json::json!([]));

@@ -321,6 +321,7 @@ pub(crate) fn training() -> Run {
         texts: loader::TextsByFile::new(),
         stacks: None,
         timeline: None,
+        histories: Vec::new(),
     }
 }
 

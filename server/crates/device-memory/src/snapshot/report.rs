@@ -42,7 +42,7 @@ impl Frames<'_> {
         node.map_or(LineId::NONE, |&node| self.stacks.charged_line(node))
     }
 
-    fn phase(&self, stack: StackId) -> Phase {
+    pub(super) fn phase(&self, stack: StackId) -> Phase {
         self.phases.get(stack.0 as usize).copied().unwrap_or(Phase::Forward)
     }
 

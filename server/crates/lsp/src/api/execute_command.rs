@@ -8,6 +8,7 @@ mod findings;
 mod flame;
 mod heat;
 mod hot_lines;
+mod memory_timeline;
 mod place;
 mod recordings;
 mod report;
@@ -51,6 +52,7 @@ pub(crate) async fn handle(
         ext::REPORT => report::handle(session, &arguments).await?,
         ext::FLAME => flame::handle(session).await?,
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
+        ext::MEMORY_TIMELINE => memory_timeline::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,

@@ -433,6 +433,7 @@ pub fn run_of(key: &str, path: &Path) -> Run {
         texts: loader::TextsByFile::new(),
         stacks: None,
         timeline: None,
+        histories: Vec::new(),
     }
 }
 

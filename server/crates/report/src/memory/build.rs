@@ -1,5 +1,6 @@
 //! From a recording to what holds its device memory.
 
+use device_memory::HolderPhase;
 use insights::Detail;
 use ledger::{
     Bytes, CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase,
@@ -11,6 +12,7 @@ use profile::WarningKind;
 use super::model::{MemoryPart, MemoryReport};
 use super::ranking::ranked;
 use crate::findings::findings;
+use crate::memory_timeline::without_line;
 use crate::model::{
     Cell, Column, Level, Note, Place, Section, Subject, Summary, Unit, bytes, duration,
 };
@@ -131,16 +133,20 @@ impl<'a> MemoryReportBuilder<'_, 'a> {
             rest_at_peak,
             &format!("{} more {}", rest.len(), if rest.len() == 1 { "line" } else { "lines" }),
         );
-        add(memory.before_at_peak, "before recording began");
+        add(memory.before_at_peak, without_line(HolderPhase::Before));
         let no_line = memory.unattributed_peak - memory.before_at_peak;
         let on_lines = |phase| -> Bytes {
             memory.lines.values().filter_map(|it| it.peak_by_phase.get(&phase)).sum()
         };
         let backward = memory.peak_by_phase.get(&Phase::Backward).copied().unwrap_or(Bytes::ZERO)
             - on_lines(Phase::Backward);
-        add(backward, "backward pass, no Python frames");
+        add(backward, without_line(HolderPhase::In(Phase::Backward)));
         let is_unknown = memory.has_no_addresses;
-        let rest = if is_unknown { "not recorded in the trace" } else { "no Python frame" };
+        let rest = if is_unknown {
+            "not recorded in the trace"
+        } else {
+            without_line(HolderPhase::In(Phase::Forward))
+        };
         add(no_line - backward, rest);
         section
     }

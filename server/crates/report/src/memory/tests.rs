@@ -110,6 +110,7 @@ fn run() -> Run {
         texts: loader::TextsByFile::new(),
         stacks: None,
         timeline: None,
+        histories: Vec::new(),
     }
 }
 

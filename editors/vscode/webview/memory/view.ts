@@ -1,0 +1,720 @@
+/** Memory over time on a page: canvas, choices, search, keys, and what is in use at one moment as tables. */
+
+import { PictureCanvas } from '../flame/canvas';
+import { matcher } from '../flame/data';
+import { button, element, heading, labelled, placeTooltip } from '../flame/elements';
+import type { Span } from '../flame/layout';
+import { percent, text as amountOf } from '../flame/numbers';
+import { type Colours, escape, fitting, LETTER_WIDTH } from '../flame/svg';
+import { coloursOf, onTheme } from '../flame/theme';
+import { ticks } from '../timeline/layout';
+import { wheelOf, within, zoomed } from '../timeline/zoom';
+import type { MemoryData } from './data';
+import {
+  type Band,
+  bandAt,
+  blocksAt,
+  endOf,
+  type Grouping,
+  highestMoment,
+  labelPlace,
+  layOutMemory,
+  type MemoryLayout,
+  momentAt,
+  sizeTicks,
+} from './layout';
+
+/** What the page cannot do by itself. */
+export interface MemoryHost {
+  /** Opens a line; without it, lines cannot be opened. */
+  open?: (place: { file: string; line: number }) => void;
+  save: (svg: string) => void;
+  /** Asks for a part of the recording, or another device; without it, there is no more than what the page holds. */
+  request?: (wanted: { from?: number; to?: number; rank: number; device: number }) => void;
+}
+
+const HEIGHT = 360;
+const AXIS = 18;
+const LABEL_HEIGHT = 14;
+const MAX_ROWS = 25;
+const DIMMED = 0.3;
+/** Above this ratio of reserved memory to what is in use, the areas would be too low if both were shown. */
+const MAX_RESERVED = 1.5;
+/** The least that is shown: nanoseconds, or events. */
+const MIN_SPAN = { ns: 100, events: 5 };
+/** How long a range must stay before it is asked for. */
+const WAIT_MS = 250;
+/** Degrees between the hues of neighbours: the golden angle never repeats one. */
+const HUE_STEP = 137.508;
+
+const GROUPINGS: [Grouping, string][] = [
+  ['line', 'line'],
+  ['function', 'function'],
+  ['file', 'file'],
+  ['phase', 'part of the step'],
+];
+
+/** What is drawn on: a canvas, or the text of a picture. */
+interface Surface {
+  area(points: [number, number][], fill: string, opacity: number, title: string): void;
+  text(text: string, x: number, y: number, fill: string): void;
+  line(points: [number, number][], stroke: string, dash?: number): void;
+}
+
+export class MemoryView {
+  private layout: MemoryLayout;
+  private view: Span;
+  /** The moment whose memory the tables list. */
+  private moment: number;
+  private selected: string | undefined;
+  private matches: ReadonlySet<string> | undefined;
+  private colours: Colours;
+  private timer = 0;
+
+  private readonly picture = new PictureCanvas((context) => {
+    this.draw(context);
+  });
+  private readonly canvas = this.picture.canvas;
+  private readonly scroller = this.picture.scroller;
+  private readonly tooltip = element('div', { className: 'flame-tooltip', hidden: true });
+  private readonly selection = element('span', { className: 'flame-selection' });
+  private readonly openButton = button('Open line', () => this.openSelected());
+  private readonly device = element('select', {});
+  private readonly grouping = element('select', {});
+  private readonly reserved = element('input', { type: 'checkbox' });
+  private readonly search = element('input', { type: 'search', placeholder: 'Search (/)' });
+  private readonly regex = element('input', { type: 'checkbox' });
+  private readonly found = element('output', {});
+  private readonly note = element('p', { className: 'flame-note' });
+  private readonly holders = element('table', {});
+  private readonly blocks = element('table', {});
+  private readonly details = element('details', { className: 'flame-table', open: true });
+  private readonly blockDetails = element('details', { className: 'flame-table' });
+
+  constructor(
+    private readonly root: HTMLElement,
+    data: MemoryData,
+    private readonly host: MemoryHost,
+  ) {
+    this.colours = coloursOf(root);
+    this.layout = layOutMemory(data, 'line');
+    this.view = { from: data.from, to: data.to };
+    this.moment = highestMoment(data);
+    const most = Math.max(...data.inUse);
+    this.reserved.checked = Math.max(...data.reserved) <= most * MAX_RESERVED;
+    this.build();
+    this.listen();
+    this.take();
+  }
+
+  /** Shows other data; a part that was asked for because of the view keeps the view. */
+  update(data: MemoryData): void {
+    const { data: before } = this.layout;
+    const isOther = before.rank !== data.rank || before.device !== data.device || before.title !== data.title;
+    const event = before.event[this.moment];
+    const time = before.at[this.moment] ?? 0;
+    this.layout = layOutMemory(data, this.chosenGrouping());
+    if (isOther) {
+      this.view = { from: data.from, to: data.to };
+      this.moment = highestMoment(data);
+    } else {
+      const same = data.event.indexOf(event ?? -2);
+      this.moment = same === -1 ? momentAt(data, time) : same;
+    }
+    this.take();
+  }
+
+  /** Highlights what a line holds. */
+  focusLine(file: string, line: number): void {
+    this.grouping.value = 'line';
+    this.regroup();
+    const band = this.layout.bands.find((it) => it.place?.file === file && it.place.line === line);
+    if (band === undefined) {
+      this.regex.checked = false;
+      this.search.value = `(${file}:${line})`;
+      this.updateSearch();
+    }
+    this.select(band?.label);
+  }
+
+  private chosenGrouping(): Grouping {
+    return this.grouping.value as Grouping;
+  }
+
+  private take(): void {
+    const { data } = this.layout;
+    this.device.replaceChildren(
+      ...data.devices.map(([rank, device]) => {
+        const isOneRank = data.devices.every((it) => it[0] === rank);
+        const textContent = isOneRank ? `cuda:${device}` : `rank ${rank}, cuda:${device}`;
+        return element('option', { value: `${rank}/${device}`, textContent });
+      }),
+    );
+    this.device.value = `${data.rank}/${data.device}`;
+    const isWhole = data.from <= 0 && data.to >= data.duration;
+    const what = isWhole ? 'The whole recording' : 'A part of the recording';
+    const length = this.timeOf(data.to - data.from);
+    const peak = `The most in use is ${amountOf(data.peak.bytes, 'bytes')}, after ${this.timeOf(data.peak.at)}.`;
+    const more = this.host.request === undefined ? '' : ' Zooming in shows more.';
+    this.note.textContent =
+      `${what}, rank ${data.rank}, cuda:${data.device}, ${length}. ${peak} ` +
+      `Where a pixel or a part of the range has several events, the one with the most in use is shown.${more}`;
+    this.canvas.setAttribute(
+      'aria-label',
+      `Memory in use over ${length}, ${this.layout.bands.length} areas. Left and right move to other moments, up and down ` +
+        'select areas, P goes to the peak, W and S zoom, A and D pan, Escape shows everything, slash searches. The tables ' +
+        'below list what is in use at the moment.',
+    );
+    this.updateSearch();
+    this.resize();
+    this.describe();
+    this.fillTables();
+  }
+
+  private build(): void {
+    this.canvas.setAttribute('role', 'application');
+    this.canvas.setAttribute('aria-roledescription', 'memory over time');
+    this.found.setAttribute('aria-live', 'polite');
+    this.selection.setAttribute('aria-live', 'polite');
+    this.search.setAttribute('aria-label', 'Search');
+    this.grouping.append(...GROUPINGS.map(([value, textContent]) => element('option', { value, textContent })));
+    this.openButton.hidden = true;
+    const tools = element('div', { className: 'flame-tools' });
+    tools.append(
+      ...(this.host.request === undefined ? [] : [labelled('Device', this.device)]),
+      labelled('By', this.grouping),
+      labelled('Reserved', this.reserved),
+      this.search,
+      labelled('Regular expression', this.regex),
+      this.found,
+      button('Peak', () => this.goToPeak()),
+      button('Reset zoom', () => this.reset()),
+      button('Save as SVG', () => this.host.save(this.svg())),
+    );
+    const status = element('div', { className: 'flame-status' });
+    status.append(this.selection, this.openButton);
+    this.details.append(element('summary', { textContent: 'In use at this moment' }), this.holders);
+    this.blockDetails.append(element('summary', { textContent: 'Largest allocations of this moment' }), this.blocks);
+    this.root.replaceChildren(tools, this.scroller, status, this.tooltip, this.note, this.details, this.blockDetails);
+  }
+
+  private listen(): void {
+    this.device.addEventListener('change', () => {
+      const [rank, device] = this.device.value.split('/').map(Number);
+      this.host.request?.({ rank: rank ?? 0, device: device ?? 0 });
+    });
+    this.grouping.addEventListener('change', () => this.regroup());
+    this.reserved.addEventListener('change', () => this.picture.drawSoon());
+    this.search.addEventListener('input', () => this.updateSearch());
+    this.regex.addEventListener('change', () => this.updateSearch());
+    this.search.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape') {
+        this.search.value = '';
+        this.updateSearch();
+        this.canvas.focus();
+      }
+    });
+    this.blockDetails.addEventListener('toggle', () => this.fillTables());
+    this.details.addEventListener('toggle', () => this.fillTables());
+    this.canvas.addEventListener('mousemove', (event) => this.point(event));
+    this.canvas.addEventListener('mouseleave', () => (this.tooltip.hidden = true));
+    this.canvas.addEventListener('click', (event) => {
+      const { moment, band } = this.under(event);
+      this.go(moment);
+      this.select(band?.label);
+      if (event.ctrlKey || event.metaKey) {
+        this.openSelected();
+      }
+    });
+    this.canvas.addEventListener('dblclick', () => this.openSelected());
+    this.canvas.addEventListener('wheel', (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+    new ResizeObserver(() => this.resize()).observe(this.scroller);
+    onTheme(() => {
+      this.colours = coloursOf(this.root);
+      this.picture.drawSoon();
+      this.fillTables();
+    });
+  }
+
+  private regroup(): void {
+    this.layout = layOutMemory(this.layout.data, this.chosenGrouping());
+    this.selected = undefined;
+    this.updateSearch();
+    this.describe();
+    this.fillTables();
+  }
+
+  /** A duration, or a number of events. */
+  private timeOf(length: number): string {
+    return this.layout.data.unit === 'ns' ? amountOf(length, 'ns') : `${Math.round(length)} events`;
+  }
+
+  /** What can be shown at most. */
+  private whole(): Span {
+    const { from, to, duration } = this.layout.data;
+    return this.host.request === undefined ? { from, to } : { from: 0, to: duration };
+  }
+
+  private reset(): void {
+    this.show(this.whole());
+  }
+
+  private show(wanted: Span): void {
+    this.view = within(wanted, this.whole(), MIN_SPAN[this.layout.data.unit]);
+    this.picture.drawSoon();
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.request(), WAIT_MS);
+  }
+
+  /** The view stays: asks for what it needs. */
+  private request(): void {
+    const { data } = this.layout;
+    const { from, to } = this.view;
+    const size = to - from;
+    const isOutside = from < data.from || to > data.to;
+    const isFiner = size < (data.to - data.from) / 3;
+    if (isOutside || isFiner) {
+      const whole = this.whole();
+      this.host.request?.({
+        from: Math.floor(Math.max(whole.from, from - size / 2)),
+        to: Math.ceil(Math.min(whole.to, to + size / 2)),
+        rank: data.rank,
+        device: data.device,
+      });
+    }
+  }
+
+  private goToPeak(): void {
+    const { peak } = this.layout.data;
+    const { from, to } = this.view;
+    if (peak.at < from || peak.at >= to) {
+      this.show({ from: peak.at - (to - from) / 2, to: peak.at + (to - from) / 2 });
+    }
+    this.go(highestMoment(this.layout.data));
+  }
+
+  private go(moment: number): void {
+    const { data } = this.layout;
+    this.moment = Math.min(Math.max(0, moment), data.at.length - 1);
+    const time = data.at[this.moment] ?? 0;
+    const { from, to } = this.view;
+    if (time >= to || endOf(data, this.moment) <= from) {
+      this.show({ from: time - (to - from) / 2, to: time + (to - from) / 2 });
+    }
+    this.updateFound();
+    this.describe();
+    this.fillTables();
+    this.picture.drawSoon();
+  }
+
+  private select(label: string | undefined): void {
+    this.selected = label;
+    this.describe();
+    this.fillTables();
+    this.picture.drawSoon();
+  }
+
+  private selectedBand(): Band | undefined {
+    return this.layout.bands.find((it) => it.label === this.selected);
+  }
+
+  private openSelected(): void {
+    const place = this.selectedBand()?.place;
+    if (place !== undefined) {
+      this.host.open?.(place);
+    }
+  }
+
+  private describe(): void {
+    const { data } = this.layout;
+    const band = this.selectedBand();
+    const all = data.inUse[this.moment] ?? 0;
+    const event = data.event[this.moment] ?? -1;
+    const time = this.timeOf(data.at[this.moment] ?? 0);
+    const when = event === -1 ? 'before the first event' : `around ${time}, after event ${event + 1}`;
+    const total = `${amountOf(all, 'bytes')} in use ${when}`;
+    const held = band?.bytes[this.moment] ?? 0;
+    this.selection.textContent =
+      band === undefined
+        ? total
+        : `${band.label}: ${amountOf(held, 'bytes')}, ${percent(held / Math.max(1, all))} of ${total}`;
+    this.openButton.hidden = this.host.open === undefined || band?.place === undefined;
+  }
+
+  private updateSearch(): void {
+    const query = this.search.value;
+    this.matches = undefined;
+    this.search.setAttribute('aria-invalid', 'false');
+    if (query !== '') {
+      try {
+        const isMatch = matcher(query, this.regex.checked);
+        this.matches = new Set(this.layout.bands.map((it) => it.label).filter(isMatch));
+      } catch {
+        this.search.setAttribute('aria-invalid', 'true');
+      }
+    }
+    this.updateFound();
+    this.picture.drawSoon();
+  }
+
+  private updateFound(): void {
+    const { matches } = this;
+    const isInvalid = this.search.getAttribute('aria-invalid') === 'true';
+    const bands = this.layout.bands.filter((it) => matches?.has(it.label) === true);
+    const held = bands.reduce((sum, it) => sum + (it.bytes[this.moment] ?? 0), 0);
+    const found = matches === undefined ? '' : `${bands.length} found, ${amountOf(held, 'bytes')}`;
+    this.found.textContent = isInvalid ? 'This is not a regular expression.' : found;
+  }
+
+  private fillTables(): void {
+    const { layout } = this;
+    const { data } = layout;
+    if (this.details.open) {
+      const all = Math.max(1, data.inUse[this.moment] ?? 0);
+      const held = (band: Band) => band.bytes[this.moment] ?? 0;
+      const bands = layout.bands.map((band, index) => ({ band, index })).filter(({ band }) => held(band) > 0);
+      bands.sort((a, b) => held(b.band) - held(a.band));
+      const rows = bands.map(({ band, index }) => {
+        const swatch = element('span', { className: 'memory-swatch' });
+        swatch.style.background = this.fillOf(band, index);
+        const amount = held(band);
+        return [this.nameCell(band.label, band.place, swatch), amountOf(amount, 'bytes'), percent(amount / all)];
+      });
+      this.fill(this.holders, ['Allocated by', 'In use', 'Share'], rows);
+    }
+    if (this.blockDetails.open) {
+      const { blocks } = data;
+      const listed = blocksAt(layout, this.moment, this.selectedBand()).slice(0, MAX_ROWS);
+      const frameOf = (holder: number | undefined) => layout.frames[data.holders.frame[holder ?? -1] ?? -1];
+      const timeOf = (time: number | undefined, none: string) =>
+        time === undefined || time === -1 ? none : this.timeOf(time);
+      const rows = listed.map((block) => {
+        const by = frameOf(blocks.holder[block]);
+        const released = frameOf(blocks.releasedBy[block]);
+        const isKept = blocks.to[block] === -1;
+        return [
+          this.nameCell(by?.label ?? '', by?.place),
+          amountOf(blocks.bytes[block] ?? 0, 'bytes'),
+          timeOf(blocks.begin[block], 'before the recording'),
+          isKept ? 'in use at the end' : timeOf(blocks.end[block], ''),
+          isKept ? '' : this.nameCell(released?.label ?? 'not recorded', released?.place, undefined, 'td'),
+        ];
+      });
+      this.fill(this.blocks, ['Allocated by', 'Size', 'From', 'To', 'Released by'], rows);
+    }
+  }
+
+  /** A table with cells or their texts; the first of a row is its heading. */
+  private fill(table: HTMLTableElement, titles: string[], rows: (string | HTMLTableCellElement)[][]): void {
+    const head = element('tr', {});
+    head.append(...titles.map((it) => heading('col', it)));
+    const [thead, tbody] = [element('thead', {}), element('tbody', {})];
+    thead.append(head);
+    for (const cells of rows) {
+      const row = element('tr', {});
+      row.append(...cells.map((it) => (typeof it === 'string' ? element('td', { textContent: it }) : it)));
+      tbody.append(row);
+    }
+    table.replaceChildren(element('caption', { textContent: this.selection.textContent }), thead, tbody);
+  }
+
+  private nameCell(
+    label: string,
+    place: Band['place'],
+    swatch?: HTMLElement,
+    name: 'th' | 'td' = 'th',
+  ): HTMLTableCellElement {
+    const cell = name === 'th' ? heading('row', '') : element('td', { className: 'memory-name' });
+    const open = this.host.open;
+    cell.append(
+      ...(swatch === undefined ? [] : [swatch]),
+      open === undefined || place === undefined ? label : button(label, () => open(place)),
+    );
+    return cell;
+  }
+
+  private most(): number {
+    const { data } = this.layout;
+    const [first, last] = [momentAt(data, this.view.from), momentAt(data, this.view.to)];
+    let most = 1;
+    for (let moment = first; moment <= last; moment++) {
+      most = Math.max(most, data.inUse[moment] ?? 0, this.reserved.checked ? (data.reserved[moment] ?? 0) : 0);
+    }
+    return most * 1.05;
+  }
+
+  private pointedTime(event: MouseEvent): number {
+    const { from, to } = this.view;
+    return from + ((event.clientX - this.canvas.getBoundingClientRect().left) / this.picture.width) * (to - from);
+  }
+
+  private under(event: MouseEvent): { moment: number; band: Band | undefined } {
+    const { top } = this.canvas.getBoundingClientRect();
+    const height = this.picture.height - AXIS;
+    const bytes = (1 - (event.clientY - top - AXIS) / height) * this.most();
+    const moment = momentAt(this.layout.data, this.pointedTime(event));
+    const band = bandAt(this.layout, moment, bytes);
+    return { moment, band: band === undefined ? undefined : this.layout.bands[band] };
+  }
+
+  private point(event: MouseEvent): void {
+    const { moment, band } = this.under(event);
+    const { data } = this.layout;
+    const all = data.inUse[moment] ?? 0;
+    const held = band?.bytes[moment] ?? 0;
+    const lines =
+      band === undefined
+        ? ['not in use']
+        : [band.label, `${amountOf(held, 'bytes')}, ${percent(held / Math.max(1, all))} of what is in use`];
+    placeTooltip(
+      this.tooltip,
+      [
+        ...lines,
+        `${amountOf(all, 'bytes')} in use, ${amountOf(data.reserved[moment] ?? 0, 'bytes')} reserved`,
+        `around ${this.timeOf(data.at[moment] ?? 0)}`,
+        'A click lists what is in use here',
+      ],
+      event,
+    );
+  }
+
+  private wheel(event: WheelEvent): void {
+    const { from, to } = this.view;
+    const wheel = wheelOf(event, this.picture.width);
+    if (wheel === undefined) {
+      return;
+    }
+    event.preventDefault();
+    if ('factor' in wheel) {
+      this.zoom(wheel.factor, this.pointedTime(event));
+    } else {
+      const by = wheel.share * (to - from);
+      this.show({ from: from + by, to: to + by });
+    }
+  }
+
+  private zoom(factor: number, centre: number): void {
+    this.show(zoomed(this.view, factor, centre, this.whole(), MIN_SPAN[this.layout.data.unit]));
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { from, to } = this.view;
+    const size = to - from;
+    const cursor = this.layout.data.at[this.moment] ?? from;
+    const around = cursor >= from && cursor < to ? cursor : from + size / 2;
+    const actions: Record<string, () => void> = {
+      w: () => this.zoom(0.7, around),
+      s: () => this.zoom(1 / 0.7, around),
+      a: () => this.show({ from: from - size / 5, to: to - size / 5 }),
+      d: () => this.show({ from: from + size / 5, to: to + size / 5 }),
+      p: () => this.goToPeak(),
+      o: () => this.openSelected(),
+      '/': () => this.search.focus(),
+      ArrowLeft: () => this.go(this.moment - 1),
+      ArrowRight: () => this.go(this.moment + 1),
+      ArrowUp: () => this.selectNext(1),
+      ArrowDown: () => this.selectNext(-1),
+      Enter: () => (event.ctrlKey || event.metaKey ? this.openSelected() : undefined),
+      Escape: () => this.reset(),
+      Backspace: () => this.reset(),
+      Home: () => this.reset(),
+    };
+    const action = actions[event.key];
+    const isPlain = event.key === 'Enter' || !(event.ctrlKey || event.metaKey || event.altKey);
+    if (action !== undefined && isPlain) {
+      event.preventDefault();
+      action();
+    }
+  }
+
+  /** Selects the next area above or below that has something at the moment. */
+  private selectNext(step: 1 | -1): void {
+    const { bands } = this.layout;
+    const here = bands.findIndex((it) => it.label === this.selected);
+    const start = here === -1 && step === -1 ? bands.length : here;
+    for (let band = start + step; band >= 0 && band < bands.length; band += step) {
+      if ((bands[band]?.bytes[this.moment] ?? 0) > 0) {
+        this.select(bands[band]?.label);
+        return;
+      }
+    }
+  }
+
+  private resize(): void {
+    this.picture.resize(HEIGHT);
+  }
+
+  private fillOf(band: Band, index: number): string {
+    const tone = getComputedStyle(this.root).getPropertyValue('--memory-tone').trim();
+    return band.isUnknown ? this.colours.noLine : `hsl(${(index * HUE_STEP + 30).toFixed(0)} ${tone})`;
+  }
+
+  private draw(context: CanvasRenderingContext2D): void {
+    const { colours } = this;
+    const { width, height } = this.picture;
+    context.fillStyle = colours.ground;
+    context.fillRect(0, 0, width, height);
+    const trace = (points: [number, number][]) => {
+      context.beginPath();
+      points.forEach(([x, y], index) => (index === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
+    };
+    const surface: Surface = {
+      area: (points, fill, opacity) => {
+        context.globalAlpha = opacity;
+        context.fillStyle = fill;
+        trace(points);
+        context.fill();
+        if (colours.border !== 'transparent') {
+          context.strokeStyle = colours.border;
+          context.stroke();
+        }
+        context.globalAlpha = 1;
+      },
+      text: (text, x, y, fill) => {
+        context.fillStyle = fill;
+        context.fillText(text, x, y);
+      },
+      line: (points, stroke, dash) => {
+        context.strokeStyle = stroke;
+        context.setLineDash(dash === undefined ? [] : [dash, dash]);
+        trace(points);
+        context.stroke();
+        context.setLineDash([]);
+      },
+    };
+    this.paint(surface, width, height);
+    const { data } = this.layout;
+    const scale = width / (this.view.to - this.view.from);
+    const [begin, end] = [data.at[this.moment] ?? 0, endOf(data, this.moment)];
+    const x = (begin - this.view.from) * scale;
+    context.strokeStyle = colours.focus;
+    context.lineWidth = 1.5;
+    context.strokeRect(x, AXIS, Math.max(0.5, (end - begin) * scale), height - AXIS);
+    context.lineWidth = 1;
+  }
+
+  private paint(surface: Surface, width: number, height: number): void {
+    const { layout, view, colours, matches } = this;
+    const { data, bands, tops } = layout;
+    const most = this.most();
+    const scale = width / (view.to - view.from);
+    const xOf = (time: number) => Math.min(width, Math.max(0, (time - view.from) * scale));
+    const yOf = (bytes: number) => height - (bytes / most) * (height - AXIS);
+    const [first, last] = [momentAt(data, view.from), momentAt(data, view.to)];
+    const moments = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    const edge = (sums: readonly number[]) =>
+      moments.flatMap((it): [number, number][] => {
+        const y = yOf(sums[it] ?? 0);
+        return [
+          [xOf(data.at[it] ?? 0), y],
+          [xOf(endOf(data, it)), y],
+        ];
+      });
+    bands.forEach((band, index) => {
+      const isDimmed =
+        (this.selected !== undefined && this.selected !== band.label) || matches?.has(band.label) === false;
+      const points = [...edge(tops[index + 1] ?? []), ...edge(tops[index] ?? []).reverse()];
+      surface.area(points, this.fillOf(band, index), isDimmed ? DIMMED : 1, band.label);
+      const place = labelPlace(layout, index, view, (LABEL_HEIGHT / (height - AXIS)) * most);
+      if (place !== undefined) {
+        const from = xOf(data.at[place.from] ?? 0);
+        const label = fitting(band.label, xOf(endOf(data, place.to - 1)) - from, LETTER_WIDTH);
+        surface.text(label, from + 3, yOf(place.middle), isDimmed ? colours.faint : colours.text);
+      }
+    });
+    if (this.reserved.checked) {
+      surface.line(edge(data.reserved), colours.faint, 3);
+      const y = yOf(data.reserved[last] ?? 0);
+      surface.text('reserved', width - 70, y < AXIS + LABEL_HEIGHT ? y + 10 : y - 8, colours.faint);
+    }
+    for (const size of sizeTicks(most, height / 80)) {
+      const y = yOf(size);
+      surface.line(
+        [
+          [0, y],
+          [width, y],
+        ],
+        colours.faint,
+        1,
+      );
+      this.paintLabel(surface, amountOf(size, 'bytes'), 3, y - 7);
+    }
+    this.paintAxis(surface, width, height, xOf);
+  }
+
+  /** A text of an axis, with the ground below it: areas have any colour. */
+  private paintLabel(surface: Surface, text: string, x: number, y: number): void {
+    const [left, right, top, bottom] = [x - 2, x + text.length * LETTER_WIDTH + 2, y - 7, y + 6];
+    const corners: [number, number][] = [
+      [left, top],
+      [right, top],
+      [right, bottom],
+      [left, bottom],
+    ];
+    surface.area(corners, this.colours.ground, 0.75, text);
+    surface.text(text, x, y, this.colours.focus);
+  }
+
+  /** Times, and the steps with their names. */
+  private paintAxis(surface: Surface, width: number, height: number, xOf: (time: number) => number): void {
+    const { view, colours } = this;
+    const { data } = this.layout;
+    const steps = data.steps.filter(([, at]) => at >= view.from && at < view.to);
+    let free = 0;
+    for (const [name, at] of steps) {
+      const x = xOf(at);
+      surface.line(
+        [
+          [x, AXIS],
+          [x, height],
+        ],
+        colours.faint,
+        4,
+      );
+      if (x >= free && x + name.length * LETTER_WIDTH < width) {
+        this.paintLabel(surface, name, x + 3, AXIS + 8);
+        free = x + (name.length + 2) * LETTER_WIDTH;
+      }
+    }
+    for (const time of ticks(view, width / 120)) {
+      const x = xOf(time);
+      surface.line(
+        [
+          [x, 0],
+          [x, AXIS],
+        ],
+        colours.faint,
+      );
+      surface.text(this.timeOf(time), x + 3, AXIS / 2, colours.faint);
+    }
+  }
+
+  private svg(): string {
+    const { colours } = this;
+    const [width, height] = [1200, HEIGHT];
+    const shapes: string[] = [];
+    const path = (points: [number, number][]) => points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L');
+    const surface: Surface = {
+      area: (points, fill, opacity, title) =>
+        shapes.push(
+          `<path d="M${path(points)}Z" fill="${fill}" fill-opacity="${opacity}" stroke="${colours.border}">` +
+            `<title>${escape(title)}</title></path>`,
+        ),
+      text: (text, x, y, fill) =>
+        shapes.push(`<text x="${x.toFixed(1)}" y="${(y + 4).toFixed(1)}" fill="${fill}">${escape(text)}</text>`),
+      line: (points, stroke, dash) =>
+        shapes.push(
+          `<path d="M${path(points)}" fill="none" stroke="${stroke}"${dash === undefined ? '' : ` stroke-dasharray="${dash}"`}/>`,
+        ),
+    };
+    this.paint(surface, width, height);
+    surface.text(this.layout.data.title, 3, height + 12, colours.faint);
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 24}" viewBox="0 0 ${width} ${height + 24}">
+<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; }</style>
+<rect width="${width}" height="${height + 24}" fill="${colours.ground}"/>
+${shapes.join('\n')}
+</svg>
+`;
+  }
+}

@@ -1,0 +1,74 @@
+//! `perfline.memoryTimeline`: what each line held on a device when, as memory over time is drawn from it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use loader::Error;
+use report::memory_timeline::{MemoryTimelineRange, memory_timeline};
+use serde_json::Value;
+use tower_lsp::jsonrpc::Result;
+
+use super::arguments::{CommandArguments, invalid};
+use super::flame::{files, title};
+use super::requested_load::{StopOnDrop, refused};
+use crate::config::Recordings;
+use crate::loaded::LoadedRecording;
+use crate::loader::LoadFailure;
+use crate::session::Session;
+
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
+    let rank: Option<u32> = arguments.number(0, "rank")?;
+    let device: Option<u32> = arguments.number(1, "device")?;
+    let (from, to) = (number(arguments, 2, "from")?, number(arguments, 3, "to")?);
+    if rank.is_some() != device.is_some() {
+        return Err(invalid("rank and device: expected both or neither".to_owned()));
+    }
+    if from.is_some() != to.is_some() {
+        return Err(invalid("from and to: expected both or neither".to_owned()));
+    }
+    let mut wanted = MemoryTimelineRange::EDITOR;
+    wanted.device = rank.zip(device.and_then(|it| i32::try_from(it).ok()));
+    wanted.history.range = from.zip(to);
+    let recordings = Arc::clone(&session.config.recordings);
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let guard = StopOnDrop(Arc::clone(&cancelled));
+    let work = session.background(move |snapshot, _| match &snapshot.loaded {
+        Some(loaded) => draw(loaded, &wanted, &*recordings, &cancelled),
+        None => Ok(Value::Null),
+    });
+    let drawn = work.await;
+    drop(guard);
+    drawn?.map_err(refused)
+}
+
+/// Nanoseconds, or the number of an event.
+fn number(arguments: &CommandArguments, place: usize, name: &str) -> Result<Option<i64>> {
+    let number = |value: &Value| {
+        let number = value.as_i64().filter(|it| *it >= 0);
+        number.ok_or_else(|| invalid(format!("{name}: expected a whole number, found {value}")))
+    };
+    arguments.get(place, name).map(number).transpose()
+}
+
+fn draw(
+    loaded: &LoadedRecording,
+    wanted: &MemoryTimelineRange,
+    recordings: &dyn Recordings,
+    cancelled: &AtomicBool,
+) -> std::result::Result<Value, LoadFailure> {
+    let histories = loaded.histories(recordings, cancelled).map_err(|error| match error {
+        Error::Cancelled => LoadFailure::Cancelled,
+        error => LoadFailure::Unusable(error.to_string()),
+    })?;
+    let missing = if histories.is_empty() {
+        "no memory snapshot with a history is loaded; record one with torch.cuda.memory._record_memory_history() and \
+         torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"
+    } else {
+        "there is no such device; an answer without rank and device lists the devices"
+    };
+    let recording = loaded.recording();
+    let drawn = memory_timeline(&recording, &histories, &title(loaded), wanted);
+    let mut drawn = drawn.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;
+    drawn["files"] = files(&recording);
+    Ok(drawn)
+}
