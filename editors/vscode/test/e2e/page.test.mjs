@@ -1,4 +1,4 @@
-// The page of `perfline report --html`, in Chromium: its flame graph and its timeline.
+// The page of `perfline report --html`, in Chromium: its flame graph, its timeline and memory over time.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
 import { REPOSITORY, SHOTS, launch, temporaryFolder, until } from './bench.mjs';
-import { RECORDING } from './workspaces.mjs';
+import { RECORDING, SNAPSHOT } from './workspaces.mjs';
 
 const PERFLINE = process.env.PERFLINE ?? path.join(REPOSITORY, 'target/release/perfline');
 const INPUT = [RECORDING, '--root', path.join(REPOSITORY, 'fixtures/workloads')];
@@ -157,6 +157,64 @@ test('the timeline shows the median step, and its sums are those of its boxes', 
     await page.waitForTimeout(300);
     const picture = page.locator('details.picture', { has: page.locator('.timeline') });
     await picture.screenshot({ path: path.join(SHOTS, `${name}.png`) });
+  }
+  assert.deepEqual(errors, []);
+});
+
+test('what is in use at the peak is what perfline memory says of it', async () => {
+  const inputs = [SNAPSHOT, ...INPUT.slice(1)];
+  const file = path.join(temporaryFolder(), 'memory.html');
+  perfline('report', ...inputs, '--html', file);
+  const [device] = JSON.parse(perfline('memory', ...inputs, '--format', 'json')).devices;
+  await page.emulateMedia({ colorScheme: 'light', contrast: 'no-preference' });
+  await page.goto(pathToFileURL(file).href);
+  const memory = (selector) => page.locator(`.memory ${selector}`);
+  await memory('canvas').scrollIntoViewIfNeeded();
+  const data = JSON.parse(await page.locator('#memory-data').textContent());
+  const moment = data.event.indexOf(data.peak.event);
+  const holders = data.rows.map(({ holder, bytes }) => {
+    const frame = data.holders.frame[holder];
+    return [`${data.strings[data.frames.file[frame]]}:${data.frames.line[frame]}`, bytes[moment]];
+  });
+  const sums = {};
+  holders.filter(([, bytes]) => bytes > 0).forEach(([line, bytes]) => (sums[line] = (sums[line] ?? 0) + bytes));
+  const held = device.lines.filter((it) => it.peak_bytes > 0).map((it) => [`${it.file}:${it.line}`, it.peak_bytes]);
+  assert.deepEqual(sums, Object.fromEntries(held));
+  assert.equal(data.inUse[moment], device.peak_bytes);
+  const rows = memory('details').first().locator('tbody tr');
+  assert.equal(await rows.count(), held.length);
+  // Keys choose another moment and an area; a click chooses both.
+  const selected = () => memory('.flame-selection').innerText();
+  assert.match(await selected(), /^1\.38 MiB in use around /);
+  await memory('canvas').focus();
+  await page.keyboard.press('ArrowLeft');
+  assert.doesNotMatch(await selected(), /^1\.38 MiB/);
+  await page.keyboard.press('ArrowUp');
+  assert.match(await selected(), /^batches \(slow_model\.py:111\): 36 KiB, [\d.]+ % of /);
+  await page.keyboard.press('p');
+  await page.keyboard.press('w');
+  await page.keyboard.press('Escape');
+  const { width, height } = await memory('canvas').boundingBox();
+  await memory('canvas').click({ position: { x: width / 2, y: height - 40 } });
+  assert.match(await selected(), /^\w+ \(slow_model\.py:\d+\): [\d.]+ [KM]iB, /);
+  await memory('[type=search]').fill('batches');
+  assert.match(await memory('output').innerText(), /^2 found, 36\.\d+ KiB$/);
+  await memory('[type=search]').fill('');
+  await memory('summary').nth(1).click();
+  const blocks = () => memory('details').nth(1).innerText();
+  await until(async () => /slow_model\.py:97\)\s+[\d.]+ KiB\s+[\d.]+ ms\s/.test(await blocks()), 'blocks of line 97');
+  const download = page.waitForEvent('download');
+  await memory('button').filter({ hasText: 'Save as SVG' }).click();
+  assert.match(readFileSync(await (await download).path(), 'utf8'), /<title>train_step \(slow_model\.py:97\)/);
+  await memory('button').filter({ hasText: 'Peak' }).click();
+  for (const [name, media] of Object.entries({
+    'page-memory': { colorScheme: 'light', contrast: 'no-preference' },
+    'page-memory-dark': { colorScheme: 'dark', contrast: 'no-preference' },
+    'page-memory-contrast': { colorScheme: 'dark', contrast: 'more' },
+  })) {
+    await page.emulateMedia(media);
+    await page.waitForTimeout(300);
+    await page.locator('.memory').screenshot({ path: path.join(SHOTS, `${name}.png`) });
   }
   assert.deepEqual(errors, []);
 });

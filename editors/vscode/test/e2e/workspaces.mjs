@@ -7,6 +7,7 @@ import { REPOSITORY, temporaryFolder } from './bench.mjs';
 
 const RECORDINGS = path.join(REPOSITORY, 'fixtures/simulated_cuda/torch2.15.0');
 export const RECORDING = path.join(RECORDINGS, 'slow_model.json.gz');
+export const SNAPSHOT = path.join(REPOSITORY, 'fixtures/simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz');
 
 /** A folder with the program, and a recording of it unless the options say otherwise. */
 export function slowModel({ recording = true } = {}) {
@@ -22,8 +23,7 @@ export function slowModel({ recording = true } = {}) {
 /** A folder with the program and a memory snapshot of it. */
 export function slowModelSnapshot() {
   const folder = slowModel({ recording: false });
-  const snapshot = path.join(REPOSITORY, 'fixtures/simulated_snapshots/torch2.15.0/slow_model.snapshot.pickle.gz');
-  copyFileSync(snapshot, path.join(folder, path.basename(snapshot)));
+  copyFileSync(SNAPSHOT, path.join(folder, path.basename(SNAPSHOT)));
   return folder;
 }
 
