@@ -453,8 +453,8 @@ fn names_are_shown_and_not_obeyed() {
         outputs.push((command.join(" "), output));
     }
     let csv = outputs[3].1.clone();
-    // The page has the script of the pictures, and the data of both.
-    for (written, n_scripts) in [("report.html", 3), ("memory.svg", 0)] {
+    // The page has the script of the pictures, and the data of the three.
+    for (written, n_scripts) in [("report.html", 4), ("memory.svg", 0)] {
         let text = fs::read_to_string(place.opened.join(written)).unwrap();
         assert_eq!(text.matches("<script").count(), n_scripts, "{text}");
         assert!(!text.contains("<script>alert"), "{text}");
