@@ -46,10 +46,15 @@ export function svgOf(
     const text = label === '' ? '' : `<text x="${(x + 3).toFixed(1)}" y="${y + 12}">${escape(label)}</text>`;
     return `<g><title>${escape(frame.label)}</title><rect ${size} fill="${fill}"/>${text}</g>`;
   });
+  const heading = `<text x="3" y="14" fill="${colours.faint}">${escape(title)}</text>`;
+  return svgPage(width, height, colours.ground, [heading, ...shapes], ` g text { fill: ${colours.text}; }`);
+}
+
+/** A picture of shapes with labels. */
+export function svgPage(width: number, height: number, ground: string, shapes: string[], style = ''): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
-<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; } g text { fill: ${colours.text}; }</style>
-<rect width="${width}" height="${height}" fill="${colours.ground}"/>
-<text x="3" y="14" fill="${colours.faint}">${escape(title)}</text>
+<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; }${style}</style>
+<rect width="${width}" height="${height}" fill="${ground}"/>
 ${shapes.join('\n')}
 </svg>
 `;

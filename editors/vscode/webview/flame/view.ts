@@ -1,20 +1,14 @@
 /** The flame graph on a page: canvas, choices, search, keys, and the same as a table. */
 
 import { PictureCanvas } from './canvas';
-import { type FlameData, type Frame, framesOf, KINDS, matcher } from './data';
-import { button, element, heading, labelled, placeTooltip } from './elements';
+import { type FlameData, type Frame, framesOf, KINDS } from './data';
+import { button, element, fillTable, heading, labelled, type PictureHost, placeTooltip } from './elements';
 import { boxesOf, framesBelow, layOut, type Layout, nodeAt, type Span, spanOf, sumOf } from './layout';
 import { percent, text } from './numbers';
+import { SearchBox } from './search';
 import { type Colours, fitting, ROW_HEIGHT, svgOf } from './svg';
 import { coloursOf, onTheme } from './theme';
 import { at, bottomUp, callersOf, ofUserCode, type Tree } from './tree';
-
-/** What the page cannot do by itself. */
-export interface Host {
-  /** Opens a line; without it, lines cannot be opened. */
-  open?: (place: { file: string; line: number }) => void;
-  save: (svg: string) => void;
-}
 
 /** Rows of the table. */
 const MAX_ROWS = 25;
@@ -39,9 +33,10 @@ export class FlameView {
   private readonly metric = element('select', {});
   private readonly direction = element('select', {});
   private readonly libraries = element('input', { type: 'checkbox' });
-  private readonly search = element('input', { type: 'search', placeholder: 'Search (/)' });
-  private readonly regex = element('input', { type: 'checkbox' });
-  private readonly found = element('output', {});
+  private readonly search = new SearchBox(
+    () => this.updateSearch(),
+    () => this.canvas.focus(),
+  );
   private readonly table = element('table', {});
   private readonly details = element('details', { className: 'flame-table' });
 
@@ -59,7 +54,7 @@ export class FlameView {
   constructor(
     private readonly root: HTMLElement,
     private readonly data: FlameData,
-    private readonly host: Host,
+    private readonly host: PictureHost,
   ) {
     this.frames = framesOf(data);
     this.colours = coloursOf(this.root);
@@ -82,8 +77,7 @@ export class FlameView {
       this.rebuild();
       node = this.widest(isThere);
     }
-    this.regex.checked = false;
-    this.search.value = `(${file}:${line})`;
+    this.search.set(`(${file}:${line})`);
     this.updateSearch();
     this.select(node, true);
     return node !== undefined;
@@ -110,17 +104,13 @@ export class FlameView {
     );
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'flame graph');
-    this.found.setAttribute('aria-live', 'polite');
     this.selection.setAttribute('aria-live', 'polite');
-    this.search.setAttribute('aria-label', 'Search');
     const tools = element('div', { className: 'flame-tools' });
     tools.append(
       labelled('Metric', this.metric),
       labelled('Order', this.direction),
       labelled('Library lines', this.libraries),
-      this.search,
-      labelled('Regular expression', this.regex),
-      this.found,
+      ...this.search.controls,
       button('Reset zoom', () => this.zoomTo(0)),
       button('Save as SVG', () => this.host.save(this.svg())),
     );
@@ -147,15 +137,6 @@ export class FlameView {
     this.metric.addEventListener('change', () => this.rebuild());
     this.direction.addEventListener('change', () => this.setDirection(this.direction.value === 'up' ? 'up' : 'down'));
     this.libraries.addEventListener('change', () => this.rebuild());
-    this.search.addEventListener('input', () => this.updateSearch());
-    this.regex.addEventListener('change', () => this.updateSearch());
-    this.search.addEventListener('keydown', (event) => {
-      if (event.key === 'Escape') {
-        this.search.value = '';
-        this.updateSearch();
-        this.canvas.focus();
-      }
-    });
     this.details.addEventListener('toggle', () => this.fillTable());
     this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
     this.canvas.addEventListener('mousemove', (event) => this.point(event));
@@ -295,22 +276,14 @@ export class FlameView {
   }
 
   private updateSearch(): void {
-    const query = this.search.value;
+    const isMatch = this.search.matcher();
     this.matches = undefined;
-    this.found.textContent = '';
-    this.search.setAttribute('aria-invalid', 'false');
-    if (query !== '') {
-      try {
-        const isMatch = matcher(query, this.regex.checked);
-        const matches = Uint8Array.from(this.frames, (it) => (isMatch(it.label) ? 1 : 0));
-        this.matches = matches;
-        const sum = sumOf(this.layout, (frame) => at(matches, frame) === 1);
-        const whole = Math.max(1, at(this.layout.total, 0));
-        this.found.textContent = `${this.amount(sum)} (${percent(sum / whole)})`;
-      } catch {
-        this.search.setAttribute('aria-invalid', 'true');
-        this.found.textContent = 'This is not a regular expression.';
-      }
+    if (isMatch !== undefined) {
+      const matches = Uint8Array.from(this.frames, (it) => (isMatch(it.label) ? 1 : 0));
+      this.matches = matches;
+      const sum = sumOf(this.layout, (frame) => at(matches, frame) === 1);
+      const whole = Math.max(1, at(this.layout.total, 0));
+      this.search.report(`${this.amount(sum)} (${percent(sum / whole)})`);
     }
     this.picture.drawSoon();
   }
@@ -320,25 +293,15 @@ export class FlameView {
       return;
     }
     const whole = Math.max(1, at(this.layout.total, 0));
-    const head = element('tr', {});
-    head.append(...['Frame', 'Total', 'Share', 'Self'].map((it) => heading('col', it)));
-    const rows = framesBelow(this.layout, this.zoomed, MAX_ROWS).map(({ frame, total, self }) => {
-      const row = element('tr', {});
-      row.append(
-        heading('row', this.frames[frame]?.label ?? ''),
-        ...[this.amount(total), percent(total / whole), this.amount(self)].map((it) =>
-          element('td', { textContent: it }),
-        ),
-      );
-      return row;
-    });
+    const rows = framesBelow(this.layout, this.zoomed, MAX_ROWS).map(({ frame, total, self }) => [
+      heading('row', this.frames[frame]?.label ?? ''),
+      this.amount(total),
+      percent(total / whole),
+      this.amount(self),
+    ]);
     const where =
       this.zoomed === 0 ? 'everything' : (this.frames[at(this.layout.tree.frame, this.zoomed)]?.label ?? '');
-    const caption = element('caption', { textContent: `What costs most in total, of ${where}` });
-    const [thead, tbody] = [element('thead', {}), element('tbody', {})];
-    thead.append(head);
-    tbody.append(...rows);
-    this.table.replaceChildren(caption, thead, tbody);
+    fillTable(this.table, `What costs most in total, of ${where}`, ['Frame', 'Total', 'Share', 'Self'], rows);
   }
 
   private nodeUnder(event: MouseEvent): number | undefined {

@@ -1,11 +1,11 @@
 /** Memory over time on a page: canvas, choices, search, keys, and what is in use at one moment as tables. */
 
 import { PictureCanvas } from '../flame/canvas';
-import { matcher } from '../flame/data';
-import { button, element, heading, labelled, placeTooltip } from '../flame/elements';
+import { button, element, fillTable, labelled, placeCell, type PictureHost, placeTooltip } from '../flame/elements';
 import type { Span } from '../flame/layout';
 import { percent, text as amountOf } from '../flame/numbers';
-import { type Colours, escape, fitting, LETTER_WIDTH } from '../flame/svg';
+import { SearchBox } from '../flame/search';
+import { type Colours, escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import { coloursOf, onTheme } from '../flame/theme';
 import { ticks } from '../timeline/layout';
 import { wheelOf, within, zoomed } from '../timeline/zoom';
@@ -25,10 +25,7 @@ import {
 } from './layout';
 
 /** What the page cannot do by itself. */
-export interface MemoryHost {
-  /** Opens a line; without it, lines cannot be opened. */
-  open?: (place: { file: string; line: number }) => void;
-  save: (svg: string) => void;
+export interface MemoryHost extends PictureHost {
   /** Asks for a part of the recording, or another device; without it, there is no more than what the page holds. */
   request?: (wanted: { from?: number; to?: number; rank: number; device: number }) => void;
 }
@@ -66,6 +63,8 @@ export class MemoryView {
   private view: Span;
   /** The moment whose memory the tables list. */
   private moment: number;
+  /** Whether the peak was asked for, which the part that is there does not have. */
+  private awaitsPeak = false;
   private selected: string | undefined;
   private matches: ReadonlySet<string> | undefined;
   private colours: Colours;
@@ -82,9 +81,10 @@ export class MemoryView {
   private readonly device = element('select', {});
   private readonly grouping = element('select', {});
   private readonly reserved = element('input', { type: 'checkbox' });
-  private readonly search = element('input', { type: 'search', placeholder: 'Search (/)' });
-  private readonly regex = element('input', { type: 'checkbox' });
-  private readonly found = element('output', {});
+  private readonly search = new SearchBox(
+    () => this.updateSearch(),
+    () => this.canvas.focus(),
+  );
   private readonly note = element('p', { className: 'flame-note' });
   private readonly holders = element('table', {});
   private readonly blocks = element('table', {});
@@ -116,7 +116,10 @@ export class MemoryView {
     this.layout = layOutMemory(data, this.chosenGrouping());
     if (isOther) {
       this.view = { from: data.from, to: data.to };
+    }
+    if (isOther || this.awaitsPeak) {
       this.moment = highestMoment(data);
+      this.awaitsPeak = false;
     } else {
       const same = data.event.indexOf(event ?? -2);
       this.moment = same === -1 ? momentAt(data, time) : same;
@@ -130,8 +133,7 @@ export class MemoryView {
     this.regroup();
     const band = this.layout.bands.find((it) => it.place?.file === file && it.place.line === line);
     if (band === undefined) {
-      this.regex.checked = false;
-      this.search.value = `(${file}:${line})`;
+      this.search.set(`(${file}:${line})`);
       this.updateSearch();
     }
     this.select(band?.label);
@@ -174,9 +176,7 @@ export class MemoryView {
   private build(): void {
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'memory over time');
-    this.found.setAttribute('aria-live', 'polite');
     this.selection.setAttribute('aria-live', 'polite');
-    this.search.setAttribute('aria-label', 'Search');
     this.grouping.append(...GROUPINGS.map(([value, textContent]) => element('option', { value, textContent })));
     this.openButton.hidden = true;
     const tools = element('div', { className: 'flame-tools' });
@@ -184,9 +184,7 @@ export class MemoryView {
       ...(this.host.request === undefined ? [] : [labelled('Device', this.device)]),
       labelled('By', this.grouping),
       labelled('Reserved', this.reserved),
-      this.search,
-      labelled('Regular expression', this.regex),
-      this.found,
+      ...this.search.controls,
       button('Peak', () => this.goToPeak()),
       button('Reset zoom', () => this.reset()),
       button('Save as SVG', () => this.host.save(this.svg())),
@@ -205,15 +203,6 @@ export class MemoryView {
     });
     this.grouping.addEventListener('change', () => this.regroup());
     this.reserved.addEventListener('change', () => this.picture.drawSoon());
-    this.search.addEventListener('input', () => this.updateSearch());
-    this.regex.addEventListener('change', () => this.updateSearch());
-    this.search.addEventListener('keydown', (event) => {
-      if (event.key === 'Escape') {
-        this.search.value = '';
-        this.updateSearch();
-        this.canvas.focus();
-      }
-    });
     this.blockDetails.addEventListener('toggle', () => this.fillTables());
     this.details.addEventListener('toggle', () => this.fillTables());
     this.canvas.addEventListener('mousemove', (event) => this.point(event));
@@ -286,12 +275,16 @@ export class MemoryView {
   }
 
   private goToPeak(): void {
-    const { peak } = this.layout.data;
+    const { data } = this.layout;
+    const { peak } = data;
     const { from, to } = this.view;
     if (peak.at < from || peak.at >= to) {
       this.show({ from: peak.at - (to - from) / 2, to: peak.at + (to - from) / 2 });
     }
-    this.go(highestMoment(this.layout.data));
+    this.awaitsPeak = peak.at < data.from || peak.at >= data.to;
+    if (!this.awaitsPeak) {
+      this.go(highestMoment(data));
+    }
   }
 
   private go(moment: number): void {
@@ -302,7 +295,7 @@ export class MemoryView {
     if (time >= to || endOf(data, this.moment) <= from) {
       this.show({ from: time - (to - from) / 2, to: time + (to - from) / 2 });
     }
-    this.updateFound();
+    this.reportFound();
     this.describe();
     this.fillTables();
     this.picture.drawSoon();
@@ -343,28 +336,20 @@ export class MemoryView {
   }
 
   private updateSearch(): void {
-    const query = this.search.value;
-    this.matches = undefined;
-    this.search.setAttribute('aria-invalid', 'false');
-    if (query !== '') {
-      try {
-        const isMatch = matcher(query, this.regex.checked);
-        this.matches = new Set(this.layout.bands.map((it) => it.label).filter(isMatch));
-      } catch {
-        this.search.setAttribute('aria-invalid', 'true');
-      }
-    }
-    this.updateFound();
+    const isMatch = this.search.matcher();
+    this.matches = isMatch && new Set(this.layout.bands.map((it) => it.label).filter(isMatch));
+    this.reportFound();
     this.picture.drawSoon();
   }
 
-  private updateFound(): void {
+  /** Says what the areas that were found hold at the moment. */
+  private reportFound(): void {
     const { matches } = this;
-    const isInvalid = this.search.getAttribute('aria-invalid') === 'true';
-    const bands = this.layout.bands.filter((it) => matches?.has(it.label) === true);
-    const held = bands.reduce((sum, it) => sum + (it.bytes[this.moment] ?? 0), 0);
-    const found = matches === undefined ? '' : `${bands.length} found, ${amountOf(held, 'bytes')}`;
-    this.found.textContent = isInvalid ? 'This is not a regular expression.' : found;
+    if (matches !== undefined) {
+      const bands = this.layout.bands.filter((it) => matches.has(it.label));
+      const held = bands.reduce((sum, it) => sum + (it.bytes[this.moment] ?? 0), 0);
+      this.search.report(`${bands.length} found, ${amountOf(held, 'bytes')}`);
+    }
   }
 
   private fillTables(): void {
@@ -379,9 +364,11 @@ export class MemoryView {
         const swatch = element('span', { className: 'memory-swatch' });
         swatch.style.background = this.fillOf(band, index);
         const amount = held(band);
-        return [this.nameCell(band.label, band.place, swatch), amountOf(amount, 'bytes'), percent(amount / all)];
+        const name = placeCell('th', band.label, band.place, this.host.open);
+        name.prepend(swatch);
+        return [name, amountOf(amount, 'bytes'), percent(amount / all)];
       });
-      this.fill(this.holders, ['Allocated by', 'In use', 'Share'], rows);
+      fillTable(this.holders, this.selection.textContent, ['Allocated by', 'In use', 'Share'], rows);
     }
     if (this.blockDetails.open) {
       const { blocks } = data;
@@ -394,44 +381,15 @@ export class MemoryView {
         const released = frameOf(blocks.releasedBy[block]);
         const isKept = blocks.to[block] === -1;
         return [
-          this.nameCell(by?.label ?? '', by?.place),
+          placeCell('th', by?.label ?? '', by?.place, this.host.open),
           amountOf(blocks.bytes[block] ?? 0, 'bytes'),
           timeOf(blocks.begin[block], 'before the recording'),
           isKept ? 'in use at the end' : timeOf(blocks.end[block], ''),
-          isKept ? '' : this.nameCell(released?.label ?? 'not recorded', released?.place, undefined, 'td'),
+          isKept ? '' : placeCell('td', released?.label ?? 'not recorded', released?.place, this.host.open),
         ];
       });
-      this.fill(this.blocks, ['Allocated by', 'Size', 'From', 'To', 'Released by'], rows);
+      fillTable(this.blocks, this.selection.textContent, ['Allocated by', 'Size', 'From', 'To', 'Released by'], rows);
     }
-  }
-
-  /** A table with cells or their texts; the first of a row is its heading. */
-  private fill(table: HTMLTableElement, titles: string[], rows: (string | HTMLTableCellElement)[][]): void {
-    const head = element('tr', {});
-    head.append(...titles.map((it) => heading('col', it)));
-    const [thead, tbody] = [element('thead', {}), element('tbody', {})];
-    thead.append(head);
-    for (const cells of rows) {
-      const row = element('tr', {});
-      row.append(...cells.map((it) => (typeof it === 'string' ? element('td', { textContent: it }) : it)));
-      tbody.append(row);
-    }
-    table.replaceChildren(element('caption', { textContent: this.selection.textContent }), thead, tbody);
-  }
-
-  private nameCell(
-    label: string,
-    place: Band['place'],
-    swatch?: HTMLElement,
-    name: 'th' | 'td' = 'th',
-  ): HTMLTableCellElement {
-    const cell = name === 'th' ? heading('row', '') : element('td', { className: 'memory-name' });
-    const open = this.host.open;
-    cell.append(
-      ...(swatch === undefined ? [] : [swatch]),
-      open === undefined || place === undefined ? label : button(label, () => open(place)),
-    );
-    return cell;
   }
 
   private most(): number {
@@ -710,11 +668,6 @@ export class MemoryView {
     };
     this.paint(surface, width, height);
     surface.text(this.layout.data.title, 3, height + 12, colours.faint);
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 24}" viewBox="0 0 ${width} ${height + 24}">
-<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; }</style>
-<rect width="${width}" height="${height + 24}" fill="${colours.ground}"/>
-${shapes.join('\n')}
-</svg>
-`;
+    return svgPage(width, height + 24, colours.ground, shapes);
   }
 }

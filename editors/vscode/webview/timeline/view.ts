@@ -1,11 +1,12 @@
 /** The timeline on a page: canvas, choices, search, keys, and sums by line as a table. */
 
 import { PictureCanvas } from '../flame/canvas';
-import { KINDS, matcher } from '../flame/data';
-import { button, element, heading, labelled, placeTooltip } from '../flame/elements';
+import { KINDS } from '../flame/data';
+import { button, element, fillTable, labelled, placeCell, type PictureHost, placeTooltip } from '../flame/elements';
 import type { Span } from '../flame/layout';
 import { text as amountOf } from '../flame/numbers';
-import { type Colours, escape, fitting, LETTER_WIDTH } from '../flame/svg';
+import { SearchBox } from '../flame/search';
+import { type Colours, escape, fitting, LETTER_WIDTH, svgPage } from '../flame/svg';
 import { coloursOf, onTheme } from '../flame/theme';
 import { at } from '../flame/tree';
 import type { TimelineData } from './data';
@@ -24,10 +25,7 @@ import {
 import { wheelOf, within, zoomed } from './zoom';
 
 /** What the page cannot do by itself. */
-export interface TimelineHost {
-  /** Opens a line; without it, lines cannot be opened. */
-  open?: (place: { file: string; line: number }) => void;
-  save: (svg: string) => void;
+export interface TimelineHost extends PictureHost {
   /** Asks for a part of the recording, or a step; without it, there is no more than what the page holds. */
   request?: (wanted: { from: number; to: number } | { step: number }) => void;
 }
@@ -72,9 +70,10 @@ export class TimelineView {
   private readonly selection = element('span', { className: 'flame-selection' });
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly step = element('select', {});
-  private readonly search = element('input', { type: 'search', placeholder: 'Search (/)' });
-  private readonly regex = element('input', { type: 'checkbox' });
-  private readonly found = element('output', {});
+  private readonly search = new SearchBox(
+    () => this.updateSearch(),
+    () => this.canvas.focus(),
+  );
   private readonly note = element('p', { className: 'flame-note' });
   private readonly table = element('table', {});
   private readonly details = element('details', { className: 'flame-table' });
@@ -105,8 +104,7 @@ export class TimelineView {
 
   /** Highlights what a line ran. */
   focusLine(file: string, line: number): void {
-    this.regex.checked = false;
-    this.search.value = `(${file}:${line})`;
+    this.search.set(`(${file}:${line})`);
     this.updateSearch();
     const first = this.layout.node.findIndex((node) => this.matches !== undefined && at(this.matches, node) === 1);
     this.select(first === -1 ? undefined : first);
@@ -137,16 +135,12 @@ export class TimelineView {
   private build(): void {
     this.canvas.setAttribute('role', 'application');
     this.canvas.setAttribute('aria-roledescription', 'timeline');
-    this.found.setAttribute('aria-live', 'polite');
     this.selection.setAttribute('aria-live', 'polite');
-    this.search.setAttribute('aria-label', 'Search');
     this.openButton.hidden = true;
     const tools = element('div', { className: 'flame-tools' });
     tools.append(
       ...(this.host.request === undefined ? [] : [labelled('Show', this.step)]),
-      this.search,
-      labelled('Regular expression', this.regex),
-      this.found,
+      ...this.search.controls,
       button('Reset zoom', () => this.reset()),
       button('Save as SVG', () => this.host.save(this.svg())),
     );
@@ -158,15 +152,6 @@ export class TimelineView {
 
   private listen(): void {
     this.step.addEventListener('change', () => this.host.request?.({ step: Number(this.step.value) }));
-    this.search.addEventListener('input', () => this.updateSearch());
-    this.regex.addEventListener('change', () => this.updateSearch());
-    this.search.addEventListener('keydown', (event) => {
-      if (event.key === 'Escape') {
-        this.search.value = '';
-        this.updateSearch();
-        this.canvas.focus();
-      }
-    });
     this.details.addEventListener('toggle', () => this.fillTable());
     this.scroller.addEventListener('scroll', () => this.picture.drawSoon());
     this.canvas.addEventListener('mousedown', (event) => {
@@ -369,28 +354,20 @@ export class TimelineView {
   }
 
   private updateSearch(): void {
-    const query = this.search.value;
+    const isMatch = this.search.matcher();
     this.matches = undefined;
-    this.found.textContent = '';
-    this.search.setAttribute('aria-invalid', 'false');
-    if (query !== '') {
-      try {
-        const isMatch = matcher(query, this.regex.checked);
-        const isWanted = this.layout.frames.map((it) => isMatch(it.label));
-        const matches = nodesOf(this.layout, (frame) => isWanted[frame] === true);
-        this.matches = matches;
-        let [time, count] = [0, 0];
-        this.layout.node.forEach((node, box) => {
-          if (at(matches, node) === 1 && this.layout.data.lanes[at(this.layout.lane, box)]?.kind === 'stream') {
-            time += at(this.layout.busy, box);
-            count += at(this.layout.count, box);
-          }
-        });
-        this.found.textContent = `${count} device events, ${amountOf(time, 'ns')}`;
-      } catch {
-        this.search.setAttribute('aria-invalid', 'true');
-        this.found.textContent = 'This is not a regular expression.';
-      }
+    if (isMatch !== undefined) {
+      const isWanted = this.layout.frames.map((it) => isMatch(it.label));
+      const matches = nodesOf(this.layout, (frame) => isWanted[frame] === true);
+      this.matches = matches;
+      let [time, count] = [0, 0];
+      this.layout.node.forEach((node, box) => {
+        if (at(matches, node) === 1 && this.layout.data.lanes[at(this.layout.lane, box)]?.kind === 'stream') {
+          time += at(this.layout.busy, box);
+          count += at(this.layout.count, box);
+        }
+      });
+      this.search.report(`${count} device events, ${amountOf(time, 'ns')}`);
     }
     this.picture.drawSoon();
   }
@@ -400,30 +377,15 @@ export class TimelineView {
       return;
     }
     const span = this.span ?? this.view;
-    const head = element('tr', {});
-    head.append(...['Line', 'Device', 'Device idle', 'Thread, self'].map((it) => heading('col', it)));
     const rows = sumsOf(this.layout, span)
       .slice(0, MAX_ROWS)
-      .map(({ label, place, thread, device, idle }) => {
-        const row = element('tr', {});
-        const name = heading('row', this.host.open === undefined || place === undefined ? label : '');
-        if (name.textContent === '' && place !== undefined) {
-          name.append(button(label, () => this.host.open?.(place)));
-        }
-        const cells = [device, idle, thread].map((it) =>
-          element('td', { textContent: amountOf(Math.max(0, it), 'ns') }),
-        );
-        row.append(name, ...cells);
-        return row;
-      });
+      .map(({ label, place, thread, device, idle }) => [
+        placeCell('th', label, place, this.host.open),
+        ...[device, idle, thread].map((it) => amountOf(Math.max(0, it), 'ns')),
+      ]);
     const of = this.span === undefined ? 'what is shown' : 'the selected span';
-    const caption = element('caption', {
-      textContent: `Sums by line of ${of}, ${amountOf(span.to - span.from, 'ns')}`,
-    });
-    const [thead, tbody] = [element('thead', {}), element('tbody', {})];
-    thead.append(head);
-    tbody.append(...rows);
-    this.table.replaceChildren(caption, thead, tbody);
+    const caption = `Sums by line of ${of}, ${amountOf(span.to - span.from, 'ns')}`;
+    fillTable(this.table, caption, ['Line', 'Device', 'Device idle', 'Thread, self'], rows);
   }
 
   private wheel(event: WheelEvent): void {
@@ -696,11 +658,6 @@ export class TimelineView {
     this.paintRows(surface, width, 0, height);
     this.paintHead(surface, width);
     surface.text(this.layout.data.title, 3, height - 10, colours.faint);
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
-<style>text { font: 11px ui-monospace, Menlo, Consolas, monospace; }</style>
-<rect width="${width}" height="${height}" fill="${colours.ground}"/>
-${shapes.join('\n')}
-</svg>
-`;
+    return svgPage(width, height, colours.ground, shapes);
   }
 }

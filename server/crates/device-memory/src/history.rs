@@ -182,8 +182,7 @@ impl MemoryHistory {
             let until = begin_of(part + 1);
             // What is in use when a part begins counts for it, too.
             let (mut moment, mut reserved) = (here, self.reserved_after(here));
-            while let Some(&at) = self.at.get(next).filter(|&&at| at < until) {
-                debug_assert!(at >= from);
+            while self.at.get(next).is_some_and(|&at| at < until) {
                 here = u32::try_from(next).ok();
                 if self.active_after(here) > self.active_after(moment) {
                     moment = here;

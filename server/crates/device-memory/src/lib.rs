@@ -21,6 +21,6 @@ pub use categories::attribute_timeline;
 pub use history::{
     HeldAllocation, HistoryLevels, HistoryRange, Holder, HolderPhase, MemoryHistory,
 };
-pub use snapshot::{SnapshotBooks, attribute_snapshot, attribute_snapshot_in_full};
+pub use snapshot::{SnapshotBooks, SnapshotParts, attribute_snapshot};
 pub use trace::{LineBytes, MemoryCharges, TraceMemory};
 pub use trace_report::reports;

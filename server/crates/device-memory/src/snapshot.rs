@@ -27,42 +27,50 @@ use stack_books::StackBooks;
 /// Devices that are looked at: no machine has more, and each costs a look at all segments.
 const MAX_DEVICES: usize = 256;
 
+/// What is wanted of a snapshot beyond the sums of lines: each takes memory for each of its allocations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SnapshotParts {
+    /// The allocated bytes by whole stacks.
+    pub stacks: bool,
+    /// What each device with events held when.
+    pub histories: bool,
+}
+
+/// What a snapshot says. What was not asked for is empty.
+#[derive(Debug, Default)]
+pub struct SnapshotBooks {
+    /// The books of its lines.
+    pub ledger: Ledger,
+    /// See [`SnapshotParts::stacks`].
+    pub stacks: StackBooks,
+    /// See [`SnapshotParts::histories`].
+    pub histories: Vec<MemoryHistory>,
+}
+
 /// Charges every allocation that `snapshot` knows the stack of to its own line. `rank` names the devices in the ledger.
 ///
 /// Where a device has no history (torch 2.0), the blocks that are in use stand for it.
 #[must_use]
-pub fn attribute_snapshot(snapshot: &Snapshot, sources: &RecordedSources, rank: u32) -> Ledger {
-    charge_all(snapshot, sources, rank, |_, _, _, _| {})
-}
-
-/// What a snapshot says beyond the sums of lines.
-#[derive(Debug, Default)]
-pub struct SnapshotBooks {
-    /// That of [`attribute_snapshot`].
-    pub ledger: Ledger,
-    /// Its allocated bytes by whole stacks.
-    pub stacks: StackBooks,
-    /// What each device with events held when.
-    pub histories: Vec<MemoryHistory>,
-}
-
-/// Like [`attribute_snapshot`], with the allocated bytes by whole stacks and every allocation over time.
-#[must_use]
-pub fn attribute_snapshot_in_full(
+pub fn attribute_snapshot(
     snapshot: &Snapshot,
     sources: &RecordedSources,
     rank: u32,
+    parts: SnapshotParts,
 ) -> SnapshotBooks {
     let (mut stacks, mut histories) = (StackBooks::default(), Vec::new());
     let ledger = charge_all(snapshot, sources, rank, |frames, replay, key, memory| {
-        let mut booked = BookedStacks::new(&frames.stacks, sources);
-        for (stack, bytes) in replay.allocated() {
-            let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
-            let row = booked.row(node, 0, Reason::NoSnapshotFrame);
-            booked.books.add(Metric::Alloc, row, bytes.0);
+        if parts.stacks {
+            let mut booked = BookedStacks::new(&frames.stacks, sources);
+            for (stack, bytes) in replay.allocated() {
+                let node = frames.nodes.get(stack.0 as usize).copied().unwrap_or(Node::EMPTY);
+                let row = booked.row(node, 0, Reason::NoSnapshotFrame);
+                booked.books.add(Metric::Alloc, row, bytes.0);
+            }
+            stacks.merge(&booked.books);
         }
-        stacks.merge(&booked.books);
-        histories.extend(history::history(frames, replay, key, memory));
+        if parts.histories {
+            histories.extend(history::history(frames, replay, key, memory));
+        }
     });
     SnapshotBooks { ledger, stacks, histories }
 }

@@ -13,7 +13,7 @@ use attribution::{
     join_modules, join_snapshot,
 };
 use device_memory::{
-    MemoryHistory, attribute_snapshot, attribute_snapshot_in_full, attribute_timeline,
+    MemoryHistory, SnapshotBooks, SnapshotParts, attribute_snapshot, attribute_timeline,
 };
 use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
@@ -675,16 +675,13 @@ impl<'a> LoadContext<'a> {
         let finding = begin.elapsed();
         let begin = Instant::now();
         let has_stacks = self.options.stacks != StackChoice::No;
-        let (ledger, stacks, histories) = if has_stacks || self.options.histories {
-            let books = attribute_snapshot_in_full(&snapshot, sources, rank);
-            // A snapshot names no thread, and its streams are those of memory.
-            let is_chosen = self.options.stack_options.events.is_all();
-            let stacks = if is_chosen { books.stacks } else { StackBooks::default() };
-            let histories = if self.options.histories { books.histories } else { Vec::new() };
-            (books.ledger, has_stacks.then_some(stacks), histories)
-        } else {
-            (attribute_snapshot(&snapshot, sources, rank), None, Vec::new())
-        };
+        let parts = SnapshotParts { stacks: has_stacks, histories: self.options.histories };
+        let SnapshotBooks { ledger, stacks, histories } =
+            attribute_snapshot(&snapshot, sources, rank, parts);
+        // A snapshot names no thread, and its streams are those of memory.
+        let is_chosen = self.options.stack_options.events.is_all();
+        let stacks = if is_chosen { stacks } else { StackBooks::default() };
+        let stacks = has_stacks.then_some(stacks);
         let attributing = begin.elapsed();
         let input = Input {
             path: file.path.clone(),

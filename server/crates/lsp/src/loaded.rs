@@ -147,14 +147,9 @@ impl LoadedRecording {
         if stacks.is_some() {
             return Ok(stacks.clone());
         }
-        let options = LoadOptions {
-            known_texts: self.known_texts(),
-            ledger_cache: None,
-            stacks: StackChoice::WherePossible,
-            ..self.options.clone()
-        };
-        let watch = Watch { progress: &|_| (), cancelled };
-        *stacks = recordings.load(&self.inputs, &options, &watch)?.stacks.map(Arc::new);
+        let run =
+            self.read_again(recordings, cancelled, |it| it.stacks = StackChoice::WherePossible)?;
+        *stacks = run.stacks.map(Arc::new);
         Ok(stacks.clone())
     }
 
@@ -176,14 +171,8 @@ impl LoadedRecording {
         if let Some((_, known)) = timeline.as_ref().filter(|(known, _)| *known == choice) {
             return Ok(Some(Arc::clone(known)));
         }
-        let options = LoadOptions {
-            known_texts: self.known_texts(),
-            ledger_cache: None,
-            timeline: choice,
-            ..self.options.clone()
-        };
-        let watch = Watch { progress: &|_| (), cancelled };
-        let read = recordings.load(&self.inputs, &options, &watch)?.timeline.map(Arc::new);
+        let run = self.read_again(recordings, cancelled, |it| it.timeline = choice)?;
+        let read = run.timeline.map(Arc::new);
         *timeline = read.clone().map(|it| (choice, it));
         Ok(read)
     }
@@ -202,16 +191,26 @@ impl LoadedRecording {
         if let Some(known) = &*histories {
             return Ok(Arc::clone(known));
         }
-        let options = LoadOptions {
-            known_texts: self.known_texts(),
-            ledger_cache: None,
-            histories: true,
-            ..self.options.clone()
-        };
-        let watch = Watch { progress: &|_| (), cancelled };
-        let read = Arc::new(recordings.load(&self.inputs, &options, &watch)?.histories);
+        let run = self.read_again(recordings, cancelled, |it| it.histories = true)?;
+        let read = Arc::new(run.histories);
         *histories = Some(Arc::clone(&read));
         Ok(read)
+    }
+
+    /// The recording once more, for what ledgers do without and `change` asks for.
+    fn read_again(
+        &self,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+        change: impl FnOnce(&mut LoadOptions),
+    ) -> Result<Run, Error> {
+        let mut options = LoadOptions {
+            known_texts: self.known_texts(),
+            ledger_cache: None,
+            ..self.options.clone()
+        };
+        change(&mut options);
+        recordings.load(&self.inputs, &options, &Watch { progress: &|_| (), cancelled })
     }
 
     /// The files that it was loaded from.

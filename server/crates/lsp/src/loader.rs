@@ -44,6 +44,15 @@ pub(crate) enum LoadFailure {
     Unusable(String),
 }
 
+impl From<Error> for LoadFailure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Cancelled => Self::Cancelled,
+            error => Self::Unusable(error.to_string()),
+        }
+    }
+}
+
 /// Loads what there is and what comes, until the session stops.
 pub(crate) async fn watch(session: Arc<Session>) {
     // A recording that changed a moment ago, and when it was first seen like this.
@@ -162,7 +171,7 @@ pub(crate) async fn load_baseline(
     let work = move || {
         let LoadTarget { inputs, signature, .. } = target;
         let watch = Watch { progress: &|_| (), cancelled: &cancelled };
-        let run = recordings.load(&inputs, &options, &watch).map_err(failure)?;
+        let run = recordings.load(&inputs, &options, &watch).map_err(LoadFailure::from)?;
         if let Some(cache) = &options.ledger_cache {
             cache.write_pending();
         }
@@ -189,13 +198,6 @@ pub(crate) async fn compare(session: &Session) {
     let mut state = session.state();
     if state.baseline.as_ref().is_some_and(|it| Arc::ptr_eq(it, &base)) {
         state.comparison = Some(comparison);
-    }
-}
-
-fn failure(error: Error) -> LoadFailure {
-    match error {
-        Error::Cancelled => LoadFailure::Cancelled,
-        error => LoadFailure::Unusable(error.to_string()),
     }
 }
 
@@ -406,7 +408,7 @@ async fn read(
         let known_texts = same.map_or_else(TextsByFile::new, |it| it.known_texts());
         let options = LoadOptions { known_texts, ..options };
         let watch = Watch { progress: &|progress| sender.send(progress), cancelled: &cancelled };
-        let run = recordings.load(&inputs, &options, &watch).map_err(failure)?;
+        let run = recordings.load(&inputs, &options, &watch).map_err(LoadFailure::from)?;
         let run = (run, inputs);
         Ok(LoadedRecording::new(generation, signature, run, options, before.as_deref()))
     };

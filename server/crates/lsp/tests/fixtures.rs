@@ -333,6 +333,7 @@ async fn memory_over_time_is_asked_for_by_device_and_by_range() {
     assert!(inside(&whole) < inside(&part), "a part has more detail");
     for (arguments, message) in [
         (json!([{"from": 5}]), "from and to: expected both or neither"),
+        (json!([{"from": 7, "to": 7}]), "from and to: expected a range that is not empty"),
         (json!([{"rank": 5}]), "rank and device: expected both or neither"),
         (json!([{"from": "x", "to": 7}]), "from: expected a whole number, found"),
         (

@@ -68,7 +68,7 @@ impl Made {
     fn memory(&self) -> DeviceMemory {
         let mut sources = RecordedSources::default();
         sources.insert_own("train.py");
-        let ledger = attribute_snapshot(&self.0, &sources, 3);
+        let ledger = attribute_snapshot(&self.0, &sources, 3, SnapshotParts::default()).ledger;
         assert!(ledger.balances().iter().all(ledger::Balance::is_balanced));
         let memory = ledger.memory[&DeviceKey { rank: 3, device: 0 }].clone();
         let sum = |of: fn(&LineMemory) -> Bytes| memory.lines.values().map(of).sum::<Bytes>();
@@ -255,7 +255,8 @@ fn what_was_given_back_before_is_on_its_line() {
             (Bytes(1000), 1, Bytes(1000), Bytes(0), Bytes(0))
         )
     );
-    let ledger = attribute_snapshot(&made.0, &RecordedSources::default(), 0);
+    let sources = RecordedSources::default();
+    let ledger = attribute_snapshot(&made.0, &sources, 0, SnapshotParts::default()).ledger;
     assert_eq!(ledger.totals.alloc, Bytes(512 + 1430));
 }
 

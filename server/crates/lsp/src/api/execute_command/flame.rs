@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loader::Error;
 use report::terminal::clean;
 use report::{Recording, flame};
 use serde_json::{Map, Value, json};
 use tower_lsp::jsonrpc::Result;
 
-use super::requested_load::{StopOnDrop, refused};
+use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
@@ -20,27 +19,11 @@ use crate::session::Session;
 const MIN_SHARE: f64 = 0.000_01;
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
-    let recordings = Arc::clone(&session.config.recordings);
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let guard = StopOnDrop(Arc::clone(&cancelled));
-    let work = session.background(move |snapshot, _| match &snapshot.loaded {
-        Some(loaded) => graph(loaded, &*recordings, &cancelled),
-        None => Ok(Value::Null),
-    });
-    let graph = work.await;
-    drop(guard);
-    graph?.map_err(refused)
+    picture(session, graph).await
 }
 
-fn graph(
-    loaded: &LoadedRecording,
-    recordings: &dyn Recordings,
-    cancelled: &AtomicBool,
-) -> std::result::Result<Value, LoadFailure> {
-    let books = loaded.stacks(recordings, cancelled).map_err(|error| match error {
-        Error::Cancelled => LoadFailure::Cancelled,
-        error => LoadFailure::Unusable(error.to_string()),
-    })?;
+fn graph(loaded: &LoadedRecording, recordings: &dyn Recordings, cancelled: &AtomicBool) -> Drawn {
+    let books = loaded.stacks(recordings, cancelled)?;
     let missing =
         "a ledger file holds no stacks; load the traces and snapshots that it was written from";
     let books = books.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;

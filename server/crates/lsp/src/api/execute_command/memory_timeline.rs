@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use loader::Error;
 use report::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid};
 use super::flame::{files, title};
-use super::requested_load::{StopOnDrop, refused};
+use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
@@ -26,19 +25,16 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     if from.is_some() != to.is_some() {
         return Err(invalid("from and to: expected both or neither".to_owned()));
     }
+    if from.zip(to).is_some_and(|(from, to)| to <= from) {
+        return Err(invalid("from and to: expected a range that is not empty".to_owned()));
+    }
     let mut wanted = MemoryTimelineRange::EDITOR;
     wanted.device = rank.zip(device.and_then(|it| i32::try_from(it).ok()));
     wanted.history.range = from.zip(to);
-    let recordings = Arc::clone(&session.config.recordings);
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let guard = StopOnDrop(Arc::clone(&cancelled));
-    let work = session.background(move |snapshot, _| match &snapshot.loaded {
-        Some(loaded) => draw(loaded, &wanted, &*recordings, &cancelled),
-        None => Ok(Value::Null),
-    });
-    let drawn = work.await;
-    drop(guard);
-    drawn?.map_err(refused)
+    picture(session, move |loaded, recordings, cancelled| {
+        draw(loaded, &wanted, recordings, cancelled)
+    })
+    .await
 }
 
 /// Nanoseconds, or the number of an event.
@@ -55,11 +51,8 @@ fn draw(
     wanted: &MemoryTimelineRange,
     recordings: &dyn Recordings,
     cancelled: &AtomicBool,
-) -> std::result::Result<Value, LoadFailure> {
-    let histories = loaded.histories(recordings, cancelled).map_err(|error| match error {
-        Error::Cancelled => LoadFailure::Cancelled,
-        error => LoadFailure::Unusable(error.to_string()),
-    })?;
+) -> Drawn {
+    let histories = loaded.histories(recordings, cancelled)?;
     let missing = if histories.is_empty() {
         "no memory snapshot with a history is loaded; record one with torch.cuda.memory._record_memory_history() and \
          torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")"

@@ -9,6 +9,8 @@ use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::Url;
 
 use super::arguments::{CommandArguments, invalid};
+use crate::config::Recordings;
+use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
 use crate::paths;
 use crate::session::Session;
@@ -30,6 +32,27 @@ pub(super) fn refused(failure: LoadFailure) -> Error {
     };
     Error { code, message: message.into(), data: None }
 }
+
+/// What `draw` makes of the recording that is shown, in the background; null where there is none. What it loads for that is
+/// stopped with the request.
+pub(super) async fn picture(
+    session: &Arc<Session>,
+    draw: impl FnOnce(&LoadedRecording, &dyn Recordings, &AtomicBool) -> Drawn + Send + 'static,
+) -> Result<Value> {
+    let recordings = Arc::clone(&session.config.recordings);
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let guard = StopOnDrop(Arc::clone(&cancelled));
+    let work = session.background(move |snapshot, _| match &snapshot.loaded {
+        Some(loaded) => draw(loaded, &*recordings, &cancelled),
+        None => Ok(Value::Null),
+    });
+    let drawn = work.await;
+    drop(guard);
+    drawn?.map_err(refused)
+}
+
+/// A picture as data, or why there is none.
+pub(super) type Drawn = std::result::Result<Value, LoadFailure>;
 
 /// The files that are named, or none.
 pub(super) fn paths(session: &Session, arguments: &CommandArguments) -> Result<Vec<PathBuf>> {

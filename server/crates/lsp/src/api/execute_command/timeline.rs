@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ledger::Ns;
-use loader::Error;
 use report::timeline::{self, TimelineRange};
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid};
 use super::flame::{files, title};
-use super::requested_load::{StopOnDrop, refused};
+use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
@@ -33,16 +32,10 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     if from.is_some() != to.is_some() {
         return Err(invalid("from and to: expected both or neither".to_owned()));
     }
-    let recordings = Arc::clone(&session.config.recordings);
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let guard = StopOnDrop(Arc::clone(&cancelled));
-    let work = session.background(move |snapshot, _| match &snapshot.loaded {
-        Some(loaded) => draw(loaded, rank, &wanted, &*recordings, &cancelled),
-        None => Ok(Value::Null),
-    });
-    let drawn = work.await;
-    drop(guard);
-    drawn?.map_err(refused)
+    picture(session, move |loaded, recordings, cancelled| {
+        draw(loaded, rank, &wanted, recordings, cancelled)
+    })
+    .await
 }
 
 /// Nanoseconds.
@@ -60,11 +53,8 @@ fn draw(
     wanted: &TimelineRange,
     recordings: &dyn Recordings,
     cancelled: &AtomicBool,
-) -> std::result::Result<Value, LoadFailure> {
-    let events = loaded.timeline(rank, recordings, cancelled).map_err(|error| match error {
-        Error::Cancelled => LoadFailure::Cancelled,
-        error => LoadFailure::Unusable(error.to_string()),
-    })?;
+) -> Drawn {
+    let events = loaded.timeline(rank, recordings, cancelled)?;
     let unusable = |message: &str| LoadFailure::Unusable(message.to_owned());
     let missing = match rank {
         None => "no trace is loaded; only traces hold what threads and devices did when",
