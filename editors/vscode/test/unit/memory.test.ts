@@ -7,6 +7,7 @@ import {
   blocksAt,
   endOf,
   type Grouping,
+  hasRoomForBefore,
   highestMoment,
   labelPlace,
   layOutMemory,
@@ -53,11 +54,12 @@ const data: MemoryData = {
   },
 };
 
-const labels = (grouping: Grouping) => layOutMemory(data, grouping).bands.map((it) => [it.label, it.bytes]);
+const labels = (grouping: Grouping) =>
+  layOutMemory(data, { grouping, hasBefore: true }).bands.map((it) => [it.label, it.bytes]);
 
 test('areas add up to what is in use, however they are grouped', () => {
   for (const grouping of ['line', 'function', 'file', 'phase'] as const) {
-    assert.deepEqual(layOutMemory(data, grouping).tops.at(-1), data.inUse, grouping);
+    assert.deepEqual(layOutMemory(data, { grouping, hasBefore: true }).tops.at(-1), data.inUse, grouping);
   }
 });
 
@@ -83,7 +85,7 @@ test('what is always there is below, phases of a line are one area, and the rest
 });
 
 test('a time and a size lead to a moment and an area', () => {
-  const layout = layOutMemory(data, 'line');
+  const layout = layOutMemory(data, { grouping: 'line', hasBefore: true });
   assert.deepEqual(
     [-5, 0, 99, 100, 250, 900].map((time) => momentAt(data, time)),
     [0, 0, 0, 1, 2, 2],
@@ -104,7 +106,7 @@ test('the peak is found where it is shown, else what is highest of what is shown
 });
 
 test('allocations that are alive are those of the moment, of the area that is selected', () => {
-  const layout = layOutMemory(data, 'line');
+  const layout = layOutMemory(data, { grouping: 'line', hasBefore: true });
   assert.deepEqual(blocksAt(layout, 0, undefined), [0]);
   assert.deepEqual(blocksAt(layout, 1, undefined), [0, 1, 2]);
   assert.deepEqual(blocksAt(layout, 1, layout.bands[1]), [1, 2]);
@@ -113,12 +115,27 @@ test('allocations that are alive are those of the moment, of the area that is se
 });
 
 test('a label stands where the area has room at one height', () => {
-  const layout = layOutMemory(data, 'line');
+  const layout = layOutMemory(data, { grouping: 'line', hasBefore: true });
   const whole = { from: 0, to: 300 };
   assert.deepEqual(labelPlace(layout, 0, whole, 20), { from: 0, to: 3, middle: 20 });
   // From 50 to 150, and from 40 to 90 in the moment after.
   assert.deepEqual(labelPlace(layout, 1, whole, 20), { from: 1, to: 3, middle: 70 });
   assert.equal(labelPlace(layout, 2, whole, 20), undefined);
+});
+
+test('without what was there before recording the other areas stand at the bottom', () => {
+  const layout = layOutMemory(data, { grouping: 'line', hasBefore: false });
+  assert.deepEqual(layout.tops.at(-1), [0, 115, 50]);
+  // It is listed all the same.
+  assert.equal(layout.bands[0]?.label, 'before recording began');
+  assert.deepEqual([bandAt(layout, 1, 0), bandAt(layout, 1, 99), bandAt(layout, 0, 0)], [1, 1, undefined]);
+  assert.equal(labelPlace(layout, 0, { from: 0, to: 300 }, 1), undefined);
+});
+
+test('what was there before recording is not drawn at first where it leaves no room', () => {
+  assert.equal(hasRoomForBefore(data), true);
+  const rows = [{ holder: 0, bytes: [50, 130, 40] }, ...data.rows.slice(1)];
+  assert.equal(hasRoomForBefore({ ...data, rows }), false);
 });
 
 test('ticks of sizes are round in the unit that is shown', () => {

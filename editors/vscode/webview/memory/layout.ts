@@ -14,6 +14,8 @@ export interface Band {
   place: Frame['place'];
   /** Whether nothing is known of where it was allocated, or it stands for several that are too small: both are grey. */
   isUnknown: boolean;
+  /** Whether it was allocated before recording began. */
+  isBefore: boolean;
   /** By moment. */
   bytes: number[];
   holders: ReadonlySet<number>;
@@ -24,8 +26,26 @@ export interface MemoryLayout {
   frames: Frame[];
   /** From the bottom: what is always there is below what comes and goes. */
   bands: Band[];
-  /** By moment the sum of the bands below each band, then that of all. */
+  /** By moment the sum of the bands that are drawn below each band, then that of all. */
   tops: number[][];
+}
+
+/** What is drawn. */
+export interface Drawing {
+  grouping: Grouping;
+  /** Whether what was allocated before recording began is drawn, too. */
+  hasBefore: boolean;
+}
+
+/** Above this share of what is in use at the peak, what was there before recording leaves no room for the rest. */
+const MAX_BEFORE = 0.75;
+
+/** Whether the areas are high enough with what was allocated before recording began. */
+export function hasRoomForBefore(data: MemoryData): boolean {
+  const moment = highestMoment(data);
+  const before = data.rows.filter(({ holder }) => data.holders.phase[holder] === 'before');
+  const held = before.reduce((sum, { bytes }) => sum + (bytes[moment] ?? 0), 0);
+  return held <= MAX_BEFORE * (data.inUse[moment] ?? 0);
 }
 
 const PHASES: Record<HolderPhase, string> = {
@@ -35,13 +55,13 @@ const PHASES: Record<HolderPhase, string> = {
   optimizer: 'optimizer',
 };
 
-export function layOutMemory(data: MemoryData, grouping: Grouping): MemoryLayout {
+export function layOutMemory(data: MemoryData, { grouping, hasBefore }: Drawing): MemoryLayout {
   const frames = framesOf(data);
   const bands = bandsOf(data, frames, grouping);
   const tops: number[][] = [data.at.map(() => 0)];
-  for (const { bytes } of bands) {
+  for (const { bytes, isBefore } of bands) {
     const below = tops.at(-1) ?? [];
-    tops.push(bytes.map((it, moment) => it + (below[moment] ?? 0)));
+    tops.push(isBefore && !hasBefore ? below : bytes.map((it, moment) => it + (below[moment] ?? 0)));
   }
   return { data, frames, bands, tops };
 }
@@ -49,10 +69,10 @@ export function layOutMemory(data: MemoryData, grouping: Grouping): MemoryLayout
 function bandsOf(data: MemoryData, frames: Frame[], grouping: Grouping): Band[] {
   const groups = new Map<string, Band & { holders: Set<number> }>();
   for (const { holder, bytes } of data.rows) {
-    const { label, place, isUnknown } = groupOf(data, frames, holder, grouping);
+    const { label, place, isUnknown, isBefore } = groupOf(data, frames, holder, grouping);
     const known = groups.get(label);
     if (known === undefined) {
-      groups.set(label, { label, place, isUnknown, bytes: [...bytes], holders: new Set([holder]) });
+      groups.set(label, { label, place, isUnknown, isBefore, bytes: [...bytes], holders: new Set([holder]) });
     } else {
       bytes.forEach((it, moment) => (known.bytes[moment] = (known.bytes[moment] ?? 0) + it));
       known.holders.add(holder);
@@ -67,7 +87,7 @@ function bandsOf(data: MemoryData, frames: Frame[], grouping: Grouping): Band[] 
   const rest = data.inUse.map((all, moment) => bands.reduce((left, it) => left - (it.bytes[moment] ?? 0), all));
   if (rest.some((it) => it !== 0)) {
     const label = data.leftOut === 1 ? 'another line' : `${data.leftOut} other lines`;
-    bands.push({ label, place: undefined, isUnknown: true, bytes: rest, holders: new Set() });
+    bands.push({ label, place: undefined, isUnknown: true, isBefore: false, bytes: rest, holders: new Set() });
   }
   return bands;
 }
@@ -78,20 +98,21 @@ function groupOf(
   frames: Frame[],
   holder: number,
   grouping: Grouping,
-): Pick<Band, 'label' | 'place' | 'isUnknown'> {
+): Pick<Band, 'label' | 'place' | 'isUnknown' | 'isBefore'> {
   const row = holders.frame[holder] ?? 0;
   const frame = frames[row];
   const phase = holders.phase[holder] ?? 'forward';
+  const isBefore = phase === 'before';
   if (grouping === 'phase') {
-    return { label: PHASES[phase], place: undefined, isUnknown: phase === 'before' };
+    return { label: PHASES[phase], place: undefined, isUnknown: isBefore, isBefore };
   }
   const label = frame?.label ?? '';
   const place = frame?.place;
   if (place === undefined || grouping === 'line') {
-    return { label, place, isUnknown: phase === 'before' };
+    return { label, place, isUnknown: isBefore, isBefore };
   }
   const name = strings[columns.name[row] ?? 0] ?? '';
-  return { label: grouping === 'file' ? place.file : `${name} (${place.file})`, place, isUnknown: false };
+  return { label: grouping === 'file' ? place.file : `${name} (${place.file})`, place, isUnknown: false, isBefore };
 }
 
 /** The moment that a time is in; that of the first for a time before it. */
@@ -156,19 +177,19 @@ export interface LabelPlace {
 
 /** The place around the moment at which the band is thickest, of moments in view; `least` is how many bytes high a label is. */
 export function labelPlace(
-  { data, bands, tops }: MemoryLayout,
+  { data, tops }: MemoryLayout,
   band: number,
   view: Span,
   least: number,
 ): LabelPlace | undefined {
-  const thick = bands[band]?.bytes ?? [];
   const [low, high] = [tops[band] ?? [], tops[band + 1] ?? []];
+  const thickness = (moment: number) => (high[moment] ?? 0) - (low[moment] ?? 0);
   const [first, last] = [momentAt(data, view.from), momentAt(data, view.to)];
   let best = first;
   for (let moment = first; moment <= last; moment++) {
-    best = (thick[moment] ?? 0) > (thick[best] ?? 0) ? moment : best;
+    best = thickness(moment) > thickness(best) ? moment : best;
   }
-  if ((thick[best] ?? 0) < least) {
+  if (thickness(best) < least) {
     return undefined;
   }
   let [bottom, top] = [low[best] ?? 0, high[best] ?? 0];

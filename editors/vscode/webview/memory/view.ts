@@ -16,6 +16,8 @@ import {
   blocksAt,
   endOf,
   type Grouping,
+  type Drawing,
+  hasRoomForBefore,
   highestMoment,
   labelPlace,
   layOutMemory,
@@ -33,6 +35,8 @@ export interface MemoryHost extends PictureHost {
 const HEIGHT = 360;
 const AXIS = 18;
 const LABEL_HEIGHT = 14;
+/** Of the axis of sizes, at the left. */
+const SIZES_WIDTH = 56;
 const MAX_ROWS = 25;
 const DIMMED = 0.3;
 /** Above this ratio of reserved memory to what is in use, the areas would be too low if both were shown. */
@@ -80,6 +84,7 @@ export class MemoryView {
   private readonly openButton = button('Open line', () => this.openSelected());
   private readonly device = element('select', {});
   private readonly grouping = element('select', {});
+  private readonly before = element('input', { type: 'checkbox' });
   private readonly reserved = element('input', { type: 'checkbox' });
   private readonly search = new SearchBox(
     () => this.updateSearch(),
@@ -97,7 +102,8 @@ export class MemoryView {
     private readonly host: MemoryHost,
   ) {
     this.colours = coloursOf(root);
-    this.layout = layOutMemory(data, 'line');
+    this.before.checked = hasRoomForBefore(data);
+    this.layout = layOutMemory(data, { grouping: 'line', hasBefore: this.before.checked });
     this.view = { from: data.from, to: data.to };
     this.moment = highestMoment(data);
     const most = Math.max(...data.inUse);
@@ -113,7 +119,7 @@ export class MemoryView {
     const isOther = before.rank !== data.rank || before.device !== data.device || before.title !== data.title;
     const event = before.event[this.moment];
     const time = before.at[this.moment] ?? 0;
-    this.layout = layOutMemory(data, this.chosenGrouping());
+    this.layout = layOutMemory(data, this.drawing());
     if (isOther) {
       this.view = { from: data.from, to: data.to };
     }
@@ -139,8 +145,8 @@ export class MemoryView {
     this.select(band?.label);
   }
 
-  private chosenGrouping(): Grouping {
-    return this.grouping.value as Grouping;
+  private drawing(): Drawing {
+    return { grouping: this.grouping.value as Grouping, hasBefore: this.before.checked };
   }
 
   private take(): void {
@@ -183,6 +189,7 @@ export class MemoryView {
     tools.append(
       ...(this.host.request === undefined ? [] : [labelled('Device', this.device)]),
       labelled('By', this.grouping),
+      labelled('Before recording', this.before),
       labelled('Reserved', this.reserved),
       ...this.search.controls,
       button('Peak', () => this.goToPeak()),
@@ -202,6 +209,7 @@ export class MemoryView {
       this.host.request?.({ rank: rank ?? 0, device: device ?? 0 });
     });
     this.grouping.addEventListener('change', () => this.regroup());
+    this.before.addEventListener('change', () => this.regroup());
     this.reserved.addEventListener('change', () => this.picture.drawSoon());
     this.blockDetails.addEventListener('toggle', () => this.fillTables());
     this.details.addEventListener('toggle', () => this.fillTables());
@@ -227,7 +235,7 @@ export class MemoryView {
   }
 
   private regroup(): void {
-    this.layout = layOutMemory(this.layout.data, this.chosenGrouping());
+    this.layout = layOutMemory(this.layout.data, this.drawing());
     this.selected = undefined;
     this.updateSearch();
     this.describe();
@@ -236,7 +244,9 @@ export class MemoryView {
 
   /** A duration, or a number of events. */
   private timeOf(length: number): string {
-    return this.layout.data.unit === 'ns' ? amountOf(length, 'ns') : `${Math.round(length)} events`;
+    const events = Math.round(length);
+    const counted = events === 1 ? '1 event' : `${events} events`;
+    return this.layout.data.unit === 'ns' ? amountOf(length, 'ns') : counted;
   }
 
   /** What can be shown at most. */
@@ -392,12 +402,19 @@ export class MemoryView {
     }
   }
 
+  /** Beside a part of what is in use, what is reserved for all of it would mislead. */
+  private showsReserved(): boolean {
+    return this.reserved.checked && this.before.checked;
+  }
+
   private most(): number {
     const { data } = this.layout;
     const [first, last] = [momentAt(data, this.view.from), momentAt(data, this.view.to)];
+    const drawn = this.layout.tops.at(-1) ?? [];
     let most = 1;
     for (let moment = first; moment <= last; moment++) {
-      most = Math.max(most, data.inUse[moment] ?? 0, this.reserved.checked ? (data.reserved[moment] ?? 0) : 0);
+      const reserved = this.showsReserved() ? (data.reserved[moment] ?? 0) : 0;
+      most = Math.max(most, drawn[moment] ?? 0, reserved);
     }
     return most * 1.05;
   }
@@ -524,8 +541,11 @@ export class MemoryView {
         trace(points);
         context.fill();
         if (colours.border !== 'transparent') {
+          // Thin, so that it leaves something of narrow areas.
           context.strokeStyle = colours.border;
+          context.lineWidth = 0.5;
           context.stroke();
+          context.lineWidth = 1;
         }
         context.globalAlpha = 1;
       },
@@ -576,18 +596,22 @@ export class MemoryView {
       surface.area(points, this.fillOf(band, index), isDimmed ? DIMMED : 1, band.label);
       const place = labelPlace(layout, index, view, (LABEL_HEIGHT / (height - AXIS)) * most);
       if (place !== undefined) {
-        const from = xOf(data.at[place.from] ?? 0);
+        const from = Math.max(SIZES_WIDTH, xOf(data.at[place.from] ?? 0));
         const label = fitting(band.label, xOf(endOf(data, place.to - 1)) - from, LETTER_WIDTH);
         surface.text(label, from + 3, yOf(place.middle), isDimmed ? colours.faint : colours.text);
       }
     });
-    if (this.reserved.checked) {
+    if (this.showsReserved()) {
       surface.line(edge(data.reserved), colours.faint, 3);
       const y = yOf(data.reserved[last] ?? 0);
       surface.text('reserved', width - 70, y < AXIS + LABEL_HEIGHT ? y + 10 : y - 8, colours.faint);
     }
     for (const size of sizeTicks(most, height / 80)) {
       const y = yOf(size);
+      // The names of the steps stand there.
+      if (y < AXIS + 2 * LABEL_HEIGHT) {
+        continue;
+      }
       surface.line(
         [
           [0, y],
