@@ -10,6 +10,7 @@ import { PicturePanel } from './picture';
 import { HeatDecorations } from './heat';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
+import { Recorder } from './record';
 import { Recordings } from './recordings';
 import { RecordingsView } from './recordingsView';
 import { reveal } from './reveal';
@@ -56,12 +57,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     reading: vscode.l10n.t('Reading the memory events of the recording…'),
     file: 'memory-over-time.svg',
   });
+  const recorder = new Recorder(session, recordings, context.workspaceState, log);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, list, pages);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, list, pages, recorder);
   context.subscriptions.push(details, flame, timeline, memory);
 
   const commands: Record<string, (...args: never[]) => unknown> = {
+    recordFile: (clicked: unknown) => recorder.record(clicked),
+    recordFileWithArguments: (clicked: unknown) => recorder.recordWithArguments(clicked),
     loadRecording: (clicked: unknown, selected: unknown) => recordings.load(clicked, selected),
     loadNewest: () => recordings.loadNewest(),
     loadRecent: () => recordings.loadRecent(),

@@ -33,13 +33,19 @@ export function locate(at: Surroundings): Located | undefined {
   if (at.isFile(bundled)) {
     return { path: bundled, from: 'bundled' };
   }
-  // Relative entries of the PATH would let a workspace name the program.
-  const folders = searchPath(at).filter((folder) => paths.isAbsolute(folder));
-  const found = folders.map((folder) => paths.join(folder, name)).find((it) => at.isFile(it));
+  const found = findOnPath(name, at);
   return found === undefined ? undefined : { path: found, from: 'PATH' };
 }
 
-function searchPath(at: Surroundings): string[] {
+/** The first program of this name on the `PATH`. */
+export function findOnPath(name: string, at: Pick<Surroundings, 'env' | 'platform' | 'isFile'>): string | undefined {
+  const paths = at.platform === 'win32' ? path.win32 : path.posix;
+  // Relative entries of the PATH would let a workspace name the program.
+  const folders = searchPath(at).filter((folder) => paths.isAbsolute(folder));
+  return folders.map((folder) => paths.join(folder, name)).find((it) => at.isFile(it));
+}
+
+function searchPath(at: Pick<Surroundings, 'env' | 'platform'>): string[] {
   // Windows spells the variable as it likes.
   const key = Object.keys(at.env).find((it) => it.toUpperCase() === 'PATH');
   const value = key === undefined ? undefined : at.env[key];
@@ -47,7 +53,7 @@ function searchPath(at: Surroundings): string[] {
 }
 
 /** `~`, `${workspaceFolder}` and `${env:NAME}`, as other extensions know them. */
-function expand(setting: string, at: Surroundings): string {
+export function expand(setting: string, at: Pick<Surroundings, 'env' | 'home' | 'workspaceFolder'>): string {
   return setting
     .replace(/^~(?=[/\\]|$)/, () => at.home)
     .replace(/\$\{workspaceFolder\}/g, () => at.workspaceFolder ?? '')
