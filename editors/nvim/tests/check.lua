@@ -442,6 +442,50 @@ test('loading', function()
   ok('what cannot be read is reported', wait(function() return said:find('nothing.json', 1, true) end), said)
 end)
 
+-- A Python that copies a recording in place of making it.
+local PYTHON = [[#!/bin/sh
+case "$*" in
+  *--help) [ -e installed ] || { echo "python: No module named perfline" >&2; exit 1; } ;;
+  *) echo "$*" >calls
+     mkdir -p perfline-runs
+     cp slow_model.json.gz perfline-runs/partial
+     mv perfline-runs/partial perfline-runs/host_1.1.pt.trace.json.gz
+     until [ -e done ]; do sleep 0.1; done
+     exit 3 ;;
+esac
+]]
+
+test('recording', function()
+  local function write(path, content)
+    vim.fn.mkdir(vim.fs.dirname(path), 'p')
+    vim.fn.writefile(vim.split(content, '\n'), path)
+  end
+  write('.venv/bin/python', PYTHON)
+  vim.uv.fs_chmod('.venv/bin/python', tonumber('755', 8))
+  vim.cmd('Perfline record')
+  ok('what is missing is said', wait(function() return said:find('-m pip install perfline', 1, true) end), said)
+  write('installed', '')
+  vim.cmd('Perfline unload')
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  vim.cmd('Perfline record --epochs 1')
+  ok('numbers come while the program runs', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
+  ok('of the new recording', wait(function() return status().summary:find('host_1', 1, true) end), status)
+  ok('the hottest line is shown', wait(function() return here() == line_of(BACKWARD) end), here())
+  ok('the terminal is below', #vim.api.nvim_list_wins() == 2 and vim.bo.filetype == 'python')
+  local arguments = vim.fn.readfile('calls')[1]
+  ok(
+    'its arguments',
+    arguments:find('%-m perfline record %-%-folder .*/perfline%-runs .*/slow_model.py %-%-epochs 1$'),
+    arguments
+  )
+  write('done', '')
+  ok('a failure is said', wait(function() return said:find('failed or was ended', 1, true) end), said)
+  for _, path in ipairs({ '.venv', 'perfline-runs', 'installed', 'done', 'calls' }) do
+    vim.fn.delete(path, 'rf')
+  end
+  vim.cmd('Perfline load slow_model.json.gz')
+end)
+
 test('report', function()
   vim.cmd('Perfline report')
   ok(

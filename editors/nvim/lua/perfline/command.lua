@@ -95,6 +95,10 @@ end
 
 ---@type table<string, perfline.Subcommand>
 local subcommands = {
+  record = {
+    run = function(call) require('perfline.record').start(call.words) end,
+    complete = function() return { '@file' } end,
+  },
   load = {
     run = function(call) load(call.words) end,
     complete = function() return { '@file' } end,

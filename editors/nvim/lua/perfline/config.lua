@@ -12,6 +12,10 @@ local M = {}
 ---@field colors string[] highlight groups whose foregrounds are the scale, cold to hot
 ---@field strength number share (0 to 1) of the hottest colour in the background of the hottest line
 
+---@class perfline.RecordOptions
+---@field python string the Python that programs are recorded with; empty: that of the project's or the active environment
+---@field options string[] of `perfline record`
+
 ---@class perfline.Options
 ---@field cmd string[] how to start the server
 ---@field autostart boolean start it with the first Python file
@@ -20,6 +24,7 @@ local M = {}
 ---@field hints boolean turn on inlay hints in buffers with the server
 ---@field lenses boolean turn on code lenses in buffers with the server
 ---@field heat perfline.HeatOptions
+---@field record perfline.RecordOptions
 ---@field formats string[] what `:Perfline format` goes through: `auto`, `share`, `value`, or templates (docs/lsp.md)
 ---@field picker perfline.Picker what lists open in; `auto` takes the first of telescope, fzf-lua and snacks that is there
 ---@field border string|string[] of floating windows
@@ -37,6 +42,7 @@ local defaults = {
     colors = { 'DiagnosticInfo', 'DiagnosticWarn', 'DiagnosticError' },
     strength = 0.3,
   },
+  record = { python = '', options = {} },
   formats = { 'auto', 'share', 'value' },
   picker = 'auto',
   border = 'rounded',
@@ -67,7 +73,7 @@ local function checked(given, known, prefix, problems)
       problems[#problems + 1] = ('%s is no option'):format(path)
     elseif type(value) ~= type(default) and not either then
       problems[#problems + 1] = ('%s: a %s is needed, not %s'):format(path, type(default), vim.inspect(value))
-    elseif name == 'heat' then
+    elseif name == 'heat' or name == 'record' then
       good[name] = checked(value, default, path .. '.', problems)
     else
       local choices = allowed[name]
@@ -88,7 +94,9 @@ function M.set(given)
   local problems = {}
   local good = checked(given, defaults, '', problems)
   M.options = vim.tbl_extend('force', vim.deepcopy(defaults), good)
-  M.options.heat = vim.tbl_extend('force', vim.deepcopy(defaults.heat), good.heat or {})
+  for _, name in ipairs({ 'heat', 'record' }) do
+    M.options[name] = vim.tbl_extend('force', vim.deepcopy(defaults[name]), good[name] or {})
+  end
   if #problems > 0 then vim.notify('perfline: ' .. table.concat(problems, '\n'), vim.log.levels.WARN) end
 end
 
