@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Memory(MemoryArgs),
     Ledger(LedgerArgs),
     Ranks(RanksArgs),
+    Hang(HangArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
     Check(CheckArgs),
@@ -666,6 +667,23 @@ pub(crate) struct RanksArgs {
     /// Also list the lines that rank A spends more or less time on than rank B, the largest difference first
     #[arg(long, value_name = "A,B", value_parser = two_ranks)]
     pub(crate) between: Option<(u32, u32)>,
+}
+
+/// Where the ranks of a job stood that hangs: who waits in which collective, at which line, and who did not call it
+///
+/// Reads the dumps of PyTorch's flight recorder: one file for each rank, such as
+/// nccl_trace_rank_0, as a pickle or as JSON. PyTorch writes them when a collective
+/// takes too long; docs/hang.md says how to have them.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct HangArgs {
+    /// Dumps, or folders that hold them [default: the current folder]
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+
+    /// Text for people, JSON for programs (perfline.hang/1)
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) format: OutputFormat,
 }
 
 fn two_ranks(text: &str) -> Result<(u32, u32), String> {

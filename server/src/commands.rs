@@ -4,6 +4,7 @@ mod cache;
 mod check;
 mod command_help;
 mod diff;
+mod hang;
 mod list;
 mod opened;
 mod print;
@@ -158,6 +159,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
                 &terminal,
             )
         }),
+        Command::Hang(args) => hang::run(args, &terminal),
         Command::List(args) => list::run(args, &terminal),
         Command::Top(args) => top::run(args, &terminal),
         Command::Diff(args) => diff::run(args, &terminal),

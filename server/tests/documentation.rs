@@ -5,7 +5,8 @@
 use std::path::Path;
 
 /// Relative to `fixtures/`.
-const PAGES: [&str; 3] = ["../docs/budgets.md", "../docs/cli.md", "../docs/export.md"];
+const PAGES: [&str; 4] =
+    ["../docs/budgets.md", "../docs/cli.md", "../docs/export.md", "../docs/hang.md"];
 
 /// Runs the `console` blocks of the pages in `fixtures/`. A line `...` in a block stands for any number of lines.
 #[test]

@@ -68,7 +68,7 @@ fn json_is_as_its_schema_says() {
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 20] = [
+    let outputs: [&[&str]; 22] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -84,6 +84,8 @@ fn json_is_as_its_schema_says() {
         &["lines", TRACE],
         &["lines", RANKS],
         &["ranks", RANKS],
+        &["hang", "../flight_recorder/late"],
+        &["hang", "../flight_recorder/skipping_json"],
         &["memory", "../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz"],
         &["memory", "../../tests/memory_viz/out_of_memory.pickle.gz"],
         &["memory", TRACE],

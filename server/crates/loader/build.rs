@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// The crates that a ledger goes through, all of which this one is built after, and the versions of others.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 19] = [
     "crates/attribution/src",
     "crates/call-sites/src",
     "crates/compile-log/src",
     "crates/device-memory/src",
     "crates/event-timeline/src",
+    "crates/flight-recorder/src",
     "crates/ledger/src",
     "crates/ledger-file/src",
     "crates/line-stacks/src",

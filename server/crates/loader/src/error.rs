@@ -37,6 +37,15 @@ pub enum Error {
         /// Which file.
         path: PathBuf,
     },
+    /// There is no dump of the flight recorder where one was looked for.
+    #[error(
+        "{}: no dump of the flight recorder is here; name files such as nccl_trace_rank_0, or their folder",
+        shown(path)
+    )]
+    NoDumps {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
     /// Perfline itself failed.
     #[error(
         "{}: reading it failed inside Perfline ({message}); this is a fault of Perfline, please report it",

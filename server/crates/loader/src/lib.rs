@@ -19,6 +19,7 @@ mod discover;
 mod display_names;
 mod error;
 mod file_identity;
+mod flight_dumps;
 mod graph_captures;
 mod hand_over;
 mod kept_ledgers;
@@ -57,6 +58,10 @@ pub use discover::DiscoveredRun;
 pub use display_names::display_names;
 pub use error::{Error, STANDARD_INPUT, shown};
 pub use event_timeline::EventTimeline;
+pub use flight_dumps::{FlightDumpFile, FlightDumps, flight_dumps};
+pub use flight_recorder::{
+    FlightDump, FlightFrame, GroupDiagnosis, GroupState, SharedCall, diagnose,
+};
 pub use ledger_cache::LedgerCache;
 pub use ledgers::to_ledger_file;
 pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
@@ -68,7 +73,7 @@ pub use signature::Signature;
 pub use source_folders::{SourceFolders, source_folders};
 pub use stack_books::{EventChoice, StackBooks};
 pub use timing::{KeptTime, Times, Timing};
-pub use user_code::{InvalidPattern, MinePattern};
+pub use user_code::{InvalidPattern, MinePattern, looks_like_library};
 pub use watch::{Progress, Stage, Watch};
 
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use flight_recorder::looks_like_dump;
 use profile::Meta;
 use trace_reader::TraceReader;
 
@@ -176,11 +177,17 @@ impl Opened {
 
     /// What the head of a trace says about the recording; that of some versions stands behind the events.
     pub(crate) fn head_meta(&self) -> Meta {
+        let mut reader = TraceReader::new();
+        reader.feed(&self.prefix());
+        reader.finish().profile.meta
+    }
+
+    /// The first decompressed bytes: those that were looked at.
+    pub(crate) fn prefix(&self) -> Vec<u8> {
         let mut prefix = vec![0; PREFIX];
         let n = Unpacked::new(Cursor::new(&*self.head), LOOK_BUFFER).fill(&mut prefix);
-        let mut reader = TraceReader::new();
-        reader.feed(&prefix[..n]);
-        reader.finish().profile.meta
+        prefix.truncate(n);
+        prefix
     }
 
     /// What the system says of the file; `None` of a pipe.
@@ -267,7 +274,9 @@ impl Opened {
 }
 
 fn kind(prefix: &[u8]) -> Option<InputKind> {
-    if snapshot_reader::looks_like_snapshot(prefix) {
+    if looks_like_dump(prefix) {
+        None
+    } else if snapshot_reader::looks_like_snapshot(prefix) {
         Some(InputKind::Snapshot)
     } else if ledger_file::looks_like_ledger(prefix) {
         Some(InputKind::Ledger)

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
+use flight_recorder::looks_like_dump;
+
 use crate::compile_logs::{CompileLogs, LogFile};
 use crate::damage::Damage;
 use crate::hand_over::HandOver;
@@ -281,6 +283,8 @@ pub(crate) fn unknown(input: &Opened) -> Error {
     }
     let message = if input.is_empty {
         "the file is empty; was the recording still being written?"
+    } else if looks_like_dump(&input.prefix()) {
+        "this is a dump of the flight recorder; `perfline hang` reads it"
     } else {
         "neither a torch.profiler trace nor a CUDA memory snapshot nor a ledger; name a .json, .json.gz or .pickle that PyTorch wrote, or what `perfline ledger` wrote"
     };

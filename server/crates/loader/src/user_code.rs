@@ -96,7 +96,8 @@ pub(crate) fn after_library_folder(path: &str) -> Option<&str> {
 }
 
 /// Whether a path that was not found is a library's, by its name.
-pub(crate) fn looks_like_library(path: &str) -> bool {
+#[must_use]
+pub fn looks_like_library(path: &str) -> bool {
     is_generated(path)
         || is_in_library_folder(path)
         || [STANDARD_LIBRARY, KNOWN_PACKAGES].iter().any(|list| is_listed(list, top_level(path)))

@@ -17,6 +17,7 @@ pub mod diff;
 pub mod explain;
 pub mod export;
 pub mod flame;
+pub mod hang;
 pub mod html;
 pub mod json;
 pub mod lines;

@@ -1,4 +1,5 @@
-//! Bytes of a CUDA memory snapshot to the tables of [`profile::Snapshot`], and of an exported memory timeline.
+//! Bytes of a CUDA memory snapshot to the tables of [`profile::Snapshot`], and of an exported memory timeline; other pickles of
+//! plain data to JSON.
 //!
 //! *Owns*: the pickle format (protocols 0 to 5, plain data only) and every layout of snapshot that torch has written
 //! since `torch.cuda.memory_snapshot()`. The top level is a list of segments or the dict of `_dump_snapshot`.
@@ -13,12 +14,14 @@ mod convert;
 mod error;
 mod machine;
 mod opcode;
+mod plain;
 #[cfg(test)]
 mod tests;
 mod timeline;
 mod values;
 
 pub use error::Error;
+pub use plain::{PlainPickle, read_plain};
 pub use timeline::{TimelineReader, looks_like_timeline};
 
 use machine::Machine;
