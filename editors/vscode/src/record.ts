@@ -52,7 +52,6 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
     private readonly log: vscode.LogOutputChannel,
   ) {
     this.subscriptions = [
-      this.emitter,
       vscode.languages.registerCodeLensProvider({ scheme: 'file', language: 'python' }, this),
       vscode.workspace.onDidChangeConfiguration((change) => {
         if (change.affectsConfiguration('perfline.record.lens')) {
@@ -63,7 +62,7 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
-    const isWanted = vscode.workspace.getConfiguration('perfline', document).get('record.lens', true);
+    const isWanted = vscode.workspace.getConfiguration('perfline', document).get<boolean>('record.lens', true);
     const line = isWanted ? startOf(document.getText()) : undefined;
     if (line === undefined) {
       return [];
@@ -121,7 +120,7 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
   }
 
   dispose(): void {
-    vscode.Disposable.from(...this.subscriptions).dispose();
+    vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
 
   private async start(program: vscode.Uri): Promise<void> {

@@ -50,7 +50,7 @@ pub struct GroupDiagnosis<'a> {
     pub behind: Vec<SharedCall<'a>>,
     /// Those of them of which the dump has no call in this group.
     pub silent: Vec<u32>,
-    /// Ranks on which the collective has not begun on the device; empty where nobody says.
+    /// Ranks that say when collectives begin on the device, and on which this one has not.
     pub not_started: Vec<u32>,
     /// Ranks on which it has ended.
     pub ended: Vec<u32>,
@@ -184,7 +184,6 @@ impl<'a> Group<'a, '_> {
         if state == GroupState::Ended {
             silent.clear();
         }
-        let says_started = members.iter().any(|it| it.started.is_some());
         let of = |it: &&RankInGroup<'a>| Some((it.rank, *it.collectives.get(&sequence)?));
         let last = |it: &&RankInGroup<'a>| Some((it.rank, *it.collectives.values().next_back()?));
         let pending = members.iter().flat_map(|it| {
@@ -205,7 +204,7 @@ impl<'a> Group<'a, '_> {
             silent,
             not_started: there
                 .iter()
-                .filter(|it| says_started && !ended(it) && !begun(it))
+                .filter(|it| it.started.is_some() && !ended(it) && !begun(it))
                 .map(|it| it.rank)
                 .collect(),
             ended: there.iter().filter(ended).map(|it| it.rank).collect(),

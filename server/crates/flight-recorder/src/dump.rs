@@ -24,7 +24,7 @@ pub struct FlightDump {
 pub struct GroupProgress {
     /// The last that was called.
     pub called: Option<u64>,
-    /// The last that began on the device; gloo does not say.
+    /// The last that is known to have begun on the device.
     pub started: Option<u64>,
     /// The last that ended.
     pub ended: Option<u64>,
@@ -51,7 +51,7 @@ pub struct CollectiveEntry {
     pub input_types: Vec<String>,
     /// Elements of each tensor that came out.
     pub output_elements: Vec<u64>,
-    /// Whether it began on the device; gloo does not say.
+    /// Whether it is known that it began on the device: gloo does not say, NCCL with `TORCH_NCCL_ENABLE_TIMING` alone.
     pub has_started: bool,
     /// Whether it ended, as far as the entry itself says.
     pub has_ended: bool,
@@ -195,7 +195,8 @@ fn entry(value: &Value) -> Option<CollectiveEntry> {
             .map(str::to_owned)
             .collect(),
         output_elements: elements(value, "output_sizes"),
-        has_started: state == "started" || state == "completed",
+        has_started: unsigned(value, "time_discovered_started_ns").is_some_and(|it| it != 0)
+            || state == "started",
         has_ended: state == "completed" || is_retired,
         called_ns: unsigned(value, "time_created_ns").unwrap_or_default(),
         frames: array(value, "frames").filter_map(frame).collect(),

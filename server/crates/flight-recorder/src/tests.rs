@@ -123,6 +123,7 @@ fn entry(group: &str, sequence: u64, kind: &str, state: &str) -> Value {
         "pg_id": group.parse::<u32>().unwrap(), "process_group": [group, "TP"], "collective_seq_id": sequence, "p2p_seq_id": 0,
         "is_p2p": false, "profiling_name": format!("nccl:{kind}"), "state": state, "retired": state == "completed",
         "input_sizes": [[8]], "input_dtypes": ["Float"], "output_sizes": [[8]], "time_created_ns": 100 + sequence,
+        "time_discovered_started_ns": if state == "scheduled" { Value::Null } else { json!(200) },
         "frames": [{"name": "f", "filename": "/p/train.py", "line": sequence}],
     })
 }
@@ -146,6 +147,14 @@ fn a_device_that_has_not_begun_is_named() {
     let with = |state: &str| dump(&[done.clone(), entry("0", 2, "all_reduce", state)], "[0, 1]");
     let dumps = [(0, with("started")), (1, with("scheduled"))];
     assert_eq!(state_of(&dumps), (GroupState::Running, 2, vec![1], vec![], vec![]));
+    // Without timing, nobody says what has begun.
+    let mut silent = done.clone();
+    silent["time_discovered_started_ns"] = Value::Null;
+    let dumps = [
+        (0, with("started")),
+        (1, dump(&[silent, entry("0", 2, "all_reduce", "scheduled")], "[0, 1]")),
+    ];
+    assert_eq!(state_of(&dumps), (GroupState::Running, 2, vec![], vec![], vec![]));
     let dumps = [(0, with("started")), (1, with("completed"))];
     assert_eq!(state_of(&dumps), (GroupState::Running, 2, vec![], vec![1], vec![]));
 }
