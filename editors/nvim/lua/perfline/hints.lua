@@ -11,6 +11,8 @@ local answers = {}
 
 ---@type lsp.Handler
 function M.on_answer(failure, hints, context)
+  -- A server that is being stopped refuses what it was asked before; Neovim would report that.
+  if failure and failure.code == vim.lsp.protocol.ErrorCodes.InvalidRequest then return end
   local buf, version = context.bufnr, context.version
   hints = hints ~= vim.NIL and hints or {} -- 0.10 takes no answer for no change
   if buf and not failure then
