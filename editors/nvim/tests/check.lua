@@ -434,7 +434,7 @@ test('loading', function()
   ok('the statusline too', require('perfline').statusline() == '', require('perfline').statusline())
   vim.cmd('Perfline load ' .. vim.env.PERFLINE_CPU)
   ok('load brings a recording', wait(function() return hint(BACKWARD):find('cpu', 1, true) end), hints)
-  ok('without device time', status().view.effectiveMetric == 'cpu', status())
+  ok('without device time', wait(function() return status().view.effectiveMetric == 'cpu' end), status())
   choose = 2
   vim.cmd('Perfline recent')
   ok('recent ones are offered', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), offered)
@@ -484,6 +484,7 @@ test('recording', function()
     vim.fn.delete(path, 'rf')
   end
   vim.cmd('Perfline load slow_model.json.gz')
+  ok('as before', wait(function() return status().summary:find('slow_model.json.gz', 1, true) end), status)
 end)
 
 test('report', function()
