@@ -1,5 +1,7 @@
 /** Where the server is. */
 
+import { statSync } from 'node:fs';
+import * as os from 'node:os';
 import * as path from 'node:path';
 
 export interface Located {
@@ -16,6 +18,16 @@ export interface Surroundings {
   home: string;
   workspaceFolder: string | undefined;
   isFile(path: string): boolean;
+}
+
+/** This machine. */
+export function thisMachine(): Pick<Surroundings, 'env' | 'platform' | 'home' | 'isFile'> {
+  return {
+    env: process.env,
+    platform: process.platform,
+    home: os.homedir(),
+    isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
+  };
 }
 
 /**

@@ -21,8 +21,8 @@ export interface PythonSurroundings extends Pick<
   programFolder: string;
 }
 
-/** Folders in which tools keep the environment of a project: venv and uv, pixi. */
-const ENVIRONMENTS = ['.venv', 'venv', '.pixi/envs/default'];
+/** Folders in which tools keep the environment of a project: those that the server looks for libraries in. */
+const ENVIRONMENTS = ['.venv', 'venv', 'env', '.conda', '.pixi/envs/default'];
 
 /**
  * The Python of a program: what the setting names, whether it is there or not, else what was chosen in the Python

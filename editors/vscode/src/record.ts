@@ -1,13 +1,11 @@
 /** Records a program of the workspace with `perfline record`, in a terminal, and shows its numbers. */
 
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import type { FoundRecordings, HotLine, HotLines } from './api';
-import { findOnPath } from './locate';
+import { findOnPath, thisMachine } from './locate';
 import { type Python, pythonOf, splitArguments, startOf } from './python';
 import type { Recordings } from './recordings';
 import { reveal } from './reveal';
@@ -167,10 +165,7 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
       selected: await this.selectedPython(program),
       programFolder: path.dirname(program.fsPath),
       workspaceFolder: folder.uri.fsPath,
-      env: process.env,
-      platform: process.platform,
-      home: os.homedir(),
-      isFile,
+      ...thisMachine(),
     });
   }
 
@@ -205,11 +200,7 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
       return false;
     }
     // An environment of uv has no pip.
-    const uv = findOnPath(process.platform === 'win32' ? 'uv.exe' : 'uv', {
-      env: process.env,
-      platform: process.platform,
-      isFile,
-    });
+    const uv = findOnPath(process.platform === 'win32' ? 'uv.exe' : 'uv', thisMachine());
     const hasPip = (await failureOf(python.path, ['-m', 'pip', '--version'], cwd)) === undefined;
     const [command, ...args] =
       hasPip || uv === undefined
@@ -272,7 +263,10 @@ export class Recorder implements vscode.CodeLensProvider, vscode.Disposable {
     }
     const isFirst = run.shown.length === 0;
     run.shown = newest.paths;
-    await this.recordings.loadNewest();
+    // The server follows the newest by itself, unless another one was chosen.
+    if (!newest.loaded) {
+      await this.recordings.loadNewest();
+    }
     const hottest = isFirst ? await this.hottest() : undefined;
     if (hottest === undefined) {
       return;
@@ -370,8 +364,4 @@ function lastLine(text: string): string {
 
 function nameOf(program: vscode.Uri): string {
   return path.basename(program.fsPath);
-}
-
-function isFile(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
 }

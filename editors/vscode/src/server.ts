@@ -1,8 +1,6 @@
 /** Starts the server, reports what is wrong where it cannot be started, and starts it again when it dies. */
 
 import { type ExecFileException, execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import {
@@ -26,7 +24,7 @@ import {
 
 import type { Status } from './api';
 import { LoadProgress } from './progress';
-import { type Located, locate } from './locate';
+import { type Located, locate, thisMachine } from './locate';
 import { isCompatible, parseVersion, versionText } from './version';
 
 /** After so many deaths within the time below, the server is left alone: it would die again. */
@@ -186,11 +184,8 @@ export class Server implements vscode.Disposable {
     const located = locate({
       setting: vscode.workspace.getConfiguration('perfline').get('server.path', ''),
       extensionFolder: this.context.extensionPath,
-      env: process.env,
-      platform: process.platform,
-      home: os.homedir(),
       workspaceFolder: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
-      isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
+      ...thisMachine(),
     });
     if (located === undefined) {
       throw new StartFailure(

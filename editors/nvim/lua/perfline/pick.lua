@@ -1,8 +1,10 @@
 -- Lists to choose a line from: `vim.ui.select`, or the picker that is installed.
 local config = require('perfline.config')
 
+local M = {}
+
 ---@param it perfline.Item
-local function go(it)
+function M.go(it)
   if not it.filename then
     require('perfline.client').say('the file is not here')
     return
@@ -21,7 +23,7 @@ local pickers = {}
 function pickers.select(items, title)
   local options = { prompt = title, kind = 'perfline', format_item = function(it) return it.text end }
   vim.ui.select(items, options, function(it)
-    if it then go(it) end
+    if it then M.go(it) end
   end)
 end
 
@@ -64,8 +66,6 @@ end
 
 -- Where each picker is, to see whether it is installed.
 local modules = { telescope = 'telescope', ['fzf-lua'] = 'fzf-lua', snacks = 'snacks' }
-
-local M = {}
 
 -- The picker in use.
 ---@return string

@@ -4,8 +4,8 @@ local config = require('perfline.config')
 
 local M = {}
 
--- Folders in which tools keep the environment of a project: venv and uv, pixi.
-local ENVIRONMENTS = { '.venv', 'venv', '.pixi/envs/default' }
+-- Folders in which tools keep the environment of a project: those that the server looks for libraries in.
+local ENVIRONMENTS = { '.venv', 'venv', 'env', '.conda', '.pixi/envs/default' }
 local TERMINAL_LINES = 12
 local EACH_MS = 1000
 
@@ -64,13 +64,10 @@ local function reveal(recording)
       if place.uri and place.line and place.value > 0 then
         local name = ('%s:%d'):format(place.file, place.line)
         client.say(('%s was recorded; its hottest line is %s'):format(vim.fs.basename(recording.file), name))
-        local window = recording.window
-        if not vim.api.nvim_win_is_valid(window) or vim.api.nvim_get_current_win() ~= window then return end
-        if vim.fn.mode() ~= 'n' or vim.api.nvim_buf_get_name(0) ~= recording.file then return end
-        vim.cmd("normal! m'")
-        vim.cmd.edit(vim.fn.fnameescape(vim.uri_to_fname(place.uri)))
-        vim.api.nvim_win_set_cursor(0, { math.min(place.line, vim.api.nvim_buf_line_count(0)), 0 })
-        vim.cmd('normal! ^zvzz')
+        local is_there = vim.api.nvim_get_current_win() == recording.window
+          and vim.api.nvim_buf_get_name(0) == recording.file
+          and vim.fn.mode() == 'n'
+        if is_there then require('perfline.pick').go(require('perfline.hot').items({ place })[1]) end
         return
       end
     end

@@ -49,8 +49,6 @@ pub struct CollectiveEntry {
     pub input_elements: Vec<u64>,
     /// Their types, as PyTorch calls them in C++: `Float`.
     pub input_types: Vec<String>,
-    /// Elements of each tensor that came out.
-    pub output_elements: Vec<u64>,
     /// Whether it is known that it began on the device: gloo does not say, NCCL with `TORCH_NCCL_ENABLE_TIMING` alone.
     pub has_started: bool,
     /// Whether it ended, as far as the entry itself says.
@@ -194,7 +192,6 @@ fn entry(value: &Value) -> Option<CollectiveEntry> {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),
-        output_elements: elements(value, "output_sizes"),
         has_started: unsigned(value, "time_discovered_started_ns").is_some_and(|it| it != 0)
             || state == "started",
         has_ended: state == "completed" || is_retired,

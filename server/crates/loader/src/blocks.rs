@@ -111,6 +111,30 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
     Ok(End { damage, spent })
 }
 
+/// All bytes of a small file, with what was damaged. Bytes read from the disk count into no progress.
+///
+/// # Errors
+/// If it is too large for `budget`.
+pub(crate) fn whole(
+    input: &Opened,
+    budget: &MemoryBudget,
+) -> Result<(Vec<u8>, Vec<Damage>), Error> {
+    let mut bytes = Vec::new();
+    let done = AtomicU64::new(0);
+    let prepare = || |_: &[u8]| ();
+    let keep = |block: &[u8], ()| {
+        let length = bytes.len() + block.len();
+        if budget.max_whole() < length as u64 {
+            let (path, message) = (input.path.clone(), budget.too_large());
+            return Err(Error::Unreadable { path, message, offset: 0 });
+        }
+        bytes.extend_from_slice(block);
+        Ok(())
+    };
+    let damage = each_block(input, &done, budget, 1, prepare, keep)?.damage;
+    Ok((bytes, damage))
+}
+
 /// Ends the taking of blocks when it goes away.
 struct EndOnDrop<'a, R: Read>(&'a SharedSource<R>);
 

@@ -2,20 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use flight_recorder::{FlightDump, looks_like_dump, read_dump};
 
-use crate::damage::Damage;
-use crate::open::{self, Opened};
-use crate::{Error, names, shown, walk};
-
-/// Decompressed bytes that are read of a dump. One of 20,000 calls with stacks has some 30 MB.
-const MAX_BYTES: usize = 256 << 20;
-
-/// Decompressed bytes that are read at once.
-const BLOCK: usize = 1 << 20;
+use crate::memory_limit::MemoryBudget;
+use crate::{Error, MemoryLimit, blocks, names, open, shown, walk};
 
 /// Endings of files that are looked at in a folder: PyTorch's own names have none.
 const ENDINGS: [&str; 5] = ["", "gz", "json", "pickle", "pkl"];
@@ -48,13 +40,14 @@ pub fn flight_dumps(inputs: &[PathBuf]) -> Result<FlightDumps, Error> {
     let mut found = FlightDumps::default();
     let mut newest: BTreeMap<u32, (SystemTime, FlightDumpFile)> = BTreeMap::new();
     let mut failure = None;
+    let budget = MemoryBudget::new(MemoryLimit::default());
     for path in inputs {
         let (files, is_named) = match path.is_dir() {
             true => (below(path), false),
             false => (vec![path.clone()], true),
         };
         for file in files {
-            match read(&file, is_named) {
+            match read(&file, is_named, &budget) {
                 Ok(None) => {}
                 Ok(Some((modified, it))) => {
                     let said = it.dump.warnings.iter();
@@ -108,7 +101,11 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The dump in a file, with the time of its last change; `None` of a file that nobody named and that is none.
-fn read(path: &Path, is_named: bool) -> Result<Option<(SystemTime, FlightDumpFile)>, Error> {
+fn read(
+    path: &Path,
+    is_named: bool,
+    budget: &MemoryBudget,
+) -> Result<Option<(SystemTime, FlightDumpFile)>, Error> {
     let opened = if is_named { open::named(path)? } else { open::found(path)? };
     if !is_named && !looks_like_dump(&opened.prefix()) {
         return Ok(None);
@@ -119,7 +116,7 @@ fn read(path: &Path, is_named: bool) -> Result<Option<(SystemTime, FlightDumpFil
         let message = "its name does not say its rank; name it as PyTorch does: nccl_trace_rank_0";
         unreadable(message.to_owned())
     })?;
-    let (bytes, damage) = bytes(&opened);
+    let (bytes, damage) = blocks::whole(&opened, budget)?;
     let mut dump = read_dump(&bytes).map_err(|error| {
         // What damaged the file says more than what is missing in it.
         unreadable(damage.first().map_or_else(|| error.to_string(), |it| it.message.clone()))
@@ -127,22 +124,6 @@ fn read(path: &Path, is_named: bool) -> Result<Option<(SystemTime, FlightDumpFil
     dump.warnings.extend(damage.into_iter().map(|it| it.message));
     let modified = path.metadata().and_then(|it| it.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     Ok(Some((modified, FlightDumpFile { path: path.to_owned(), rank, dump })))
-}
-
-/// The decompressed bytes, and what is wrong with the file.
-fn bytes(opened: &Opened) -> (Vec<u8>, Vec<Damage>) {
-    let done = AtomicU64::new(0);
-    let mut unpacked = opened.unpacked(&done);
-    let mut bytes = Vec::new();
-    loop {
-        let start = bytes.len();
-        bytes.resize(MAX_BYTES.min(start + BLOCK), 0);
-        let n = unpacked.fill(&mut bytes[start..]);
-        bytes.truncate(start + n);
-        if n < BLOCK {
-            return (bytes, unpacked.into_damage());
-        }
-    }
 }
 
 /// The rank in the name of a dump: `nccl_trace_rank_3`, or `hang_3` where `TORCH_FR_DUMP_TEMP_FILE` is `hang_`.

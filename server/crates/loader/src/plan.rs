@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use flight_recorder::looks_like_dump;
@@ -256,19 +256,7 @@ impl SideCar {
     /// If it cannot be opened, or is too large for `budget`.
     pub(crate) fn read(&self, budget: &MemoryBudget) -> Result<&SideCarText, &Error> {
         let read = |input: &Opened| {
-            let mut bytes = Vec::new();
-            // It is small beside its trace, so its bytes are not counted into the progress.
-            let done = AtomicU64::new(0);
-            let prepare = || |_: &[u8]| ();
-            let keep = |block: &[u8], ()| {
-                let length = bytes.len() + block.len();
-                if budget.max_whole() < length as u64 {
-                    return Err(unreadable(&self.path, &budget.too_large(), 0));
-                }
-                bytes.extend_from_slice(block);
-                Ok(())
-            };
-            let damage = blocks::each_block(input, &done, budget, 1, prepare, keep)?.damage;
+            let (bytes, damage) = blocks::whole(input, budget)?;
             Ok(SideCarText { bytes, damage })
         };
         let read = || open::named_or_found(self.opened.as_ref(), &self.path, read);

@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use loader::{FlightDumpFile, FlightFrame, GroupDiagnosis, GroupState, SharedCall};
 use serde_json::{Value, json};
 
-use crate::terminal::{ALARM, DOUBT, FAINT, STRONG, Terminal, clean};
+use crate::fields::escaped;
+use crate::terminal::{
+    ALARM, DOUBT, FAINT, STRONG, Terminal, clean, columns, cut_left, left, wrapped,
+};
 
 /// Schema of the JSON.
 pub const SCHEMA: &str = "perfline.hang/1";
@@ -60,11 +63,11 @@ fn write_group(
         GroupState::Running => DOUBT,
         GroupState::Ended => FAINT,
     };
-    writeln!(out, "  {}", terminal.paint(style, &verdict(group)))?;
+    sentence(out, &verdict(group), style, terminal)?;
     if !group.without_dump.is_empty() {
         let who = ranks_text(&group.without_dump);
         let note = format!("There is no dump of {who}: did it end, or could it not write?");
-        writeln!(out, "  {}", terminal.paint(DOUBT, &note))?;
+        sentence(out, &note, DOUBT, terminal)?;
     }
     write_calls(out, &group.calls, terminal)?;
     if !group.behind.is_empty() {
@@ -79,33 +82,46 @@ fn write_group(
     Ok(())
 }
 
+/// A sentence below the name of a group, in lines that the terminal has room for.
+fn sentence(
+    out: &mut dyn Write,
+    text: &str,
+    style: anstyle::Style,
+    terminal: &Terminal,
+) -> io::Result<()> {
+    let lines = match terminal.width {
+        Some(width) => wrapped(text, width.saturating_sub(2)),
+        None => vec![text.to_owned()],
+    };
+    lines.iter().try_for_each(|it| writeln!(out, "  {}", terminal.paint(style, it)))
+}
+
+/// A call a line, with the frames that led to it below; where the terminal is too narrow, their paths are cut.
 fn write_calls(
     out: &mut dyn Write,
     calls: &[SharedCall<'_>],
     terminal: &Terminal,
 ) -> io::Result<()> {
     let heads: Vec<[String; 2]> =
-        calls.iter().map(|it| [call_text(it), ranks_text(&it.ranks)]).collect();
-    let width =
-        |column: usize| heads.iter().map(|it| it[column].chars().count()).max().unwrap_or(0);
-    let (kinds, ranks) = (width(0), width(1));
-    for (call, [kind, who]) in calls.iter().zip(&heads) {
-        let mut stack = call.stack.iter().take(FRAMES).map(|it| frame_text(it));
-        let first = stack.next().unwrap_or_default();
-        let head =
-            format!("    {}  {}", terminal.paint(STRONG, &pad(who, ranks)), pad(kind, kinds));
-        writeln!(out, "{}", format!("{head}  {first}").trim_end())?;
-        for frame in stack {
-            let indent = " ".repeat(4 + ranks + 2 + kinds);
-            writeln!(out, "{indent}  {}", terminal.paint(FAINT, &format!("called from {frame}")))?;
+        calls.iter().map(|it| [ranks_text(&it.ranks), call_text(it)]).collect();
+    let widths = [0, 1].map(|at| heads.iter().map(|it| columns(&it[at])).max().unwrap_or(0));
+    let indent = 4 + widths[0] + 2 + widths[1] + 2;
+    let frame = |before: &str, it: &FlightFrame| {
+        let room = terminal.width.map(|it| it.saturating_sub(indent + columns(before)));
+        format!("{before}{}", cut_left(&frame_text(it), room))
+    };
+    for (call, [who, what]) in calls.iter().zip(&heads) {
+        let mut stack = call.stack.iter().take(FRAMES);
+        let first = stack.next().map(|it| frame("", it)).unwrap_or_default();
+        let who = terminal.paint(STRONG, &left(who, widths[0]));
+        let line = format!("    {who}  {}  {first}", left(what, widths[1]));
+        writeln!(out, "{}", line.trim_end())?;
+        for caller in stack {
+            let text = terminal.paint(FAINT, &frame("called from ", caller));
+            writeln!(out, "{}{text}", " ".repeat(indent))?;
         }
     }
     Ok(())
-}
-
-fn pad(text: &str, width: usize) -> String {
-    let blanks = width.saturating_sub(text.chars().count());
-    format!("{text}{}", " ".repeat(blanks))
 }
 
 /// What the program calls a group, with its name where that says more.
@@ -243,14 +259,13 @@ pub fn write_json(
     });
     let inputs = files.iter().map(|it| {
         json!({
-            "path": it.path, "rank": it.rank, "version": it.dump.version, "calls": it.dump.entries.len(),
+            "path": loader::shown(&it.path), "rank": it.rank, "version": it.dump.version, "calls": it.dump.entries.len(),
         })
     });
     let document = json!({
         "schema": SCHEMA, "inputs": inputs.collect::<Vec<_>>(), "groups": groups.collect::<Vec<_>>(), "warnings": warnings,
     });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)
+    writeln!(out, "{}", escaped(&document))
 }
 
 fn call_json(call: &SharedCall<'_>) -> Value {

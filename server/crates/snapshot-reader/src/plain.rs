@@ -86,3 +86,43 @@ fn json(file: &UnpickledFile, handle: Handle, depth: usize, budget: &mut usize) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn plain_data_becomes_json() {
+        // {"a": [1, -2, None, True, 2.5], 3: ("x",)}
+        let bytes = b"\x80\x02}(X\x01\0\0\0a](K\x01J\xfe\xff\xff\xffN\x88G\x40\x04\0\0\0\0\0\0eK\x03X\x01\0\0\0x\x85u.";
+        let pickle = read_plain(bytes).unwrap();
+        assert_eq!(pickle.value, json!({"a": [1, -2, null, true, null], "3": ["x"]}));
+        assert!(pickle.damage.is_none() && !pickle.is_cut);
+    }
+
+    #[test]
+    fn what_refers_to_itself_ends() {
+        // A list whose only item is itself.
+        let pickle = read_plain(b"\x80\x02]q\0h\0a.").unwrap();
+        let depth = std::iter::successors(Some(&pickle.value), |it| it.get(0)).count();
+        assert_eq!(depth, DEEPEST + 1);
+    }
+
+    #[test]
+    fn a_small_file_does_not_unfold_without_end() {
+        // Lists of ten times the list before, eight deep: a hundred million items.
+        let mut bytes = b"\x80\x02]q\0(".to_vec();
+        bytes.extend(b"K\x01".repeat(10));
+        bytes.push(b'e');
+        for memo in 1..9 {
+            bytes.extend([b']', b'q', memo, b'(']);
+            bytes.extend([b'h', memo - 1].repeat(10));
+            bytes.push(b'e');
+        }
+        bytes.push(b'.');
+        let pickle = read_plain(&bytes).unwrap();
+        assert!(pickle.is_cut);
+    }
+}
