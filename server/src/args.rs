@@ -59,6 +59,7 @@ pub(crate) enum Command {
     Comm(CommArgs),
     Compile(CompileArgs),
     Top(TopArgs),
+    View(ViewArgs),
     List(ListArgs),
     Export(ExportArgs),
     Explain(ExplainArgs),
@@ -547,6 +548,25 @@ pub(crate) struct CompileArgs {
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+}
+
+/// The report in a browser, with timeline, flame graph and memory over time; its lines open in your editor
+///
+/// The page is served on a port of this machine, to whoever has its address. Pictures show more when you zoom in. Lines open in
+/// the editor of VISUAL or EDITOR if it has a window of its own (code, cursor, zed, subl, gvim, emacsclient). Ends with
+/// Ctrl-C.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) recording: RecordingArgs,
+
+    /// The port; 0 is one that is free
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// Prints the address and opens no browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
 }
 
 /// The recordings below a folder, the newest first, with what is known of them without reading them

@@ -4,21 +4,21 @@ mod cache;
 mod check;
 mod command_help;
 mod diff;
+mod editor;
 mod hang;
 mod list;
 mod opened;
 mod print;
 mod record;
 mod top;
+mod view;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
-use ::report::timeline::{self, TimelineRange};
 use ::report::{
-    Recording, StackFilter, annotate, flame, html, json, lines, memory, ranks, show, tables, text,
+    Recording, StackFilter, annotate, html, json, lines, memory, ranks, show, tables, text,
 };
 use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
@@ -91,9 +91,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Report(args) => {
             let mut options = inputs::options(&args.recording);
             if args.html.is_some() {
-                options.stacks = StackChoice::WherePossible;
-                options.timeline = TimelineChoice::First;
-                options.histories = true;
+                options = inputs::with_pictures(options);
             }
             print_loaded(&args.recording, options, |out, it| report(out, it, args, &terminal))
         }
@@ -162,6 +160,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Hang(args) => hang::run(args, &terminal),
         Command::List(args) => list::run(args, &terminal),
         Command::Top(args) => top::run(args, &terminal),
+        Command::View(args) => view::run(args),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
             let mut out = BufWriter::new(io::stdout().lock());
@@ -248,16 +247,10 @@ fn report(
         report.sections.push(::report::timing(&loaded.timing));
     }
     if let Some(path) = &args.html {
-        let (recording, title) = (&loaded.recording, report.summary.title());
-        let graph = |books| flame::flame(recording, books, &title, flame::PAGE_MIN_SHARE);
-        let times = |times| timeline::timeline(recording, times, &title, &TimelineRange::PAGE);
-        let histories = &recording.run.histories;
-        let pictures = html::Pictures {
-            flame: recording.run.stacks.as_ref().map(graph),
-            timeline: recording.run.timeline.as_ref().and_then(times),
-            memory: memory_timeline(recording, histories, &title, &MemoryTimelineRange::PAGE),
-        };
-        save(path, html::page(&report, &pictures), &args.recording, recording.run)?;
+        let run = loaded.recording.run;
+        let data = html::PictureData::of_run(run);
+        let pictures = html::Pictures::of_file(&loaded.recording, &report.summary.title(), &data);
+        save(path, html::page(&report, &pictures), &args.recording, run)?;
     }
     if let Some(unknown) = report.unknown_section(&args.sections) {
         inputs::report(&unknown);

@@ -32,6 +32,8 @@ pub(crate) enum Failure {
     NoFilter(&'static str, String),
     /// A screen needs a terminal, and there is none.
     NoTerminal,
+    /// The page cannot be served.
+    View(std::io::Error),
     /// Agents cannot be served.
     Agents(std::io::Error),
     /// The output cannot be written.
@@ -94,6 +96,9 @@ impl std::fmt::Display for Failure {
                 f,
                 "top needs a terminal to show a screen in; for a pipe or a file use perfline report or perfline annotate"
             ),
+            Self::View(error) => {
+                write!(f, "the page cannot be served: {error}; another port is named by --port")
+            }
             Self::Agents(error) => write!(f, "cannot serve agents: {error}"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
         }

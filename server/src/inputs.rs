@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loader::{LedgerCache, LoadOptions, Progress, RankChoice, Run, Stage, Timing, Watch};
+use loader::{
+    LedgerCache, LoadOptions, Progress, RankChoice, Run, StackChoice, Stage, TimelineChoice,
+    Timing, Watch,
+};
 use report::terminal::clean;
 
 use crate::args::RecordingArgs;
@@ -57,6 +60,16 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
         text_cache: loader::cache_folder(),
         ledger_cache: loader::cache_folder().map(|it| Arc::new(LedgerCache::new(it))),
         ..LoadOptions::new(&args.root, None)
+    }
+}
+
+/// The same, with what the pictures of a recording are drawn from.
+pub(crate) fn with_pictures(options: LoadOptions) -> LoadOptions {
+    LoadOptions {
+        stacks: StackChoice::WherePossible,
+        timeline: TimelineChoice::First,
+        histories: true,
+        ..options
     }
 }
 

@@ -497,6 +497,42 @@ test('report', function()
   vim.cmd('close')
 end)
 
+-- What the server of a page answers.
+local function http(url, path, body)
+  local host, port, key = url:match('^http://([%d.]+):(%d+)(/%x+/)')
+  local answer, ended = '', false
+  local socket = assert(vim.uv.new_tcp())
+  local head = 'POST %s%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+  local kind = 'Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s'
+  socket:connect(host, tonumber(port), function()
+    socket:write((head .. kind):format(key, path, #body, body))
+    socket:read_start(function(_, data)
+      answer, ended = answer .. (data or ''), data == nil
+    end)
+  end)
+  wait(function() return ended end)
+  socket:close()
+  return answer
+end
+
+test('page in a browser', function()
+  local url
+  local open = vim.ui.open
+  vim.ui.open = function(it)
+    url = it
+    return { wait = function() return { code = 0 } end }
+  end
+  at('loss.backward()')
+  local line = here()
+  vim.cmd('Perfline view flame')
+  ok('opens on this line', wait(function() return url and url:find('#flame:slow_model.py:%d+$') end), url)
+  vim.cmd('normal! gg')
+  local answer = http(url, 'open', vim.json.encode({ file = 'slow_model.py', line = line }))
+  ok('a click there', answer:find('200 OK', 1, true), answer)
+  ok('goes to the line', wait(function() return here() == line end), here())
+  vim.ui.open = open
+end)
+
 test('completion', function()
   local function complete(line) return vim.fn.getcompletion(line, 'cmdline') end
   ok(

@@ -1,4 +1,4 @@
-//! Recordings of commands that look at two.
+//! Recordings of commands that keep them: those that look at two, and those that show one for long.
 
 use std::path::Path;
 
@@ -24,6 +24,11 @@ impl OpenedRecording {
     /// If nothing was found or nothing could be read, or after Ctrl-C.
     pub(super) fn load(args: RecordingArgs) -> Result<Self, Failure> {
         let options = inputs::options(&args);
+        Self::load_with(args, options)
+    }
+
+    /// The same, with what `options` ask for beyond the command line.
+    pub(super) fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
         let (run, _) = inputs::load(&args, &options)?;
         let sources = loader::source_folders(&options);
         Ok(Self { args, options, run, sources })

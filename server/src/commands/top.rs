@@ -2,21 +2,16 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use top_screen::{Outcome, Screen, draw};
 
+use super::editor::Editor;
 use super::opened::OpenedRecording;
 use crate::args::TopArgs;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-
-/// Editors that take `-g FILE:LINE`; others take `+LINE FILE`.
-const GO_TO: [&str; 5] = ["code", "code-insiders", "codium", "cursor", "windsurf"];
-
-/// Editors that take `FILE:LINE`.
-const WITH_LINE: [&str; 3] = ["hx", "subl", "zed"];
 
 /// Shows a recording until the user ends it.
 ///
@@ -62,25 +57,11 @@ fn show(screen: &mut Screen<'_>, window: &mut ratatui::DefaultTerminal) -> io::R
 
 /// Opens a file in the user's editor and waits until it ends. Says why it could not.
 fn edit(path: &Path, line: u32) -> Option<String> {
-    let set = ["VISUAL", "EDITOR"].into_iter().find_map(|it| std::env::var(it).ok());
-    let command = set.filter(|it| !it.trim().is_empty()).unwrap_or_else(|| "vi".to_owned());
-    let mut words = command.split_whitespace();
-    let program = words.next()?;
-    let mut editor = Command::new(program);
-    editor.args(words);
-    let name = Path::new(program).file_stem().and_then(|it| it.to_str()).unwrap_or_default();
-    let mut place = path.as_os_str().to_owned();
-    place.push(format!(":{line}"));
-    if GO_TO.contains(&name) {
-        editor.arg("-g").arg(place);
-    } else if WITH_LINE.contains(&name) {
-        editor.arg(place);
-    } else {
-        editor.arg(format!("+{line}")).arg(path);
-    }
-    match editor.status() {
+    let editor = Editor::of_user("vi");
+    match editor.command(path, line).status() {
         Ok(_) => None,
         Err(error) => {
+            let program = editor.program();
             Some(format!("{program}: {error}; set EDITOR to an editor that is installed"))
         }
     }

@@ -59,6 +59,17 @@ local function baseline(words)
   )
 end
 
+-- Opens the report with its pictures in a browser; with a picture, this line in it.
+---@param picture string?
+local function view(picture)
+  local argument = {}
+  if picture then
+    local line = vim.api.nvim_win_get_cursor(0)[1]
+    argument = { picture = picture, uri = vim.uri_from_bufnr(0), line = line }
+  end
+  client.ask('view', argument, function(answer) client.say('the page is at ' .. answer.url) end)
+end
+
 local function recent()
   local runs = require('perfline.recent').list()
   local options = {
@@ -137,6 +148,7 @@ local subcommands = {
   callers = { run = function() require('perfline.details').callers() end },
   callees = { run = function() require('perfline.details').callees() end },
   report = { run = function() require('perfline.report').show() end },
+  view = { run = function(call) view(call.words[1]) end, complete = one_of({ 'timeline', 'flame', 'memory' }) },
   heat = {
     run = function(call) require('perfline.heat').show(call.words[1] or 'toggle') end,
     complete = one_of({ 'on', 'off', 'toggle', 'line', 'number', 'sign', 'text' }),

@@ -1,4 +1,4 @@
-/** Where pictures come from: data in the page (`perfline report --html`), or the extension that made the panel. */
+/** Where pictures come from: data in the page (`perfline report --html`, `perfline view`), or the extension that made the panel. */
 
 import './flame.css';
 
@@ -7,6 +7,8 @@ import { type MemoryHost, MemoryView } from '../memory/view';
 import type { TimelineData } from '../timeline/data';
 import { type TimelineHost, TimelineView } from '../timeline/view';
 import type { FlameData } from './data';
+import type { Place } from './elements';
+import { PageServer, placeOf } from './served';
 import { FlameView } from './view';
 
 type PictureData = FlameData | TimelineData | MemoryData;
@@ -25,6 +27,7 @@ type View = FlameView | TimelineView | MemoryView;
 
 type Host = TimelineHost & MemoryHost;
 
+const server = PageServer.ofPage();
 const editor = typeof acquireVsCodeApi === 'function' ? acquireVsCodeApi() : undefined;
 for (const name of ['memory', 'timeline', 'flame']) {
   const root = document.querySelector<HTMLElement>(`.${name}`);
@@ -47,16 +50,54 @@ function viewOf(root: HTMLElement, data: PictureData, host: Host): View {
   }
 }
 
+/** Shows another part of what a picture is of; whether it can. */
+function update(view: View | undefined, data: PictureData): boolean {
+  if (view instanceof TimelineView && data.schema === 'perfline.timeline/1') {
+    view.update(data);
+  } else if (view instanceof MemoryView && data.schema === 'perfline.memoryTimeline/1') {
+    view.update(data);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/** Which picture the address of the page asks for, and whose line: `#flame:train.py:31`. */
+function wantedOf(hash: string): { name: string; place: Place | undefined } {
+  const [name = '', ...rest] = decodeURIComponent(hash.slice(1)).split(':');
+  return { name, place: placeOf(rest.join(':')) };
+}
+
 function embed(root: HTMLElement, text: string, name: string): void {
   const folder = root.closest('details');
+  const wanted = server !== undefined ? wantedOf(location.hash) : undefined;
+  const isWanted = wanted?.name === name;
+  const save = (svg: string) => download(svg, name);
   const show = () => {
     if (folder?.open !== false && root.childElementCount === 0) {
-      viewOf(root, JSON.parse(text) as PictureData, { save: (svg) => download(svg, name) });
+      const view = viewOf(root, JSON.parse(text) as PictureData, {
+        save,
+        ...(server === undefined
+          ? {}
+          : {
+              open: (place) => server.open(place),
+              request: server.asking<PictureData>(name, (data) => update(view, data)),
+            }),
+      });
+      if (isWanted && wanted?.place !== undefined) {
+        view.focusLine(wanted.place.file, wanted.place.line);
+      }
     }
   };
   // A picture that is folded away has no size.
   folder?.addEventListener('toggle', show);
+  if (isWanted && folder !== null) {
+    folder.open = true;
+  }
   show();
+  if (isWanted) {
+    root.scrollIntoView();
+  }
 }
 
 function attach(root: HTMLElement, editor: Editor): void {
@@ -69,11 +110,7 @@ function attach(root: HTMLElement, editor: Editor): void {
   addEventListener('message', ({ data: message }: MessageEvent<Message>) => {
     switch (message.kind) {
       case 'data':
-        if (view instanceof TimelineView && message.data.schema === 'perfline.timeline/1') {
-          view.update(message.data);
-        } else if (view instanceof MemoryView && message.data.schema === 'perfline.memoryTimeline/1') {
-          view.update(message.data);
-        } else {
+        if (!update(view, message.data)) {
           view = viewOf(root, message.data, host);
         }
         break;

@@ -31,6 +31,8 @@ pub(crate) struct Abilities {
     pub(crate) document_changes: bool,
     /// Shows what the command `perfline.explain` answers, and so can run it as a code action: `experimental.perfline.explain`.
     pub(crate) explain: bool,
+    /// Opens files and addresses when it is asked to: `window/showDocument`.
+    pub(crate) show_document: bool,
     /// Wants to be notified of the status: `experimental.perfline.status`.
     pub(crate) status: bool,
 }
@@ -81,6 +83,9 @@ impl Abilities {
                     .and_then(|it| it.document_changes),
             ),
             explain: is_announced("/perfline/explain"),
+            show_document: window
+                .and_then(|it| it.show_document.as_ref())
+                .is_some_and(|it| it.support),
             status: is_announced("/perfline/status"),
             // A client that does not say is one from before Markdown was optional.
             markdown_hover: formats.is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),

@@ -41,11 +41,13 @@ pub(crate) const FLAME: &str = "perfline.flame";
 pub(crate) const TIMELINE: &str = "perfline.timeline";
 /// Gives what each line held on a device when, as memory over time is drawn from it.
 pub(crate) const MEMORY_TIMELINE: &str = "perfline.memoryTimeline";
+/// Serves the report with its pictures to a browser.
+pub(crate) const VIEW: &str = "perfline.view";
 /// Says where a recorded line is now.
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 19] = [
+pub(crate) const COMMANDS: [&str; 20] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -64,6 +66,7 @@ pub(crate) const COMMANDS: [&str; 19] = [
     FLAME,
     TIMELINE,
     MEMORY_TIMELINE,
+    VIEW,
     PLACE,
 ];
 

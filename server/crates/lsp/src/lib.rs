@@ -41,7 +41,7 @@ pub use ending::Ending;
 pub use settings::{SETTINGS, Setting, SettingChoice, SettingKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Serves one client over `input` and `output`, until it leaves. Needs a tokio runtime with time and blocking threads.
+/// Serves one client over `input` and `output`, until it leaves. Needs a tokio runtime with I/O, time and blocking threads.
 pub async fn serve<I, O>(input: I, output: O, config: Config) -> Ending
 where
     I: AsyncRead + Unpin + Send + 'static,
@@ -55,7 +55,7 @@ where
 #[must_use]
 pub fn run_stdio() -> ExitCode {
     let runtime =
-        match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build() {
+        match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
                 service::write_stderr(&format!("no threads for the server: {error}"));

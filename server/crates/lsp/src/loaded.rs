@@ -197,6 +197,35 @@ impl LoadedRecording {
         Ok(read)
     }
 
+    /// Reads once what [`Self::stacks`], [`Self::timeline`] and [`Self::histories`] would each read the recording for, where
+    /// none of them is known yet.
+    ///
+    /// # Errors
+    /// If the recording cannot be read, or `cancelled` is set.
+    pub(crate) fn read_pictures(
+        &self,
+        rank: Option<u32>,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<(), Error> {
+        let mut stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        if stacks.is_some() || timeline.is_some() || histories.is_some() {
+            return Ok(());
+        }
+        let choice = rank.map_or(TimelineChoice::First, TimelineChoice::Rank);
+        let run = self.read_again(recordings, cancelled, |it| {
+            it.stacks = StackChoice::WherePossible;
+            it.timeline = choice;
+            it.histories = true;
+        })?;
+        *stacks = run.stacks.map(Arc::new);
+        *timeline = run.timeline.map(|it| (choice, Arc::new(it)));
+        *histories = Some(Arc::new(run.histories));
+        Ok(())
+    }
+
     /// The recording once more, for what ledgers do without and `change` asks for.
     fn read_again(
         &self,

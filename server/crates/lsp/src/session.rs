@@ -49,6 +49,10 @@ pub(crate) struct Session {
     pub(crate) is_refresh_due: AtomicBool,
     /// What is loaded or shown may have changed.
     pub(crate) is_status_due: AtomicBool,
+    /// Something else may be shown, for those who wait for that.
+    pub(crate) shown: watch::Sender<()>,
+    /// The address of the page for browsers, once it was asked for.
+    pub(crate) page: tokio::sync::OnceCell<String>,
     /// Ends the tasks of the session.
     pub(crate) stopped: CancellationToken,
 }
@@ -197,6 +201,8 @@ impl Session {
             is_refresh_due: AtomicBool::new(false),
             is_status_due: AtomicBool::new(false),
             settings_known: watch::Sender::new(false),
+            shown: watch::Sender::new(()),
+            page: tokio::sync::OnceCell::new(),
             stopped: CancellationToken::new(),
         }
     }
@@ -296,6 +302,7 @@ impl Session {
     /// Notifies the client of what is loaded and shown, if that changed.
     pub(crate) fn notify_status(&self) {
         self.is_status_due.store(true, Ordering::SeqCst);
+        self.shown.send_replace(());
         self.publish.notify_one();
     }
 

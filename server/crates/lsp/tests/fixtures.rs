@@ -252,6 +252,94 @@ async fn a_flame_graph_leads_to_the_lines_as_they_are() {
     assert_eq!(client.command("perfline.flame", json!([])).await, Ok(Value::Null));
 }
 
+/// The answer of a page's server: status and body.
+fn http(url: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let (host, key) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("{method} /{key}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+    let kind = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    stream.write_all(format!("{head}{kind}\r\n{body}").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_a_browser_opens_lines_in_the_editor_and_follows_it() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("slow_model.json.gz");
+    let path = folder.path().join("slow_model.py");
+    std::fs::copy(fixtures.join("simulated_cuda/torch2.15.0/slow_model.json.gz"), &recording)
+        .unwrap();
+    std::fs::copy(fixtures.join("workloads/slow_model.py"), &path).unwrap();
+    let mut client = Client::start(Arc::new(lsp::Disk), folder.path(), all_capabilities()).await;
+    let uri = support::uri(&path);
+    client.diagnostics(&uri).await;
+    let text = std::fs::read_to_string(&path).unwrap();
+    client.open(&uri, &format!("# A comment.\n{text}")).await;
+
+    // The line as it is in the editor now; the page knows it as recorded.
+    let wanted = json!([{"picture": "timeline", "uri": uri, "line": 47}]);
+    let answer = client.command("perfline.view", wanted).await.unwrap();
+    assert_eq!(answer["opened"], true);
+    let shown = client.expect("window/showDocument").await;
+    assert_eq!((&shown["uri"], &shown["external"]), (&answer["url"], &json!(true)));
+    let url = answer["url"].as_str().unwrap();
+    let (url, fragment) = url.split_once('#').unwrap();
+    assert_eq!(fragment, "timeline:slow_model.py:46");
+    // There is one page, and it is not opened where that is not wanted.
+    let again = client.command("perfline.view", json!([{"open": false}])).await.unwrap();
+    assert_eq!(again, json!({"url": url, "opened": false}));
+    let unknown = client.command("perfline.view", json!([{"picture": "plot"}])).await.unwrap_err();
+    let expected = "unknown picture `plot`, expected one of: timeline, flame, memory";
+    assert_eq!(unknown["message"], expected);
+
+    let ask = |method: &'static str, path: &'static str, body: &str| {
+        let (url, body) = (url.to_owned(), body.to_owned());
+        tokio::task::spawn_blocking(move || http(&url, method, path, &body))
+    };
+    let (status, page) = ask("GET", "", "").await.unwrap();
+    assert_eq!(status, 200);
+    for part in ["perfline.timeline/1", "perfline.flame/1", ">slow_model.py:46<", "data-served"] {
+        assert!(page.contains(part), "{part}");
+    }
+    let part = r#"{"picture": "timeline", "from": 0, "to": 1000000}"#;
+    let (status, drawn) = ask("POST", "picture", part).await.unwrap();
+    let drawn: Value = serde_json::from_str(&drawn).unwrap();
+    assert_eq!((status, &drawn["to"]), (200, &json!(1_000_000)));
+    let (status, message) = ask("POST", "picture", r#"{"picture": "memory"}"#).await.unwrap();
+    assert_eq!(status, 422);
+    assert!(message.contains("no memory snapshot with a history is loaded"), "{message}");
+
+    let click = ask("POST", "open", r#"{"file": "slow_model.py", "line": 46}"#);
+    let opened = client.expect("window/showDocument").await;
+    assert_eq!(opened["uri"], json!(uri));
+    assert_eq!(
+        (&opened["takeFocus"], &opened["selection"]["start"]["line"]),
+        (&json!(true), &json!(46))
+    );
+    assert_eq!(click.await.unwrap().0, 200);
+    let (status, message) =
+        ask("POST", "open", r#"{"file": "other.py", "line": 1}"#).await.unwrap();
+    assert_eq!((status, message.as_str()), (422, "other.py was not found here."));
+
+    // Another load is another page.
+    let version = page.split_once("data-served=\"").unwrap().1.split_once('"').unwrap().0;
+    let url_of_change = format!("changed?from={version}");
+    let change = {
+        let url = url.to_owned();
+        tokio::task::spawn_blocking(move || http(&url, "GET", &url_of_change, ""))
+    };
+    client.command("perfline.load", json!([{"paths": [recording]}])).await.unwrap();
+    assert_ne!(change.await.unwrap(), (200, version.to_owned()));
+    client.command("perfline.unload", json!([])).await.unwrap();
+    assert_eq!(ask("GET", "", "").await.unwrap(), (422, "no recording is loaded".to_owned()));
+    assert!(client.command("perfline.view", json!([])).await.is_err());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_timeline_is_asked_for_by_step_and_by_range() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");

@@ -14,6 +14,8 @@ use crate::terminal::clean;
 
 /// The smallest share of what is shown in a page, which is one file that is sent around.
 pub const PAGE_MIN_SHARE: f64 = 0.0001;
+/// The smallest share of what is shown elsewhere: a recording has up to a million stacks, and a picture some thousand pixels.
+pub const EDITOR_MIN_SHARE: f64 = 0.000_01;
 
 /// The stacks `books` of a recording. What is below `min_share` (of 1) of the total of every metric is summed below its parent
 /// in one frame, so that nothing is lost of any sum; nothing is summed with 0.

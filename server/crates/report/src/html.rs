@@ -13,9 +13,14 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::Value;
 
 use insights::Severity;
+use loader::{EventTimeline, MemoryHistory, Run, StackBooks};
 
-use crate::model::{Align, Chart, Report, ReportedFinding, Section, Subject};
+use crate::flame;
+use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
+use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
+use crate::recording::Recording;
 use crate::terminal::clean;
+use crate::timeline::{TimelineRange, timeline};
 
 pub use memory_plot::draw as memory_plot;
 pub use plot_error::PlotError;
@@ -49,11 +54,75 @@ pub struct Pictures {
     pub timeline: Option<Value>,
     /// [`crate::memory_timeline::memory_timeline`]. It takes the place of the plot of memory in use.
     pub memory: Option<Value>,
+    /// Of a page that a server gives: the number of what it shows. Its lines open in an editor, its pictures ask for more,
+    /// and it is loaded again when something else is shown.
+    pub served: Option<u64>,
+}
+
+/// What pictures are drawn from, as far as a recording was loaded with it.
+#[derive(Debug, Clone, Copy)]
+pub struct PictureData<'a> {
+    /// Amounts by whole stacks.
+    pub stacks: Option<&'a StackBooks>,
+    /// What happened when.
+    pub timeline: Option<&'a EventTimeline>,
+    /// What devices held when.
+    pub histories: &'a [MemoryHistory],
+}
+
+impl<'a> PictureData<'a> {
+    /// What a run has of it.
+    #[must_use]
+    pub fn of_run(run: &'a Run) -> Self {
+        Self {
+            stacks: run.stacks.as_ref(),
+            timeline: run.timeline.as_ref(),
+            histories: &run.histories,
+        }
+    }
 }
 
 impl Pictures {
-    fn has_any(&self) -> bool {
-        self.flame.is_some() || self.timeline.is_some() || self.memory.is_some()
+    /// The pictures of a file, which is sent around.
+    #[must_use]
+    pub fn of_file(recording: &Recording<'_>, title: &str, data: &PictureData<'_>) -> Self {
+        let ranges = (flame::PAGE_MIN_SHARE, TimelineRange::PAGE, MemoryTimelineRange::PAGE);
+        Self::drawn(recording, title, data, &ranges)
+    }
+
+    /// The pictures of a page that a server gives, with the number of what it shows.
+    #[must_use]
+    pub fn served(
+        recording: &Recording<'_>,
+        title: &str,
+        data: &PictureData<'_>,
+        version: u64,
+    ) -> Self {
+        let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
+        Self { served: Some(version), ..Self::drawn(recording, title, data, &ranges) }
+    }
+
+    fn drawn(
+        recording: &Recording<'_>,
+        title: &str,
+        data: &PictureData<'_>,
+        (min_share, times, moments): &(f64, TimelineRange, MemoryTimelineRange),
+    ) -> Self {
+        let stacks = data.stacks;
+        Self {
+            flame: stacks.map(|it| flame::flame(recording, it, title, *min_share)),
+            timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
+            memory: memory_timeline(recording, data.histories, title, moments),
+            served: None,
+        }
+    }
+
+    /// Whether the page has a script.
+    fn has_script(&self) -> bool {
+        self.served.is_some()
+            || self.flame.is_some()
+            || self.timeline.is_some()
+            || self.memory.is_some()
     }
 }
 
@@ -84,12 +153,12 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy(pictures.has_any()));
+                meta http-equiv="Content-Security-Policy" content=(policy(pictures));
                 title { (ShownText(&title)) }
                 style { (PreEscaped(STYLE)) }
-                @if pictures.has_any() { style { (PreEscaped(FLAME_STYLE)) } }
+                @if pictures.has_script() { style { (PreEscaped(FLAME_STYLE)) } }
             }
-            body {
+            body data-served=[pictures.served] {
                 h1 { (ShownText(&title)) }
                 @for note in &report.summary.notes {
                     p.about { (ShownText(&note.marked())) }
@@ -99,6 +168,7 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 }
                 (figures(report))
                 (findings(&report.findings))
+                @if pictures.served.is_some() { (folded(pictures)) }
                 @for plot in &bars {
                     h2 { "Time" }
                     figure { (plot) }
@@ -127,20 +197,30 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 @for section in others {
                     (table(section))
                 }
-                @if let Some(timeline) = &pictures.timeline { (picture("timeline", "Timeline", timeline)) }
-                @if let Some(flame) = &pictures.flame { (picture("flame", "Flame graph", flame)) }
+                @if pictures.served.is_none() { (folded(pictures)) }
                 footer { "Written by Perfline." }
-                @if pictures.has_any() { script { (PreEscaped(FLAME_SCRIPT)) } }
+                @if pictures.has_script() { script { (PreEscaped(FLAME_SCRIPT)) } }
             }
         }
     };
     Ok(page.into_string())
 }
 
-/// What the page may do: nothing but show itself, and run the one script that comes with Perfline.
-fn policy(has_pictures: bool) -> String {
-    let script = if has_pictures { format!("'{FLAME_HASH}'") } else { "'none'".to_owned() };
-    format!("default-src 'none'; style-src 'unsafe-inline'; script-src {script}")
+/// What the page may do: nothing but show itself, run the one script that comes with Perfline, and ask the server that gave it.
+fn policy(pictures: &Pictures) -> String {
+    let script =
+        if pictures.has_script() { format!("'{FLAME_HASH}'") } else { "'none'".to_owned() };
+    let server = if pictures.served.is_some() { "; connect-src 'self'" } else { "" };
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src {script}{server}")
+}
+
+/// The pictures that begin folded: at the end of a file, which people scroll through; of a page that a server gives, which
+/// is opened for them, before the tables.
+fn folded(pictures: &Pictures) -> Markup {
+    html! {
+        @if let Some(timeline) = &pictures.timeline { (picture("timeline", "Timeline", timeline)) }
+        @if let Some(flame) = &pictures.flame { (picture("flame", "Flame graph", flame)) }
+    }
 }
 
 /// A picture, folded: it is drawn when it is opened.
@@ -188,7 +268,7 @@ fn findings(findings: &[ReportedFinding]) -> Markup {
             ol.findings {
                 @for it in findings.iter().take(MAX_FINDINGS) {
                     li class=(class(it)) {
-                        code { (ShownText(&it.place.to_string())) } " " b { (it.rule) }
+                        code.place { (ShownText(&it.place.to_string())) } " " b { (it.rule) }
                         (ShownText(it.message.strip_prefix(it.rule).unwrap_or(&it.message)))
                         p { (ShownText(it.remedy)) }
                     }
@@ -217,7 +297,7 @@ fn table(section: &Section) -> Markup {
                 }
                 tbody {
                     @for row in &section.rows {
-                        tr { @for index in &used { td class=[class(index)] { (ShownText(&row[*index].text)) } } }
+                        tr { @for index in &used { td class=[class(index)] { (cell(&row[*index])) } } }
                     }
                 }
             }
@@ -227,6 +307,19 @@ fn table(section: &Section) -> Markup {
         }
         @for note in &section.notes {
             p.about { (ShownText(&note.marked())) }
+        }
+    }
+}
+
+/// Lines are marked, so that the script finds them.
+fn cell(cell: &Cell) -> Markup {
+    let CellValue::Places(places) = &cell.value else {
+        return html! { (ShownText(&cell.text)) };
+    };
+    html! {
+        @for (index, place) in places.iter().enumerate() {
+            @if 0 < index { ", " }
+            span.place { (ShownText(&place.to_string())) }
         }
     }
 }
@@ -259,7 +352,7 @@ mod tests {
             "<title>trace.json.gz · 2 steps of 10 ms (9 ms to 11 ms)</title>",
             "<div><b>60 %</b><span>kernels run</span></div>",
             "<div><b>10 %</b><span>of peak FLOP/s</span></div>",
-            "<code>train.py:18</code> <b>sync</b>: the CPU waits 2.5 ms per step here",
+            "<code class=\"place\">train.py:18</code> <b>sync</b>: the CPU waits 2.5 ms per step here",
             "step 3\n</text>",
             "<h2>Lines by FLOPs</h2>",
             "<td>Model.forward</td>",

@@ -35,6 +35,14 @@ pub struct TimelineRange {
 impl TimelineRange {
     /// The step of median duration, in a page, which is one file that is sent around.
     pub const PAGE: Self = Self { range: None, step: None, resolution: None, most: 4_000 };
+    /// The same for an editor, which asks for parts of it in more detail: boxes that are drawn again with every frame.
+    pub const EDITOR: Self = Self { most: 20_000, ..Self::PAGE };
+
+    /// The same of what is between two times in nanoseconds, if there are any.
+    #[must_use]
+    pub fn between(self, range: Option<(i64, i64)>) -> Self {
+        Self { range: range.map(|(from, to)| (Ns(from), Ns(to))), ..self }
+    }
 }
 
 /// A range of the timeline of a recording. `None` if there is no such step, or the range is empty.

@@ -9,6 +9,7 @@ mod flame;
 mod heat;
 mod hot_lines;
 mod memory_timeline;
+mod page;
 mod place;
 mod recordings;
 mod report;
@@ -53,6 +54,7 @@ pub(crate) async fn handle(
         ext::FLAME => flame::handle(session).await?,
         ext::TIMELINE => timeline::handle(session, &arguments).await?,
         ext::MEMORY_TIMELINE => memory_timeline::handle(session, &arguments).await?,
+        ext::VIEW => page::handle(session, &arguments).await?,
         ext::PLACE => place::handle(session, &arguments).await?,
         ext::STATUS => status::handle(session).await?,
         ext::EXPLAIN => explain(&arguments)?,

@@ -218,8 +218,11 @@ impl Client {
         if self.silent_on.contains(&method) {
             return;
         }
-        let result =
-            if method == "workspace/configuration" { json!([self.settings]) } else { Value::Null };
+        let result = match method {
+            "workspace/configuration" => json!([self.settings]),
+            "window/showDocument" => json!({"success": true}),
+            _ => Value::Null,
+        };
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result})).await;
     }
 
@@ -480,7 +483,7 @@ fn ledger_of(key: &str, path: &Path, backward_ms: i64) -> Ledger {
 pub fn all_capabilities() -> Value {
     json!({
         "general": {"positionEncodings": ["utf-8", "utf-16"]},
-        "window": {"workDoneProgress": true},
+        "window": {"workDoneProgress": true, "showDocument": {"support": true}},
         "workspace": {
             "configuration": true,
             "didChangeConfiguration": {"dynamicRegistration": true},

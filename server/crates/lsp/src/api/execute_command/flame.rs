@@ -15,9 +15,6 @@ use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
 use crate::session::Session;
 
-/// The smallest share of what is shown: a recording has up to a million stacks, and a picture some thousand pixels.
-const MIN_SHARE: f64 = 0.000_01;
-
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {
     picture(session, graph).await
 }
@@ -29,7 +26,7 @@ fn graph(loaded: &LoadedRecording, recordings: &dyn Recordings, cancelled: &Atom
     let books = books.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;
     let recording = loaded.recording();
     let title = title(loaded);
-    let mut graph = flame::flame(&recording, &books, &title, MIN_SHARE);
+    let mut graph = flame::flame(&recording, &books, &title, flame::EDITOR_MIN_SHARE);
     graph["files"] = files(&recording);
     Ok(graph)
 }

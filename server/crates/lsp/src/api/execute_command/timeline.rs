@@ -16,9 +16,6 @@ use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
 use crate::session::Session;
 
-/// The most boxes of an answer: what is drawn again with every frame while zooming.
-const MAX_BOXES: usize = 20_000;
-
 pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let rank = arguments.number(0, "rank")?;
     let from = time(arguments, 2, "from")?;
@@ -27,7 +24,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         range: from.zip(to),
         step: arguments.number(1, "step")?,
         resolution: time(arguments, 4, "resolution")?,
-        most: MAX_BOXES,
+        ..TimelineRange::EDITOR
     };
     if from.is_some() != to.is_some() {
         return Err(invalid("from and to: expected both or neither".to_owned()));

@@ -1,0 +1,119 @@
+// `perfline view`, in Chromium: lines open in the editor, pictures show more, and nobody else gets an answer.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { REPOSITORY, SHOTS, launch, temporaryFolder, until } from './bench.mjs';
+import { RECORDING, SNAPSHOT, slowModel } from './workspaces.mjs';
+
+const PERFLINE = process.env.PERFLINE ?? path.join(REPOSITORY, 'target/release/perfline');
+
+const folder = slowModel({ recording: false });
+const opened = path.join(folder, 'opened.txt');
+let server;
+let url;
+let browser;
+let page;
+const errors = [];
+
+/** Starts a server, and waits for its address. */
+async function serve(inputs) {
+  // Notes what it was asked to open, as an editor with a window would open it.
+  const editor = path.join(temporaryFolder(), 'code');
+  writeFileSync(editor, `#!/bin/sh\necho "$@" >> '${opened}'\n`, { mode: 0o755 });
+  server = spawn(PERFLINE, ['view', ...inputs, '--root', folder, '--no-browser'], {
+    env: { ...process.env, VISUAL: editor, PERFLINE_CACHE_DIR: '' },
+  });
+  let said = '';
+  server.stderr.on('data', (it) => (said += it));
+  return until(() => /http:\S+/.exec(said)?.[0], `an address in ${said}`);
+}
+
+before(async () => {
+  url = await serve([RECORDING, SNAPSHOT]);
+  browser = await launch();
+  page = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+  await page.goto(url);
+});
+after(async () => {
+  server.kill();
+  await browser.close();
+});
+
+test('a line of a finding and one of a table open in the editor', async () => {
+  await page.locator('.findings button.place').first().click();
+  const lines = () => existsSync(opened) && readFileSync(opened, 'utf8').trim().split('\n');
+  const [first] = await until(lines, 'an opened line');
+  assert.match(first, new RegExp(`^-g ${path.join(folder, 'slow_model.py')}:\\d+$`));
+  const inTable = page.locator('td button.place').first();
+  const place = await inTable.innerText();
+  await inTable.click();
+  await until(() => lines().length === 2, 'another one');
+  assert.equal(lines()[1], `-g ${path.join(folder, place)}`);
+  await page.screenshot({ path: path.join(SHOTS, 'view.png') });
+});
+
+test('the timeline shows more of what is zoomed, and other steps', async () => {
+  await page.locator('summary', { hasText: 'Timeline' }).click();
+  const timeline = (selector) => page.locator(`.timeline ${selector}`);
+  await timeline('canvas').waitFor();
+  const note = () => timeline('.flame-note').innerText();
+  const before = await note();
+  await timeline('select').first().selectOption({ index: 0 });
+  await until(async () => (await note()) !== before, 'another step');
+  await timeline('canvas').focus();
+  const answer = page.waitForResponse((it) => it.url().endsWith('/picture') && it.ok());
+  for (let presses = 0; presses < 8; presses++) {
+    await page.keyboard.press('w');
+  }
+  const data = await (await answer).json();
+  assert.ok(data.to - data.from < 1e8, `${data.from} to ${data.to}`);
+  await page
+    .locator('details.picture', { hasText: 'Timeline' })
+    .screenshot({ path: path.join(SHOTS, 'view-timeline.png') });
+  assert.deepEqual(errors, []);
+});
+
+test('a line of the flame graph opens', async () => {
+  await page.locator('summary', { hasText: 'Flame graph' }).click();
+  const canvas = page.locator('.flame canvas');
+  await canvas.waitFor();
+  await canvas.focus();
+  const before = readFileSync(opened, 'utf8');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('o');
+  await until(() => readFileSync(opened, 'utf8') !== before, 'a line');
+  assert.deepEqual(errors, []);
+});
+
+test('its address names a picture and a line in it', async () => {
+  const other = await browser.newPage({ viewport: { width: 1200, height: 900 } });
+  await other.goto(`${url}#flame:slow_model.py:46`);
+  const selected = () => other.locator('.flame .flame-selection').innerText();
+  assert.match(await until(selected, 'a frame'), /slow_model\.py:46/);
+  await other.close();
+});
+
+test('without the key, and by another name, there is nothing', async () => {
+  const { origin } = new URL(url);
+  assert.equal((await fetch(origin)).status, 403);
+  assert.equal((await fetch(`${origin}/${'0'.repeat(32)}/`)).status, 403);
+  // A form of another site can send this without being allowed to.
+  const options = { method: 'POST', body: '{"file": "slow_model.py", "line": 1}' };
+  assert.equal((await fetch(`${url}open`, options)).status, 415);
+});
+
+test('a line that cannot be opened, and a server that has ended, are said', async () => {
+  const message = () => page.locator('.message').innerText();
+  await page.route('**/open', (route) => route.fulfill({ status: 422, body: 'gone.py was not found here.' }));
+  await page.locator('.findings button.place').first().click();
+  assert.equal(await until(message, 'a message'), 'gone.py was not found here.');
+  await page.unroute('**/open');
+  server.kill();
+  await page.locator('.findings button.place').first().click();
+  await until(async () => (await message()) === 'The server of this page has ended.', 'the end');
+});

@@ -1,0 +1,199 @@
+//! `perfline.view`: the report and its pictures in a browser. A click on a line there opens it in the editor.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use report::ReportOptions;
+use report::html::{self, PictureData, Pictures};
+use report::terminal::clean;
+use serde_json::{Value, json};
+use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::lsp_types::{Range, ShowDocumentParams, Url};
+use view_server::{Picture, PicturePart, ViewPlace, ViewServer, ViewSource};
+
+use super::arguments::{CommandArguments, invalid, text};
+use super::current_files::CurrentFiles;
+use super::requested_load::{Drawn, picture};
+use super::{memory_timeline, place, timeline};
+use crate::config::Recordings;
+use crate::loaded::LoadedRecording;
+use crate::loader::LoadFailure;
+use crate::session::{Session, SessionSnapshot};
+
+/// Lines in each table and findings.
+const TOP: usize = 25;
+
+/// The pictures that the page may begin with.
+const PICTURES: [&str; 3] = ["timeline", "flame", "memory"];
+
+const NOTHING: &str = "no recording is loaded";
+
+/// Answers with the address of the page, and asks the client to open it unless `open` is false.
+pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
+    let snapshot = session.snapshot();
+    let loaded = snapshot.loaded.as_ref().ok_or_else(|| invalid(NOTHING.to_owned()))?;
+    let fragment = fragment(session, &snapshot, loaded, arguments)?;
+    let opens = arguments.flag(3, "open")?.unwrap_or(true);
+    let mut url = session.page.get_or_try_init(|| serve(session)).await?.clone();
+    url.push_str(&fragment);
+    let address = Url::parse(&url).ok().filter(|_| opens && snapshot.abilities.show_document);
+    let is_opened = address.is_some();
+    if let Some(uri) = address {
+        let params =
+            ShowDocumentParams { uri, external: Some(true), take_focus: None, selection: None };
+        let client = session.client.clone();
+        tokio::spawn(async move { client.show_document(params).await });
+    }
+    Ok(json!({"url": url, "opened": is_opened}))
+}
+
+/// Which picture the page shows at first, and frames of which line in it: `#timeline:train.py:31`.
+fn fragment(
+    session: &Session,
+    snapshot: &SessionSnapshot,
+    loaded: &LoadedRecording,
+    arguments: &CommandArguments,
+) -> Result<String> {
+    let Some(picture) = arguments.get(0, "picture").map(text) else { return Ok(String::new()) };
+    if !PICTURES.contains(&picture.as_str()) {
+        let pictures = PICTURES.join(", ");
+        return Err(invalid(format!("unknown picture `{picture}`, expected one of: {pictures}")));
+    }
+    let mut fragment = format!("#{picture}");
+    let place = arguments.uri(1, "uri")?.zip(arguments.number(2, "line")?);
+    if let Some((uri, line)) = place {
+        let documents = session.documents();
+        let files = CurrentFiles::new(snapshot, loaded, &documents);
+        let recorded = files.key(&uri).and_then(|key| {
+            let recorded = files.with_source(key, |it| {
+                it.lines().into_iter().find(|it| it.line == line).map(|it| it.recorded)
+            })??;
+            Some((loaded.recording().names.get(key)?.clone(), recorded))
+        });
+        if let Some((file, line)) = recorded {
+            // Of what stands in names of files, a fragment takes these only in this form.
+            let file = clean(&file).replace('%', "%25").replace(' ', "%20").replace('#', "%23");
+            // Writing to a text cannot fail.
+            let _ = write!(fragment, ":{file}:{line}");
+        }
+    }
+    Ok(fragment)
+}
+
+/// Serves the page until the session ends.
+async fn serve(session: &Arc<Session>) -> Result<String> {
+    let failed = |error: std::io::Error| Error {
+        code: ErrorCode::ServerError(-32803),
+        message: format!("the page cannot be served: {error}").into(),
+        data: None,
+    };
+    let server = ViewServer::bind(0).await.map_err(failed)?;
+    let url = server.url();
+    let source = Arc::new(SessionPage(Arc::clone(session)));
+    tokio::spawn(async move {
+        tokio::select! {
+            () = source.0.stopped.cancelled() => {}
+            () = server.serve(Arc::clone(&source)) => {}
+        }
+    });
+    Ok(url)
+}
+
+/// What a session shows, in a browser.
+struct SessionPage(Arc<Session>);
+
+impl ViewSource for SessionPage {
+    fn version(&self) -> u64 {
+        self.0.state().loaded.as_ref().map_or(0, |it| it.generation)
+    }
+
+    async fn page(&self) -> std::result::Result<String, String> {
+        let snapshot = self.0.snapshot();
+        let (rank, rules) = (snapshot.rank, snapshot.view.rules());
+        let options = ReportOptions { top: TOP, rules, limits: Vec::new() };
+        let page = picture(&self.0, move |loaded, recordings, cancelled| {
+            draw(loaded, rank, &options, recordings, cancelled)
+        });
+        match page.await {
+            Ok(Value::String(page)) => Ok(page),
+            Ok(_) => Err(NOTHING.to_owned()),
+            Err(error) => Err(error.message.into_owned()),
+        }
+    }
+
+    async fn picture(
+        &self,
+        picture: Picture,
+        part: PicturePart,
+    ) -> std::result::Result<String, String> {
+        let rank = if picture == Picture::Timeline { self.0.snapshot().rank } else { part.rank };
+        let part = json!({
+            "from": part.from, "to": part.to, "step": part.step, "rank": rank, "device": part.device,
+        });
+        let arguments = CommandArguments(vec![part]);
+        let drawn = match picture {
+            Picture::Timeline => timeline::handle(&self.0, &arguments).await,
+            Picture::Memory => memory_timeline::handle(&self.0, &arguments).await,
+        };
+        drawn.map(|it| it.to_string()).map_err(|error| error.message.into_owned())
+    }
+
+    async fn open(&self, place: ViewPlace) -> std::result::Result<(), String> {
+        let session = &self.0;
+        if !session.abilities().show_document {
+            return Err("The editor cannot be asked to open a line: it lacks window/showDocument."
+                .to_owned());
+        }
+        let missing = || format!("{} was not found here.", place.file);
+        let key = {
+            let snapshot = session.snapshot();
+            let loaded = snapshot.loaded.as_ref().ok_or(NOTHING)?;
+            let names = loaded.recording().names;
+            let known = names.iter().find(|(_, shown)| clean(shown) == place.file);
+            known.map(|(key, _)| (*key).to_owned()).ok_or_else(missing)?
+        };
+        let arguments = CommandArguments(vec![json!({"file": key, "line": place.line})]);
+        let now = place::handle(session, &arguments).await;
+        let now = now.map_err(|error| error.message.into_owned())?;
+        let uri = now["uri"].as_str().and_then(|it| Url::parse(it).ok()).ok_or_else(missing)?;
+        // Where the line is not there any more, the file is opened all the same.
+        let selection: Option<Range> = serde_json::from_value(now["range"].clone()).ok();
+        let selection = selection.map(|it| Range { end: it.start, ..it });
+        let params =
+            ShowDocumentParams { uri, external: Some(false), take_focus: Some(true), selection };
+        match session.client.show_document(params).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("The editor did not open {}.", place.file)),
+            Err(error) => Err(format!("The editor did not open {}: {error}.", place.file)),
+        }
+    }
+
+    async fn changed(&self, version: u64) {
+        let mut shown = self.0.shown.subscribe();
+        while self.version() == version && shown.changed().await.is_ok() {}
+    }
+}
+
+fn draw(
+    loaded: &LoadedRecording,
+    rank: Option<u32>,
+    options: &ReportOptions,
+    recordings: &dyn Recordings,
+    cancelled: &AtomicBool,
+) -> Drawn {
+    loaded.read_pictures(rank, recordings, cancelled)?;
+    let stacks = loaded.stacks(recordings, cancelled)?;
+    let timeline = loaded.timeline(rank, recordings, cancelled)?;
+    let histories = loaded.histories(recordings, cancelled)?;
+    let recording = loaded.recording();
+    let report = report::build(&recording, options);
+    let data = PictureData {
+        stacks: stacks.as_deref(),
+        timeline: timeline.as_deref(),
+        histories: &histories,
+    };
+    let pictures = Pictures::served(&recording, &report.summary.title(), &data, loaded.generation);
+    let page = html::page(&report, &pictures);
+    page.map(Value::String).map_err(|error| LoadFailure::Unusable(error.to_string()))
+}

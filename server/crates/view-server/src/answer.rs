@@ -1,0 +1,116 @@
+//! The answer to a request.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Body;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{Method, Request, Response, StatusCode};
+use serde::de::DeserializeOwned;
+
+use crate::ViewSource;
+use crate::access::is_to_this_machine;
+use crate::request::PictureRequest;
+
+/// The longest body of a request, in bytes: a place or a range.
+const MAX_BODY: usize = 64 << 10;
+/// How long a request waits for a change before it is to be made again.
+const MAX_WAIT: Duration = Duration::from_secs(25);
+
+const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What went wrong: the status, and a sentence.
+type Refusal = (StatusCode, String);
+
+/// Answers a request of any kind.
+pub(crate) async fn answer<B>(
+    request: Request<B>,
+    key: &str,
+    source: &impl ViewSource,
+) -> Result<Response<Full<Bytes>>, Infallible>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (status, kind, body) = match served(request, key, source).await {
+        Ok((kind, body)) => (StatusCode::OK, kind, body),
+        Err((status, message)) => (status, TEXT, message),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = [
+        (CONTENT_TYPE, kind),
+        // The address has the key.
+        (REFERRER_POLICY, "no-referrer"),
+        // What runs in the page is said by the page; no other page may have it in a frame.
+        (CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// The kind and the bytes of what was asked for.
+async fn served<B>(
+    request: Request<B>,
+    key: &str,
+    source: &impl ViewSource,
+) -> Result<(&'static str, String), Refusal>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let unusable = |message| (StatusCode::UNPROCESSABLE_ENTITY, message);
+    let path = request.uri().path().strip_prefix('/').and_then(|it| it.strip_prefix(key));
+    let Some(path) = path.filter(|_| is_to_this_machine(request.headers())) else {
+        let message = "The address needs the key that Perfline printed with it.";
+        return Err((StatusCode::FORBIDDEN, message.to_owned()));
+    };
+    match (request.method().clone(), path) {
+        (Method::GET, "/") => Ok((HTML, source.page().await.map_err(unusable)?)),
+        (Method::POST, "/picture") => {
+            let PictureRequest { picture, part } = body(request).await?;
+            Ok((JSON, source.picture(picture, part).await.map_err(unusable)?))
+        }
+        (Method::POST, "/open") => {
+            source.open(body(request).await?).await.map_err(unusable)?;
+            Ok((TEXT, String::new()))
+        }
+        (Method::GET, "/changed") => {
+            let known = request.uri().query().and_then(|it| it.strip_prefix("from=")?.parse().ok());
+            let expected = || "expected changed?from=NUMBER".to_owned();
+            let known = known.ok_or_else(|| (StatusCode::BAD_REQUEST, expected()))?;
+            drop(tokio::time::timeout(MAX_WAIT, source.changed(known)).await);
+            Ok((TEXT, source.version().to_string()))
+        }
+        _ => Err((StatusCode::NOT_FOUND, "There is nothing at this address.".to_owned())),
+    }
+}
+
+/// What a request says. Browsers send JSON to another site only if that allows it, which this one does not.
+async fn body<B, T: DeserializeOwned>(request: Request<B>) -> Result<T, Refusal>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if request.headers().get(CONTENT_TYPE).is_none_or(|it| it != JSON) {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("expected {JSON}")));
+    }
+    let bad = |message: String| (StatusCode::BAD_REQUEST, message);
+    let body = Limited::new(request.into_body(), MAX_BODY).collect().await;
+    let bytes = body.map_err(|error| bad(error.to_string()))?.to_bytes();
+    serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))
+}

@@ -1,0 +1,123 @@
+//! `perfline view`: the report and its pictures in a browser.
+
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+
+use ::report::html::{self, PictureData, Pictures};
+use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
+use ::report::terminal::clean;
+use ::report::timeline::{TimelineRange, timeline};
+use view_server::{Picture, PicturePart, ViewPlace, ViewSource};
+
+use super::editor::Editor;
+use super::opened::OpenedRecording;
+use crate::args::ViewArgs;
+use crate::failure::Failure;
+use crate::inputs;
+
+/// Lines in each table and findings.
+const TOP: usize = 25;
+
+/// Shows a recording until the user ends it.
+///
+/// # Errors
+/// If nothing was found, nothing could be read, or the port is taken.
+pub(super) fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
+    let options = inputs::with_pictures(inputs::options(&args.recording));
+    let opened = OpenedRecording::load_with(args.recording.clone(), options)?;
+    opened.keep();
+    let source = ViewedRecording::new(opened).map_err(Failure::View)?;
+    let ready = |url: &str| {
+        inputs::report(&format!("the page is at {url} until Ctrl-C"));
+        if !args.no_browser && open::that_detached(url).is_err() {
+            inputs::report("no browser was found; open the address in one on this machine");
+        }
+    };
+    view_server::run(source, args.port, ready).map_err(Failure::View)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A recording, drawn once.
+struct ViewedRecording {
+    opened: OpenedRecording,
+    title: String,
+    page: String,
+}
+
+impl ViewedRecording {
+    fn new(opened: OpenedRecording) -> std::io::Result<Self> {
+        let recording = opened.recording();
+        let rules = insights::RuleOptions::default();
+        let options = ::report::ReportOptions { top: TOP, rules, limits: Vec::new() };
+        let report = ::report::build(&recording, &options);
+        let title = report.summary.title();
+        let data = PictureData::of_run(recording.run);
+        let pictures = Pictures::served(&recording, &title, &data, 0);
+        let page = html::page(&report, &pictures)
+            .map_err(|error| std::io::Error::other(error.to_string()))?;
+        Ok(Self { opened, title, page })
+    }
+}
+
+impl ViewSource for ViewedRecording {
+    fn version(&self) -> u64 {
+        0
+    }
+
+    async fn page(&self) -> Result<String, String> {
+        Ok(self.page.clone())
+    }
+
+    async fn picture(&self, picture: Picture, part: PicturePart) -> Result<String, String> {
+        let recording = self.opened.recording();
+        let drawn = match picture {
+            Picture::Timeline => recording.run.timeline.as_ref().and_then(|events| {
+                let wanted = TimelineRange { step: part.step, ..TimelineRange::EDITOR };
+                let wanted = wanted.between(part.range());
+                timeline(&recording, events, &self.title, &wanted)
+            }),
+            Picture::Memory => {
+                let mut wanted = MemoryTimelineRange::EDITOR;
+                wanted.device = part.rank.zip(part.device);
+                wanted.history.range = part.range();
+                memory_timeline(&recording, &recording.run.histories, &self.title, &wanted)
+            }
+        };
+        let drawn = drawn.ok_or("The recording has no such part.")?;
+        Ok(drawn.to_string())
+    }
+
+    async fn open(&self, place: ViewPlace) -> Result<(), String> {
+        let ViewPlace { file, line } = place;
+        let path = self.path(&file).ok_or_else(|| format!("{file} was not found here."))?;
+        // The terminal of VS Code finds its own.
+        let is_vscode = std::env::var_os("TERM_PROGRAM").is_some_and(|it| it == "vscode");
+        let editor = Editor::of_user(if is_vscode { "code" } else { "" });
+        if !editor.has_window() {
+            let path = path.display();
+            return Err(format!(
+                "{path}:{line}: set VISUAL to an editor with a window of its own, such as code, and start perfline view again; or use :Perfline view in Neovim."
+            ));
+        }
+        let mut command = editor.command(&path, line);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let failed = |error| format!("{} cannot be run: {error}.", editor.program());
+        let mut child = command.spawn().map_err(failed)?;
+        // Its end is waited for, so that no dead process is left behind.
+        std::thread::spawn(move || child.wait());
+        Ok(())
+    }
+
+    async fn changed(&self, _: u64) {
+        std::future::pending().await
+    }
+}
+
+impl ViewedRecording {
+    /// Where a file is whose name the page shows.
+    fn path(&self, shown: &str) -> Option<PathBuf> {
+        let recording = self.opened.recording();
+        let (key, _) = recording.names.iter().find(|(_, name)| clean(name) == shown)?;
+        recording.run.merged.files.get(*key)?.path.clone()
+    }
+}
