@@ -81,10 +81,10 @@ function embed(root: HTMLElement, text: string, name: string): void {
           ? {}
           : {
               open: (place) => server.open(place),
-              request: server.asking<PictureData>(name, (data) => update(view, data)),
+              request: server.asking(name, (data) => update(view, data as PictureData)),
             }),
       });
-      if (isWanted && wanted?.place !== undefined) {
+      if (isWanted && wanted.place !== undefined) {
         view.focusLine(wanted.place.file, wanted.place.line);
       }
     }

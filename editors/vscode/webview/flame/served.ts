@@ -38,14 +38,14 @@ export class PageServer {
   }
 
   /** A part of a picture. What was asked for before and is not there yet is not wanted any more. */
-  asking<T>(picture: string, show: (data: T) => void): (wanted: object) => void {
+  asking(picture: string, show: (data: unknown) => void): (wanted: object) => void {
     let request = new AbortController();
     return (wanted) => {
       request.abort();
       const { signal } = (request = new AbortController());
       this.post('picture', { picture, ...wanted }, signal)
         .then((answer) => answer.json())
-        .then((data) => show(data as T))
+        .then(show)
         .catch((error: unknown) => {
           if (!signal.aborted) {
             this.say(error);
