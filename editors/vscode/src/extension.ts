@@ -8,6 +8,7 @@ import type { FindingItem } from './findingTree';
 import { FindingsView } from './findings';
 import { PicturePanel } from './picture';
 import { HeatDecorations } from './heat';
+import { HintDecorations } from './hints';
 import { HotLinesView } from './hotLines';
 import { goToHotLine } from './navigate';
 import { Recorder } from './record';
@@ -31,6 +32,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const recordings = new Recordings(session, context.workspaceState);
   const view = new ViewChooser(session);
   const heat = new HeatDecorations(session);
+  const hints = new HintDecorations(session);
   const hot = new HotLinesView(session);
   const findings = new FindingsView(session, context.workspaceState);
   const list = new RecordingsView(session, recordings);
@@ -60,7 +62,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const recorder = new Recorder(session, recordings, context.workspaceState, log);
   server.onLens = ([args]) => hot.pick(args as object);
   server.onExplain = (rule) => pages.show(rule);
-  context.subscriptions.push(log, session, new StatusItems(session), heat, hot, findings, list, pages, recorder);
+  context.subscriptions.push(log, session, new StatusItems(session), heat, hints, hot, findings, list, pages, recorder);
   context.subscriptions.push(details, flame, timeline, memory);
 
   const commands: Record<string, (...args: never[]) => unknown> = {

@@ -4,13 +4,10 @@ import * as vscode from 'vscode';
 
 import type { Heat, HeatLine, HeatScope } from './api';
 import { BARS, type Bar, LEVELS, groupKey, grouped, worthShowing } from './levels';
-import { isCell } from './reveal';
+import { LineDrawing } from './lineDrawing';
 import type { Session } from './session';
 
 type Style = 'background' | 'gutter' | 'off';
-
-/** Typing goes on meanwhile: the editor moves decorations with the text, so there is no hurry. */
-const AFTER_EDIT_MS = 250;
 
 /** Colours of gutter bars: images cannot use the colours of a theme. The same as `perfline.heatBar…` in package.json. */
 const GUTTER = {
@@ -18,18 +15,14 @@ const GUTTER = {
   light: ['#f3d9b1', '#edbd78', '#e39b3f', '#cf7412', '#a84f00', '#7a3000'],
 };
 
-export class HeatDecorations implements vscode.Disposable {
+export class HeatDecorations extends LineDrawing {
   private types = new Map<string, vscode.TextEditorDecorationType>();
-  private readonly pending = new Map<string, NodeJS.Timeout>();
-  private readonly subscriptions: vscode.Disposable[];
   private isOn = true;
 
-  constructor(private readonly session: Session) {
+  constructor(session: Session) {
+    super(session);
     this.makeTypes();
-    this.subscriptions = [
-      session.onDidChange(() => this.drawAll()),
-      vscode.window.onDidChangeVisibleTextEditors(() => this.drawAll()),
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.drawLater(document)),
+    this.subscriptions.push(
       vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
         if (scope() === 'function') {
           this.drawLater(textEditor.document);
@@ -41,7 +34,7 @@ export class HeatDecorations implements vscode.Disposable {
           this.drawAll();
         }
       }),
-    ];
+    );
   }
 
   /** Turns heat on or off in this window, whatever the settings say. */
@@ -50,46 +43,22 @@ export class HeatDecorations implements vscode.Disposable {
     this.drawAll();
   }
 
-  dispose(): void {
-    this.pending.forEach(clearTimeout);
-    vscode.Disposable.from(...this.subscriptions, ...this.types.values()).dispose();
+  override dispose(): void {
+    super.dispose();
+    this.types.forEach((it) => it.dispose());
   }
 
-  private drawLater(document: vscode.TextDocument): void {
-    const key = document.uri.toString();
-    clearTimeout(this.pending.get(key));
-    const draw = () => {
-      this.pending.delete(key);
-      for (const editor of vscode.window.visibleTextEditors.filter((it) => it.document === document)) {
-        void this.draw(editor);
-      }
-    };
-    this.pending.set(key, setTimeout(draw, AFTER_EDIT_MS));
-  }
-
-  private drawAll(): void {
-    for (const editor of vscode.window.visibleTextEditors) {
-      void this.draw(editor);
-    }
-  }
-
-  private async draw(editor: vscode.TextEditor): Promise<void> {
-    const { document } = editor;
-    if (document.languageId !== 'python' || !(document.uri.scheme === 'file' || isCell(document.uri))) {
-      return;
-    }
-    const { version } = document;
-    const lines = await this.linesOf(editor);
-    // What was asked for an older text is drawn by the next call.
-    if (document.version === version) {
-      const groups = grouped(lines);
+  protected override async prepare(editor: vscode.TextEditor): Promise<() => void> {
+    const groups = grouped(await this.linesOf(editor));
+    return () => {
       for (const [key, type] of this.types) {
+        const lines = groups.get(key) ?? [];
         editor.setDecorations(
           type,
-          (groups.get(key) ?? []).map((it) => rangeOf(document, it)),
+          lines.map((it) => rangeOf(editor.document, it)),
         );
       }
-    }
+    };
   }
 
   private async linesOf(editor: vscode.TextEditor): Promise<HeatLine[]> {

@@ -11,6 +11,8 @@ import {
   type ErrorHandlerResult,
   ErrorAction,
   ExecuteCommandRequest,
+  InlayHintRequest,
+  type InlayHintsProviderShape,
   LanguageClient,
   MessageType,
   type Middleware,
@@ -24,6 +26,7 @@ import {
 
 import type { Status } from './api';
 import { LoadProgress } from './progress';
+import { areDecorations } from './hints';
 import { type Located, locate, thisMachine } from './locate';
 import { isCompatible, parseVersion, versionText } from './version';
 
@@ -51,6 +54,11 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeState = this.stateEmitter.event;
   /** What the server reports of itself after each load and change of view. */
   readonly onDidChangeStatus = this.statusEmitter.event;
+  private readonly hintsEmitter = new vscode.EventEmitter<void>();
+  /** Hints are other ones than before. */
+  readonly onDidChangeHints = this.hintsEmitter.event;
+  /** What the client has for inlay hints. */
+  private inlayHints: InlayHintsProviderShape | undefined;
   /** What is done when a lens is clicked; its command is one of the server's. */
   onLens: (args: unknown[]) => unknown = () => undefined;
   /** What is done to explain a rule. */
@@ -99,6 +107,33 @@ export class Server implements vscode.Disposable {
       this.log.debug(`${command}: ${messageOf(error)}`);
       return undefined;
     }
+  }
+
+  /** The hints of a file; none where the server cannot answer now. */
+  async hints(document: vscode.TextDocument): Promise<vscode.InlayHint[]> {
+    const { client } = this;
+    if (client === undefined || this.current !== 'running') {
+      return [];
+    }
+    const inlayHints = client.getFeature(InlayHintRequest.method).getProvider(document);
+    if (inlayHints !== this.inlayHints) {
+      this.inlayHints = inlayHints;
+      inlayHints?.onDidChangeInlayHints.event(() => this.hintsEmitter.fire());
+    }
+    try {
+      const range = { start: { line: 0, character: 0 }, end: { line: document.lineCount, character: 0 } };
+      const textDocument = client.code2ProtocolConverter.asTextDocumentIdentifier(document);
+      const hints = await client.sendRequest(InlayHintRequest.type, { textDocument, range });
+      return (await client.protocol2CodeConverter.asInlayHints(hints)) ?? [];
+    } catch (error) {
+      this.log.debug(`hints: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  /** Has hints asked for again, and drawn in the way that is set now. */
+  refreshHints(): void {
+    this.inlayHints?.onDidChangeInlayHints.fire();
   }
 
   /** The edits of a kind that are offered at a position of an open document. */
@@ -286,6 +321,7 @@ export class Server implements vscode.Disposable {
             return next(command, args) as unknown;
         }
       },
+      provideInlayHints: (document, range, token, next) => (areDecorations() ? [] : next(document, range, token)),
       handleDiagnostics: (uri, diagnostics, next) => {
         for (const diagnostic of diagnostics) {
           if (typeof diagnostic.code === 'string') {

@@ -126,6 +126,14 @@ export class Bench {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 } });
     context.setDefaultTimeout(PATIENCE_MS);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await context.addInitScript(() => {
+      // The text of a line with its hints, which are no text of the page when they are decorations.
+      globalThis.textWithHints = (line) => {
+        const marks = [...line.querySelectorAll('span')].map((it) => getComputedStyle(it, '::after').content);
+        const hints = marks.filter((it) => it.startsWith('"')).map((it) => it.slice(1, -1));
+        return [line.textContent, ...hints].join('').replaceAll('\u00a0', ' ');
+      };
+    });
     const page = await context.newPage();
     const payload =
       file === undefined ? [] : [['openFile', `vscode-remote://127.0.0.1:${this.port}${path.resolve(folder, file)}`]];
@@ -180,7 +188,7 @@ export class Window {
       const numbers = [...editor.querySelectorAll('.margin-view-overlays > div')];
       const byTop = new Map(numbers.map((it) => [it.style.top, it.querySelector('.line-numbers')?.textContent.trim()]));
       const texts = [...editor.querySelectorAll('.view-lines > .view-line')];
-      return Object.fromEntries(texts.map((it) => [byTop.get(it.style.top), it.textContent.replaceAll('\u00a0', ' ')]));
+      return Object.fromEntries(texts.map((it) => [byTop.get(it.style.top), globalThis.textWithHints(it)]));
     });
   }
 

@@ -1,16 +1,19 @@
 // What the server shows, in the editor.
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 
 import { Bench, keepFailure, until } from './bench.mjs';
 import { slowModel } from './workspaces.mjs';
 
+const folder = slowModel();
 let bench;
 let window;
 
 before(async () => {
   bench = await Bench.start();
-  window = await bench.open(slowModel(), 'slow_model.py');
+  window = await bench.open(folder, 'slow_model.py');
   await window.goTo(46);
 });
 afterEach(keepFailure);
@@ -20,6 +23,72 @@ test('hints stand on their lines', async () => {
   const [number] = await window.line('x.max().item() > 100', /\d ms wait ×6 · .* gpu/);
   assert.equal(number, '46');
   await window.line('x = torch.relu(layer(x))', /ms gpu \+.* bwd/);
+});
+
+test('hints can be read on the hottest line, in each theme of VS Code', async () => {
+  const { page } = window;
+  const least = async () =>
+    page.evaluate(() => {
+      const rgba = (text) => text.match(/[\d.]+/g).map(Number);
+      const over = ([r, g, b, a = 1], below) => [r, g, b].map((it, at) => it * a + below[at] * (1 - a));
+      const light = (channel) => (channel <= 0.03928 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4);
+      const luminance = (colour) => {
+        const [r, g, b] = colour.map((it) => light(it / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const editor = document.querySelector('.editor-instance .monaco-editor');
+      const ground = rgba(getComputedStyle(editor.querySelector('.monaco-editor-background')).backgroundColor);
+      const hints = [...editor.querySelectorAll('.view-line span')].filter((it) =>
+        getComputedStyle(it, '::after').content.startsWith('"'),
+      );
+      const grounds = [1, 2, 3, 4, 5, 6].map((level) => {
+        const patch = editor.appendChild(document.createElement('div'));
+        patch.style.backgroundColor = `var(--vscode-perfline-heatBackground${level})`;
+        const colour = rgba(getComputedStyle(patch).backgroundColor);
+        patch.remove();
+        return over(colour, ground);
+      });
+      const contrasts = hints.flatMap((it) => {
+        const text = luminance(rgba(getComputedStyle(it, '::after').color).slice(0, 3));
+        return [ground, ...grounds].map((it) => {
+          const other = luminance(it);
+          return (Math.max(text, other) + 0.05) / (Math.min(text, other) + 0.05);
+        });
+      });
+      return contrasts.length === 0 ? undefined : Math.min(...contrasts);
+    });
+  const workbench = page.locator('.monaco-workbench');
+  const themes = ['Dark Modern', 'Dark+', 'Light Modern', 'Light+', 'Dark High Contrast', 'Light High Contrast'];
+  for (const theme of themes) {
+    await window.command('Preferences: Color Theme');
+    await page.keyboard.type(theme);
+    const before = await workbench.getAttribute('class');
+    await window.pick(new RegExp(`^${theme.replace('+', '\\+')}`));
+    // It begins with the one that is there already.
+    await until(async () => theme === themes[0] || (await workbench.getAttribute('class')) !== before, theme);
+    const contrast = await until(least, `hints in ${theme}`);
+    assert.ok(contrast >= 4.5, `${theme}: ${contrast}`);
+    await window.screenshot(`hints-${theme.toLowerCase().replaceAll(' ', '-').replace('+', '-plus')}`);
+  }
+  await window.command('Preferences: Color Theme');
+  await page.keyboard.type('Dark Modern');
+  await window.pick(/^Dark Modern/);
+});
+
+test('hints are inlay hints of the editor if that is wanted, and show without these otherwise', async () => {
+  const set = (settings) => {
+    mkdirSync(path.join(folder, '.vscode'), { recursive: true });
+    writeFileSync(path.join(folder, '.vscode/settings.json'), JSON.stringify(settings));
+  };
+  const texts = async () => (await window.page.locator('.view-line').allTextContents()).join('\n');
+  assert.doesNotMatch(await texts(), /wait.×6/);
+  set({ 'perfline.hints.provider': 'inlay' });
+  await until(async () => /wait.×6/.test(await texts()), 'inlay hints');
+  const all = Object.values(await window.lines()).join('\n');
+  assert.equal(all.split('wait ×6').length, 2, all);
+  set({ 'editor.inlayHints.enabled': 'off' });
+  await until(async () => !/wait.×6/.test(await texts()), 'no inlay hints');
+  await window.line('x.max().item() > 100', /\d ms wait ×6/);
 });
 
 test('a hint says how its line is known', async () => {
@@ -43,6 +112,17 @@ test('a hover names the kernels', async () => {
   assert.match(text, /wait for the GPU/);
   assert.match(text, /sync: the CPU waits/);
   await window.screenshot('hover', { keepMouse: true });
+  // So does one over the hint.
+  await window.escape();
+  const hint = window.page.locator('.view-line', { hasText: 'x.max().item() > 100' }).locator('span span').last();
+  const { x, y, width, height } = await hint.boundingBox();
+  const shown = window.page.locator('.monaco-hover:not(.hidden)');
+  await until(async () => {
+    await window.page.mouse.move(5, 5);
+    await window.page.mouse.move(x + width - 40, y + height / 2, { steps: 4 });
+    await window.page.waitForTimeout(500);
+    return (await shown.allInnerTexts()).join('').includes('reduce_kernel');
+  }, 'a hover over the hint');
 });
 
 test('a line with a costly finding is underlined, and its fixes are offered and applied', async () => {

@@ -29,8 +29,8 @@ after(() => bench.stop());
 
 /** The lines of all cells that are shown, with their hints. */
 async function lines() {
-  const texts = await window.page.locator('.notebookOverlay .view-line').allTextContents();
-  return texts.map((it) => it.replaceAll('\u00a0', ' '));
+  const shown = window.page.locator('.notebookOverlay .view-line');
+  return shown.evaluateAll((lines) => lines.map((it) => globalThis.textWithHints(it)));
 }
 
 async function hasLine(pattern) {

@@ -203,6 +203,9 @@ impl Default for Settings {
     }
 }
 
+/// Settings of editors in groups that the server has settings in: how VS Code draws hints.
+const OF_EDITORS: [&str; 1] = ["hints.provider"];
+
 struct SettingsReader<'a> {
     section: &'a Value,
     faults: Vec<String>,
@@ -231,6 +234,7 @@ impl SettingsReader<'_> {
     fn find_unknown(&mut self) {
         let Some(section) = self.section.as_object() else { return };
         let names: Vec<&str> = SETTINGS.iter().map(|it| it.name).collect();
+        let is_known = |key: &str| names.contains(&key) || OF_EDITORS.contains(&key);
         for (group, value) in section.iter().filter(|(_, value)| !value.is_null()) {
             let keys: Vec<String> = match value.as_object() {
                 Some(inner) if names.iter().any(|name| name.starts_with(&format!("{group}."))) => {
@@ -243,7 +247,7 @@ impl SettingsReader<'_> {
             let is_ours = |key: &String| {
                 names.iter().any(|name| name.split('.').next() == key.split('.').next())
             };
-            for key in keys.iter().filter(|key| is_ours(key) && !names.contains(&key.as_str())) {
+            for key in keys.iter().filter(|key| is_ours(key) && !is_known(key)) {
                 self.faults.push(format!(
                     "unknown setting `perfline.{key}`, expected one of: {}",
                     names.join(", ")
@@ -384,7 +388,7 @@ mod tests {
             "code": {"mine": ["vllm"]},
             "memoryLimit": "2 GiB",
             "view": {"metric": "cpu", "charge": "total", "per": "run", "threshold": 2},
-            "hints": {"enabled": false, "format": "{share}"},
+            "hints": {"enabled": false, "format": "{share}", "provider": "inlay"},
             "lenses": {"enabled": false},
             "diagnostics.enabled": false,
             "diagnostics.severity": {"sync": "error"},
