@@ -67,7 +67,8 @@ local function view(picture)
     local line = vim.api.nvim_win_get_cursor(0)[1]
     argument = { picture = picture, uri = vim.uri_from_bufnr(0), line = line }
   end
-  client.ask('view', argument, function(answer) client.say('the page is at ' .. answer.url) end)
+  -- The address without what it begins with: for a browser on another machine, and short enough for a line.
+  client.ask('view', argument, function(answer) client.say((answer.url:gsub('#.*', ''))) end)
 end
 
 local function recent()

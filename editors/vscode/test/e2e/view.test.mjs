@@ -96,6 +96,13 @@ test('its address names a picture and a line in it', async () => {
   const selected = () => other.locator('.flame .flame-selection').innerText();
   assert.match(await until(selected, 'a frame'), /slow_model\.py:46/);
   await other.close();
+  // A timeline that is narrowed to a line, as an editor shows it.
+  const shown = await browser.newPage({ viewport: { width: 1200, height: 760 } });
+  await shown.goto(`${url}#timeline:slow_model.py:46`);
+  await until(() => shown.locator('.timeline .flame-selection').innerText(), 'a box');
+  await shown.locator('summary', { hasText: 'Timeline' }).scrollIntoViewIfNeeded();
+  await shown.screenshot({ path: path.join(SHOTS, 'view-line.png') });
+  await shown.close();
 });
 
 test('without the key, and by another name, there is nothing', async () => {
