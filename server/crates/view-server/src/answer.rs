@@ -40,10 +40,8 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let (status, kind, body) = match served(request, key, source).await {
-        Ok((kind, body)) => (StatusCode::OK, kind, body),
-        Err((status, message)) => (status, TEXT, message),
-    };
+    let served = served(request, key, source).await;
+    let (status, kind, body) = served.unwrap_or_else(|(status, message)| (status, TEXT, message));
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = [
@@ -61,12 +59,12 @@ where
     Ok(response)
 }
 
-/// The kind and the bytes of what was asked for.
+/// Status, kind and text of what was asked for.
 async fn served<B>(
     request: Request<B>,
     key: &str,
     source: &impl ViewSource,
-) -> Result<(&'static str, String), Refusal>
+) -> Result<(StatusCode, &'static str, String), Refusal>
 where
     B: Body + Send,
     B::Data: Send,
@@ -79,24 +77,38 @@ where
         return Err((StatusCode::FORBIDDEN, message.to_owned()));
     };
     match (request.method().clone(), path) {
-        (Method::GET, "/") => Ok((HTML, source.page().await.map_err(unusable)?)),
+        (Method::GET, "/") => Ok(match source.page().await {
+            Ok(page) => (StatusCode::OK, HTML, page),
+            Err(message) => (StatusCode::SERVICE_UNAVAILABLE, HTML, waiting_page(&message)),
+        }),
         (Method::POST, "/picture") => {
             let PictureRequest { picture, part } = body(request).await?;
-            Ok((JSON, source.picture(picture, part).await.map_err(unusable)?))
+            let drawn = source.picture(picture, part).await.map_err(unusable)?;
+            Ok((StatusCode::OK, JSON, drawn))
         }
         (Method::POST, "/open") => {
             source.open(body(request).await?).await.map_err(unusable)?;
-            Ok((TEXT, String::new()))
+            Ok((StatusCode::OK, TEXT, String::new()))
         }
         (Method::GET, "/changed") => {
             let known = request.uri().query().and_then(|it| it.strip_prefix("from=")?.parse().ok());
             let expected = || "expected changed?from=NUMBER".to_owned();
             let known = known.ok_or_else(|| (StatusCode::BAD_REQUEST, expected()))?;
             drop(tokio::time::timeout(MAX_WAIT, source.changed(known)).await);
-            Ok((TEXT, source.version().to_string()))
+            Ok((StatusCode::OK, TEXT, source.version().to_string()))
         }
         _ => Err((StatusCode::NOT_FOUND, "There is nothing at this address.".to_owned())),
     }
+}
+
+/// Says why there is no page, and is loaded again until there is one.
+fn waiting_page(message: &str) -> String {
+    let message = message.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"3\">\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'\"><title>Perfline</title></head>\
+         <body><p>{message}</p></body></html>"
+    )
 }
 
 /// What a request says. Browsers send JSON to another site only if that allows it, which this one does not.

@@ -20,7 +20,10 @@ impl ViewSource for Shown {
     }
 
     async fn page(&self) -> Result<String, String> {
-        Ok("<p>a page</p>".to_owned())
+        match self.version() {
+            0 => Err("<nothing> is loaded".to_owned()),
+            _ => Ok("<p>a page</p>".to_owned()),
+        }
     }
 
     async fn picture(&self, picture: Picture, part: PicturePart) -> Result<String, String> {
@@ -82,6 +85,17 @@ async fn the_page_is_there_with_the_key() {
     }
     // Through a tunnel, the port is another one.
     assert_eq!(get(&address, "localhost:9", &path).await.0, 200);
+}
+
+#[tokio::test]
+async fn where_there_is_no_page_the_browser_asks_again() {
+    let (shown, address, path) = serving().await;
+    shown.version.send_replace(0);
+    let (status, _, body) = get(&address, &address, &path).await;
+    assert_eq!(status, 503);
+    for part in ["&lt;nothing> is loaded", "http-equiv=\"refresh\"", "default-src 'none'"] {
+        assert!(body.contains(part), "{body}");
+    }
 }
 
 #[tokio::test]
