@@ -97,7 +97,10 @@ impl std::fmt::Display for Failure {
                 "top needs a terminal to show a screen in; for a pipe or a file use perfline report or perfline annotate"
             ),
             Self::View(error) => {
-                write!(f, "the page cannot be served: {error}; another port is named by --port")
+                write!(
+                    f,
+                    "the page cannot be served: {error}; choose another port with --port, or 0 for one that is free"
+                )
             }
             Self::Agents(error) => write!(f, "cannot serve agents: {error}"),
             Self::Output(error) => write!(f, "cannot write the output: {error}"),
