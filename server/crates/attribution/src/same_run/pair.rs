@@ -155,13 +155,13 @@ fn show_the_same(
     allocs.into_iter().all(|(event, here)| other.get(event).is_none_or(|it| is_same(*here, *it)))
 }
 
-/// Events of a snapshot by what a trace calls them.
+/// Events of a snapshot, or of a trace, by what both have of them.
 struct Meant(FxHashMap<(u64, bool), Vec<usize>>);
 
 impl Meant {
-    fn new(snapshot: &[AllocatorEvent]) -> Self {
+    fn new(events: &[AllocatorEvent]) -> Self {
         let mut meant: FxHashMap<(u64, bool), Vec<usize>> = FxHashMap::default();
-        for (index, event) in snapshot.iter().enumerate() {
+        for (index, event) in events.iter().enumerate() {
             meant.entry((event.address, event.is_alloc)).or_default().push(index);
         }
         Self(meant)
@@ -170,6 +170,12 @@ impl Meant {
     /// In order.
     fn by(&self, event: &AllocatorEvent) -> &[usize] {
         self.0.get(&(event.address, event.is_alloc)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The next such event after the one at `index`.
+    fn next(&self, event: &AllocatorEvent, index: usize) -> Option<usize> {
+        let same = self.by(event);
+        same.get(same.partition_point(|&it| it <= index)).copied()
     }
 }
 
@@ -240,6 +246,7 @@ fn align(
         return Err(Refused::TooFew(0));
     };
     let during = first.at + difference - BETWEEN..=last.at + difference + BETWEEN;
+    let of_trace = Meant::new(trace);
     let (mut now, mut after) = (difference, 0);
     let (mut pairs, mut n_during, mut residuals) = (Vec::new(), 0, Vec::new());
     for (index, event) in trace.iter().enumerate().filter(|(_, it)| during.contains(&it.at)) {
@@ -252,6 +259,14 @@ fn align(
             .filter(|&&it| after <= it && fits(event, &snapshot[it]));
         let distance = |it: usize| event.at - snapshot[it].at - now;
         let Some(&nearest) = near.min_by_key(|&&it| distance(it).abs()) else { continue };
+        // Where an event is missing from the snapshot, the next one at its address is not taken for it.
+        let is_of_next = of_trace.next(event, index).map(|it| &trace[it]).is_some_and(|next| {
+            let of_next = next.at - snapshot[nearest].at - now;
+            fits(next, &snapshot[nearest]) && of_next.abs() < distance(nearest).abs()
+        });
+        if is_of_next {
+            continue;
+        }
         after = nearest + 1;
         residuals.push(distance(nearest).abs());
         pairs.push((index, nearest));

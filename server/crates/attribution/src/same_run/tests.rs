@@ -107,6 +107,21 @@ fn what_one_of_the_two_did_not_see_is_left_out() {
 }
 
 #[test]
+fn what_the_snapshot_lacks_is_not_the_next_at_its_address() {
+    // The fifth block of each step and the sixth, which is smaller, are one after the other at the same address.
+    let mut events = run(12, DAY, 1);
+    events.iter_mut().filter(|it| it.address == 0x6000).for_each(|it| it.address = 0x5000);
+    let missing = 3 * 41 + 2 * 4;
+    let mut snapshot = recorded(&events, Ns(0));
+    snapshot.remove(missing);
+    let pairs = found(&events, &snapshot).unwrap();
+    let n = events.len();
+    let expected = (0..n).filter(|it| *it != missing);
+    let expected = expected.map(|it| (it, it - usize::from(missing < it))).collect();
+    assert_eq!(pairs, Pairs { pairs: expected, n_during: n });
+}
+
+#[test]
 fn clocks_may_drift_a_little() {
     let events = run(60, DAY, 1);
     let slow = |it: &AllocatorEvent| AllocatorEvent { at: it.at - (it.at - DAY) / 10_000, ..*it };
