@@ -164,6 +164,7 @@ export class Server implements vscode.Disposable {
     await this.enqueue(() => this.stop());
     this.stateEmitter.dispose();
     this.statusEmitter.dispose();
+    this.hintsEmitter.dispose();
   }
 
   private enqueue(work: () => Promise<void>): Promise<void> {

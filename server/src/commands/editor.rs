@@ -3,14 +3,29 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Editors that take `-g FILE:LINE`; others take `+LINE FILE`. They have a window of their own.
-const GO_TO: [&str; 5] = ["code", "code-insiders", "codium", "cursor", "windsurf"];
+/// How an editor takes a line.
+enum LineForm {
+    /// `-g FILE:LINE`
+    GoTo,
+    /// `FILE:LINE`
+    Place,
+    /// `+LINE FILE`, as vi and most others.
+    Line,
+}
 
-/// Editors that take `FILE:LINE`.
-const WITH_LINE: [&str; 3] = ["hx", "subl", "zed"];
-
-/// Further editors that have a window of their own.
-const IN_WINDOW: [&str; 4] = ["subl", "zed", "gvim", "emacsclient"];
+/// Editors of which more is known: how they take a line, and whether they have a window of their own.
+const EDITORS: [(&str, LineForm, bool); 10] = [
+    ("code", LineForm::GoTo, true),
+    ("code-insiders", LineForm::GoTo, true),
+    ("codium", LineForm::GoTo, true),
+    ("cursor", LineForm::GoTo, true),
+    ("windsurf", LineForm::GoTo, true),
+    ("subl", LineForm::Place, true),
+    ("zed", LineForm::Place, true),
+    ("hx", LineForm::Place, false),
+    ("gvim", LineForm::Line, true),
+    ("emacsclient", LineForm::Line, true),
+];
 
 /// The editor that `VISUAL` or `EDITOR` names.
 pub(super) struct Editor {
@@ -31,14 +46,16 @@ impl Editor {
         self.words.first().map_or("", String::as_str)
     }
 
-    fn name(&self) -> &str {
+    /// How it takes a line, and whether it needs no terminal.
+    fn known(&self) -> (&'static LineForm, bool) {
         let name = Path::new(self.program()).file_stem();
-        name.and_then(|it| it.to_str()).unwrap_or_default()
+        let known = EDITORS.iter().find(|it| name.is_some_and(|name| name == it.0));
+        known.map_or((&LineForm::Line, false), |(_, form, has_window)| (form, *has_window))
     }
 
     /// Whether it needs no terminal.
     pub(super) fn has_window(&self) -> bool {
-        GO_TO.contains(&self.name()) || IN_WINDOW.contains(&self.name())
+        self.known().1
     }
 
     /// What opens a line, counted from 1.
@@ -47,13 +64,11 @@ impl Editor {
         editor.args(self.words.iter().skip(1));
         let mut place = path.as_os_str().to_owned();
         place.push(format!(":{line}"));
-        if GO_TO.contains(&self.name()) {
-            editor.arg("-g").arg(place);
-        } else if WITH_LINE.contains(&self.name()) {
-            editor.arg(place);
-        } else {
-            editor.arg(format!("+{line}")).arg(path);
-        }
+        match self.known().0 {
+            LineForm::GoTo => editor.arg("-g").arg(place),
+            LineForm::Place => editor.arg(place),
+            LineForm::Line => editor.arg(format!("+{line}")).arg(path),
+        };
         editor
     }
 }

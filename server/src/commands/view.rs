@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
-use ::report::html::{self, PictureData, Pictures};
+use ::report::html::{PictureData, served_page};
 use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
-use ::report::terminal::clean;
 use ::report::timeline::{TimelineRange, timeline};
 use view_server::{Picture, PicturePart, ViewPlace, ViewSource};
 
@@ -14,9 +13,6 @@ use super::opened::OpenedRecording;
 use crate::args::ViewArgs;
 use crate::failure::Failure;
 use crate::inputs;
-
-/// Lines in each table and findings.
-const TOP: usize = 25;
 
 /// Shows a recording until the user ends it.
 ///
@@ -40,7 +36,6 @@ pub(super) fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
 /// A recording, drawn once.
 struct ViewedRecording {
     opened: OpenedRecording,
-    title: String,
     page: String,
 }
 
@@ -48,14 +43,10 @@ impl ViewedRecording {
     fn new(opened: OpenedRecording) -> std::io::Result<Self> {
         let recording = opened.recording();
         let rules = insights::RuleOptions::default();
-        let options = ::report::ReportOptions { top: TOP, rules, limits: Vec::new() };
-        let report = ::report::build(&recording, &options);
-        let title = report.summary.title();
         let data = PictureData::of_run(recording.run);
-        let pictures = Pictures::served(&recording, &title, &data, 0);
-        let page = html::page(&report, &pictures)
+        let page = served_page(&recording, rules, &data, 0)
             .map_err(|error| std::io::Error::other(error.to_string()))?;
-        Ok(Self { opened, title, page })
+        Ok(Self { opened, page })
     }
 }
 
@@ -74,13 +65,13 @@ impl ViewSource for ViewedRecording {
             Picture::Timeline => recording.run.timeline.as_ref().and_then(|events| {
                 let wanted = TimelineRange { step: part.step, ..TimelineRange::EDITOR };
                 let wanted = wanted.between(part.range());
-                timeline(&recording, events, &self.title, &wanted)
+                timeline(&recording, events, &recording.title(), &wanted)
             }),
             Picture::Memory => {
                 let mut wanted = MemoryTimelineRange::EDITOR;
                 wanted.device = part.rank.zip(part.device);
                 wanted.history.range = part.range();
-                memory_timeline(&recording, &recording.run.histories, &self.title, &wanted)
+                memory_timeline(&recording, &recording.run.histories, &recording.title(), &wanted)
             }
         };
         let drawn = drawn.ok_or("The recording has no such part.")?;
@@ -117,7 +108,7 @@ impl ViewedRecording {
     /// Where a file is whose name the page shows.
     fn path(&self, shown: &str) -> Option<PathBuf> {
         let recording = self.opened.recording();
-        let (key, _) = recording.names.iter().find(|(_, name)| clean(name) == shown)?;
-        recording.run.merged.files.get(*key)?.path.clone()
+        let key = recording.key_of(shown)?;
+        recording.run.merged.files.get(key)?.path.clone()
     }
 }

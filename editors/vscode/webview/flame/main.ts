@@ -64,8 +64,17 @@ function update(view: View | undefined, data: PictureData): boolean {
 
 /** Which picture the address of the page asks for, and whose line: `#flame:train.py:31`. */
 function wantedOf(hash: string): { name: string; place: Place | undefined } {
-  const [name = '', ...rest] = decodeURIComponent(hash.slice(1)).split(':');
-  return { name, place: placeOf(rest.join(':')) };
+  const [name = '', ...rest] = hash.slice(1).split(':');
+  return { name, place: placeOf(decoded(rest.join(':'))) };
+}
+
+/** A part of an address; as it is where somebody typed what is none. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function embed(root: HTMLElement, text: string, name: string): void {
@@ -75,14 +84,15 @@ function embed(root: HTMLElement, text: string, name: string): void {
   const save = (svg: string) => download(svg, name);
   const show = () => {
     if (folder?.open !== false && root.childElementCount === 0) {
-      const view = viewOf(root, JSON.parse(text) as PictureData, {
+      const data = JSON.parse(text) as PictureData;
+      // More of a picture is of the same rank, whichever is chosen in the editor by then.
+      const rank = 'rank' in data ? { rank: data.rank } : {};
+      const ask = server?.asking(name, (part) => update(view, part as PictureData));
+      const view = viewOf(root, data, {
         save,
         ...(server === undefined
           ? {}
-          : {
-              open: (place) => server.open(place),
-              request: server.asking(name, (data) => update(view, data as PictureData)),
-            }),
+          : { open: (place) => server.open(place), request: (wanted) => ask?.({ ...rank, ...wanted }) }),
       });
       if (isWanted && wanted.place !== undefined) {
         view.focusLine(wanted.place.file, wanted.place.line);

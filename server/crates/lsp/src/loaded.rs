@@ -30,11 +30,11 @@ pub(crate) struct LoadedRecording {
     inputs: Vec<PathBuf>,
     options: LoadOptions,
     /// The amounts by whole stacks, once they were asked for.
-    stacks: Mutex<Option<Arc<StackBooks>>>,
+    stacks: Mutex<Option<LoadedStacks>>,
     /// What threads and devices of a rank did when, once it was asked for.
-    timeline: Mutex<Option<(TimelineChoice, Arc<EventTimeline>)>>,
+    timeline: Mutex<Option<(TimelineChoice, LoadedTimeline)>>,
     /// What devices held when, once that was asked for.
-    histories: Mutex<Option<Arc<Vec<MemoryHistory>>>>,
+    histories: Mutex<Option<LoadedHistories>>,
     /// Where library code was looked for.
     pub(crate) sites: Vec<PathBuf>,
     /// What sources are read from.
@@ -50,6 +50,13 @@ pub(crate) struct LoadedRecording {
     /// What was found last: it does not change with the text, so not with every keystroke either.
     found: Mutex<Option<FindingsOfRank>>,
 }
+
+/// The amounts by whole stacks; `None` where a part of the recording is a ledger file, which holds none.
+type LoadedStacks = Option<Arc<StackBooks>>;
+/// What threads and devices of a rank did when; `None` where there is no trace of the rank.
+type LoadedTimeline = Option<Arc<EventTimeline>>;
+/// What devices held when.
+type LoadedHistories = Arc<Vec<MemoryHistory>>;
 
 /// What there is to find in the books of a rank.
 struct FindingsOfRank {
@@ -134,29 +141,24 @@ impl LoadedRecording {
     /// The amounts by whole stacks. The first time they are asked for, the recording is read once more: ledgers do without
     /// them, and most sessions too. Who asks meanwhile waits for that.
     ///
-    /// `None` where a part of the recording is a ledger file, which holds none.
-    ///
     /// # Errors
     /// If the recording cannot be read, or `cancelled` is set.
     pub(crate) fn stacks(
         &self,
         recordings: &dyn Recordings,
         cancelled: &AtomicBool,
-    ) -> Result<Option<Arc<StackBooks>>, Error> {
+    ) -> Result<LoadedStacks, Error> {
         let mut stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
-        if stacks.is_some() {
-            return Ok(stacks.clone());
+        if let Some(known) = &*stacks {
+            return Ok(known.clone());
         }
         let run =
             self.read_again(recordings, cancelled, |it| it.stacks = StackChoice::WherePossible)?;
-        *stacks = run.stacks.map(Arc::new);
-        Ok(stacks.clone())
+        Ok(stacks.insert(run.stacks.map(Arc::new)).clone())
     }
 
     /// What the threads and devices of a rank did when. The first time it is asked for of a rank, the recording is read once
     /// more, as for [`Self::stacks`]; of one rank it is kept.
-    ///
-    /// `None` where there is no trace of the rank.
     ///
     /// # Errors
     /// If the recording cannot be read, or `cancelled` is set.
@@ -165,16 +167,14 @@ impl LoadedRecording {
         rank: Option<u32>,
         recordings: &dyn Recordings,
         cancelled: &AtomicBool,
-    ) -> Result<Option<Arc<EventTimeline>>, Error> {
+    ) -> Result<LoadedTimeline, Error> {
         let choice = rank.map_or(TimelineChoice::First, TimelineChoice::Rank);
         let mut timeline = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = timeline.as_ref().filter(|(known, _)| *known == choice) {
-            return Ok(Some(Arc::clone(known)));
+            return Ok(known.clone());
         }
         let run = self.read_again(recordings, cancelled, |it| it.timeline = choice)?;
-        let read = run.timeline.map(Arc::new);
-        *timeline = read.clone().map(|it| (choice, it));
-        Ok(read)
+        Ok(timeline.insert((choice, run.timeline.map(Arc::new))).1.clone())
     }
 
     /// What the devices of snapshots held when. The first time it is asked for, the recording is read once more, as for
@@ -186,23 +186,34 @@ impl LoadedRecording {
         &self,
         recordings: &dyn Recordings,
         cancelled: &AtomicBool,
-    ) -> Result<Arc<Vec<MemoryHistory>>, Error> {
+    ) -> Result<LoadedHistories, Error> {
         let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*histories {
             return Ok(Arc::clone(known));
         }
         let run = self.read_again(recordings, cancelled, |it| it.histories = true)?;
-        let read = Arc::new(run.histories);
-        *histories = Some(Arc::clone(&read));
-        Ok(read)
+        Ok(Arc::clone(histories.insert(Arc::new(run.histories))))
     }
 
-    /// Reads once what [`Self::stacks`], [`Self::timeline`] and [`Self::histories`] would each read the recording for, where
-    /// none of them is known yet.
+    /// All three. Where none is known yet, the recording is read once for them.
     ///
     /// # Errors
     /// If the recording cannot be read, or `cancelled` is set.
-    pub(crate) fn read_pictures(
+    pub(crate) fn pictures(
+        &self,
+        rank: Option<u32>,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<(LoadedStacks, LoadedTimeline, LoadedHistories), Error> {
+        self.read_all(rank, recordings, cancelled)?;
+        Ok((
+            self.stacks(recordings, cancelled)?,
+            self.timeline(rank, recordings, cancelled)?,
+            self.histories(recordings, cancelled)?,
+        ))
+    }
+
+    fn read_all(
         &self,
         rank: Option<u32>,
         recordings: &dyn Recordings,
@@ -220,8 +231,8 @@ impl LoadedRecording {
             it.timeline = choice;
             it.histories = true;
         })?;
-        *stacks = run.stacks.map(Arc::new);
-        *timeline = run.timeline.map(|it| (choice, Arc::new(it)));
+        *stacks = Some(run.stacks.map(Arc::new));
+        *timeline = Some((choice, run.timeline.map(Arc::new)));
         *histories = Some(Arc::new(run.histories));
         Ok(())
     }

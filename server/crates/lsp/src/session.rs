@@ -52,7 +52,7 @@ pub(crate) struct Session {
     /// Something else may be shown, for those who wait for that.
     pub(crate) shown: watch::Sender<()>,
     /// The address of the page for browsers, once it was asked for.
-    pub(crate) page: tokio::sync::OnceCell<String>,
+    pub(crate) page: tokio::sync::OnceCell<Url>,
     /// Ends the tasks of the session.
     pub(crate) stopped: CancellationToken,
 }

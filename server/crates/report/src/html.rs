@@ -12,9 +12,10 @@ mod plot_error;
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use serde_json::Value;
 
-use insights::Severity;
+use insights::{RuleOptions, Severity};
 use loader::{EventTimeline, MemoryHistory, Run, StackBooks};
 
+use crate::build::{ReportOptions, build};
 use crate::flame;
 use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
@@ -27,6 +28,9 @@ pub use plot_error::PlotError;
 
 /// Findings that are listed; the costliest come first.
 const MAX_FINDINGS: usize = 30;
+
+/// Lines in each table of a page that a server gives.
+const SERVED_TOP: usize = 25;
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -90,18 +94,6 @@ impl Pictures {
         Self::drawn(recording, title, data, &ranges)
     }
 
-    /// The pictures of a page that a server gives, with the number of what it shows.
-    #[must_use]
-    pub fn served(
-        recording: &Recording<'_>,
-        title: &str,
-        data: &PictureData<'_>,
-        version: u64,
-    ) -> Self {
-        let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
-        Self { served: Some(version), ..Self::drawn(recording, title, data, &ranges) }
-    }
-
     fn drawn(
         recording: &Recording<'_>,
         title: &str,
@@ -124,6 +116,23 @@ impl Pictures {
             || self.timeline.is_some()
             || self.memory.is_some()
     }
+}
+
+/// The page that a server gives: the report as `rules` say, with pictures that it gives more of. `version` is the number of
+/// what it shows.
+///
+/// # Errors
+/// If a plot cannot be laid out.
+pub fn served_page(
+    recording: &Recording<'_>,
+    rules: RuleOptions,
+    data: &PictureData<'_>,
+    version: u64,
+) -> Result<String, PlotError> {
+    let report = build(recording, &ReportOptions { top: SERVED_TOP, rules, limits: Vec::new() });
+    let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
+    let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
+    page(&report, &Pictures { served: Some(version), ..drawn })
 }
 
 /// The page, with the pictures whose data are given.

@@ -1,6 +1,6 @@
 //! A loaded recording, with what its files are called and where their text comes from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use loader::{Run, SourceFolders};
 use pysource::LineMap;
 
 use crate::model::Place;
+use crate::terminal::clean;
 
 /// What is printed from.
 #[derive(Clone)]
@@ -26,6 +27,20 @@ impl Recording<'_> {
     #[must_use]
     pub fn file<'n>(&'n self, key: &'n str) -> &'n str {
         self.names.get(key).map_or(key, String::as_str)
+    }
+
+    /// The names of the inputs.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let names = self.run.inputs.iter().filter_map(|it| it.path.file_name());
+        let names: BTreeSet<_> = names.map(|it| it.to_string_lossy()).collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The key of a file by what it is called where hidden characters are replaced: on a page, in a picture.
+    #[must_use]
+    pub fn key_of(&self, shown: &str) -> Option<&str> {
+        self.names.iter().find(|(_, name)| clean(name) == shown).map(|(key, _)| *key)
     }
 
     /// A file as it is now, by its key; the text that ran where there is no file. `None` where the text that ran is not

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Body;
+use hyper::body::Incoming;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
@@ -30,16 +30,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 type Refusal = (StatusCode, String);
 
 /// Answers a request of any kind.
-pub(crate) async fn answer<B>(
-    request: Request<B>,
+pub(crate) async fn answer(
+    request: Request<Incoming>,
     key: &str,
     source: &impl ViewSource,
-) -> Result<Response<Full<Bytes>>, Infallible>
-where
-    B: Body + Send,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let served = served(request, key, source).await;
     let (status, kind, body) = served.unwrap_or_else(|(status, message)| (status, TEXT, message));
     let mut response = Response::new(Full::new(Bytes::from(body)));
@@ -60,16 +55,11 @@ where
 }
 
 /// Status, kind and text of what was asked for.
-async fn served<B>(
-    request: Request<B>,
+async fn served(
+    request: Request<Incoming>,
     key: &str,
     source: &impl ViewSource,
-) -> Result<(StatusCode, &'static str, String), Refusal>
-where
-    B: Body + Send,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<(StatusCode, &'static str, String), Refusal> {
     let unusable = |message| (StatusCode::UNPROCESSABLE_ENTITY, message);
     let path = request.uri().path().strip_prefix('/').and_then(|it| it.strip_prefix(key));
     let Some(path) = path.filter(|_| is_to_this_machine(request.headers())) else {
@@ -112,12 +102,7 @@ fn waiting_page(message: &str) -> String {
 }
 
 /// What a request says. Browsers send JSON to another site only if that allows it, which this one does not.
-async fn body<B, T: DeserializeOwned>(request: Request<B>) -> Result<T, Refusal>
-where
-    B: Body + Send,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+async fn body<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Refusal> {
     if request.headers().get(CONTENT_TYPE).is_none_or(|it| it != JSON) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, format!("expected {JSON}")));
     }

@@ -17,19 +17,14 @@ pub enum Picture {
 #[serde(default)]
 pub struct PicturePart {
     /// Where it begins: nanoseconds from the first event, or the number of an event.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<i64>,
     /// Where it ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<i64>,
     /// The number of a step.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// The rank of a device.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The rank.
     pub rank: Option<u32>,
     /// The number of a device in its rank.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<i32>,
 }
 

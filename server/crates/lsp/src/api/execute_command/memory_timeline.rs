@@ -8,7 +8,7 @@ use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid};
-use super::flame::{files, title};
+use super::flame::files;
 use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
@@ -60,7 +60,7 @@ fn draw(
         "there is no such device; an answer without rank and device lists the devices"
     };
     let recording = loaded.recording();
-    let drawn = memory_timeline(&recording, &histories, &title(loaded), wanted);
+    let drawn = memory_timeline(&recording, &histories, &recording.title(), wanted);
     let mut drawn = drawn.ok_or_else(|| LoadFailure::Unusable(missing.to_owned()))?;
     drawn["files"] = files(&recording);
     Ok(drawn)

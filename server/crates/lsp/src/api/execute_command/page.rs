@@ -1,28 +1,23 @@
 //! `perfline.view`: the report and its pictures in a browser. A click on a line there opens it in the editor.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use report::ReportOptions;
-use report::html::{self, PictureData, Pictures};
+use report::html::{self, PictureData};
 use report::terminal::clean;
 use serde_json::{Value, json};
-use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Range, ShowDocumentParams, Url};
 use view_server::{Picture, PicturePart, ViewPlace, ViewServer, ViewSource};
 
 use super::arguments::{CommandArguments, invalid, text};
 use super::current_files::CurrentFiles;
-use super::requested_load::{Drawn, picture};
+use super::requested_load::{Drawn, picture, refused};
 use super::{memory_timeline, place, timeline};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
 use crate::loader::LoadFailure;
 use crate::session::{Session, SessionSnapshot};
-
-/// Lines in each table and findings.
-const TOP: usize = 25;
 
 /// The pictures that the page may begin with.
 const PICTURES: [&str; 3] = ["timeline", "flame", "memory"];
@@ -35,32 +30,30 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let loaded = snapshot.loaded.as_ref().ok_or_else(|| invalid(NOTHING.to_owned()))?;
     let fragment = fragment(session, &snapshot, loaded, arguments)?;
     let opens = arguments.flag(3, "open")?.unwrap_or(true);
-    let mut url = session.page.get_or_try_init(|| serve(session)).await?.clone();
-    url.push_str(&fragment);
-    let address = Url::parse(&url).ok().filter(|_| opens && snapshot.abilities.show_document);
-    let is_opened = address.is_some();
-    if let Some(uri) = address {
+    let mut uri = session.page.get_or_try_init(|| serve(session)).await?.clone();
+    uri.set_fragment(fragment.as_deref());
+    let answer = json!({"url": uri, "opened": opens && snapshot.abilities.show_document});
+    if opens && snapshot.abilities.show_document {
         let params =
             ShowDocumentParams { uri, external: Some(true), take_focus: None, selection: None };
         let client = session.client.clone();
         tokio::spawn(async move { client.show_document(params).await });
     }
-    Ok(json!({"url": url, "opened": is_opened}))
+    Ok(answer)
 }
 
-/// Which picture the page shows at first, and frames of which line in it: `#timeline:train.py:31`.
+/// Which picture the page shows at first, and frames of which line in it: `timeline:train.py:31`.
 fn fragment(
     session: &Session,
     snapshot: &SessionSnapshot,
     loaded: &LoadedRecording,
     arguments: &CommandArguments,
-) -> Result<String> {
-    let Some(picture) = arguments.get(0, "picture").map(text) else { return Ok(String::new()) };
+) -> Result<Option<String>> {
+    let Some(picture) = arguments.get(0, "picture").map(text) else { return Ok(None) };
     if !PICTURES.contains(&picture.as_str()) {
         let pictures = PICTURES.join(", ");
         return Err(invalid(format!("unknown picture `{picture}`, expected one of: {pictures}")));
     }
-    let mut fragment = format!("#{picture}");
     let place = arguments.uri(1, "uri")?.zip(arguments.number(2, "line")?);
     if let Some((uri, line)) = place {
         let documents = session.documents();
@@ -72,24 +65,20 @@ fn fragment(
             Some((loaded.recording().names.get(key)?.clone(), recorded))
         });
         if let Some((file, line)) = recorded {
-            // Of what stands in names of files, a fragment takes these only in this form.
-            let file = clean(&file).replace('%', "%25").replace(' ', "%20").replace('#', "%23");
-            // Writing to a text cannot fail.
-            let _ = write!(fragment, ":{file}:{line}");
+            // What is not allowed in an address is escaped there; this is what escapes.
+            return Ok(Some(format!("{picture}:{}:{line}", clean(&file).replace('%', "%25"))));
         }
     }
-    Ok(fragment)
+    Ok(Some(picture))
 }
 
 /// Serves the page until the session ends.
-async fn serve(session: &Arc<Session>) -> Result<String> {
-    let failed = |error: std::io::Error| Error {
-        code: ErrorCode::ServerError(-32803),
-        message: format!("the page cannot be served: {error}").into(),
-        data: None,
+async fn serve(session: &Arc<Session>) -> Result<Url> {
+    let failed = |why: &dyn std::fmt::Display| {
+        refused(LoadFailure::Unusable(format!("the page cannot be served: {why}")))
     };
-    let server = ViewServer::bind(0).await.map_err(failed)?;
-    let url = server.url();
+    let server = ViewServer::bind(0).await.map_err(|error| failed(&error))?;
+    let url = Url::parse(&server.url()).map_err(|error| failed(&error))?;
     let source = Arc::new(SessionPage(Arc::clone(session)));
     tokio::spawn(async move {
         tokio::select! {
@@ -110,10 +99,8 @@ impl ViewSource for SessionPage {
 
     async fn page(&self) -> std::result::Result<String, String> {
         let snapshot = self.0.snapshot();
-        let (rank, rules) = (snapshot.rank, snapshot.view.rules());
-        let options = ReportOptions { top: TOP, rules, limits: Vec::new() };
         let page = picture(&self.0, move |loaded, recordings, cancelled| {
-            draw(loaded, rank, &options, recordings, cancelled)
+            draw(loaded, &snapshot, recordings, cancelled)
         });
         match page.await {
             Ok(Value::String(page)) => Ok(page),
@@ -127,16 +114,16 @@ impl ViewSource for SessionPage {
         picture: Picture,
         part: PicturePart,
     ) -> std::result::Result<String, String> {
-        let rank = if picture == Picture::Timeline { self.0.snapshot().rank } else { part.rank };
-        let part = json!({
-            "from": part.from, "to": part.to, "step": part.step, "rank": rank, "device": part.device,
-        });
-        let arguments = CommandArguments(vec![part]);
+        let arguments = CommandArguments(vec![json!(part)]);
         let drawn = match picture {
             Picture::Timeline => timeline::handle(&self.0, &arguments).await,
             Picture::Memory => memory_timeline::handle(&self.0, &arguments).await,
         };
-        drawn.map(|it| it.to_string()).map_err(|error| error.message.into_owned())
+        match drawn {
+            Ok(Value::Null) => Err(NOTHING.to_owned()),
+            Ok(drawn) => Ok(drawn.to_string()),
+            Err(error) => Err(error.message.into_owned()),
+        }
     }
 
     async fn open(&self, place: ViewPlace) -> std::result::Result<(), String> {
@@ -149,9 +136,7 @@ impl ViewSource for SessionPage {
         let key = {
             let snapshot = session.snapshot();
             let loaded = snapshot.loaded.as_ref().ok_or(NOTHING)?;
-            let names = loaded.recording().names;
-            let known = names.iter().find(|(_, shown)| clean(shown) == place.file);
-            known.map(|(key, _)| (*key).to_owned()).ok_or_else(missing)?
+            loaded.recording().key_of(&place.file).map(str::to_owned).ok_or_else(missing)?
         };
         let arguments = CommandArguments(vec![json!({"file": key, "line": place.line})]);
         let now = place::handle(session, &arguments).await;
@@ -177,23 +162,17 @@ impl ViewSource for SessionPage {
 
 fn draw(
     loaded: &LoadedRecording,
-    rank: Option<u32>,
-    options: &ReportOptions,
+    snapshot: &SessionSnapshot,
     recordings: &dyn Recordings,
     cancelled: &AtomicBool,
 ) -> Drawn {
-    loaded.read_pictures(rank, recordings, cancelled)?;
-    let stacks = loaded.stacks(recordings, cancelled)?;
-    let timeline = loaded.timeline(rank, recordings, cancelled)?;
-    let histories = loaded.histories(recordings, cancelled)?;
+    let (stacks, timeline, histories) = loaded.pictures(snapshot.rank, recordings, cancelled)?;
     let recording = loaded.recording();
-    let report = report::build(&recording, options);
     let data = PictureData {
         stacks: stacks.as_deref(),
         timeline: timeline.as_deref(),
         histories: &histories,
     };
-    let pictures = Pictures::served(&recording, &report.summary.title(), &data, loaded.generation);
-    let page = html::page(&report, &pictures);
+    let page = html::served_page(&recording, snapshot.view.rules(), &data, loaded.generation);
     page.map(Value::String).map_err(|error| LoadFailure::Unusable(error.to_string()))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid};
-use super::flame::{files, title};
+use super::flame::files;
 use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
 use crate::loaded::LoadedRecording;
@@ -59,7 +59,7 @@ fn draw(
     };
     let events = events.ok_or_else(|| unusable(missing))?;
     let recording = loaded.recording();
-    let drawn = timeline::timeline(&recording, &events, &title(loaded), wanted);
+    let drawn = timeline::timeline(&recording, &events, &recording.title(), wanted);
     let empty = "there is no such step, or the range is empty; an answer without step, from and to lists the steps";
     let mut drawn = drawn.ok_or_else(|| unusable(empty))?;
     drawn["files"] = files(&recording);
