@@ -2,16 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ledger::LineKey;
+use ledger::{Evidence, LineKey};
 use metrics::{Period, Quantity, Scale};
 
 use crate::lines::{
-    AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, TIMES, add,
+    AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, Significance, TIMES,
     differences, units,
 };
 use crate::named::{KernelReplacement, NamedDifference, kernels, operators, replacements};
 use crate::noise::{Drift, NoiseTest, Shift, median};
 use crate::run::ComparedRun;
+use crate::same_work::SameWork;
+
+/// Share (of 1) of the step that must be on lines for what makes the steps differ to be looked for among them.
+const MIN_KNOWN_SHARE: f64 = 0.5;
 
 /// Share (of 1) of the step that a line must take in both runs for the drift to be estimated from it.
 const MIN_DRIFT_SHARE: f64 = 0.005;
@@ -27,6 +31,9 @@ pub struct StepDifference {
     pub shift: Option<Shift>,
     /// Whether the difference exceeds the noise, the drift among it; `None` where steps are too few to say.
     pub significant: Option<bool>,
+    /// Whether the steps differ, but no line or function does in that direction: as of lines, a difference between two
+    /// processes, which is not significant.
+    pub is_same_work: bool,
 }
 
 /// What a function costs in two runs: the sum of its lines, those that were moved to it among them.
@@ -79,17 +86,30 @@ impl Difference {
         let step = scales[0].time().max(scales[1].time());
         let drift = drift(&found.units, scales);
         let test = NoiseTest { step, drift };
-        let mut lines = differences(&found.units, scales, &test);
+        let significance = Significance {
+            units: &found.units,
+            scales,
+            test,
+            same_work: SameWork::of(&found.units, scales),
+        };
+        let mut functions = functions(&significance, &found.functions);
+        let mut lines = differences(&significance);
+        keep_with_their_functions(&mut lines, &functions);
         let directions: Vec<LineDirections> = lines.iter().map(LineDirections::of).collect();
+        let everything: Vec<usize> = (0..found.units.len()).collect();
+        let totals: Vec<AmountDifference> =
+            TIMES.iter().filter_map(|&it| significance.of_sum(&everything, it)).collect();
+        let mut explained = LineDirections::default();
+        directions.iter().for_each(|it| explained.add(*it));
+        functions.iter().for_each(|it| explained.add(LineDirections::of_amounts(&it.amounts)));
         lines.retain(|it| !it.amounts.is_empty());
         lines.sort_by(|a, b| largest(&b.amounts).total_cmp(&largest(&a.amounts)));
-        let mut functions = functions(&found.units, &found.functions, scales, &test);
         functions.sort_by(|a, b| largest(&b.amounts).total_cmp(&largest(&a.amounts)));
         Self {
-            step: step_difference(scales, &test),
+            step: step_difference(scales, &test, &totals, explained),
             drift,
             are_strangers: are_strangers(&found.units, [base, new], scales),
-            totals: TIMES.iter().filter_map(|&it| total(&found.units, it, scales, &test)).collect(),
+            totals,
             lines,
             functions,
             operators: operators(&found.units, &directions, scales, &test),
@@ -168,62 +188,53 @@ fn drift(units: &[LineGroup<'_>], scales: [&Scale<'_>; 2]) -> Drift {
     Drift::of(&medians)
 }
 
-fn step_difference(scales: [&Scale<'_>; 2], test: &NoiseTest) -> StepDifference {
+/// Where lines are known, what makes the steps differ must make some line or function differ.
+fn step_difference(
+    scales: [&Scale<'_>; 2],
+    test: &NoiseTest,
+    totals: &[AmountDifference],
+    explained: LineDirections,
+) -> StepDifference {
     let steps =
         scales.map(|it| it.ledger().steps.values().map(|time| time.as_f64()).collect::<Vec<_>>());
-    let (shift, significant) = test.is_significant(&steps[0], &steps[1]);
+    let (shift, differs) = test.is_significant(&steps[0], &steps[1]);
+    let have_lines = totals.iter().any(|it| MIN_KNOWN_SHARE * test.step <= it.base.max(it.new));
+    let is_explained = shift.is_none_or(|it| explained.has(it.estimate)) || !have_lines;
     StepDifference {
         steps: [steps[0].len(), steps[1].len()],
         mean: scales.map(Scale::time),
         shift,
-        significant,
+        significant: differs.map(|it| it && is_explained),
+        is_same_work: differs == Some(true) && !is_explained,
     }
 }
 
-/// A quantity of all lines together.
-fn total(
-    units: &[LineGroup<'_>],
-    quantity: Quantity,
-    scales: [&Scale<'_>; 2],
-    test: &NoiseTest,
-) -> Option<AmountDifference> {
-    amount(units.iter(), quantity, scales, test)
-}
-
-/// A quantity of several lines together.
-fn amount<'a, 'b: 'a>(
-    units: impl Iterator<Item = &'a LineGroup<'b>>,
-    quantity: Quantity,
-    scales: [&Scale<'_>; 2],
-    test: &NoiseTest,
-) -> Option<AmountDifference> {
-    let mut steps = [Vec::new(), Vec::new()];
-    let mut means = [0.0; 2];
-    for unit in units {
-        for is_new in [false, true] {
-            let side = usize::from(is_new);
-            add(&mut steps[side], &unit.by_step(quantity, scales[side], is_new));
-            let values = unit.books(is_new).filter_map(|it| scales[side].value(quantity, it));
-            means[side] += values.sum::<f64>();
+/// What is known of a function alone differs if the function does, in the same direction: the steps of another run may have put
+/// more of it on lines.
+fn keep_with_their_functions(lines: &mut [ComparedLine], functions: &[FunctionDifference]) {
+    for line in lines.iter_mut().filter(|it| it.evidence == Evidence::Function) {
+        let of_line = functions.iter().find(|it| match &line.new {
+            Some(key) => it.file == key.file && it.function == line.function,
+            None => it.base_function.as_ref().unwrap_or(&it.function) == &line.function,
+        });
+        let Some(function) = of_line else { continue };
+        for amount in line.amounts.iter_mut().filter(|it| TIMES.contains(&it.quantity)) {
+            let of_function = function.amounts.iter().find(|it| it.quantity == amount.quantity);
+            let differs = of_function.is_some_and(|it| {
+                it.significant == Some(true) && (0.0 < it.delta()) == (0.0 < amount.delta())
+            });
+            amount.significant = amount.significant.map(|it| it && differs);
         }
     }
-    let [base, new] = means;
-    if base == 0.0 && new == 0.0 {
-        return None;
-    }
-    let (shift, significant) = test.is_significant(&steps[0], &steps[1]);
-    Some(AmountDifference { quantity, base, new, shift, significant })
 }
 
 /// By function: lines count to the function that they are in now; what is gone counts to the function that its own became.
 fn functions(
-    units: &[LineGroup<'_>],
+    significance: &Significance<'_>,
     pairs: &BTreeMap<(String, String), (String, String)>,
-    scales: [&Scale<'_>; 2],
-    test: &NoiseTest,
 ) -> Vec<FunctionDifference> {
-    let mut by_function: BTreeMap<(String, String), Vec<&LineGroup<'_>>> = BTreeMap::new();
-    for unit in units {
+    let mut by_function: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (place, unit) in significance.units.iter().enumerate() {
         let of = |is_new: bool| {
             let line = unit.line(is_new).filter(|_| unit.books(is_new).next().is_some())?;
             Some((line.file.clone(), unit.function(is_new).to_owned()))
@@ -233,14 +244,13 @@ fn functions(
             Some(pairs.get(&mine).cloned().unwrap_or(mine))
         });
         if let Some(key) = key {
-            by_function.entry(key).or_default().push(unit);
+            by_function.entry(key).or_default().push(place);
         }
     }
     let renamed: BTreeMap<_, _> =
         pairs.iter().filter(|(from, to)| from.1 != to.1).map(|(from, to)| (to, &from.1)).collect();
-    let difference = |((file, function), units): ((String, String), Vec<&LineGroup<'_>>)| {
-        let amounts =
-            TIMES.iter().filter_map(|&it| amount(units.iter().copied(), it, scales, test));
+    let difference = |((file, function), places): ((String, String), Vec<usize>)| {
+        let amounts = TIMES.iter().filter_map(|&it| significance.of_sum(&places, it));
         let amounts: Vec<_> = amounts.collect();
         let key = (file, function);
         let base_function = renamed.get(&key).map(|it| (*it).clone());

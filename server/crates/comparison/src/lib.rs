@@ -14,6 +14,7 @@ mod lines;
 mod named;
 mod noise;
 mod run;
+mod same_work;
 
 pub use compared::{Difference, FunctionDifference, StepDifference};
 pub use lines::{AmountDifference, ComparedLine, EditedLines};

@@ -8,6 +8,7 @@ use pysource::{MatchStatus, NamedText, StatementLines, correspondence};
 
 use crate::noise::{NoiseTest, Shift};
 use crate::run::{ComparedFile, ComparedRun};
+use crate::same_work::SameWork;
 
 /// The times of a line that are compared.
 pub(crate) const TIMES: [Quantity; 5] =
@@ -49,6 +50,9 @@ pub struct AmountDifference {
     pub shift: Option<Shift>,
     /// Whether the difference exceeds the noise; `None` where steps are too few to say.
     pub significant: Option<bool>,
+    /// Whether the steps differ, but what is done in them does not: a difference between two processes, which is not
+    /// significant.
+    pub is_same_work: bool,
 }
 
 impl AmountDifference {
@@ -261,6 +265,75 @@ impl Matching {
     }
 }
 
+/// Whether times of lines, or of several together, differ by more than the noise.
+pub(crate) struct Significance<'a> {
+    pub(crate) units: &'a [LineGroup<'a>],
+    pub(crate) scales: [&'a Scale<'a>; 2],
+    pub(crate) test: NoiseTest,
+    pub(crate) same_work: SameWork,
+}
+
+impl Significance<'_> {
+    /// A time of one of the units, by its place.
+    fn of_line(&self, place: usize, quantity: Quantity, means: [f64; 2]) -> AmountDifference {
+        let [base, new] = means;
+        let group = self.same_work.group(place);
+        let own = self.by_step(&[place], quantity);
+        // What one line did and another one does now is one work.
+        let tested = if group.len() < 2 { own.clone() } else { self.by_step(group, quantity) };
+        let (_, differs) = self.test.is_significant(&tested[0], &tested[1]);
+        let is_same_work = differs == Some(true)
+            && quantity == Quantity::CpuBusy
+            && !group.is_empty()
+            && !self.test.is_beyond_processes(&tested[0], &tested[1]);
+        let significant = if is_same_work { Some(false) } else { differs };
+        let shift = Shift::between(&own[0], &own[1]);
+        AmountDifference { quantity, base, new, shift, significant, is_same_work }
+    }
+
+    /// A time of several units together: what does the same work in both runs makes no difference.
+    pub(crate) fn of_sum(&self, places: &[usize], quantity: Quantity) -> Option<AmountDifference> {
+        let mean = |is_new: bool| -> f64 {
+            let scale = self.scales[usize::from(is_new)];
+            places.iter().map(|&it| self.units[it].mean(quantity, scale, is_new)).sum()
+        };
+        let [base, new] = [false, true].map(mean);
+        if base == 0.0 && new == 0.0 {
+            return None;
+        }
+        let all = self.by_step(places, quantity);
+        let (shift, differs) = self.test.is_significant(&all[0], &all[1]);
+        let does_other_work = |it: &&usize| {
+            let group = self.same_work.group(**it);
+            let tested = self.by_step(group, quantity);
+            group.is_empty() || self.test.is_beyond_processes(&tested[0], &tested[1])
+        };
+        let is_same_work = differs == Some(true) && quantity == Quantity::CpuBusy && {
+            let rest: Vec<usize> = places.iter().filter(does_other_work).copied().collect();
+            let rest = self.by_step(&rest, quantity);
+            let (of_rest, differs) = self.test.is_significant(&rest[0], &rest[1]);
+            let is_one_direction = shift
+                .zip(of_rest)
+                .is_some_and(|(all, rest)| (0.0 < all.estimate) == (0.0 < rest.estimate));
+            differs != Some(true) || !is_one_direction
+        };
+        let significant = if is_same_work { Some(false) } else { differs };
+        Some(AmountDifference { quantity, base, new, shift, significant, is_same_work })
+    }
+
+    /// What a quantity of several units is in each step, of the base and of the new run.
+    fn by_step(&self, places: &[usize], quantity: Quantity) -> [Vec<f64>; 2] {
+        [false, true].map(|is_new| {
+            let scale = self.scales[usize::from(is_new)];
+            let mut sums = vec![0.0; scale.ledger().steps.len().max(1)];
+            for &place in places {
+                add(&mut sums, &self.units[place].by_step(quantity, scale, is_new));
+            }
+            sums
+        })
+    }
+}
+
 /// Whether a time of a line differs by more than the noise.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineDirections {
@@ -272,28 +345,41 @@ pub(crate) struct LineDirections {
 
 impl LineDirections {
     pub(crate) fn of(line: &ComparedLine) -> Self {
-        let times = line.amounts.iter().filter(|it| TIMES.contains(&it.quantity));
+        Self::of_amounts(&line.amounts)
+    }
+
+    pub(crate) fn of_amounts(amounts: &[AmountDifference]) -> Self {
+        let times = amounts.iter().filter(|it| TIMES.contains(&it.quantity));
         let deltas = times.filter(|it| it.significant == Some(true)).map(AmountDifference::delta);
         deltas.fold(Self::default(), |found, delta| Self {
             faster: found.faster || delta < 0.0,
             slower: found.slower || 0.0 < delta,
         })
     }
+
+    /// Adds what another line says.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.faster |= other.faster;
+        self.slower |= other.slower;
+    }
+
+    /// Whether some time differs in the direction of `delta`.
+    pub(crate) fn has(self, delta: f64) -> bool {
+        if delta < 0.0 { self.faster } else { self.slower }
+    }
 }
 
 /// What each of the units costs, and whether the differences count.
-pub(crate) fn differences(
-    units: &[LineGroup<'_>],
-    scales: [&Scale<'_>; 2],
-    test: &NoiseTest,
-) -> Vec<ComparedLine> {
+pub(crate) fn differences(of: &Significance<'_>) -> Vec<ComparedLine> {
+    let Significance { units, scales, test, .. } = of;
     let totals = SIZES.map(|quantity| {
         let total = |is_new: bool| -> f64 {
             units.iter().map(|it| it.mean(quantity, scales[usize::from(is_new)], is_new)).sum()
         };
         total(false).max(total(true))
     });
-    let difference = |unit: &LineGroup<'_>| {
+    let have_steps = scales.iter().all(|it| 2 <= it.ledger().steps.len());
+    let difference = |(place, unit): (usize, &LineGroup<'_>)| {
         let mut amounts = Vec::new();
         for quantity in TIMES.into_iter().chain(SIZES) {
             let [base, new] =
@@ -301,21 +387,22 @@ pub(crate) fn differences(
             if base == 0.0 && new == 0.0 {
                 continue;
             }
-            let (shift, significant) = match SIZES.iter().position(|it| *it == quantity) {
+            let untested = |significant: bool| AmountDifference {
+                quantity,
+                base,
+                new,
+                shift: None,
+                significant: Some(significant),
+                is_same_work: false,
+            };
+            amounts.push(match SIZES.iter().position(|it| *it == quantity) {
                 Some(size) => {
                     let delta = (new - base).abs();
-                    (None, Some(MIN_BYTES * totals[size] <= delta && 0.0 < delta))
+                    untested(MIN_BYTES * totals[size] <= delta && 0.0 < delta)
                 }
-                None if !test.is_large(new - base, base.max(new)) && scales_have_steps(scales) => {
-                    (None, Some(false))
-                }
-                None => {
-                    let steps =
-                        [false, true].map(|it| unit.by_step(quantity, scales[usize::from(it)], it));
-                    test.is_significant(&steps[0], &steps[1])
-                }
-            };
-            amounts.push(AmountDifference { quantity, base, new, shift, significant });
+                None if !test.is_large(new - base, base.max(new)) && have_steps => untested(false),
+                None => of.of_line(place, quantity, [base, new]),
+            });
         }
         let function = match unit.function(true) {
             "" => unit.function(false),
@@ -331,10 +418,5 @@ pub(crate) fn differences(
             amounts,
         }
     };
-    units.iter().map(difference).collect()
-}
-
-/// Whether both runs have at least two steps.
-fn scales_have_steps(scales: [&Scale<'_>; 2]) -> bool {
-    scales.iter().all(|it| 2 <= it.ledger().steps.len())
+    units.iter().enumerate().map(difference).collect()
 }

@@ -95,17 +95,15 @@ fn named(
                 let sum = sums.entry(name).or_default();
                 sum.calls[side] += scale.mean(calls);
                 sum.time[side] += scale.mean(time);
-                sum.lines.faster |= directions.faster;
-                sum.lines.slower |= directions.slower;
+                sum.lines.add(*directions);
             }
         }
     }
     let have_steps = scales.iter().all(|it| 2 <= it.ledger().steps.len());
     let difference = |(name, sum): (String, NamedSum)| {
         let NamedSum { calls, time: [base, new], lines } = sum;
-        let is_of_line = if new < base { lines.faster } else { lines.slower };
         let significant =
-            have_steps.then(|| is_of_line && test.is_large(new - base, base.max(new)));
+            have_steps.then(|| lines.has(new - base) && test.is_large(new - base, base.max(new)));
         NamedDifference { name, calls, time: [base, new], significant }
     };
     let mut found: Vec<NamedDifference> = sums.into_iter().map(difference).collect();

@@ -21,6 +21,10 @@ const MIN_SPREAD: f64 = 0.03;
 /// Standard deviations by which a line must differ from the drift.
 const MAX_DEVIATIONS: f64 = 3.0;
 
+/// Factor, beside the drift, by which the time of the same work on the host must differ. Where the memory of a process lies,
+/// and whether it has to be taken from the system anew, makes an operator up to twice as slow from its first step to its last.
+const MIN_FACTOR_OF_SAME_WORK: f64 = 3.0;
+
 /// Steps of a run that are compared with those of the other; of more, as many are taken at equal distances.
 const MAX_STEPS: usize = 64;
 
@@ -187,6 +191,13 @@ impl NoiseTest {
                 && self.is_beyond_drift(base, new, old, young)
         });
         (shift, significant)
+    }
+
+    /// Whether steps in which the same work was done differ by more than processes do.
+    pub(crate) fn is_beyond_processes(&self, base: &[f64], new: &[f64]) -> bool {
+        let (old, young) = (median(base), median(new));
+        let factor = (young / old / self.drift.factor).ln().abs();
+        old <= 0.0 || young <= 0.0 || MIN_FACTOR_OF_SAME_WORK.ln() <= factor
     }
 
     /// Whether a difference is large enough to matter.

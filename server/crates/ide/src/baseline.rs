@@ -149,8 +149,14 @@ mod tests {
     fn the_unit_is_left_out_where_it_is_the_same() {
         let of = |base, new| {
             let quantity = Quantity::CpuBusy;
-            let amount =
-                AmountDifference { quantity, base, new, shift: None, significant: Some(true) };
+            let amount = AmountDifference {
+                quantity,
+                base,
+                new,
+                shift: None,
+                significant: Some(true),
+                is_same_work: false,
+            };
             BaselineDifference::new(&amount).behind(&quantity.text(new))
         };
         assert_eq!(of(2e6, 5e6), " (+3)");

@@ -194,6 +194,7 @@ fn compared(
         let share = share.map_or(String::new(), |it| format!("{}{it}", sign(found.delta)));
         let note = match found.is_significant {
             Some(true) => "",
+            Some(false) if amount.is_same_work => "the same work",
             Some(false) => "within the noise",
             None => "too few steps to say",
         };

@@ -84,6 +84,7 @@ pub fn build(base: &Recording<'_>, new: &Recording<'_>, top: usize) -> DiffRepor
     let mut sections = vec![
         lines(&diff, "faster", "Faster", top, |it| it < 0.0),
         lines(&diff, "slower", "Slower", top, |it| 0.0 < it),
+        same_work(&diff, top),
         functions(&diff, top),
         named("operators", "Operators", &diff.difference.operators, top),
         named("kernels", "Kernels", &diff.difference.kernels, top),
@@ -203,6 +204,9 @@ fn verdict_of_times(difference: &Difference) -> String {
             let share = numbers::percent((new - base) / base);
             format!("{whole} {is} instead of {was}: {share} more; {lines}.")
         }
+        Some(false) if step.is_same_work => format!(
+            "{whole} {is} and took {was}, with the same work in it, as between two runs of one program; {lines}."
+        ),
         Some(false) => {
             let few = step.steps.iter().min().is_some_and(|it| *it < MIN_STEPS);
             let more = if few { " (record at least 5 steps of each)" } else { "" };
@@ -318,7 +322,29 @@ fn lines(
     top: usize,
     is_wanted: impl Fn(f64) -> bool,
 ) -> Section {
-    let columns = [
+    let rows = diff.difference.lines.iter().filter_map(|it| Some((it, notable(it)?)));
+    let rows = rows.filter(|(_, it)| is_wanted(it.delta())).collect();
+    line_table(diff, Section::new(id, title, Subject::Lines, line_columns()), rows, top)
+}
+
+/// The lines that do the same in both runs and take another time for it.
+fn same_work(diff: &DiffReport<'_>, top: usize) -> Section {
+    let rows = diff.difference.lines.iter();
+    let rows = rows.flat_map(|it| it.amounts.iter().map(move |amount| (it, amount)));
+    let rows = rows.filter(|(_, it)| it.is_same_work).collect();
+    let title = "The same work in another time";
+    let section = Section::new("same-work", title, Subject::Lines, line_columns());
+    let mut section = line_table(diff, section, rows, top);
+    section.notes.push(Note::plain(
+        "The same calls, operators and bytes. Where its memory lies makes a process up to three times as slow in such lines: they \
+         count neither as faster nor as slower."
+            .to_owned(),
+    ));
+    section
+}
+
+fn line_columns() -> [Column; 8] {
+    [
         Column::number("change", Unit::Ns),
         Column::number("base", Unit::Ns),
         Column::number("new", Unit::Ns),
@@ -327,10 +353,16 @@ fn lines(
         Column::text("line"),
         Column::text(""),
         Column::text("function"),
-    ];
-    let mut section = Section::new(id, title, Subject::Lines, columns);
-    let rows = diff.difference.lines.iter().filter_map(|it| Some((it, notable(it)?)));
-    let mut rows: Vec<_> = rows.filter(|(_, it)| is_wanted(it.delta())).collect();
+    ]
+}
+
+/// Lines with one of their times each, the largest difference first.
+fn line_table(
+    diff: &DiffReport<'_>,
+    mut section: Section,
+    mut rows: Vec<(&ComparedLine, &AmountDifference)>,
+    top: usize,
+) -> Section {
     rows.sort_by(|(_, a), (_, b)| b.delta().abs().total_cmp(&a.delta().abs()));
     let more = rows.len().saturating_sub(top);
     for (line, it) in rows.into_iter().take(top) {

@@ -31,6 +31,7 @@ pub fn write(out: &mut dyn Write, diff: &DiffReport<'_>) -> io::Result<()> {
     ];
     steps.extend(interval(step.shift));
     steps.push(("significant", boolean(step.significant)));
+    steps.push(("same_work", boolean(Some(step.is_same_work))));
     writeln!(out, " \"steps\": {},", object(&steps))?;
     let drift = &difference.drift;
     let drift = [
@@ -99,6 +100,7 @@ fn amount(it: &AmountDifference) -> Fields<'static> {
         fields.extend(interval(it.shift));
     }
     fields.push(("significant", boolean(it.significant)));
+    fields.push(("same_work", boolean(Some(it.is_same_work))));
     fields
 }
 
