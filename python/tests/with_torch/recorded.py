@@ -12,20 +12,24 @@ import perfline
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 
+def package_path():
+    """Where programs find the package, for ``PYTHONPATH``."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(perfline.__file__)))
+    return os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+
+
 def recorded(test, framework, command):
     """Runs a program in a folder of its own; returns what it recorded."""
     if importlib.util.find_spec(framework) is None:
         test.skipTest(f"{framework} is not installed")
     folder = tempfile.TemporaryDirectory()
     test.addCleanup(folder.cleanup)
-    package = os.path.dirname(os.path.dirname(os.path.abspath(perfline.__file__)))
-    search = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     # DeepSpeed needs programs that its environment has.
     programs = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     done = subprocess.run(
         command,
         cwd=folder.name,
-        env={**os.environ, "PYTHONPATH": search, "PATH": programs},
+        env={**os.environ, "PYTHONPATH": package_path(), "PATH": programs},
         capture_output=True,
         text=True,
         timeout=600,
