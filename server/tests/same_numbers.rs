@@ -252,3 +252,100 @@ fn of_findings_and_tables_in_one_report() {
         assert!((it - header).abs() < 0.005 * header, "{found}, {listed}, {header}: {report}");
     }
 }
+
+/// Columns of the table `lines` of the report, headings of `perfline annotate`, metrics of `perfline diff`, and labels of
+/// `perfline show`, of one amount per step.
+const PER_STEP: [[&str; 4]; 4] = [
+    ["cpu own", "cpu own", "cpu_busy", "thread time, own"],
+    ["cuda own", "cuda own", "cuda_own", "CUDA, own"],
+    ["gpu wait", "gpu wait", "sync", "wait for the GPU"],
+    ["gpu idle", "gpu idle", "gpu_idle", "GPU idle"],
+];
+
+#[test]
+fn of_a_step_in_every_printer() {
+    let trace = fixture("simulated_cuda/torch2.15.0/slow_model.json.gz");
+    let (trace, root) = (trace.to_str().unwrap(), fixture("workloads"));
+    let root = root.to_str().unwrap();
+    let json = |arguments: &[&str]| -> Value {
+        let output = output(&[arguments, &["--root", root, "--format", "json"]].concat());
+        serde_json::from_str(&output).unwrap()
+    };
+    let report = json(&["report", trace, "--section", "lines"]);
+    let table = &report["sections"][0];
+    let column = |name: &str| {
+        table["columns"].as_array().unwrap().iter().position(|it| it["name"] == name).unwrap()
+    };
+    let annotated =
+        output(&["annotate", trace, "--root", root, "--threshold", "0", "--context", "0"]);
+    let annotated = cells(&annotated, "slow_model.py");
+    let diff = json(&["diff", trace, trace, "--base-root", root]);
+    let rows = table["rows"].as_array().unwrap();
+    assert!(5 < rows.len());
+    let mut compared = 0;
+    for row in rows {
+        let place = &row[column("line")]["places"][0];
+        let line = u32::try_from(place["line"].as_u64().unwrap()).unwrap();
+        let show = json(&["show", &format!("slow_model.py:{line}"), trace]);
+        for [heading, of_annotate, of_diff, of_show] in PER_STEP {
+            let cell = &row[column(heading)];
+            let (value, text) = (cell["value"].as_f64().unwrap_or(0.0), cell["text"].as_str());
+            let text = text.unwrap_or_default();
+            assert_eq!(
+                annotated[&line].get(of_annotate).map_or("", String::as_str),
+                text,
+                "{heading}:{line}"
+            );
+            let is_it = |it: &&Value| it["line"] == line && it["metric"] == of_diff;
+            let difference = diff["lines"].as_array().unwrap().iter().find(is_it);
+            let both = difference
+                .map_or([0.0; 2], |it| ["base_us", "new_us"].map(|key| it[key].as_f64().unwrap()));
+            assert!(
+                both.iter().all(|it| (it * 1e3 - value).abs() < 1.0),
+                "{both:?}, {value}: {heading}:{line}"
+            );
+            let shown = show["sections"][0]["rows"].as_array().unwrap();
+            let shown = shown.iter().find(|it| it[0]["text"] == of_show);
+            assert_eq!(
+                shown.map_or("", |it| it[1]["text"].as_str().unwrap()),
+                text,
+                "{heading}:{line}"
+            );
+            compared += usize::from(0.0 < value);
+        }
+    }
+    assert!(10 < compared, "{compared}");
+}
+
+#[test]
+fn of_the_recording_in_every_format_for_programs() {
+    let trace = fixture("simulated_cuda/torch2.15.0/slow_model.json.gz");
+    let (trace, root) = (trace.to_str().unwrap(), fixture("workloads"));
+    let root = root.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("slow_model.perfline");
+    let ledger = ledger.to_str().unwrap();
+    output(&["ledger", trace, "--root", root, "-o", ledger]);
+    let lines = |input: &str| -> Value {
+        let json: Value = serde_json::from_str(&output(&["lines", input, "--root", root])).unwrap();
+        json["lines"].clone()
+    };
+    let json = lines(trace);
+    assert_eq!(lines(ledger), json);
+    let csv = output(&["lines", trace, "--root", root, "--format", "csv"]);
+    let mut rows = csv.lines();
+    let names: Vec<&str> = rows.next().unwrap().split(',').collect();
+    assert!(20 < names.len());
+    assert_eq!(csv.lines().count() - 1, json.as_array().unwrap().len());
+    for (row, line) in rows.zip(json.as_array().unwrap()) {
+        // No name in this recording has a comma.
+        for (name, cell) in names.iter().zip(row.split(',')) {
+            let expected = match &line[name] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            assert_eq!(cell, expected, "{name} of {line}");
+        }
+    }
+}
