@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loader::{EventChoice, MemoryLimit, MinePattern, Run};
@@ -9,6 +10,7 @@ use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
 use report::{CodeFilter, FilePattern, FunctionPattern, Limit, StackFilter, TrainingPhase};
+use settings::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +73,43 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// The root whose `perfline.toml` counts, and where what it says goes; `None` of commands that read no recording.
+    pub(crate) fn project(&mut self) -> Option<(&Path, &mut Arc<Settings>)> {
+        let recording = match self {
+            Self::Annotate(it) => &mut it.recording,
+            Self::Lines(it) => &mut it.recording,
+            Self::Memory(it) => &mut it.recording,
+            Self::Ledger(it) => &mut it.recording,
+            Self::Ranks(it) => &mut it.recording,
+            Self::Report(it) => &mut it.recording,
+            Self::Check(it) => &mut it.recording,
+            Self::Show(it) => &mut it.recording,
+            Self::Ops(it) => &mut it.recording,
+            Self::Kernels(it) => &mut it.recording,
+            Self::Modules(it) => &mut it.recording,
+            Self::Steps(it) => &mut it.recording,
+            Self::Ranges(it) => &mut it.recording,
+            Self::Comm(it) => &mut it.recording,
+            Self::Compile(it) => &mut it.recording,
+            Self::Top(it) => &mut it.recording,
+            Self::View(it) => &mut it.recording,
+            Self::Export(it) => &mut it.recording,
+            Self::Diff(it) => return Some((&it.root, &mut it.settings)),
+            Self::Mcp(it) => return Some((&it.root, &mut it.settings)),
+            Self::List(it) => return Some((Path::new("."), &mut it.settings)),
+            Self::Hang(_)
+            | Self::Explain(_)
+            | Self::Cache(_)
+            | Self::Record(_)
+            | Self::Lsp(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
+        };
+        Some((&recording.root, &mut recording.settings))
+    }
+}
+
 /// What to load, and against which source.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RecordingArgs {
@@ -98,8 +137,8 @@ pub(crate) struct RecordingArgs {
     pub(crate) captures: Vec<PathBuf>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
 
     /// Exit with status 2 unless every input was read to its end without loss
     #[arg(long)]
@@ -116,6 +155,10 @@ pub(crate) struct RecordingArgs {
     /// Read the ranks of this process group alone, by its name or description as recorded, repeatable
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl RecordingArgs {
@@ -179,9 +222,9 @@ pub(crate) struct AnnotateArgs {
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) context: u32,
 
-    /// Least share, in percent, that a line needs to be shown
-    #[arg(long, value_name = "PCT", default_value_t = 0.5, value_parser = percent)]
-    pub(crate) threshold: f64,
+    /// Least share, in percent, that a line needs to be shown [default: 0.5]
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub(crate) threshold: Option<f64>,
 
     /// Library files too
     #[arg(long)]
@@ -202,15 +245,17 @@ impl AnnotateArgs {
     pub(crate) fn options(&self) -> report::annotate::AnnotateOptions {
         let files = self.recording.inputs.iter().filter(|it| is_source(it));
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
+        let view = &self.recording.settings.view;
         report::annotate::AnnotateOptions {
             period: match (self.step, self.per) {
                 (Some(step), _) => Period::Step(step),
                 (None, Some(Per::Run)) => Period::Run,
                 // A recording without steps is shown as a whole.
-                (None, _) => Period::Mean,
+                (None, Some(Per::Step)) => Period::Mean,
+                (None, None) => view.period,
             },
             context: self.context,
-            threshold: self.threshold,
+            threshold: self.threshold.unwrap_or(100.0 * view.threshold),
             all: self.all,
             files,
             code: self.code.filter(),
@@ -584,6 +629,10 @@ pub(crate) struct ListArgs {
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 /// Which code is shown.
@@ -760,7 +809,7 @@ impl ReportArgs {
     pub(crate) fn options(&self) -> report::ReportOptions {
         report::ReportOptions {
             top: self.top,
-            rules: insights::RuleOptions::default(),
+            rules: self.recording.settings.view.rules(),
             limits: self.limits.given(),
         }
     }
@@ -806,8 +855,8 @@ pub(crate) struct DiffArgs {
     pub(crate) mine: Vec<MinePattern>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
 
     /// Exit with status 2 unless both recordings were read to their end without loss
     #[arg(long)]
@@ -824,6 +873,10 @@ pub(crate) struct DiffArgs {
     /// Also write the comparison as a page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl DiffArgs {
@@ -836,6 +889,7 @@ impl DiffArgs {
             mine: self.mine.clone(),
             memory_limit: self.memory_limit,
             strict: self.strict,
+            settings: Arc::clone(&self.settings),
             ..RecordingArgs::default()
         }
     }
@@ -874,10 +928,15 @@ pub(crate) struct CheckArgs {
 impl CheckArgs {
     /// The file with the limits.
     pub(crate) fn budget(&self) -> PathBuf {
-        self.budget.clone().unwrap_or_else(|| match self.recording.root.to_str() {
-            Some(".") => PathBuf::from("perfline.toml"),
-            _ => self.recording.root.join("perfline.toml"),
-        })
+        self.budget.clone().unwrap_or_else(|| project_file(&self.recording.root))
+    }
+}
+
+/// The `perfline.toml` of a root, as messages name it.
+pub(crate) fn project_file(root: &Path) -> PathBuf {
+    match root.to_str() {
+        Some(".") => PathBuf::from(loader::PROJECT_FILE),
+        _ => root.join(loader::PROJECT_FILE),
     }
 }
 
@@ -1016,8 +1075,12 @@ pub(crate) struct McpArgs {
     pub(crate) mine: Vec<MinePattern>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl McpArgs {
@@ -1029,6 +1092,7 @@ impl McpArgs {
             sites: self.sites.clone(),
             mine: self.mine.clone(),
             memory_limit: self.memory_limit,
+            settings: Arc::clone(&self.settings),
             ..RecordingArgs::default()
         }
     }

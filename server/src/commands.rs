@@ -9,6 +9,7 @@ mod hang;
 mod list;
 mod opened;
 mod print;
+mod project;
 mod record;
 mod top;
 mod view;
@@ -16,6 +17,7 @@ mod view;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ::report::{
     Recording, StackFilter, annotate, html, json, lines, memory, ranks, show, tables, text,
@@ -31,10 +33,13 @@ use print::print_table;
 /// Runs a command.
 ///
 /// # Errors
-/// If nothing can be loaded or the output cannot be written.
-pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
+/// If the `perfline.toml` of the project cannot be read, nothing can be loaded, or the output cannot be written.
+pub(crate) fn run(mut command: Command) -> Result<ExitCode, Failure> {
+    if let Some((root, settings)) = command.project() {
+        *settings = Arc::new(project::settings(root)?);
+    }
     let terminal = terminal::of_stdout();
-    match command {
+    match &command {
         Command::Annotate(args) => print(&args.recording(), |out, it| {
             let options = args.options();
             let unknown = annotate::unknown_step(&it.recording, &options);
@@ -98,7 +103,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Export(args) => export(args),
         Command::Check(args) => check::run(args, &terminal),
         Command::Show(args) => print(&args.recording, |out, it| {
-            match show::build(&it.recording, &args.place, args.top) {
+            let rules = args.recording.settings.view.rules();
+            match show::build(&it.recording, &args.place, args.top, &rules) {
                 Ok(shown) => match args.format {
                     args::OutputFormat::Text => show::write_text(out, &shown, &terminal)?,
                     args::OutputFormat::Json => show::write_json(out, &shown)?,
@@ -182,7 +188,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Mcp(args) => {
             allocator::restart_with_one_arena();
             let recording = args.recording();
-            mcp::run_stdio(inputs::options(&recording), recording.inputs)
+            let settings = Arc::clone(&recording.settings);
+            mcp::run_stdio(inputs::options(&recording), recording.inputs, settings)
                 .map_err(Failure::Agents)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -282,7 +289,8 @@ fn memory(
     }
     match args.format {
         args::OutputFormat::Text => {
-            memory::write_text(out, &memory::build(recording, args.top), terminal)
+            let rules = args.recording.settings.view.rules();
+            memory::write_text(out, &memory::build(recording, args.top, &rules), terminal)
         }
         args::OutputFormat::Json => memory::write_json(out, recording),
     }

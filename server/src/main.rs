@@ -25,7 +25,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match commands::run(&cli.command) {
+    match commands::run(cli.command) {
         Ok(code) => code,
         // The reader of our output has seen enough, as `head` does.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -19,7 +19,7 @@ use crate::{inputs, output};
 pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
     let [base, new] = match (&args.base, &args.new) {
         (Some(base), Some(new)) => [vec![base.clone()], vec![new.clone()]],
-        _ => newest_two()?,
+        _ => newest_two(args)?,
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
 }
 
 /// The recording before the newest below the current folder, and the newest.
-fn newest_two() -> Result<[Vec<PathBuf>; 2], Failure> {
-    let mut found = loader::discover(Path::new(".")).into_iter();
+fn newest_two(args: &DiffArgs) -> Result<[Vec<PathBuf>; 2], Failure> {
+    let mut found = inputs::discover(Path::new("."), &args.root, &args.settings)?.into_iter();
     match (found.next(), found.next()) {
         (Some(newest), Some(before)) => {
             let named =

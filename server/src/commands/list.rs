@@ -1,8 +1,9 @@
 //! `perfline list`: the recordings below a folder.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -18,18 +19,19 @@ use crate::inputs;
 
 /// Lists what is below the folder: of a table for people no more than it shows is looked at.
 pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
-    let mut found = loader::discover(&args.folder);
-    if found.is_empty() {
-        return Err(Failure::NothingFound(args.folder.clone()));
-    }
+    let root = Path::new(".");
+    let mut found = inputs::discover(&args.folder, root, &args.settings)?;
     let left_out = match args.table.format {
         OutputFormat::Text => found.len().saturating_sub(args.table.top),
         OutputFormat::Json => 0,
     };
     found.truncate(found.len() - left_out);
     // What other commands keep without options.
-    let options =
-        inputs::options(&RecordingArgs { root: PathBuf::from("."), ..RecordingArgs::default() });
+    let options = inputs::options(&RecordingArgs {
+        root: root.to_owned(),
+        settings: Arc::clone(&args.settings),
+        ..RecordingArgs::default()
+    });
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let now = SystemTime::now();
     let listed: Vec<ListedRecording> = found

@@ -94,7 +94,7 @@ fn is_readable(file: &Metadata) -> bool {
 
 /// How a file is opened whose path holds no link: one that was put there meanwhile is not followed, and a FIFO that was
 /// put there meanwhile is not waited for.
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

@@ -13,6 +13,8 @@ use ledger::Ledger;
 use loader::{Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
+use serde_json::Value;
+use settings::{ProjectFile, Settings};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
@@ -23,7 +25,6 @@ use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
-use crate::settings::Settings;
 
 /// How long loads wait for the client's settings. Later ones are followed all the same.
 pub(crate) const SETTINGS_PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +62,14 @@ pub(crate) struct Session {
 #[derive(Default)]
 pub(crate) struct SessionState {
     pub(crate) folders: Arc<[PathBuf]>,
+    /// What counts of what the client and the project say.
     pub(crate) settings: Arc<Settings>,
+    /// What the client said of the settings last.
+    pub(crate) section: Value,
+    /// What the `perfline.toml` of the workspace says.
+    pub(crate) project: ProjectFile,
+    /// What is wrong with it, one line for each: reported when it changes.
+    pub(crate) project_faults: Vec<String>,
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: ViewChoice,

@@ -3,19 +3,16 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use settings::{ProjectFile, Settings};
 use tower_lsp::lsp_types::{ConfigurationItem, MessageType};
 
 use crate::loader;
-use crate::session::Session;
-use crate::settings::Settings;
+use crate::session::{Session, SessionState};
 
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
     let pulls = session.abilities().configuration;
-    let which_code = |settings: &Settings| {
-        (settings.sites.clone(), settings.mine.clone(), settings.captures.clone())
-    };
-    let before = which_code(&session.state().settings);
+    let before = Arc::clone(&session.state().settings);
     let faults = if pulls {
         Vec::new()
     } else {
@@ -27,15 +24,22 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
             pull(&session).await;
         }
         report(&session, &faults).await;
-        // Which library lines are found, which lines are the user's, and what graphs captured, is decided while loading.
-        if which_code(&session.state().settings) != before {
-            loader::reload(
-                &session,
-                "the folders of library code, what counts as yours, or the traces of captures changed",
-            )
-            .await;
-        }
+        reload_where_needed(&session, &before).await;
     });
+}
+
+/// Loads once more what is shown if the settings, which were `before`, now say otherwise what is decided while loading: which
+/// library lines are found, which lines are the user's, and what graphs captured.
+pub(crate) async fn reload_where_needed(session: &Arc<Session>, before: &Settings) {
+    let now = Arc::clone(&session.state().settings);
+    let which_code = |it: &Settings| (it.sites.clone(), it.mine.clone(), it.captures.clone());
+    if which_code(&now) != which_code(before) {
+        loader::reload(
+            session,
+            "the folders of library code, what counts as yours, or the traces of captures changed",
+        )
+        .await;
+    }
 }
 
 /// Asks the client for the settings, if it has any.
@@ -59,20 +63,32 @@ pub(crate) async fn pull(session: &Session) {
     }
 }
 
-/// Makes a section the settings; gives what is wrong with it, one line for each.
+/// Makes a section what the client says; gives what is wrong with it, one line for each.
 pub(crate) fn apply(session: &Session, section: &Value) -> Vec<String> {
-    let (settings, faults) = Settings::read(section);
-    let is_change = {
+    change(session, |state| state.section = section.clone())
+}
+
+/// Makes a file what the project says.
+pub(crate) fn apply_project(session: &Session, file: ProjectFile) {
+    // What is wrong with the section was reported when it came.
+    change(session, |state| state.project = file);
+}
+
+/// The settings after a change of what the client or the project says; gives what is wrong with the section.
+fn change(session: &Session, change: impl FnOnce(&mut SessionState)) -> Vec<String> {
+    let (is_change, faults) = {
         let mut state = session.state();
+        change(&mut state);
+        let (settings, faults) = state.project.settings_below(&state.section);
         let is_change = *state.settings != settings;
         state.settings = Arc::new(settings);
-        is_change
+        (is_change, faults)
     };
     if is_change {
         session.refresh();
         session.look_for_recordings();
     }
-    faults
+    faults.iter().map(|it| it.text("perfline.")).collect()
 }
 
 /// Shows what is wrong with the settings.
