@@ -24,6 +24,10 @@ const SEARCH_SHARE: u32 = 20;
 /// How often the part of the time is halved.
 const MAX_HALVINGS: u32 = 4;
 
+/// Why what is shown is loaded again: the settings say otherwise what is decided while loading.
+pub(crate) const SETTINGS_CHANGED: &str =
+    "the folders of library code, what counts as yours, or the traces of captures changed";
+
 /// A recording to load.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadTarget {
@@ -60,7 +64,9 @@ pub(crate) async fn watch(session: Arc<Session>) {
     // Searches in a row that found nothing new.
     let mut n_vain = 0;
     loop {
-        project_file::follow(&session).await;
+        if project_file::follow(&session).await {
+            reload(&session, SETTINGS_CHANGED).await;
+        }
         let began = Instant::now();
         let mode = session.state().mode.clone();
         let target = find(&session, mode).await;

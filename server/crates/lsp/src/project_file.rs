@@ -6,15 +6,14 @@ use std::sync::Arc;
 use loader::{PROJECT_FILE, leads_out};
 use settings::ProjectFile;
 
-use crate::api::configuration;
 use crate::session::Session;
 
 /// Reads the file, makes what it says the settings of the project, and reports what is wrong with it. Where that is as before,
-/// nothing happens.
-pub(crate) async fn follow(session: &Arc<Session>) {
+/// nothing happens. Gives whether what is shown is to be loaded again.
+pub(crate) async fn follow(session: &Session) -> bool {
     let folder = session.state().folders.first().cloned();
     let read = move || folder.as_deref().map(read).unwrap_or_default();
-    let Ok((file, faults)) = tokio::task::spawn_blocking(read).await else { return };
+    let Ok((file, faults)) = tokio::task::spawn_blocking(read).await else { return false };
     let (before, is_other, is_news, shows) = {
         let mut state = session.state();
         let is_news = state.project_faults != faults;
@@ -23,15 +22,15 @@ pub(crate) async fn follow(session: &Arc<Session>) {
         (Arc::clone(&state.settings), state.project != file, is_news, shows)
     };
     if is_news {
-        configuration::report(session, &faults).await;
+        session.report_faults(&faults).await;
     }
-    if is_other {
-        configuration::apply_project(session, file);
+    if !is_other {
+        return false;
     }
-    // Before the first load nothing is to be loaded again.
-    if is_other && shows {
-        configuration::reload_where_needed(session, &before).await;
-    }
+    // What is wrong with what the client says was reported when it came.
+    session.change_settings(|state| state.project = file);
+    let now = Arc::clone(&session.state().settings);
+    shows && !now.reads_as(&before)
 }
 
 /// What the file in a folder says, and what is wrong with it, one line for each. Touches the disk.

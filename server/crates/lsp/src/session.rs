@@ -19,7 +19,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp::lsp_types::{ClientCapabilities, ProgressToken, Url};
+use tower_lsp::lsp_types::{ClientCapabilities, MessageType, ProgressToken, Url};
 
 use crate::Config;
 use crate::capabilities::Abilities;
@@ -316,6 +316,32 @@ impl Session {
 
     pub(crate) fn look_for_recordings(&self) {
         self.look.notify_one();
+    }
+
+    /// Changes what the client or the project says of the settings; gives what is wrong with what the client says, one line for
+    /// each.
+    pub(crate) fn change_settings(&self, change: impl FnOnce(&mut SessionState)) -> Vec<String> {
+        let (is_change, faults) = {
+            let mut state = self.state();
+            change(&mut state);
+            let (settings, faults) = state.project.settings_below(&state.section);
+            let is_change = *state.settings != settings;
+            state.settings = Arc::new(settings);
+            (is_change, faults)
+        };
+        if is_change {
+            self.refresh();
+            self.look_for_recordings();
+        }
+        faults.iter().map(|it| it.text("perfline.")).collect()
+    }
+
+    /// Shows what is wrong with the settings.
+    pub(crate) async fn report_faults(&self, faults: &[String]) {
+        if !faults.is_empty() {
+            let text = format!("Perfline: {}", faults.join("\n"));
+            self.client.show_message(MessageType::WARNING, text).await;
+        }
     }
 
     /// The client has said which settings it has, or was waited for long enough.

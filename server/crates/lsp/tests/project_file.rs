@@ -1,5 +1,7 @@
 //! The `perfline.toml` of the workspace: below what the editor says, followed, and reported where it cannot be used.
 
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
 mod support;
 
 use std::time::{Duration, Instant};

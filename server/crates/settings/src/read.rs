@@ -75,6 +75,13 @@ impl Settings {
         (settings, reader.faults)
     }
 
+    /// Whether what is decided while a recording is loaded is the same: which library lines are found, which lines are the
+    /// user's, and what graphs captured.
+    #[must_use]
+    pub fn reads_as(&self, other: &Self) -> bool {
+        (&self.sites, &self.mine, &self.captures) == (&other.sites, &other.mine, &other.captures)
+    }
+
     /// Whether a file, by its path below the folder of the project and with `/`, may be a recording.
     #[must_use]
     pub fn wants(&self, path: &str) -> bool {

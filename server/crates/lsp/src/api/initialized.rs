@@ -22,7 +22,7 @@ pub(crate) fn handle(session: &Arc<Session>) {
     let other = Arc::clone(session);
     tokio::spawn(async move {
         let faults = std::mem::take(&mut other.state().faults);
-        api::configuration::report(&other, &faults).await;
+        other.report_faults(&faults).await;
         register(&other).await;
     });
     let session = Arc::clone(session);
