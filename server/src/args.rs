@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use loader::{EventChoice, MemoryLimit, MinePattern, Run};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
@@ -39,6 +39,14 @@ Exit status:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    /// Colours: auto has them on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    pub(crate) color: ColorChoice,
+
+    /// Prints text that is longer than the screen without a pager (PERFLINE_PAGER, PAGER, less)
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -74,6 +82,29 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it prints text for people that may be longer than a screen.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Annotate(_)
+                | Self::Memory(_)
+                | Self::Ranks(_)
+                | Self::Hang(_)
+                | Self::Report(_)
+                | Self::Diff(_)
+                | Self::Show(_)
+                | Self::Ops(_)
+                | Self::Kernels(_)
+                | Self::Modules(_)
+                | Self::Steps(_)
+                | Self::Ranges(_)
+                | Self::Comm(_)
+                | Self::Compile(_)
+                | Self::List(_)
+                | Self::Explain(_)
+        )
+    }
+
     /// The root whose `perfline.toml` counts, and where what it says goes; `None` of commands that read no recording.
     pub(crate) fn project(&mut self) -> Option<(&Path, &mut Arc<Settings>)> {
         let recording = match self {

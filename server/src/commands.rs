@@ -14,7 +14,7 @@ mod record;
 mod top;
 mod view;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,21 +24,25 @@ use ::report::{
 };
 use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
-use crate::args::{self, Command};
+use crate::args::{self, Cli, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{allocator, inputs, output, terminal};
+use crate::{allocator, inputs, output, pager, terminal};
 use print::print_table;
 
 /// Runs a command.
 ///
 /// # Errors
 /// If the `perfline.toml` of the project cannot be read, nothing can be loaded, or the output cannot be written.
-pub(crate) fn run(mut command: Command) -> Result<ExitCode, Failure> {
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let Cli { mut command, color, no_pager } = cli;
+    if !no_pager && command.is_long() {
+        pager::want();
+    }
+    let terminal = terminal::of_stdout(color);
     if let Some((root, settings)) = command.project() {
         *settings = Arc::new(project::settings(root)?);
     }
-    let terminal = terminal::of_stdout();
     match &command {
         Command::Annotate(args) => print(&args.recording(), |out, it| {
             let options = args.options();
@@ -169,12 +173,12 @@ pub(crate) fn run(mut command: Command) -> Result<ExitCode, Failure> {
         Command::View(args) => view::run(args),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = pager::stdout();
             match args.rule {
                 Some(rule) => ::report::explain::write_page(&mut out, rule, &terminal)?,
                 None => ::report::explain::write_list(&mut out, &terminal)?,
             }
-            out.flush()?;
+            out.finish()?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Cache(args) => cache::run(args.action),
@@ -234,9 +238,9 @@ fn print_run(
     let names = loader::display_names(&run.merged, &args.root);
     let recording = Recording { run, names, sources: &sources };
     let loaded = CommandInput { recording, timing, sources: &sources };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     let code = write(&mut out, &loaded)?;
-    out.flush()?;
+    out.finish()?;
     if let Some(cache) = &options.ledger_cache {
         cache.write_pending();
     }

@@ -15,6 +15,7 @@ use settings::Settings;
 
 use crate::args::{RecordingArgs, project_file};
 use crate::failure::Failure;
+use crate::pager;
 
 /// Loads what the command line names. The time that loading took comes with it.
 ///
@@ -149,10 +150,14 @@ fn newest(args: &RecordingArgs, folder: &Path) -> Result<Vec<PathBuf>, Failure> 
     Ok(recording.inputs)
 }
 
-/// The first Ctrl-C ends loading at its next check; a second one, or one after loading, ends the process at once.
+/// The first Ctrl-C ends loading at its next check; a second one, or one after loading, ends the process at once. One
+/// that is for a pager does nothing here.
 fn on_interrupt(cancelled: &Arc<AtomicBool>) {
     let mine = Arc::clone(cancelled);
     let handled = ctrlc::set_handler(move || {
+        if pager::is_open() {
+            return;
+        }
         // `load` holds the flag while it loads.
         let is_loading = 1 < Arc::strong_count(&mine);
         if mine.swap(true, Ordering::Relaxed) || !is_loading {

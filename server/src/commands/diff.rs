@@ -1,6 +1,6 @@
 //! `perfline diff`.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use super::opened::OpenedRecording;
 use crate::args::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{inputs, output};
+use crate::{inputs, output, pager};
 
 /// Compares two recordings.
 ///
@@ -30,13 +30,13 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         output::write(path, &page, base.paths().chain(new.paths()))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     match args.format {
         DiffFormat::Text => diff::write_text(&mut out, &found, terminal)?,
         DiffFormat::Markdown => diff::write_markdown(&mut out, &found)?,
         DiffFormat::Json => diff::write_json(&mut out, &found)?,
     }
-    out.flush()?;
+    out.finish()?;
     base.keep();
     new.keep();
     // Numbers that lack an input are printed, but never taken for whole.

@@ -1,6 +1,5 @@
 //! `perfline list`: the recordings below a folder.
 
-use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use report::terminal::Terminal;
 use super::print::print_table;
 use crate::args::{ListArgs, OutputFormat, RecordingArgs};
 use crate::failure::Failure;
-use crate::inputs;
+use crate::{inputs, pager};
 
 /// Lists what is below the folder: of a table for people no more than it shows is looked at.
 pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
@@ -54,8 +53,8 @@ pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         .collect();
     let mut table = tables::recordings(&loader::shown(&args.folder), &listed);
     table.section.left_out = left_out;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     let code = print_table(&mut out, &table, &args.table, terminal)?;
-    out.flush()?;
+    out.finish()?;
     Ok(code)
 }
