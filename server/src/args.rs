@@ -49,7 +49,7 @@ pub(crate) struct Cli {
     pub(crate) no_pager: bool,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Command {
     Annotate(AnnotateArgs),
     Lines(LinesArgs),
@@ -82,6 +82,35 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// What it reads, if it is to print again when that has changed.
+    pub(crate) fn watched(&self) -> Option<WatchedFiles> {
+        let of_recording = |it: &RecordingArgs, others: Vec<PathBuf>| {
+            let mut inputs = it.inputs.clone();
+            // Sources are no recordings.
+            if inputs.iter().all(|it| is_source(it)) {
+                inputs.push(PathBuf::from("."));
+            }
+            inputs.extend(others);
+            Some(WatchedFiles { inputs, roots: vec![it.root.clone()] })
+        };
+        match self {
+            Self::Annotate(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Report(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Show(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Check(it) if it.watch => {
+                let baseline = it.baseline.iter().cloned();
+                of_recording(&it.recording, baseline.chain([it.budget()]).collect())
+            }
+            Self::Diff(it) if it.watch => {
+                let named: Vec<PathBuf> = it.base.iter().chain(&it.new).cloned().collect();
+                let inputs = if named.is_empty() { vec![PathBuf::from(".")] } else { named };
+                let roots = std::iter::once(&it.root).chain(&it.base_root).cloned().collect();
+                Some(WatchedFiles { inputs, roots })
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it prints text for people that may be longer than a screen.
     pub(crate) fn is_long(&self) -> bool {
         matches!(
@@ -139,6 +168,15 @@ impl Command {
         };
         Some((&recording.root, &mut recording.settings))
     }
+}
+
+/// What a command reads.
+#[derive(Debug)]
+pub(crate) struct WatchedFiles {
+    /// Files, and folders that stand for the newest recordings below them.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Folders of code.
+    pub(crate) roots: Vec<PathBuf>,
 }
 
 /// What to load, and against which source.
@@ -263,6 +301,10 @@ pub(crate) struct AnnotateArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl AnnotateArgs {
@@ -452,6 +494,10 @@ pub(crate) struct ShowArgs {
     /// Text for people, JSON for programs (perfline.show/1)
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// Operators over the whole recording: calls, thread and device time with and without what is below, your lines
@@ -833,6 +879,10 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl ReportArgs {
@@ -905,6 +955,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+
     /// What the `perfline.toml` in the root says.
     #[arg(skip)]
     pub(crate) settings: Arc<Settings>,
@@ -954,6 +1008,10 @@ pub(crate) struct CheckArgs {
     /// Also write what exceeds the limits for code review tools (SARIF 2.1.0)
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl CheckArgs {

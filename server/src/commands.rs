@@ -13,6 +13,7 @@ mod project;
 mod record;
 mod top;
 mod view;
+mod watch;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -35,11 +36,18 @@ use print::print_table;
 /// # Errors
 /// If the `perfline.toml` of the project cannot be read, nothing can be loaded, or the output cannot be written.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
-    let Cli { mut command, color, no_pager } = cli;
+    let Cli { command, color, no_pager } = cli;
+    if let Some(files) = command.watched() {
+        return watch::run(&command, &files, |it| run_once(it, terminal::of_stdout(color)));
+    }
     if !no_pager && command.is_long() {
         pager::want();
     }
-    let terminal = terminal::of_stdout(color);
+    run_once(command, terminal::of_stdout(color))
+}
+
+/// Runs a command, with what the project says now.
+fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failure> {
     if let Some((root, settings)) = command.project() {
         *settings = Arc::new(project::settings(root)?);
     }

@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     NoBaseline(PathBuf, u32),
     /// A baseline was named, and the budget has no limits against one.
     NoBaselineLimits(PathBuf),
+    /// What changes is to be seen of the standard input, which can be read once.
+    WatchedInput,
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
     /// The format has all of the recording, and a part was asked for.
@@ -109,6 +111,9 @@ impl std::fmt::Display for Failure {
                 "{}: there are no limits against a baseline; add a table [budget.baseline] with `step = \"3 %\"`",
                 path.display()
             ),
+            Self::WatchedInput => {
+                write!(f, "--watch needs files: the standard input can be read once alone")
+            }
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
             }

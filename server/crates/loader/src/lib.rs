@@ -89,6 +89,14 @@ pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
 }
 
+/// The source files below `directory` that a recording may be of, in order of path.
+#[must_use]
+pub fn sources_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk::files(directory, source_folders::has_source_ending, |it| found.push(it.to_owned()));
+    found
+}
+
 /// Describes the recording that these files are, by their first bytes.
 #[must_use]
 pub fn describe(inputs: &[PathBuf]) -> RecordingDescription {

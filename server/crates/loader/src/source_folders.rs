@@ -83,7 +83,7 @@ impl SourceFolders {
 }
 
 /// Whether a file is named as Python sources and notebooks are.
-fn has_source_ending(path: &Path) -> bool {
+pub(crate) fn has_source_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it))
 }
