@@ -122,24 +122,24 @@ fn page(text: &[u8], words: &[String]) -> bool {
 mod tests {
     use super::*;
 
+    /// The pager where the environment has these variables alone.
+    fn pager_of(environment: &[&str]) -> Option<String> {
+        let words = words(|name| {
+            let value = |it: &&str| it.strip_prefix(name)?.strip_prefix('=').map(str::to_owned);
+            environment.iter().find_map(value)
+        });
+        words.map(|it| it.join(" "))
+    }
+
     #[test]
     fn the_pager_is_that_of_the_user() {
-        let words_of = |set: &[(&str, &str)]| {
-            let words = words(|name| set.iter().find(|it| it.0 == name).map(|it| it.1.to_owned()));
-            words.map(|it| it.join(" "))
-        };
-        let rows: [(&[(&str, &str)], Option<&str>); 8] = [
-            (&[], Some("less")),
-            (&[("PAGER", "more -s")], Some("more -s")),
-            (&[("PAGER", "more"), ("PERFLINE_PAGER", "bat -p")], Some("bat -p")),
-            (&[("PAGER", "more"), ("PERFLINE_PAGER", "")], None),
-            (&[("PAGER", "cat")], None),
-            (&[("PAGER", " ")], None),
-            (&[("PAGER", "cat"), ("PERFLINE_PAGER", "less -S")], Some("less -S")),
-            (&[("TERM", "dumb"), ("PAGER", "less")], None),
-        ];
-        for (set, expected) in rows {
-            assert_eq!(words_of(set).as_deref(), expected, "{set:?}");
-        }
+        assert_eq!(pager_of(&[]).as_deref(), Some("less"));
+        assert_eq!(pager_of(&["PAGER=more -s"]).as_deref(), Some("more -s"));
+        assert_eq!(pager_of(&["PAGER=more", "PERFLINE_PAGER=bat -p"]).as_deref(), Some("bat -p"));
+        assert_eq!(pager_of(&["PAGER=cat", "PERFLINE_PAGER=less -S"]).as_deref(), Some("less -S"));
+        assert_eq!(pager_of(&["PAGER=more", "PERFLINE_PAGER="]), None);
+        assert_eq!(pager_of(&["PAGER=cat"]), None);
+        assert_eq!(pager_of(&["PAGER= "]), None);
+        assert_eq!(pager_of(&["PAGER=less", "TERM=dumb"]), None);
     }
 }
