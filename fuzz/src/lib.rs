@@ -177,7 +177,9 @@ pub fn edits(bytes: &[u8]) {
 
 /// `perfline.toml`.
 pub fn budget(bytes: &[u8]) {
-    let _ = budget::Budget::parse(&String::from_utf8_lossy(bytes));
+    let text = String::from_utf8_lossy(bytes);
+    let (file, _) = settings::ProjectFile::parse(&text, std::path::Path::new("."), |_| false);
+    let _ = file.budget();
 }
 
 fn check(map: &LineMap, recorded: &str, current: &str) {

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use loader::{EventChoice, MemoryLimit, MinePattern, Run};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
 use report::{CodeFilter, FilePattern, FunctionPattern, Limit, StackFilter, TrainingPhase};
+use settings::Settings;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,9 +39,17 @@ Exit status:
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    /// Colours: auto has them on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    pub(crate) color: ColorChoice,
+
+    /// Prints text that is longer than the screen without a pager (PERFLINE_PAGER, PAGER, less)
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Command {
     Annotate(AnnotateArgs),
     Lines(LinesArgs),
@@ -71,6 +81,104 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// What it reads, if it is to print again when that has changed.
+    pub(crate) fn watched(&self) -> Option<WatchedFiles> {
+        let of_recording = |it: &RecordingArgs, others: Vec<PathBuf>| {
+            let mut inputs = it.inputs.clone();
+            // Sources are no recordings.
+            if inputs.iter().all(|it| is_source(it)) {
+                inputs.push(PathBuf::from("."));
+            }
+            inputs.extend(others);
+            Some(WatchedFiles { inputs, roots: vec![it.root.clone()] })
+        };
+        match self {
+            Self::Annotate(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Report(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Show(it) if it.watch => of_recording(&it.recording, Vec::new()),
+            Self::Check(it) if it.watch => {
+                let baseline = it.baseline.iter().cloned();
+                of_recording(&it.recording, baseline.chain([it.budget()]).collect())
+            }
+            Self::Diff(it) if it.watch => {
+                let named: Vec<PathBuf> = it.base.iter().chain(&it.new).cloned().collect();
+                let inputs = if named.is_empty() { vec![PathBuf::from(".")] } else { named };
+                let roots = std::iter::once(&it.root).chain(&it.base_root).cloned().collect();
+                Some(WatchedFiles { inputs, roots })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it prints text for people that may be longer than a screen.
+    pub(crate) fn is_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Annotate(_)
+                | Self::Memory(_)
+                | Self::Ranks(_)
+                | Self::Hang(_)
+                | Self::Report(_)
+                | Self::Diff(_)
+                | Self::Show(_)
+                | Self::Ops(_)
+                | Self::Kernels(_)
+                | Self::Modules(_)
+                | Self::Steps(_)
+                | Self::Ranges(_)
+                | Self::Comm(_)
+                | Self::Compile(_)
+                | Self::List(_)
+                | Self::Explain(_)
+        )
+    }
+
+    /// The root whose `perfline.toml` counts, and where what it says goes; `None` of commands that read no recording.
+    pub(crate) fn project(&mut self) -> Option<(&Path, &mut Arc<Settings>)> {
+        let recording = match self {
+            Self::Annotate(it) => &mut it.recording,
+            Self::Lines(it) => &mut it.recording,
+            Self::Memory(it) => &mut it.recording,
+            Self::Ledger(it) => &mut it.recording,
+            Self::Ranks(it) => &mut it.recording,
+            Self::Report(it) => &mut it.recording,
+            Self::Check(it) => &mut it.recording,
+            Self::Show(it) => &mut it.recording,
+            Self::Ops(it) => &mut it.recording,
+            Self::Kernels(it) => &mut it.recording,
+            Self::Modules(it) => &mut it.recording,
+            Self::Steps(it) => &mut it.recording,
+            Self::Ranges(it) => &mut it.recording,
+            Self::Comm(it) => &mut it.recording,
+            Self::Compile(it) => &mut it.recording,
+            Self::Top(it) => &mut it.recording,
+            Self::View(it) => &mut it.recording,
+            Self::Export(it) => &mut it.recording,
+            Self::Diff(it) => return Some((&it.root, &mut it.settings)),
+            Self::Mcp(it) => return Some((&it.root, &mut it.settings)),
+            Self::List(it) => return Some((Path::new("."), &mut it.settings)),
+            Self::Hang(_)
+            | Self::Explain(_)
+            | Self::Cache(_)
+            | Self::Record(_)
+            | Self::Lsp(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
+        };
+        Some((&recording.root, &mut recording.settings))
+    }
+}
+
+/// What a command reads.
+#[derive(Debug)]
+pub(crate) struct WatchedFiles {
+    /// Files, and folders that stand for the newest recordings below them.
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Folders of code.
+    pub(crate) roots: Vec<PathBuf>,
+}
+
 /// What to load, and against which source.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RecordingArgs {
@@ -98,8 +206,8 @@ pub(crate) struct RecordingArgs {
     pub(crate) captures: Vec<PathBuf>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
 
     /// Exit with status 2 unless every input was read to its end without loss
     #[arg(long)]
@@ -116,6 +224,10 @@ pub(crate) struct RecordingArgs {
     /// Read the ranks of this process group alone, by its name or description as recorded, repeatable
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl RecordingArgs {
@@ -179,9 +291,9 @@ pub(crate) struct AnnotateArgs {
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) context: u32,
 
-    /// Least share, in percent, that a line needs to be shown
-    #[arg(long, value_name = "PCT", default_value_t = 0.5, value_parser = percent)]
-    pub(crate) threshold: f64,
+    /// Least share, in percent, that a line needs to be shown [default: 0.5]
+    #[arg(long, value_name = "PCT", value_parser = percent)]
+    pub(crate) threshold: Option<f64>,
 
     /// Library files too
     #[arg(long)]
@@ -189,6 +301,10 @@ pub(crate) struct AnnotateArgs {
 
     #[command(flatten)]
     pub(crate) code: CodeArgs,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl AnnotateArgs {
@@ -202,15 +318,17 @@ impl AnnotateArgs {
     pub(crate) fn options(&self) -> report::annotate::AnnotateOptions {
         let files = self.recording.inputs.iter().filter(|it| is_source(it));
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
+        let view = &self.recording.settings.view;
         report::annotate::AnnotateOptions {
             period: match (self.step, self.per) {
                 (Some(step), _) => Period::Step(step),
                 (None, Some(Per::Run)) => Period::Run,
                 // A recording without steps is shown as a whole.
-                (None, _) => Period::Mean,
+                (None, Some(Per::Step)) => Period::Mean,
+                (None, None) => view.period,
             },
             context: self.context,
-            threshold: self.threshold,
+            threshold: self.threshold.unwrap_or(100.0 * view.threshold),
             all: self.all,
             files,
             code: self.code.filter(),
@@ -376,6 +494,10 @@ pub(crate) struct ShowArgs {
     /// Text for people, JSON for programs (perfline.show/1)
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// Operators over the whole recording: calls, thread and device time with and without what is below, your lines
@@ -584,6 +706,10 @@ pub(crate) struct ListArgs {
 
     #[command(flatten)]
     pub(crate) table: TableArgs,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 /// Which code is shown.
@@ -753,6 +879,10 @@ pub(crate) struct ReportArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl ReportArgs {
@@ -760,7 +890,7 @@ impl ReportArgs {
     pub(crate) fn options(&self) -> report::ReportOptions {
         report::ReportOptions {
             top: self.top,
-            rules: insights::RuleOptions::default(),
+            rules: self.recording.settings.view.rules(),
             limits: self.limits.given(),
         }
     }
@@ -806,8 +936,8 @@ pub(crate) struct DiffArgs {
     pub(crate) mine: Vec<MinePattern>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
 
     /// Exit with status 2 unless both recordings were read to their end without loss
     #[arg(long)]
@@ -824,6 +954,14 @@ pub(crate) struct DiffArgs {
     /// Also write the comparison as a page that needs nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl DiffArgs {
@@ -836,6 +974,7 @@ impl DiffArgs {
             mine: self.mine.clone(),
             memory_limit: self.memory_limit,
             strict: self.strict,
+            settings: Arc::clone(&self.settings),
             ..RecordingArgs::default()
         }
     }
@@ -869,15 +1008,24 @@ pub(crate) struct CheckArgs {
     /// Also write what exceeds the limits for code review tools (SARIF 2.1.0)
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
+
+    /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 impl CheckArgs {
     /// The file with the limits.
     pub(crate) fn budget(&self) -> PathBuf {
-        self.budget.clone().unwrap_or_else(|| match self.recording.root.to_str() {
-            Some(".") => PathBuf::from("perfline.toml"),
-            _ => self.recording.root.join("perfline.toml"),
-        })
+        self.budget.clone().unwrap_or_else(|| project_file(&self.recording.root))
+    }
+}
+
+/// The `perfline.toml` of a root, as messages name it.
+pub(crate) fn project_file(root: &Path) -> PathBuf {
+    match root.to_str() {
+        Some(".") => PathBuf::from(loader::PROJECT_FILE),
+        _ => root.join(loader::PROJECT_FILE),
     }
 }
 
@@ -1016,8 +1164,12 @@ pub(crate) struct McpArgs {
     pub(crate) mine: Vec<MinePattern>,
 
     /// Memory that may be used while reading, such as 4G; what does not fit is left out [default: three quarters of the machine's]
-    #[arg(long, value_name = "SIZE", default_value_t, hide_default_value = true)]
-    pub(crate) memory_limit: MemoryLimit,
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory_limit: Option<MemoryLimit>,
+
+    /// What the `perfline.toml` in the root says.
+    #[arg(skip)]
+    pub(crate) settings: Arc<Settings>,
 }
 
 impl McpArgs {
@@ -1029,6 +1181,7 @@ impl McpArgs {
             sites: self.sites.clone(),
             mine: self.mine.clone(),
             memory_limit: self.memory_limit,
+            settings: Arc::clone(&self.settings),
             ..RecordingArgs::default()
         }
     }

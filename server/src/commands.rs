@@ -9,32 +9,49 @@ mod hang;
 mod list;
 mod opened;
 mod print;
+mod project;
 mod record;
 mod top;
 mod view;
+mod watch;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ::report::{
     Recording, StackFilter, annotate, html, json, lines, memory, ranks, show, tables, text,
 };
 use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
-use crate::args::{self, Command};
+use crate::args::{self, Cli, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{allocator, inputs, output, terminal};
+use crate::{allocator, inputs, output, pager, terminal};
 use print::print_table;
 
 /// Runs a command.
 ///
 /// # Errors
-/// If nothing can be loaded or the output cannot be written.
-pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
-    let terminal = terminal::of_stdout();
-    match command {
+/// If the `perfline.toml` of the project cannot be read, nothing can be loaded, or the output cannot be written.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let Cli { command, color, no_pager } = cli;
+    if let Some(files) = command.watched() {
+        return watch::run(&command, &files, |it| run_once(it, terminal::of_stdout(color)));
+    }
+    if !no_pager && command.is_long() {
+        pager::want();
+    }
+    run_once(command, terminal::of_stdout(color))
+}
+
+/// Runs a command, with what the project says now.
+fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failure> {
+    if let Some((root, settings)) = command.project() {
+        *settings = Arc::new(project::settings(root)?);
+    }
+    match &command {
         Command::Annotate(args) => print(&args.recording(), |out, it| {
             let options = args.options();
             let unknown = annotate::unknown_step(&it.recording, &options);
@@ -98,7 +115,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Export(args) => export(args),
         Command::Check(args) => check::run(args, &terminal),
         Command::Show(args) => print(&args.recording, |out, it| {
-            match show::build(&it.recording, &args.place, args.top) {
+            let rules = args.recording.settings.view.rules();
+            match show::build(&it.recording, &args.place, args.top, &rules) {
                 Ok(shown) => match args.format {
                     args::OutputFormat::Text => show::write_text(out, &shown, &terminal)?,
                     args::OutputFormat::Json => show::write_json(out, &shown)?,
@@ -163,12 +181,12 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::View(args) => view::run(args),
         Command::Diff(args) => diff::run(args, &terminal),
         Command::Explain(args) => {
-            let mut out = BufWriter::new(io::stdout().lock());
+            let mut out = pager::stdout();
             match args.rule {
                 Some(rule) => ::report::explain::write_page(&mut out, rule, &terminal)?,
                 None => ::report::explain::write_list(&mut out, &terminal)?,
             }
-            out.flush()?;
+            out.finish()?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Cache(args) => cache::run(args.action),
@@ -182,7 +200,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Mcp(args) => {
             allocator::restart_with_one_arena();
             let recording = args.recording();
-            mcp::run_stdio(inputs::options(&recording), recording.inputs)
+            let settings = Arc::clone(&recording.settings);
+            mcp::run_stdio(inputs::options(&recording), recording.inputs, settings)
                 .map_err(Failure::Agents)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -227,9 +246,9 @@ fn print_run(
     let names = loader::display_names(&run.merged, &args.root);
     let recording = Recording { run, names, sources: &sources };
     let loaded = CommandInput { recording, timing, sources: &sources };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     let code = write(&mut out, &loaded)?;
-    out.flush()?;
+    out.finish()?;
     if let Some(cache) = &options.ledger_cache {
         cache.write_pending();
     }
@@ -282,7 +301,8 @@ fn memory(
     }
     match args.format {
         args::OutputFormat::Text => {
-            memory::write_text(out, &memory::build(recording, args.top), terminal)
+            let rules = args.recording.settings.view.rules();
+            memory::write_text(out, &memory::build(recording, args.top, &rules), terminal)
         }
         args::OutputFormat::Json => memory::write_json(out, recording),
     }

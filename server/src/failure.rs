@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use budget::BudgetError;
+use settings::ProjectFault;
 
 /// Why a command ended early. The text is one line: what happened, where, what to do.
 #[derive(Debug)]
@@ -18,6 +19,12 @@ pub(crate) enum Failure {
     NoPython,
     /// The Python that was found cannot be run.
     Python(PathBuf, std::io::Error),
+    /// The settings of the project cannot be read.
+    ProjectFile(PathBuf, std::io::Error),
+    /// The settings of the project say what cannot be understood.
+    Project(PathBuf, ProjectFault),
+    /// All recordings below this folder are left out by the settings in the file.
+    LeftOut(PathBuf, PathBuf),
     /// The budget cannot be read.
     BudgetFile(PathBuf, std::io::Error),
     /// The budget says what cannot be understood.
@@ -26,6 +33,8 @@ pub(crate) enum Failure {
     NoBaseline(PathBuf, u32),
     /// A baseline was named, and the budget has no limits against one.
     NoBaselineLimits(PathBuf),
+    /// What changes is to be seen of the standard input, which can be read once.
+    WatchedInput,
     /// The output of this format is no text, and would go to a terminal.
     Binary(&'static str),
     /// The format has all of the recording, and a part was asked for.
@@ -68,6 +77,22 @@ impl std::fmt::Display for Failure {
                 "no Python was found to record with: activate an environment, or put python3 on the PATH"
             ),
             Self::Python(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::ProjectFile(path, error) => {
+                write!(
+                    f,
+                    "{}: cannot read the settings: {error} (docs/settings.md)",
+                    path.display()
+                )
+            }
+            Self::Project(path, fault) => {
+                write!(f, "{}:{}: {}", path.display(), fault.line, fault.message)
+            }
+            Self::LeftOut(folder, file) => write!(
+                f,
+                "{}: all recordings below this folder are left out by recordings.include and recordings.exclude in {}; name one of their files, or change the settings",
+                folder.display(),
+                file.display()
+            ),
             Self::BudgetFile(path, error) => write!(
                 f,
                 "{}: cannot read the budget: {error}; name another: --budget FILE (docs/budgets.md)",
@@ -86,6 +111,9 @@ impl std::fmt::Display for Failure {
                 "{}: there are no limits against a baseline; add a table [budget.baseline] with `step = \"3 %\"`",
                 path.display()
             ),
+            Self::WatchedInput => {
+                write!(f, "--watch needs files: the standard input can be read once alone")
+            }
             Self::Binary(format) => {
                 write!(f, "{format} is no text for a terminal; name a file: --output FILE")
             }

@@ -7,20 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loader::{
-    LedgerCache, LoadOptions, Progress, RankChoice, Run, StackChoice, Stage, TimelineChoice,
-    Timing, Watch,
+    DiscoveredRun, LedgerCache, LoadOptions, Progress, RankChoice, Run, StackChoice, Stage,
+    TimelineChoice, Timing, Watch,
 };
 use report::terminal::clean;
+use settings::Settings;
 
-use crate::args::RecordingArgs;
+use crate::args::{RecordingArgs, project_file};
 use crate::failure::Failure;
+use crate::pager;
 
 /// Loads what the command line names. The time that loading took comes with it.
 ///
 /// # Errors
 /// If nothing was found or nothing could be read, or after Ctrl-C.
 pub(crate) fn load(args: &RecordingArgs, options: &LoadOptions) -> Result<(Run, Timing), Failure> {
-    let inputs = resolve(&args.inputs)?;
+    let inputs = resolve(args)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     on_interrupt(&cancelled);
     let bar = bar();
@@ -44,21 +46,25 @@ pub(crate) fn is_whole(args: &RecordingArgs, run: &Run) -> bool {
     run.failures.is_empty() && !(args.strict && report::has_losses(run))
 }
 
-/// What the command line says of how to load.
+/// What the command line says of how to load, and what the settings of the project say where it says nothing.
 pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
+    let settings = &args.settings;
+    let named = |named: &[PathBuf]| (!named.is_empty()).then(|| named.to_vec());
     LoadOptions {
         root: args.root.clone(),
-        sites: (!args.sites.is_empty()).then(|| args.sites.clone()),
-        mine: args.mine.clone(),
-        captures: args.captures.clone(),
+        sites: named(&args.sites).or_else(|| settings.sites.clone()),
+        mine: if args.mine.is_empty() { settings.mine.clone() } else { args.mine.clone() },
+        captures: named(&args.captures).unwrap_or_else(|| settings.captures.clone()),
         ignore_exact: args.ignore_exact,
-        memory_limit: args.memory_limit,
+        memory_limit: args.memory_limit.unwrap_or(settings.memory_limit),
         ranks: RankChoice {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),
         },
-        text_cache: loader::cache_folder(),
-        ledger_cache: loader::cache_folder().map(|it| Arc::new(LedgerCache::new(it))),
+        text_cache: loader::cache_folder().filter(|_| settings.keeps_sources),
+        ledger_cache: loader::cache_folder()
+            .filter(|_| settings.keeps_ledgers)
+            .map(|it| Arc::new(LedgerCache::new(it))),
         ..LoadOptions::new(&args.root, None)
     }
 }
@@ -79,14 +85,14 @@ pub(crate) fn report(message: &str) {
 }
 
 /// Files and the standard input as they are, folders as the newest recording below them.
-fn resolve(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    if named.is_empty() {
-        return newest(Path::new("."));
+fn resolve(args: &RecordingArgs) -> Result<Vec<PathBuf>, Failure> {
+    if args.inputs.is_empty() {
+        return newest(args, Path::new("."));
     }
     let mut inputs = Vec::new();
-    for path in named {
+    for path in &args.inputs {
         if path.is_dir() && path != Path::new(loader::STANDARD_INPUT) {
-            inputs.extend(newest(path)?);
+            inputs.extend(newest(args, path)?);
         } else {
             inputs.push(path.clone());
         }
@@ -97,8 +103,42 @@ fn resolve(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 /// How many of the files that were found in a folder are named.
 const MAX_NAMED: usize = 2;
 
-fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let found = loader::discover(folder).into_iter().next();
+/// The recordings below a folder that the settings of the project in `root` do not leave out, newest first.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn discover(
+    folder: &Path,
+    root: &Path,
+    settings: &Settings,
+) -> Result<Vec<DiscoveredRun>, Failure> {
+    let mut found = loader::discover(folder);
+    if found.is_empty() {
+        return Err(Failure::NothingFound(folder.to_owned()));
+    }
+    // Of recordings outside of the root the settings of the project say nothing.
+    let real = |path: &Path| path.canonicalize().ok();
+    let within = real(folder)
+        .zip(real(root))
+        .and_then(|(folder, root)| folder.strip_prefix(root).map(Path::to_owned).ok());
+    if let Some(within) = within {
+        let is_wanted = |path: &PathBuf| {
+            let below = path.strip_prefix(folder).unwrap_or(path);
+            settings.wants(&within.join(below).to_string_lossy().replace('\\', "/"))
+        };
+        for run in &mut found {
+            run.inputs.retain(is_wanted);
+        }
+        found.retain(|it| !it.inputs.is_empty());
+    }
+    if found.is_empty() {
+        return Err(Failure::LeftOut(folder.to_owned(), project_file(root)));
+    }
+    Ok(found)
+}
+
+fn newest(args: &RecordingArgs, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let found = discover(folder, &args.root, &args.settings)?.into_iter().next();
     let recording = found.ok_or_else(|| Failure::NothingFound(folder.to_owned()))?;
     let names = recording.inputs.iter().map(|it| it.display().to_string());
     let named: Vec<String> = names.take(MAX_NAMED).collect();
@@ -110,10 +150,14 @@ fn newest(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(recording.inputs)
 }
 
-/// The first Ctrl-C ends loading at its next check; a second one, or one after loading, ends the process at once.
+/// The first Ctrl-C ends loading at its next check; a second one, or one after loading, ends the process at once. One
+/// that is for a pager does nothing here.
 fn on_interrupt(cancelled: &Arc<AtomicBool>) {
     let mine = Arc::clone(cancelled);
     let handled = ctrlc::set_handler(move || {
+        if pager::is_open() {
+            return;
+        }
         // `load` holds the flag while it loads.
         let is_loading = 1 < Arc::strong_count(&mine);
         if mine.swap(true, Ordering::Relaxed) || !is_loading {

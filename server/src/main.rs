@@ -14,6 +14,7 @@ mod commands;
 mod failure;
 mod inputs;
 mod output;
+mod pager;
 mod terminal;
 
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match commands::run(&cli.command) {
+    match commands::run(cli) {
         Ok(code) => code,
         // The reader of our output has seen enough, as `head` does.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {

@@ -1,13 +1,20 @@
 //! What stdout can show.
 
+use clap::ColorChoice;
+
 pub(crate) use report::terminal::{Colours, Terminal};
 
-/// What stdout is: colours as `NO_COLOR`, `CLICOLOR_FORCE` and `COLORTERM` say, the width of a terminal.
-pub(crate) fn of_stdout() -> Terminal {
+/// What stdout is: colours as the command line says, else `NO_COLOR`, `CLICOLOR_FORCE` and `COLORTERM`; the width of a terminal.
+pub(crate) fn of_stdout(color: ColorChoice) -> Terminal {
     let stdout = std::io::stdout();
-    let colours = match anstream::AutoStream::choice(&stdout) {
-        anstream::ColorChoice::Never => Colours::Plain,
-        _ => match std::env::var("COLORTERM").as_deref() {
+    let is_coloured = match color {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never,
+    };
+    let colours = match is_coloured {
+        false => Colours::Plain,
+        true => match std::env::var("COLORTERM").as_deref() {
             Ok("truecolor" | "24bit") => Colours::True,
             _ => Colours::Palette,
         },

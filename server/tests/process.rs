@@ -106,6 +106,12 @@ fn source_stands_beside_the_numbers_and_a_pipe_gets_no_colours() {
     assert!(forced.contains('\u{1b}'));
     let (_, refused, _) = run(perfline(&arguments).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1"));
     assert_eq!(refused, plain);
+    // The command line goes before both, wherever the option stands.
+    let (_, refused, _) =
+        run(perfline(&arguments).args(["--color", "never"]).env("CLICOLOR_FORCE", "1"));
+    assert_eq!(refused, plain);
+    let (_, always, _) = run(perfline(&["--color=always"]).args(arguments).env("NO_COLOR", "1"));
+    assert_eq!(always, forced);
 }
 
 #[test]

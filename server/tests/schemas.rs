@@ -2,63 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+mod json_schema;
+
 use std::path::Path;
 use std::process::Command;
 
+use json_schema::fault;
 use serde_json::Value;
-
-/// Says where `value` differs from `schema`. Knows the keywords that `docs/schema/perfline.json` uses, and no others.
-fn fault(schema: &Value, value: &Value, root: &Value, at: &str) -> Option<String> {
-    let rules = schema.as_object().unwrap();
-    rules.iter().find_map(|(keyword, rule)| match keyword.as_str() {
-        "$schema" | "$defs" | "title" | "description" => None,
-        "$ref" => {
-            let target = root.pointer(rule.as_str().unwrap().strip_prefix('#').unwrap());
-            fault(target.unwrap(), value, root, at)
-        }
-        "oneOf" => {
-            let faults: Vec<_> =
-                rule.as_array().unwrap().iter().map(|it| fault(it, value, root, at)).collect();
-            let fits = faults.iter().filter(|it| it.is_none()).count();
-            (fits != 1).then(|| format!("{at}: {fits} alternatives fit: {faults:?}"))
-        }
-        "const" => (value != rule).then(|| format!("{at}: {value} is not {rule}")),
-        "enum" => (!rule.as_array().unwrap().contains(value))
-            .then(|| format!("{at}: {value} is none of {rule}")),
-        "type" => {
-            let names = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
-            let fits = names.iter().any(|name| is_of(value, name.as_str().unwrap()));
-            (!fits).then(|| format!("{at}: {value} is not of type {rule}"))
-        }
-        "required" => {
-            let object = value.as_object()?;
-            let missing =
-                rule.as_array()?.iter().find(|it| !object.contains_key(it.as_str().unwrap()));
-            missing.map(|it| format!("{at}: {it} is missing"))
-        }
-        "properties" => rule.as_object()?.iter().find_map(|(name, rule)| {
-            fault(rule, value.as_object()?.get(name)?, root, &format!("{at}/{name}"))
-        }),
-        "items" => {
-            let mut items = value.as_array()?.iter().enumerate();
-            items.find_map(|(index, it)| fault(rule, it, root, &format!("{at}/{index}")))
-        }
-        other => panic!("the test does not know the keyword {other}"),
-    })
-}
-
-fn is_of(value: &Value, name: &str) -> bool {
-    match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        other => panic!("the test does not know the type {other}"),
-    }
-}
 
 #[test]
 fn json_is_as_its_schema_says() {

@@ -29,7 +29,7 @@ impl Shown {
         let sources = loader::source_folders(&options);
         let names = loader::display_names(&run.merged, &options.root);
         let recording = Recording { run: &run, names, sources: &sources };
-        let mut screen = Screen::new(&recording, Colours::Plain);
+        let mut screen = Screen::new(&recording, Colours::Plain, Default::default());
         let mut outcome = Outcome::Draw;
         for key in keys {
             outcome = screen.press(KeyEvent::new(*key, KeyModifiers::NONE));

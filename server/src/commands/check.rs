@@ -9,6 +9,7 @@ use ::report::budgets::{self, BudgetCheck};
 use budget::Budget;
 
 use super::opened::OpenedRecording;
+use super::project;
 use crate::args::{CheckArgs, RecordingArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -22,13 +23,15 @@ pub(crate) fn run(args: &CheckArgs, terminal: &Terminal) -> Result<ExitCode, Fai
     let path = args.budget();
     let text =
         fs::read_to_string(&path).map_err(|error| Failure::BudgetFile(path.clone(), error))?;
-    let budget = Budget::parse(&text).map_err(|error| Failure::Budget(path.clone(), error))?;
+    let file = project::parse(&text, &path)?;
+    let budget = file.budget().map_err(|error| Failure::Budget(path.clone(), error))?;
     let baseline = baseline(args, &budget, &path)?;
     let new = OpenedRecording::load(args.recording.clone())?;
     let base = baseline.map(OpenedRecording::load).transpose()?;
     let check = {
         let base = base.as_ref().map(OpenedRecording::recording);
-        budgets::build(&budget, &new.recording(), base.as_ref())
+        let rules = args.recording.settings.view.rules();
+        budgets::build(&budget, &new.recording(), base.as_ref(), &rules)
     };
     let named = path.display().to_string();
     if let Some(sarif) = &args.sarif {

@@ -1,6 +1,6 @@
 //! `perfline diff`.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use super::opened::OpenedRecording;
 use crate::args::{DiffArgs, DiffFormat};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{inputs, output};
+use crate::{inputs, output, pager};
 
 /// Compares two recordings.
 ///
@@ -19,7 +19,7 @@ use crate::{inputs, output};
 pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
     let [base, new] = match (&args.base, &args.new) {
         (Some(base), Some(new)) => [vec![base.clone()], vec![new.clone()]],
-        _ => newest_two()?,
+        _ => newest_two(args)?,
     };
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
@@ -30,13 +30,13 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         output::write(path, &page, base.paths().chain(new.paths()))?;
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     match args.format {
         DiffFormat::Text => diff::write_text(&mut out, &found, terminal)?,
         DiffFormat::Markdown => diff::write_markdown(&mut out, &found)?,
         DiffFormat::Json => diff::write_json(&mut out, &found)?,
     }
-    out.flush()?;
+    out.finish()?;
     base.keep();
     new.keep();
     // Numbers that lack an input are printed, but never taken for whole.
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
 }
 
 /// The recording before the newest below the current folder, and the newest.
-fn newest_two() -> Result<[Vec<PathBuf>; 2], Failure> {
-    let mut found = loader::discover(Path::new(".")).into_iter();
+fn newest_two(args: &DiffArgs) -> Result<[Vec<PathBuf>; 2], Failure> {
+    let mut found = inputs::discover(Path::new("."), &args.root, &args.settings)?.into_iter();
     match (found.next(), found.next()) {
         (Some(newest), Some(before)) => {
             let named =

@@ -1,6 +1,5 @@
 //! `perfline hang`: where the ranks of a job stood.
 
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +8,7 @@ use report::terminal::Terminal;
 
 use crate::args::{HangArgs, OutputFormat};
 use crate::failure::Failure;
-use crate::inputs;
+use crate::{inputs, pager};
 
 /// Reads the dumps and prints what they say together.
 pub(super) fn run(args: &HangArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
@@ -21,11 +20,11 @@ pub(super) fn run(args: &HangArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     }
     let dumps: Vec<_> = found.files.iter().map(|it| (it.rank, &it.dump)).collect();
     let groups = loader::diagnose(&dumps, &loader::looks_like_library);
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     match args.format {
         OutputFormat::Text => hang::write_text(&mut out, &found.files, &groups, terminal)?,
         OutputFormat::Json => hang::write_json(&mut out, &found.files, &groups, &found.warnings)?,
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

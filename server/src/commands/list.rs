@@ -1,8 +1,8 @@
 //! `perfline list`: the recordings below a folder.
 
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -14,22 +14,23 @@ use report::terminal::Terminal;
 use super::print::print_table;
 use crate::args::{ListArgs, OutputFormat, RecordingArgs};
 use crate::failure::Failure;
-use crate::inputs;
+use crate::{inputs, pager};
 
 /// Lists what is below the folder: of a table for people no more than it shows is looked at.
 pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Failure> {
-    let mut found = loader::discover(&args.folder);
-    if found.is_empty() {
-        return Err(Failure::NothingFound(args.folder.clone()));
-    }
+    let root = Path::new(".");
+    let mut found = inputs::discover(&args.folder, root, &args.settings)?;
     let left_out = match args.table.format {
         OutputFormat::Text => found.len().saturating_sub(args.table.top),
         OutputFormat::Json => 0,
     };
     found.truncate(found.len() - left_out);
     // What other commands keep without options.
-    let options =
-        inputs::options(&RecordingArgs { root: PathBuf::from("."), ..RecordingArgs::default() });
+    let options = inputs::options(&RecordingArgs {
+        root: root.to_owned(),
+        settings: Arc::clone(&args.settings),
+        ..RecordingArgs::default()
+    });
     let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
     let now = SystemTime::now();
     let listed: Vec<ListedRecording> = found
@@ -52,8 +53,8 @@ pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         .collect();
     let mut table = tables::recordings(&loader::shown(&args.folder), &listed);
     table.section.left_out = left_out;
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = pager::stdout();
     let code = print_table(&mut out, &table, &args.table, terminal)?;
-    out.flush()?;
+    out.finish()?;
     Ok(code)
 }

@@ -23,7 +23,8 @@ pub(super) fn run(args: &TopArgs, terminal: &Terminal) -> Result<ExitCode, Failu
     }
     let opened = OpenedRecording::load(args.recording.clone())?;
     let recording = opened.recording();
-    let mut screen = Screen::new(&recording, terminal.colours);
+    let mut screen =
+        Screen::new(&recording, terminal.colours, args.recording.settings.view.clone());
     let mut window = ratatui::try_init()?;
     let shown = show(&mut screen, &mut window);
     let restored = ratatui::try_restore();

@@ -6,6 +6,7 @@ use std::process::{ExitCode, Stdio};
 use ::report::html::{PictureData, served_page};
 use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use ::report::timeline::{TimelineRange, timeline};
+use insights::RuleOptions;
 use view_server::{Picture, PicturePart, ViewPlace, ViewSource};
 
 use super::editor::Editor;
@@ -22,7 +23,8 @@ pub(super) fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
     let options = inputs::with_pictures(inputs::options(&args.recording));
     let opened = OpenedRecording::load_with(args.recording.clone(), options)?;
     opened.keep();
-    let source = ViewedRecording::new(opened).map_err(Failure::View)?;
+    let source = ViewedRecording::new(opened, args.recording.settings.view.rules())
+        .map_err(Failure::View)?;
     let ready = |url: &str| {
         inputs::report(&format!("the page is at {url} until Ctrl-C"));
         if !args.no_browser && open::that_detached(url).is_err() {
@@ -40,9 +42,8 @@ struct ViewedRecording {
 }
 
 impl ViewedRecording {
-    fn new(opened: OpenedRecording) -> std::io::Result<Self> {
+    fn new(opened: OpenedRecording, rules: RuleOptions) -> std::io::Result<Self> {
         let recording = opened.recording();
-        let rules = insights::RuleOptions::default();
         let data = PictureData::of_run(recording.run);
         let page = served_page(&recording, rules, &data, 0)
             .map_err(|error| std::io::Error::other(error.to_string()))?;

@@ -89,13 +89,24 @@ const CRATES: &[(&str, &[&str])] = &[
             "stack-books",
         ],
     ),
+    ("settings", &["budget", "ide", "loader"]),
     ("top-screen", &["ide", "metrics", "pysource", "report"]),
     ("view-server", &[]),
     (
         "lsp",
-        &["ide", "insights", "ledger", "loader", "metrics", "pysource", "report", "view-server"],
+        &[
+            "ide",
+            "insights",
+            "ledger",
+            "loader",
+            "metrics",
+            "pysource",
+            "report",
+            "settings",
+            "view-server",
+        ],
     ),
-    ("mcp", &["ide", "insights", "loader", "report"]),
+    ("mcp", &["ide", "insights", "loader", "report", "settings"]),
     (
         "perfline",
         &[
@@ -107,11 +118,15 @@ const CRATES: &[(&str, &[&str])] = &[
             "metrics",
             "profile",
             "report",
+            "settings",
             "top-screen",
             "view-server",
         ],
     ),
-    ("fuzz", &["budget", "compile-log", "profile", "pysource", "snapshot-reader", "trace-reader"]),
+    (
+        "fuzz",
+        &["compile-log", "profile", "pysource", "settings", "snapshot-reader", "trace-reader"],
+    ),
     (
         "tests",
         &[
@@ -152,7 +167,7 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("maud", &["report"]),
     ("plotters*", &["report"]),
     ("prost*", &["report"]),
-    ("toml*", &["budget"]),
+    ("toml*", &["budget", "settings"]),
 ];
 
 /// Crates that turn values into values.
@@ -181,6 +196,7 @@ const CORE: &[&str] = &[
     "insights",
     "ide",
     "report",
+    "settings",
     "top-screen",
 ];
 

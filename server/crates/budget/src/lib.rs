@@ -16,7 +16,22 @@ pub use amount::{Allowed, AllowedFindings};
 pub use code::{CodePart, CodePlace};
 pub use error::BudgetError;
 
-use metrics::Quantity;
+use metrics::{Quantity, Unit};
+
+/// What may be written of a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitValue {
+    /// A time.
+    Time,
+    /// A share of something.
+    Share,
+    /// A number of things.
+    Count,
+    /// An amount of this unit; of times and bytes also a share.
+    Amount(Unit),
+    /// No limit, but the path of a file or folder.
+    Path,
+}
 
 /// The limits of a run.
 #[derive(Debug, Default)]

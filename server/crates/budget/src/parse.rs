@@ -11,7 +11,7 @@ use crate::amount;
 use crate::error::BudgetText;
 use crate::{
     BaselineAllowance, BaselineLimit, BaselineLimits, Budget, BudgetError, CodeLimit, CodePart,
-    CodePlace, FindingLimit, RunAllowance, RunLimit,
+    CodePlace, FindingLimit, LimitValue, RunAllowance, RunLimit,
 };
 
 /// The quantities whose sums over lines mean something: every amount is on one line alone.
@@ -37,9 +37,41 @@ const OF_A_LINE: [Quantity; 3] = [Quantity::CpuTotal, Quantity::CudaTotal, Quant
 /// The key that stands for all rules.
 const ALL_RULES: &str = "all";
 
+/// What the table against a baseline may hold.
+const OF_BASELINE: [(&str, LimitValue); 6] = [
+    ("recording", LimitValue::Path),
+    ("root", LimitValue::Path),
+    ("step", LimitValue::Share),
+    ("line", LimitValue::Share),
+    ("peak", LimitValue::Share),
+    ("findings", LimitValue::Count),
+];
+
 type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 impl Budget {
+    /// The names of limits of a run, with what each may be.
+    pub fn run_limits() -> impl Iterator<Item = (&'static str, LimitValue)> {
+        let others = [("step", LimitValue::Time), ("unattributed", LimitValue::Share)];
+        others.into_iter().chain(SUMMED.iter().map(|it| (it.id(), LimitValue::Amount(it.unit()))))
+    }
+
+    /// The names of limits of code, with what each may be; some are of a single line alone.
+    pub fn code_limits() -> impl Iterator<Item = (&'static str, LimitValue)> {
+        let all = SUMMED.iter().chain(&OF_A_LINE);
+        all.map(|it| (it.id(), LimitValue::Amount(it.unit())))
+    }
+
+    /// The names that limits of findings may have.
+    pub fn finding_limits() -> impl Iterator<Item = &'static str> {
+        std::iter::once(ALL_RULES).chain(insights::rules().map(|it| it.id))
+    }
+
+    /// The names of limits against a baseline, and of what says which it is, with what each may be.
+    pub fn baseline_limits() -> impl Iterator<Item = (&'static str, LimitValue)> {
+        OF_BASELINE.into_iter()
+    }
+
     /// Reads the table `budget` of the text of a `perfline.toml`.
     ///
     /// # Errors
@@ -52,11 +84,8 @@ impl Budget {
         })?;
         let mut budget = Self::default();
         let mut is_there = false;
-        for (key, value) in document.get_ref() {
-            if key.get_ref() != "budget" {
-                let unknown = UnknownName::new("table", key.get_ref(), ["budget"]);
-                return Err(lines.error(&key.span(), unknown.to_string()));
-            }
+        // Other tables hold settings (the crate `settings`).
+        for (key, value) in document.get_ref().iter().filter(|it| it.0.get_ref() == "budget") {
             is_there = true;
             for entry in table(lines, key, value)? {
                 budget.add(lines, entry)?;
@@ -131,7 +160,6 @@ impl Budget {
 
 /// A limit of the run as a whole.
 fn run_limit(lines: BudgetText<'_>, entry: Entry<'_, '_>) -> Result<RunLimit, BudgetError> {
-    const OTHERS: [&str; 2] = ["step", "unattributed"];
     let (key, _) = entry;
     let quantity = |name: &str| SUMMED.iter().copied().find(|it| it.id() == name);
     let allowed = match key.get_ref().as_ref() {
@@ -143,8 +171,8 @@ fn run_limit(lines: BudgetText<'_>, entry: Entry<'_, '_>) -> Result<RunLimit, Bu
                 RunAllowance::Quantity(quantity, allowed)
             }
             None => {
-                let known = OTHERS.into_iter().chain(SUMMED.iter().map(|it| it.id()));
-                let known = known.chain(["code", "findings", "baseline"]);
+                let known =
+                    Budget::run_limits().map(|it| it.0).chain(["code", "findings", "baseline"]);
                 let unknown = UnknownName::new("limit", name, known);
                 return Err(lines.error(&key.span(), unknown.to_string()));
             }
@@ -160,8 +188,7 @@ fn finding_limit(lines: BudgetText<'_>, entry: Entry<'_, '_>) -> Result<FindingL
         (ALL_RULES, _) => None,
         (_, Some(rule)) => Some(rule.id),
         _ => {
-            let known = std::iter::once(ALL_RULES).chain(insights::rules().map(|it| it.id));
-            let unknown = UnknownName::new("rule", name, known);
+            let unknown = UnknownName::new("rule", name, Budget::finding_limits());
             return Err(lines.error(&key.span(), unknown.to_string()));
         }
     };
@@ -191,8 +218,7 @@ fn baseline(
             "peak" => BaselineAllowance::Peak(read(lines, entry, amount::share)?),
             "findings" => BaselineAllowance::Findings(read(lines, entry, amount::count)?),
             name => {
-                let known = ["recording", "root", "step", "line", "peak", "findings"];
-                let unknown = UnknownName::new("limit", name, known);
+                let unknown = UnknownName::new("limit", name, OF_BASELINE.map(|it| it.0));
                 return Err(lines.error(&key.span(), unknown.to_string()));
             }
         };
@@ -318,7 +344,7 @@ findings = 0
             ),
             ("[budget.code]\n\"a.py\" = 3", "line 2: `a.py` is a table of limits, found a value"),
             ("[budget.baseline]\nrecording = 3", "line 2: expected a path"),
-            ("[budgets]\nstep = 1", "line 1: unknown table `budgets`, expected one of: budget"),
+            ("[view]\nper = 'run'", "line 1: there is no table [budget]; docs/budgets.md"),
             ("[budget]\nstep = ", "line 2: "),
             ("[budget]\n", "line 1: the table [budget] has no limit; docs/budgets.md"),
             ("", "line 1: there is no table [budget]; docs/budgets.md"),

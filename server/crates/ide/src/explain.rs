@@ -41,12 +41,10 @@ fn how_much(rule: &Rule) -> String {
         .iter()
         .map(|it| format!("- `{}`, {} by default: {}", it.name, amount(it), it.meaning))
         .collect();
+    let (items, rule, name, default) = (items.join("\n"), rule.id, first.name, first.default);
     format!(
-        "{severity} Thresholds:\n\n{}\n\nThey are set, in the unit given here, with `\"perfline.rules\": {{\"{}\": {{\"{}\": {}}}}}`.",
-        items.join("\n"),
-        rule.id,
-        first.name,
-        first.default
+        "{severity} Thresholds:\n\n{items}\n\nThey are set, in the unit given here, with `\"perfline.rules\": {{\"{rule}\": {{\"{name}\": {default}}}}}` \
+         in editors, or `rules.{rule}.{name} = {default}` in a `perfline.toml`."
     )
 }
 

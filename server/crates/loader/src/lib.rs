@@ -33,6 +33,7 @@ mod open;
 mod options;
 mod panics;
 mod plan;
+mod project_file;
 mod python_environment;
 mod recorded_at;
 mod run;
@@ -66,6 +67,7 @@ pub use ledger_cache::LedgerCache;
 pub use ledgers::to_ledger_file;
 pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
 pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
+pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
 pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
@@ -85,6 +87,14 @@ use recorded::{RecordedSources, recorded_files};
 #[must_use]
 pub fn discover(directory: &Path) -> Vec<DiscoveredRun> {
     discover::discover(directory)
+}
+
+/// The source files below `directory` that a recording may be of, in order of path.
+#[must_use]
+pub fn sources_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    walk::files(directory, source_folders::has_source_ending, |it| found.push(it.to_owned()));
+    found
 }
 
 /// Describes the recording that these files are, by their first bytes.

@@ -83,7 +83,7 @@ impl SourceFolders {
 }
 
 /// Whether a file is named as Python sources and notebooks are.
-fn has_source_ending(path: &Path) -> bool {
+pub(crate) fn has_source_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it))
 }
@@ -94,7 +94,7 @@ fn is_readable(file: &Metadata) -> bool {
 
 /// How a file is opened whose path holds no link: one that was put there meanwhile is not followed, and a FIFO that was
 /// put there meanwhile is not waited for.
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

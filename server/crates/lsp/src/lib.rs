@@ -21,24 +21,22 @@ mod document;
 mod ending;
 mod ext;
 mod from_proto;
-mod globs;
 mod incoming;
 mod loaded;
 mod loader;
 mod parent;
 mod paths;
 mod progress;
+mod project_file;
 mod publish;
 mod service;
 mod session;
-mod settings;
 mod to_proto;
 
 use std::process::ExitCode;
 
 pub use config::{Config, Disk, Recordings};
 pub use ending::Ending;
-pub use settings::{SETTINGS, Setting, SettingChoice, SettingKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Serves one client over `input` and `output`, until it leaves. Needs a tokio runtime with I/O, time and blocking threads.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use loader::{DiscoveredRun, Error, LoadOptions, Signature, TextsByFile, Watch};
+use settings::Settings;
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
@@ -14,8 +15,7 @@ use crate::loaded::LoadedRecording;
 use crate::paths;
 use crate::progress::Reporter;
 use crate::session::{BaselineComparison, Failed, Loading, Mode, RunFacts, Session, SessionState};
-use crate::settings::Settings;
-use crate::{Config, Recordings};
+use crate::{Config, Recordings, project_file};
 
 /// A search for recordings takes this part of the time at most, and half of it for each search before it that found nothing new,
 /// up to [`MAX_HALVINGS`]: a folder of a hundred thousand files is not walked for ever.
@@ -23,6 +23,10 @@ const SEARCH_SHARE: u32 = 20;
 
 /// How often the part of the time is halved.
 const MAX_HALVINGS: u32 = 4;
+
+/// Why what is shown is loaded again: the settings say otherwise what is decided while loading.
+pub(crate) const SETTINGS_CHANGED: &str =
+    "the folders of library code, what counts as yours, or the traces of captures changed";
 
 /// A recording to load.
 #[derive(Debug, Clone)]
@@ -60,6 +64,9 @@ pub(crate) async fn watch(session: Arc<Session>) {
     // Searches in a row that found nothing new.
     let mut n_vain = 0;
     loop {
+        if project_file::follow(&session).await {
+            reload(&session, SETTINGS_CHANGED).await;
+        }
         let began = Instant::now();
         let mode = session.state().mode.clone();
         let target = find(&session, mode).await;

@@ -13,17 +13,18 @@ use ledger::Ledger;
 use loader::{Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
+use serde_json::Value;
+use settings::{ProjectFile, Settings};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp::lsp_types::{ClientCapabilities, ProgressToken, Url};
+use tower_lsp::lsp_types::{ClientCapabilities, MessageType, ProgressToken, Url};
 
 use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
-use crate::settings::Settings;
 
 /// How long loads wait for the client's settings. Later ones are followed all the same.
 pub(crate) const SETTINGS_PATIENCE: Duration = Duration::from_secs(5);
@@ -61,7 +62,14 @@ pub(crate) struct Session {
 #[derive(Default)]
 pub(crate) struct SessionState {
     pub(crate) folders: Arc<[PathBuf]>,
+    /// What counts of what the client and the project say.
     pub(crate) settings: Arc<Settings>,
+    /// What the client said of the settings last.
+    pub(crate) section: Value,
+    /// What the `perfline.toml` of the workspace says.
+    pub(crate) project: ProjectFile,
+    /// What is wrong with it, one line for each: reported when it changes.
+    pub(crate) project_faults: Vec<String>,
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: ViewChoice,
@@ -308,6 +316,32 @@ impl Session {
 
     pub(crate) fn look_for_recordings(&self) {
         self.look.notify_one();
+    }
+
+    /// Changes what the client or the project says of the settings; gives what is wrong with what the client says, one line for
+    /// each.
+    pub(crate) fn change_settings(&self, change: impl FnOnce(&mut SessionState)) -> Vec<String> {
+        let (is_change, faults) = {
+            let mut state = self.state();
+            change(&mut state);
+            let (settings, faults) = state.project.settings_below(&state.section);
+            let is_change = *state.settings != settings;
+            state.settings = Arc::new(settings);
+            (is_change, faults)
+        };
+        if is_change {
+            self.refresh();
+            self.look_for_recordings();
+        }
+        faults.iter().map(|it| it.text("perfline.")).collect()
+    }
+
+    /// Shows what is wrong with the settings.
+    pub(crate) async fn report_faults(&self, faults: &[String]) {
+        if !faults.is_empty() {
+            let text = format!("Perfline: {}", faults.join("\n"));
+            self.client.show_message(MessageType::WARNING, text).await;
+        }
     }
 
     /// The client has said which settings it has, or was waited for long enough.

@@ -17,22 +17,28 @@ mod workspace;
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use loader::LoadOptions;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
+use settings::Settings;
 
 use server::AgentServer;
 use workspace::Workspace;
 
 /// Serves one client over stdin and stdout, until it leaves. Without `inputs`, a request that names no recording means the newest
-/// below the root of `options`. The process must end afterwards: a thread may still wait for stdin, another may still read a
+/// below the root of `options` that the settings do not leave out. The process must end afterwards: a thread may still wait for stdin, another may still read a
 /// recording.
 ///
 /// # Errors
 /// If the root is not there, no thread can be started, or the client does not speak the protocol.
-pub fn run_stdio(options: LoadOptions, inputs: Vec<PathBuf>) -> io::Result<()> {
-    let workspace = Workspace::new(options, inputs)?;
+pub fn run_stdio(
+    options: LoadOptions,
+    inputs: Vec<PathBuf>,
+    settings: Arc<Settings>,
+) -> io::Result<()> {
+    let workspace = Workspace::new(options, inputs, settings)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let ended = runtime.block_on(async {

@@ -255,7 +255,7 @@ fn report_of(
 ) -> Result<Vec<u8>, String> {
     let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
     let recording = kept.recording();
-    let rules = insights::RuleOptions::default();
+    let rules = request.workspace.view().rules();
     let options = ReportOptions { top: arguments.top.0, rules, limits: Vec::new() };
     let mut report = report::build(&recording, &options);
     report.top = findings;
@@ -289,7 +289,7 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         metric: ViewMetric::parse(&arguments.metric).map_err(|it| it.to_string())?,
         charge: Charge::parse(&arguments.charge).map_err(|it| it.to_string())?,
         period: period(arguments.per),
-        ..View::default()
+        ..request.workspace.view().clone()
     };
     let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
     let lines = tables::hot_lines(&kept.recording(), &view, arguments.top.0, arguments.all);
@@ -299,7 +299,12 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
 fn show(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let arguments: ShowArguments = parse("show", std::mem::take(&mut request.arguments))?;
     let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
-    let shown = show::build(&kept.recording(), &arguments.place, arguments.top.0)?;
+    let shown = show::build(
+        &kept.recording(),
+        &arguments.place,
+        arguments.top.0,
+        &request.workspace.view().rules(),
+    )?;
     printed(|out| match arguments.format {
         AnswerFormat::Text => show::write_text(out, &shown, &PLAIN),
         AnswerFormat::Json => show::write_json(out, &shown),
@@ -348,8 +353,8 @@ fn memory(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let RecordingArguments { recording, top } =
         parse("memory", std::mem::take(&mut request.arguments))?;
     let kept = request.open(recording.as_deref(), StackNeed::Lines)?;
-    let recording = kept.recording();
-    printed(|out| memory::write_text(out, &memory::build(&recording, top.0), &PLAIN))
+    let (recording, rules) = (kept.recording(), request.workspace.view().rules());
+    printed(|out| memory::write_text(out, &memory::build(&recording, top.0, &rules), &PLAIN))
 }
 
 fn diff(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {

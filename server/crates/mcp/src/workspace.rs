@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
+use ide::View;
 use loader::{DiscoveredRun, LoadOptions, Run, Signature, SourceFolders, StackChoice, Watch};
 use report::Recording;
+use settings::Settings;
 
 /// Recordings that are kept: a comparison needs two.
 const MAX_KEPT: usize = 2;
@@ -20,6 +22,8 @@ pub(crate) struct Workspace {
     options: LoadOptions,
     /// What requests mean that name no recording; empty for the newest below the root.
     inputs: Vec<PathBuf>,
+    /// What is shown, and which recordings are found.
+    settings: Arc<Settings>,
     /// Those that were asked for last, the last one at the end. Held while one is read, so that it is read once.
     kept: Mutex<VecDeque<Arc<KeptRecording>>>,
 }
@@ -54,16 +58,39 @@ pub(crate) enum StackNeed {
 impl Workspace {
     /// # Errors
     /// If the root of `options` is not there.
-    pub(crate) fn new(options: LoadOptions, inputs: Vec<PathBuf>) -> io::Result<Self> {
+    pub(crate) fn new(
+        options: LoadOptions,
+        inputs: Vec<PathBuf>,
+        settings: Arc<Settings>,
+    ) -> io::Result<Self> {
         let root = options.root.canonicalize().map_err(|error| {
             io::Error::other(format!("--root {}: {error}", options.root.display()))
         })?;
-        Ok(Self { root, options, inputs, kept: Mutex::default() })
+        Ok(Self { root, options, inputs, settings, kept: Mutex::default() })
     }
 
     /// The folder of the user's code, as it was named.
     pub(crate) fn root(&self) -> &Path {
         &self.options.root
+    }
+
+    /// What is shown.
+    pub(crate) fn view(&self) -> &View {
+        &self.settings.view
+    }
+
+    /// The recordings below a folder that the settings do not leave out, newest first.
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
+        let mut found = loader::discover(folder);
+        for run in &mut found {
+            // What the command line names may lie elsewhere; of that the settings of the project say nothing.
+            run.inputs.retain(|it| {
+                let below = it.strip_prefix(&self.root).ok();
+                below.is_none_or(|it| self.settings.wants(&it.to_string_lossy().replace('\\', "/")))
+            });
+        }
+        found.retain(|it| !it.inputs.is_empty());
+        found
     }
 
     /// The recordings below `folder`, or below the root; newest first.
@@ -72,7 +99,7 @@ impl Workspace {
     /// If the folder is not below the root.
     pub(crate) fn recordings(&self, folder: Option<&str>) -> Result<Vec<DiscoveredRun>, String> {
         let folder = folder.map_or_else(|| Ok(self.root.clone()), |it| self.place(it))?;
-        Ok(loader::discover(&folder))
+        Ok(self.discover(&folder))
     }
 
     /// A path as it is called below the root.
@@ -101,6 +128,18 @@ impl Workspace {
         ))
     }
 
+    /// The files of the newest recording below a folder.
+    fn newest(&self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let found = self.discover(folder).into_iter().next().map(|it| it.inputs);
+        found.ok_or_else(|| {
+            format!(
+                "there is no recording below {}: record the program with `perfline record SCRIPT` or torch.profiler \
+                 (with_stack=True) into a folder below it, and see that recordings.exclude in perfline.toml does not leave it out",
+                folder.display()
+            )
+        })
+    }
+
     /// The files of the recording that a request means.
     ///
     /// # Errors
@@ -108,14 +147,14 @@ impl Workspace {
     pub(crate) fn inputs(&self, named: Option<&str>) -> Result<Vec<PathBuf>, String> {
         let Some(named) = named else {
             return match &*self.inputs {
-                [] => newest(&self.root),
-                [folder] if folder.is_dir() => newest(folder),
+                [] => self.newest(&self.root),
+                [folder] if folder.is_dir() => self.newest(folder),
                 inputs => Ok(inputs.to_vec()),
             };
         };
         let place = self.place(named)?;
         if place.is_dir() {
-            return newest(&place);
+            return self.newest(&place);
         }
         // A file stands for the recording that it belongs to: the other ranks, the snapshot beside the trace.
         let runs = place.parent().map(loader::discover).unwrap_or_default();
@@ -128,7 +167,7 @@ impl Workspace {
     /// # Errors
     /// If there is none.
     pub(crate) fn inputs_before(&self, inputs: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-        let runs = loader::discover(&self.root);
+        let runs = self.discover(&self.root);
         let before = loader::recording_before(&runs, inputs).map(|it| it.inputs.clone());
         before.ok_or_else(|| {
             format!(
@@ -177,16 +216,4 @@ impl Workspace {
         kept.push_back(Arc::clone(&read));
         Ok(read)
     }
-}
-
-/// The files of the newest recording below a folder.
-fn newest(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let found = loader::discover(folder).into_iter().next().map(|it| it.inputs);
-    found.ok_or_else(|| {
-        format!(
-            "there is no recording below {}: record the program with `perfline record SCRIPT` or torch.profiler \
-             (with_stack=True) into a folder below it",
-            folder.display()
-        )
-    })
 }

@@ -35,15 +35,19 @@ pub struct Shown {
 }
 
 /// What is known of `name`: a line (`train.py:46`), a function (`SlowModel.forward`), a kernel or an operator, as far as they
-/// were recorded. Tables have at most `top` rows.
+/// were recorded. Tables have at most `top` rows; findings are those that there are by `rules`.
 ///
 /// # Errors
 /// If nothing of that name was recorded. The message says what can be named.
-pub fn build(recording: &Recording<'_>, name: &str, top: usize) -> Result<Shown, String> {
+pub fn build(
+    recording: &Recording<'_>,
+    name: &str,
+    top: usize,
+    rules: &insights::RuleOptions,
+) -> Result<Shown, String> {
     let found = Found::by_name(recording, name)?;
     let suppression = Suppression::new(recording);
-    let options = insights::RuleOptions::default();
-    let findings = findings(recording, &options, &suppression, |it| found.has_line(&it.place));
+    let findings = findings(recording, rules, &suppression, |it| found.has_line(&it.place));
     let mut sections = match &found {
         Found::Lines { lines, .. } => sections::of_lines(recording, lines, top),
         Found::Launched { .. } | Found::Operator { .. } => {

@@ -94,15 +94,15 @@ impl ChosenLine {
     /// What is known of the line, in lines of at most `width` columns.
     pub(crate) fn details(&mut self, recording: &Recording<'_>, width: usize) -> &[String] {
         if self.details.as_ref().is_none_or(|(of, _)| *of != width) {
-            self.details = Some((width, details(recording, &self.place, width)));
+            self.details = Some((width, details(recording, &self.place, &self.view, width)));
         }
         self.details.as_ref().map_or(&[], |(_, lines)| lines)
     }
 }
 
-fn details(recording: &Recording<'_>, place: &str, width: usize) -> Vec<String> {
+fn details(recording: &Recording<'_>, place: &str, view: &View, width: usize) -> Vec<String> {
     let terminal = Terminal { colours: Colours::Plain, width: Some(width) };
-    let text = match report::show::build(recording, place, TOP) {
+    let text = match report::show::build(recording, place, TOP, &view.rules()) {
         Ok(shown) => {
             let mut out = Vec::new();
             // Nothing is written that could fail.

@@ -65,21 +65,25 @@ pub struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// A recording as it is first shown: by the metric that fits it, in the mean step.
+    /// A recording as it is first shown: as `view` says, as far as the recording has that, else by the metric that fits it, in
+    /// the mean step.
     #[must_use]
-    pub fn new(recording: &'a Recording<'a>, colours: Colours) -> Self {
+    pub fn new(recording: &'a Recording<'a>, colours: Colours, mut view: View) -> Self {
         let ledger = &recording.run.merged;
-        let options = ReportOptions { top: 0, rules: Default::default(), limits: Vec::new() };
+        let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new() };
         let report = report::build(recording, &options);
-        let view = View::default();
         let has_some = |metric: &ViewMetric| {
-            let view = View { metric: Some(*metric), ..view.clone() };
+            let view = View { metric: Some(*metric), ..View::default() };
             !ide::hot_lines(ledger, &view, 1, false, |_, _| true).is_empty()
         };
         let mut periods = vec![Period::Mean];
         if !ledger.steps.is_empty() {
             periods.extend(ledger.steps.keys().map(|it| Period::Step(*it)));
             periods.push(Period::Run);
+        }
+        view.metric = view.metric.filter(has_some);
+        if !periods.contains(&view.period) {
+            view.period = Period::Mean;
         }
         let verdict = report.verdict.map(|it| it.text).unwrap_or_default();
         let mut screen = Self {

@@ -7,15 +7,11 @@ use tower_lsp::lsp_types::{ConfigurationItem, MessageType};
 
 use crate::loader;
 use crate::session::Session;
-use crate::settings::Settings;
 
 /// Settings changed: those that were sent, or those that the client has when asked.
 pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
     let pulls = session.abilities().configuration;
-    let which_code = |settings: &Settings| {
-        (settings.sites.clone(), settings.mine.clone(), settings.captures.clone())
-    };
-    let before = which_code(&session.state().settings);
+    let before = Arc::clone(&session.state().settings);
     let faults = if pulls {
         Vec::new()
     } else {
@@ -26,14 +22,10 @@ pub(crate) fn did_change(session: &Arc<Session>, settings: Value) {
         if pulls {
             pull(&session).await;
         }
-        report(&session, &faults).await;
-        // Which library lines are found, which lines are the user's, and what graphs captured, is decided while loading.
-        if which_code(&session.state().settings) != before {
-            loader::reload(
-                &session,
-                "the folders of library code, what counts as yours, or the traces of captures changed",
-            )
-            .await;
+        session.report_faults(&faults).await;
+        let now = Arc::clone(&session.state().settings);
+        if !now.reads_as(&before) {
+            loader::reload(&session, loader::SETTINGS_CHANGED).await;
         }
     });
 }
@@ -49,7 +41,7 @@ pub(crate) async fn pull(session: &Session) {
         Ok(sections) => {
             if let Some(section) = sections.first().filter(|section| !section.is_null()) {
                 let faults = apply(session, section);
-                report(session, &faults).await;
+                session.report_faults(&faults).await;
             }
         }
         Err(error) => {
@@ -59,26 +51,7 @@ pub(crate) async fn pull(session: &Session) {
     }
 }
 
-/// Makes a section the settings; gives what is wrong with it, one line for each.
+/// Makes a section what the client says; gives what is wrong with it, one line for each.
 pub(crate) fn apply(session: &Session, section: &Value) -> Vec<String> {
-    let (settings, faults) = Settings::read(section);
-    let is_change = {
-        let mut state = session.state();
-        let is_change = *state.settings != settings;
-        state.settings = Arc::new(settings);
-        is_change
-    };
-    if is_change {
-        session.refresh();
-        session.look_for_recordings();
-    }
-    faults
-}
-
-/// Shows what is wrong with the settings.
-pub(crate) async fn report(session: &Session, faults: &[String]) {
-    if !faults.is_empty() {
-        let text = format!("Perfline: {}", faults.join("\n"));
-        session.client.show_message(MessageType::WARNING, text).await;
-    }
+    session.change_settings(|state| state.section = section.clone())
 }

@@ -9,21 +9,25 @@ use tower_lsp::lsp_types::notification::{
 use tower_lsp::lsp_types::{MessageType, Registration};
 
 use crate::session::{SETTINGS_PATIENCE, Session};
-use crate::{api, loader, publish};
+use crate::{api, loader, project_file, publish};
 
 /// Every file that may be a recording, by its name.
 const RECORDINGS: &str = "**/*.{json,gz,zst,pickle,pkl}";
+
+/// The file with the settings of the project.
+const PROJECT: &str = "**/perfline.toml";
 
 pub(crate) fn handle(session: &Arc<Session>) {
     tokio::spawn(publish::run(Arc::clone(session)));
     let other = Arc::clone(session);
     tokio::spawn(async move {
         let faults = std::mem::take(&mut other.state().faults);
-        api::configuration::report(&other, &faults).await;
+        other.report_faults(&faults).await;
         register(&other).await;
     });
     let session = Arc::clone(session);
     tokio::spawn(async move {
+        project_file::follow(&session).await;
         let other = Arc::clone(&session);
         let pull = tokio::spawn(async move { api::configuration::pull(&other).await });
         // A client may never answer.
@@ -49,7 +53,8 @@ async fn register(session: &Session) {
         add(DidChangeConfiguration::METHOD, json!({"section": "perfline"}));
     }
     if abilities.register_watchers {
-        add(DidChangeWatchedFiles::METHOD, json!({"watchers": [{"globPattern": RECORDINGS}]}));
+        let watchers = [RECORDINGS, PROJECT].map(|it| json!({"globPattern": it}));
+        add(DidChangeWatchedFiles::METHOD, json!({"watchers": watchers}));
     }
     if !registrations.is_empty()
         && let Err(error) = session.client.register_capability(registrations).await

@@ -1,7 +1,8 @@
 //! What the clients and the documentation say of the settings of the server, from their table.
 
-use lsp::{SETTINGS, Setting, SettingKind};
 use serde_json::{Value, json};
+
+use ::settings::{SETTINGS, Setting, SettingKind};
 
 /// Writes the text of a file anew.
 pub(crate) type Writer = fn(&str) -> String;

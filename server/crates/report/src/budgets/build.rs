@@ -73,12 +73,13 @@ impl LimitKind {
 }
 
 /// Holds a recording against a budget, and against `baseline` where the budget has limits against one. Amounts are of the
-/// mean step of a rank; of the whole recording where it has no steps.
+/// mean step of a rank; of the whole recording where it has no steps. Findings are those that there are by `rules`.
 #[must_use]
 pub fn build(
     budget: &Budget,
     recording: &Recording<'_>,
     baseline: Option<&Recording<'_>>,
+    rules: &insights::RuleOptions,
 ) -> BudgetCheck {
     let scale = Scale::new(&recording.run.merged, Period::Mean);
     let mut checked = CheckedRun { recording, scale: &scale, exceeded: Vec::new() };
@@ -89,7 +90,7 @@ pub fn build(
         checked.code(limit);
     }
     let suppression = Suppression::new(recording);
-    let found = findings(recording, &insights::RuleOptions::default(), &suppression, |_| true);
+    let found = findings(recording, rules, &suppression, |_| true);
     for limit in &budget.findings {
         checked.findings(limit, &found);
     }
@@ -437,7 +438,7 @@ mod tests {
         change(&mut run.merged);
         let sources = sources();
         let budget = Budget::parse(budget).unwrap();
-        let check = build(&budget, &recording(&run, &sources), None);
+        let check = build(&budget, &recording(&run, &sources), None, &Default::default());
         assert_eq!(check.n_limits, budget.len());
         let place = |it: &ExceededLimit| {
             it.place.as_ref().map_or_else(String::new, |place| format!("{place}: "))

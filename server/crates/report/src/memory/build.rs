@@ -24,9 +24,13 @@ use crate::terminal::cut_left;
 /// Columns that a path may take.
 const MAX_PATH: usize = 44;
 
-/// The memory of every device, and the findings about it. `top` lines of each device are listed.
+/// The memory of every device, and the findings about it that there are by `rules`. `top` lines of each device are listed.
 #[must_use]
-pub fn build<'a>(recording: &Recording<'a>, top: usize) -> MemoryReport<'a> {
+pub fn build<'a>(
+    recording: &Recording<'a>,
+    top: usize,
+    rules: &insights::RuleOptions,
+) -> MemoryReport<'a> {
     let run = recording.run;
     let whole = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
     let mut notes = Vec::new();
@@ -48,8 +52,7 @@ pub fn build<'a>(recording: &Recording<'a>, top: usize) -> MemoryReport<'a> {
         run.merged.categories.iter().map(|(&rank, memory)| builder.categories(rank, memory));
     let is_of_memory = |it: &insights::Finding| matches!(it.detail, Detail::Memory(_));
     let suppression = Suppression::new(recording);
-    let mut findings =
-        findings(recording, &insights::RuleOptions::default(), &suppression, is_of_memory);
+    let mut findings = findings(recording, rules, &suppression, is_of_memory);
     for finding in &mut findings {
         finding.place = shortened(&finding.place);
     }

@@ -117,7 +117,8 @@ fn run() -> Run {
 fn text_of(run: &Run, sources: &TextsInMemory, width: Option<usize>) -> String {
     let terminal = Terminal { colours: Colours::Plain, width };
     let mut out = Vec::new();
-    write_text(&mut out, &build(&recording(run, sources), 15), &terminal).unwrap();
+    write_text(&mut out, &build(&recording(run, sources), 15, &Default::default()), &terminal)
+        .unwrap();
     String::from_utf8(out).unwrap()
 }
 
