@@ -24,7 +24,8 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     let base = args.recording(base, args.base_root.as_ref().unwrap_or(&args.root));
     let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
     let (base, new) = (base?, new?);
-    let found = diff::build(&base.recording(), &new.recording(), args.top);
+    let rules = args.settings.view.rules();
+    let found = diff::build(&base.recording(), &new.recording(), args.top, &rules);
     if let Some(path) = &args.html {
         let page = html::page(&found.report, &html::Pictures::default())
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;

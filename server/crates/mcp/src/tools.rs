@@ -368,7 +368,8 @@ fn diff(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     };
     let base = workspace.open(base, StackNeed::Lines, request.cancelled)?;
     let new = workspace.open(new, StackNeed::Lines, request.cancelled)?;
-    let found = diff::build(&base.recording(), &new.recording(), top.0);
+    let found =
+        diff::build(&base.recording(), &new.recording(), top.0, &request.workspace.view().rules());
     printed(|out| diff::write_markdown(out, &found))
 }
 

@@ -82,7 +82,7 @@ pub fn build(
     rules: &insights::RuleOptions,
 ) -> BudgetCheck {
     let scale = Scale::new(&recording.run.merged, Period::Mean);
-    let mut checked = CheckedRun { recording, scale: &scale, exceeded: Vec::new() };
+    let mut checked = CheckedRun { recording, scale: &scale, rules, exceeded: Vec::new() };
     for limit in &budget.run {
         checked.run(limit);
     }
@@ -107,6 +107,7 @@ pub fn build(
 struct CheckedRun<'a> {
     recording: &'a Recording<'a>,
     scale: &'a Scale<'a>,
+    rules: &'a insights::RuleOptions,
     exceeded: Vec<ExceededLimit>,
 }
 
@@ -277,7 +278,7 @@ impl CheckedRun<'_> {
             let message = "cannot be checked: no recording of the baseline is named".to_owned();
             return self.exceed(LimitKind::Baseline, limits.line, None, message);
         };
-        let diff = diff::build(baseline, self.recording, usize::MAX);
+        let diff = diff::build(baseline, self.recording, usize::MAX, self.rules);
         for limit in &limits.limits {
             match limit.allowed {
                 BaselineAllowance::Step(allowed) => {

@@ -40,12 +40,17 @@ impl DiffReport<'_> {
     }
 }
 
-/// Compares two recordings; tables have at most `top` rows.
+/// Compares two recordings; tables have at most `top` rows, findings are those that there are by `rules`.
 #[must_use]
-pub fn build(base: &Recording<'_>, new: &Recording<'_>, top: usize) -> DiffReport<'static> {
+pub fn build(
+    base: &Recording<'_>,
+    new: &Recording<'_>,
+    top: usize,
+    rules: &insights::RuleOptions,
+) -> DiffReport<'static> {
     let texts = [texts(base), texts(new)];
     let difference = difference_with([base, new], &texts);
-    let findings = findings(base, new, &difference);
+    let findings = findings(base, new, &difference, rules);
     let names = [base, new]
         .map(|it| it.names.iter().map(|(key, name)| ((*key).to_owned(), name.clone())).collect());
     let verdict = verdict(&difference);
@@ -138,12 +143,12 @@ fn findings(
     base: &Recording<'_>,
     new: &Recording<'_>,
     difference: &Difference,
+    rules: &insights::RuleOptions,
 ) -> Vec<FindingDifference> {
-    let options = insights::RuleOptions::default();
     let cost = |it: &insights::Finding| it.cost_per_step.unwrap_or(it.cost);
-    let mut old = insights::find(&base.run.merged, &options);
+    let mut old = insights::find(&base.run.merged, rules);
     let mut found = Vec::new();
-    for it in insights::find(&new.run.merged, &options) {
+    for it in insights::find(&new.run.merged, rules) {
         let same = old.iter().position(|other| {
             other.rule == it.rule && difference.correspond(&other.place, &it.place)
         });
