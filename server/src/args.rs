@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loader::{EventChoice, MemoryLimit, MinePattern, Run};
+use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
@@ -453,6 +453,10 @@ pub(crate) struct ModulesArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Only these modules, by name ('layers.*', 'model.layers.3.mlp.**') or class (Linear), repeatable
+    #[arg(long = "module", value_name = "GLOB")]
+    pub(crate) modules: Vec<ModulePattern>,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
 }
@@ -623,6 +627,11 @@ pub(crate) struct FilterArgs {
     /// Only what ran on these streams of devices: 7,20, repeatable
     #[arg(long = "stream", value_name = "N", value_delimiter = ',')]
     pub(crate) streams: Vec<i64>,
+
+    /// Only what ran in calls of these modules, and what they launched, by the name that perfline modules lists ('layers.*',
+    /// 'model.layers.3.mlp.**') or the class (Linear), repeatable
+    #[arg(long = "module", value_name = "GLOB")]
+    pub(crate) modules: Vec<ModulePattern>,
 }
 
 impl FilterArgs {
@@ -633,6 +642,7 @@ impl FilterArgs {
             events: EventChoice {
                 threads: self.threads.clone(),
                 streams: self.streams.iter().copied().collect(),
+                modules: self.modules.clone(),
             },
         }
     }

@@ -129,8 +129,13 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
             })
         }
         Command::Modules(args) => print(&args.recording, |out, it| {
+            if let Some(nothing) = tables::without_modules(&it.recording, &args.modules) {
+                inputs::report(&nothing);
+                return Ok(ExitCode::from(2));
+            }
             let is_whole = args.all || args.table.format == args::OutputFormat::Json;
-            print_table(out, &tables::modules(&it.recording, is_whole), &args.table, &terminal)
+            let table = tables::modules(&it.recording, &args.modules, is_whole);
+            print_table(out, &table, &args.table, &terminal)
         }),
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)

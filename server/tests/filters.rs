@@ -133,6 +133,47 @@ fn threads_and_streams_are_parts_of_the_whole() {
     assert!(by_operator(&["ops", TRACE, "--stream", "7"], "cpu self").values().all(|it| *it == 0));
 }
 
+#[test]
+fn what_runs_in_a_module_is_what_its_calls_took() {
+    const NAMED: &str = "cpu/torch2.15.0/named_modules.json.gz";
+    let sum = |arguments: &[&str], name: &str| -> i64 {
+        column(arguments, name).iter().map(|it| it.as_i64().unwrap_or(0)).sum()
+    };
+    let stacks_of = |trace: &str, module: &str, metric: &str| -> i64 {
+        let arguments = ["export", trace, "--format", "csv", "--module", module];
+        let output = String::from_utf8(perfline(&arguments).stdout).unwrap();
+        let mut lines = output.lines();
+        let index = lines.next().unwrap().split(',').position(|it| it == metric).unwrap();
+        let amount = |line: &str| {
+            (line.split(',').nth(index).unwrap().parse::<f64>().unwrap() * 1e3).round()
+        };
+        lines.map(|it| amount(it) as i64).sum()
+    };
+    let module =
+        |trace: &str, module: &str, name: &str| sum(&["modules", trace, "--module", module], name);
+    // By the name of one, of several beside each other, of all in a list, by class.
+    for pattern in ["layers.2.up", "layers.*", "layers.*.up", "mix", "LayerNorm"] {
+        let expected = module(NAMED, pattern, "cpu total");
+        assert_eq!(stacks_of(NAMED, pattern, "cpu_us"), expected, "{pattern}");
+        assert!(0 < expected, "{pattern}");
+    }
+    assert_eq!(stacks_of(NAMED, "layers.**", "cpu_us"), stacks_of(NAMED, "layers.*", "cpu_us"));
+    // Without names a module is its class and a number; on a device there is what its calls launched.
+    let launched = stacks_of(TRACE, "Linear", "cuda_us");
+    assert_eq!(launched, module(TRACE, "Linear_*", "cuda total"));
+    assert!(0 < launched);
+}
+
+#[test]
+fn modules_are_listed_by_pattern() {
+    const NAMED: &str = "cpu/torch2.15.0/named_modules.json.gz";
+    let names = |pattern: &str| column(&["modules", NAMED, "--module", pattern], "module");
+    let mut listed = names("layers.*");
+    listed.sort_by_key(|it| it.as_str().unwrap().to_owned());
+    assert_eq!(listed, ["layers.0", "layers.1", "layers.2", "layers.3"]);
+    assert_eq!(names("head"), ["head"]);
+}
+
 /// The ids of the threads that ran operators.
 fn trace_threads(trace: &str) -> Vec<String> {
     let output = perfline(&["export", trace, "--format", "perfetto"]);
@@ -149,7 +190,7 @@ fn trace_threads(trace: &str) -> Vec<String> {
 
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 8] = [
         (
             &["ops", TRACE, "--thread", "python", "--stream", "99"],
             "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
@@ -161,6 +202,18 @@ fn a_filter_that_nothing_passes_says_so() {
         (
             &["kernels", TRACE, "--phase", "loader"],
             "perfline: nothing of the recording passes --phase loader\n",
+        ),
+        (
+            &["ops", TRACE, "--module", "layers.**"],
+            "perfline: nothing of the recording passes --module 'layers.**'\n",
+        ),
+        (
+            &["ops", "cpu/torch2.15.0/starved.json.gz", "--module", "Linear"],
+            "perfline: nothing of the recording passes --module 'Linear'. It has no calls of modules (nn.Module).\n",
+        ),
+        (
+            &["modules", TRACE, "--module", "layers.**"],
+            "perfline: no module of the recording passes --module 'layers.**'\n",
         ),
         (
             &["lines", TRACE, "--file", "nope.py"],

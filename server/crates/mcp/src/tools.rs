@@ -329,7 +329,7 @@ fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let (recording, is_whole) = (kept.recording(), format == AnswerFormat::Json);
     let found = match name {
         TableName::Steps => tables::steps(&recording, StepOrder::Number),
-        TableName::Modules => tables::modules(&recording, is_whole),
+        TableName::Modules => tables::modules(&recording, &[], is_whole),
         TableName::Communication => tables::communication(&recording),
         TableName::Compile => tables::compiled(&recording, true, is_whole),
     };

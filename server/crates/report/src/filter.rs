@@ -111,7 +111,7 @@ pub struct StackFilter {
     pub code: CodeFilter,
     /// Which phase of training the stack is of; `None` for all.
     pub phase: Option<TrainingPhase>,
-    /// The events that were loaded, on threads and streams ([`loader::StackOptions`]).
+    /// The events that were loaded, on threads and streams and in modules ([`loader::StackOptions`]).
     pub events: EventChoice,
 }
 
@@ -129,7 +129,9 @@ impl StackFilter {
         let code = Some(self.code.text()).filter(|it| !it.is_empty());
         let threads = self.events.threads.iter().map(|it| format!("--thread '{it}'"));
         let streams = self.events.streams.iter().map(|it| format!("--stream {it}"));
-        code.into_iter().chain(phase).chain(threads).chain(streams).collect::<Vec<_>>().join(" ")
+        let modules = self.events.modules.iter().map(|it| format!("--module '{it}'"));
+        let of_events = threads.chain(streams).chain(modules);
+        code.into_iter().chain(phase).chain(of_events).collect::<Vec<_>>().join(" ")
     }
 
     /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).
@@ -157,7 +159,10 @@ impl StackFilter {
         if self.is_empty() || books.stacks().next().is_some() {
             return None;
         }
-        let reason = crate::annotate::without_lines(run).map(|it| format!(". {it}"));
+        let has_modules = self.events.modules.is_empty() || !run.merged.modules.is_empty();
+        let reason = crate::annotate::without_lines(run)
+            .or((!has_modules).then_some("It has no calls of modules (nn.Module)."));
+        let reason = reason.map(|it| format!(". {it}"));
         Some(format!(
             "nothing of the recording passes {}{}",
             self.text(),

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
 
 use super::device::DeviceStacks;
+use super::modules::are_in_modules;
 use crate::event_stacks::EventStacks;
 use crate::host_charges::{EventCharges, HostCharges};
 use crate::options::StackOptions;
@@ -49,6 +50,8 @@ pub(crate) fn stack_books<'a>(from: &'a StackSources<'a>) -> StackCharging<'a> {
 struct ChosenEvents {
     /// By thread: whether what happens on it counts.
     threads: Vec<bool>,
+    /// By host event, whether it is in a module that counts; `None` where all events are.
+    are_in_modules: Option<Vec<bool>>,
     /// Whether what happens on the host counts.
     has_host: bool,
     /// Whether what happens on no thread counts.
@@ -62,18 +65,23 @@ impl ChosenEvents {
         let is_chosen = |it: &Thread| events.has_thread(strings.get(it.tid), strings.get(it.name));
         Self {
             threads: threads.map(is_chosen).collect(),
+            are_in_modules: (!events.modules.is_empty())
+                .then(|| are_in_modules(from.profile, from.events, events)),
             has_host: events.streams.is_empty(),
             is_all: events.is_all(),
         }
     }
 
+    /// Whether what happens in a host event counts.
     fn has_host(&self, profile: &Profile, event: HostEventId) -> bool {
-        self.has_host && self.has_thread(profile, event)
+        self.has_host && self.has_launch(profile, event)
     }
 
-    fn has_thread(&self, profile: &Profile, event: HostEventId) -> bool {
+    /// Whether what a host event launches counts.
+    fn has_launch(&self, profile: &Profile, event: HostEventId) -> bool {
         let thread = profile.host.thread[event.index()];
         self.threads.get(thread.index()).copied().unwrap_or(false)
+            && self.are_in_modules.as_ref().is_none_or(|it| it[event.index()])
     }
 }
 
@@ -274,10 +282,9 @@ impl StackCharging<'_> {
         let device = &profile.device;
         for event in device.ids() {
             let launch = launches.launch(event);
-            let is_of_thread = launch.map_or(options.events.threads.is_empty(), |it| {
-                self.chosen.has_thread(profile, it)
-            });
-            if !is_of_thread || !options.events.has_stream(device.stream[event.index()]) {
+            let is_launch_chosen = launch
+                .map_or(options.events.has_all_on_host(), |it| self.chosen.has_launch(profile, it));
+            if !is_launch_chosen || !options.events.has_stream(device.stream[event.index()]) {
                 continue;
             }
             let node = stacks.node(event);
