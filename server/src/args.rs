@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run};
+use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, StepNumbers};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
@@ -461,6 +461,14 @@ pub(crate) struct ModulesArgs {
     pub(crate) table: TableArgs,
 }
 
+impl ModulesArgs {
+    /// Which modules are listed.
+    pub(crate) fn filter(&self) -> StackFilter {
+        let events = EventChoice { modules: self.modules.clone(), ..EventChoice::default() };
+        StackFilter { events, ..StackFilter::default() }
+    }
+}
+
 /// The steps one by one: how long each took, what it went to, which lines made the longer ones longer
 ///
 ///   to median          what the step is longer (+) or shorter (-) than the median
@@ -632,6 +640,10 @@ pub(crate) struct FilterArgs {
     /// 'model.layers.3.mlp.**') or the class (Linear), repeatable
     #[arg(long = "module", value_name = "GLOB")]
     pub(crate) modules: Vec<ModulePattern>,
+
+    /// Only what happened on the host during these steps, and what was launched there: 3, 3-7, repeatable
+    #[arg(long = "step", value_name = "N", value_delimiter = ',')]
+    pub(crate) steps: Vec<StepNumbers>,
 }
 
 impl FilterArgs {
@@ -643,6 +655,7 @@ impl FilterArgs {
                 threads: self.threads.clone(),
                 streams: self.streams.iter().copied().collect(),
                 modules: self.modules.clone(),
+                steps: self.steps.clone(),
             },
         }
     }

@@ -134,7 +134,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
                 return Ok(ExitCode::from(2));
             }
             let is_whole = args.all || args.table.format == args::OutputFormat::Json;
-            let table = tables::modules(&it.recording, &args.modules, is_whole);
+            let mut table = tables::modules(&it.recording, &args.modules, is_whole);
+            table.filter = args.filter().json();
             print_table(out, &table, &args.table, &terminal)
         }),
         Command::Steps(args) => print(&args.recording, |out, it| {

@@ -165,6 +165,40 @@ fn what_runs_in_a_module_is_what_its_calls_took() {
 }
 
 #[test]
+fn steps_are_parts_of_the_whole() {
+    for name in ["cpu self", "cuda self", "alloc", "calls"] {
+        let of = |steps: &[&str]| by_operator(&[&["ops", TRACE], steps].concat(), name);
+        let mut sum: BTreeMap<String, i64> = BTreeMap::new();
+        for step in ["1", "2", "3"] {
+            for (operator, amount) in of(&["--step", step]) {
+                *sum.entry(operator).or_default() += amount;
+            }
+        }
+        assert!(sum.values().any(|it| *it != 0), "{name}");
+        assert_eq!(of(&["--step", "1-3"]), sum, "{name}");
+        assert_eq!(of(&["--step", "1,2", "--step", "3"]), sum, "{name}");
+    }
+    // Two of the filters at once: the part of one in the part of the other.
+    let forward = |more: &[&str]| {
+        let arguments = [&["kernels", TRACE, "--phase", "forward"], more].concat();
+        column(&arguments, "calls").iter().map(|it| it.as_i64().unwrap()).sum::<i64>()
+    };
+    assert!(forward(&["--step", "2"]) < forward(&["--step", "1-3"]));
+}
+
+#[test]
+fn json_says_which_part_it_is_of() {
+    let of = |arguments: &[&str]| json(arguments)["filter"].take();
+    assert_eq!(of(&["ops", TRACE]), Value::Null);
+    let filter = of(&["ops", TRACE, "--step", "2", "--file", "slow_model.py", "--stream", "7"]);
+    assert_eq!(filter["files"], serde_json::json!(["slow_model.py"]));
+    assert_eq!(filter["steps"], serde_json::json!(["2"]));
+    assert_eq!(filter["streams"], serde_json::json!([7]));
+    let filter = of(&["modules", TRACE, "--module", "Gate"]);
+    assert_eq!(filter["modules"], serde_json::json!(["Gate"]));
+}
+
+#[test]
 fn modules_are_listed_by_pattern() {
     const NAMED: &str = "cpu/torch2.15.0/named_modules.json.gz";
     let names = |pattern: &str| column(&["modules", NAMED, "--module", pattern], "module");
@@ -190,7 +224,7 @@ fn trace_threads(trace: &str) -> Vec<String> {
 
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 10] = [
         (
             &["ops", TRACE, "--thread", "python", "--stream", "99"],
             "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
@@ -210,6 +244,14 @@ fn a_filter_that_nothing_passes_says_so() {
         (
             &["ops", "cpu/torch2.15.0/starved.json.gz", "--module", "Linear"],
             "perfline: nothing of the recording passes --module 'Linear'. It has no calls of modules (nn.Module).\n",
+        ),
+        (
+            &["ops", TRACE, "--step", "2-9", "--step", "11"],
+            "perfline: unknown step `11`, expected one of the 3 steps from 1 to 3\n",
+        ),
+        (
+            &["ops", TRACE, "--step", "2", "--module", "nope"],
+            "perfline: nothing of the recording passes --module 'nope' --step 2\n",
         ),
         (
             &["modules", TRACE, "--module", "layers.**"],

@@ -8,7 +8,8 @@ use ledger::{Ledger, Metric};
 use loader::{Run, StackBooks};
 use metrics::numbers;
 use regex::Regex;
-use stack_books::{EventChoice, StackFrame, TrainingPhase};
+use serde_json::{Value as Json, json};
+use stack_books::{EventChoice, StackFrame, StepNumbers, TrainingPhase};
 
 use crate::model::Note;
 use crate::recording::Recording;
@@ -111,7 +112,7 @@ pub struct StackFilter {
     pub code: CodeFilter,
     /// Which phase of training the stack is of; `None` for all.
     pub phase: Option<TrainingPhase>,
-    /// The events that were loaded, on threads and streams and in modules ([`loader::StackOptions`]).
+    /// The events that were loaded, on threads and streams, in modules and steps ([`loader::StackOptions`]).
     pub events: EventChoice,
 }
 
@@ -130,8 +131,28 @@ impl StackFilter {
         let threads = self.events.threads.iter().map(|it| format!("--thread '{it}'"));
         let streams = self.events.streams.iter().map(|it| format!("--stream {it}"));
         let modules = self.events.modules.iter().map(|it| format!("--module '{it}'"));
-        let of_events = threads.chain(streams).chain(modules);
+        let steps = self.events.steps.iter().map(|it| format!("--step {it}"));
+        let of_events = threads.chain(streams).chain(modules).chain(steps);
         code.into_iter().chain(phase).chain(of_events).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As contracts have it; null where all stacks pass.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        if self.is_empty() {
+            return Json::Null;
+        }
+        let Self { code, phase, events } = self;
+        let texts = |it: &mut dyn Iterator<Item = String>| it.collect::<Vec<_>>();
+        json!({
+            "files": texts(&mut code.files.iter().map(|it| it.text.clone())),
+            "functions": texts(&mut code.functions.iter().map(|it| it.0.to_string())),
+            "modules": texts(&mut events.modules.iter().map(ToString::to_string)),
+            "steps": texts(&mut events.steps.iter().map(ToString::to_string)),
+            "threads": events.threads,
+            "streams": events.streams,
+            "phase": phase.map(TrainingPhase::name),
+        })
     }
 
     /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).
@@ -156,6 +177,9 @@ impl StackFilter {
     #[must_use]
     pub fn without_match(&self, run: &Run) -> Option<String> {
         let books = run.stacks.as_ref()?;
+        if let Some(unknown) = unknown_step(&run.merged, &self.events.steps) {
+            return Some(unknown);
+        }
         if self.is_empty() || books.stacks().next().is_some() {
             return None;
         }
@@ -177,9 +201,23 @@ impl StackFilter {
             let parts = part_of(books, &run.merged);
             let text = format!("with {}: {parts}; shares are of that part", self.text());
             table.section.notes.push(Note::plain(text));
+            table.filter = self.json();
         }
         table
     }
+}
+
+/// Says which of `steps` is none of a recording; `None` where all are.
+pub(crate) fn unknown_step(ledger: &Ledger, steps: &[StepNumbers]) -> Option<String> {
+    let recorded = &ledger.steps;
+    let unknown = steps.iter().find(|it| !recorded.keys().any(|step| it.contains(*step)))?;
+    Some(match (recorded.first_key_value(), recorded.last_key_value()) {
+        (Some((first, _)), Some((last, _))) => format!(
+            "unknown step `{unknown}`, expected one of the {} steps from {first} to {last}",
+            recorded.len()
+        ),
+        _ => format!("unknown step `{unknown}`: the recording has no steps"),
+    })
 }
 
 /// `1.2 ms of 5 ms of thread time`: of each metric that the recording has.

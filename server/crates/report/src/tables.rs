@@ -41,6 +41,8 @@ pub struct NamedTable {
     pub section: Section,
     /// The columns that a narrow terminal can do without, the first of them first.
     pub dispensable: &'static [&'static str],
+    /// Which part of the recording it is of, as `perfline.table/1` says it; null for all of it.
+    pub filter: serde_json::Value,
 }
 
 impl NamedTable {

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::module_pattern::ModulePattern;
+use crate::step_numbers::StepNumbers;
 
-/// Which events the books are made of: all, unless threads, streams or modules are named.
+/// Which events the books are made of: all, unless threads, streams, modules or steps are named.
 #[derive(Debug, Clone, Default)]
 pub struct EventChoice {
     /// Threads by id or name as recorded: what happened on them, and what they launched.
@@ -13,6 +14,8 @@ pub struct EventChoice {
     pub streams: BTreeSet<i64>,
     /// Modules of the model: what happened in their calls, and what was launched there.
     pub modules: Vec<ModulePattern>,
+    /// Steps: what happened on the host during them, and what was launched there.
+    pub steps: Vec<StepNumbers>,
 }
 
 impl EventChoice {
@@ -25,7 +28,13 @@ impl EventChoice {
     /// Whether nothing is left out by what was done on the host.
     #[must_use]
     pub fn has_all_on_host(&self) -> bool {
-        self.threads.is_empty() && self.modules.is_empty()
+        self.threads.is_empty() && self.modules.is_empty() && self.steps.is_empty()
+    }
+
+    /// Whether nothing is left out but steps.
+    #[must_use]
+    pub fn is_by_step_alone(&self) -> bool {
+        self.threads.is_empty() && self.modules.is_empty() && self.streams.is_empty()
     }
 
     /// Whether a thread counts.
@@ -38,6 +47,13 @@ impl EventChoice {
     #[must_use]
     pub fn has_stream(&self, stream: i64) -> bool {
         self.streams.is_empty() || self.streams.contains(&stream)
+    }
+
+    /// Whether what happens in a step counts, or outside of all.
+    #[must_use]
+    pub fn has_step(&self, step: Option<u32>) -> bool {
+        self.steps.is_empty()
+            || step.is_some_and(|step| self.steps.iter().any(|it| it.contains(step)))
     }
 
     /// Whether one of the modules that are named is meant.

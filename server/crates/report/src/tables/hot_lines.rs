@@ -61,5 +61,6 @@ pub fn build(recording: &Recording<'_>, view: &View, top: usize, all: bool) -> N
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &["statement", "function"],
+        filter: serde_json::Value::Null,
     }
 }

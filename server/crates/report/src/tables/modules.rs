@@ -101,6 +101,7 @@ pub fn build(recording: &Recording<'_>, patterns: &[ModulePattern], is_whole: bo
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     }
 }
 
