@@ -168,12 +168,8 @@ pub(crate) struct AnnotateArgs {
     pub(crate) recording: RecordingArgs,
 
     /// Mean per step, or the sum over the recording [default: step where the recording has steps]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with_all = ["steps", "phase", "threads", "streams", "modules"])]
     pub(crate) per: Option<Per>,
-
-    /// One step, by its number
-    #[arg(long, value_name = "N", conflicts_with = "per")]
-    pub(crate) step: Option<u32>,
 
     /// Lines of source shown around each line that has something to say
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -188,7 +184,7 @@ pub(crate) struct AnnotateArgs {
     pub(crate) all: bool,
 
     #[command(flatten)]
-    pub(crate) code: CodeArgs,
+    pub(crate) filter: FilterArgs,
 }
 
 impl AnnotateArgs {
@@ -203,7 +199,7 @@ impl AnnotateArgs {
         let files = self.recording.inputs.iter().filter(|it| is_source(it));
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
         report::annotate::AnnotateOptions {
-            period: match (self.step, self.per) {
+            period: match (self.filter.only_step(), self.per) {
                 (Some(step), _) => Period::Step(step),
                 (None, Some(Per::Run)) => Period::Run,
                 // A recording without steps is shown as a whole.
@@ -213,7 +209,7 @@ impl AnnotateArgs {
             threshold: self.threshold,
             all: self.all,
             files,
-            code: self.code.filter(),
+            code: self.filter.code.filter(),
             root: self.recording.root.display().to_string(),
         }
     }
@@ -244,7 +240,7 @@ pub(crate) struct LinesArgs {
     pub(crate) format: TableFormat,
 
     #[command(flatten)]
-    pub(crate) code: CodeArgs,
+    pub(crate) filter: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -647,6 +643,20 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// What the numbers of lines are of; which lines are shown is another matter.
+    pub(crate) fn part(&self) -> StackFilter {
+        StackFilter { code: CodeFilter::default(), ..self.filter() }
+    }
+
+    /// The step, if one is all that is asked for: ledgers have its numbers.
+    pub(crate) fn only_step(&self) -> Option<u32> {
+        let Self { code: _, phase: None, threads, streams, modules, steps } = self else {
+            return None;
+        };
+        let is_all = threads.is_empty() && streams.is_empty() && modules.is_empty();
+        steps.first().filter(|_| is_all && steps.len() == 1)?.single()
+    }
+
     pub(crate) fn filter(&self) -> StackFilter {
         StackFilter {
             code: self.code.filter(),

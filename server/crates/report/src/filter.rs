@@ -221,7 +221,7 @@ pub(crate) fn unknown_step(ledger: &Ledger, steps: &[StepNumbers]) -> Option<Str
 }
 
 /// `1.2 ms of 5 ms of thread time`: of each metric that the recording has.
-fn part_of(books: &StackBooks, ledger: &Ledger) -> String {
+pub(crate) fn part_of(books: &StackBooks, ledger: &Ledger) -> String {
     let part = |metric: Metric| {
         let whole = ledger.totals.get(metric);
         let [part, whole_text] =

@@ -34,6 +34,12 @@ impl fmt::Display for StepNumbers {
 }
 
 impl StepNumbers {
+    /// The step, if it is one.
+    #[must_use]
+    pub fn single(&self) -> Option<u32> {
+        (self.0.start() == self.0.end()).then_some(*self.0.start())
+    }
+
     /// Whether a step is meant.
     #[must_use]
     pub fn contains(&self, step: u32) -> bool {
@@ -49,6 +55,7 @@ mod tests {
     fn steps_are_numbers_and_ranges() {
         let steps = |text: &str| text.parse::<StepNumbers>();
         let range = steps("3-7").unwrap();
+        assert_eq!([range.single(), steps("4").unwrap().single()], [None, Some(4)]);
         assert_eq!([2, 3, 7, 8].map(|it| range.contains(it)), [false, true, true, false]);
         assert_eq!(["4", "3-7", "5-5"].map(|it| steps(it).unwrap().to_string()), ["4", "3-7", "5"]);
         for text in ["", "-1", "7-3", "3-", "a", "1-2-3"] {

@@ -15,6 +15,7 @@ use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAm
 use super::regions::regions;
 use crate::filter::{self, CodeFilter};
 use crate::model::{Cell, Column};
+use crate::part::RecordingPart;
 use crate::recording::{PresentText, Recording};
 use crate::summary;
 
@@ -151,6 +152,17 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
         nothing: found.is_empty().then(|| nothing_to_say(run, options)),
         files,
     }
+}
+
+/// The same of a part of the recording, whose amounts are in the place of the whole.
+#[must_use]
+pub fn build_part(
+    recording: &Recording<'_>,
+    options: &AnnotateOptions,
+    part: &RecordingPart,
+) -> Annotated {
+    let annotated = build(recording, options);
+    Annotated { summary: part.summary.clone(), period: "of part".to_owned(), ..annotated }
 }
 
 /// A file with its lines.
