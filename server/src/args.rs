@@ -621,7 +621,7 @@ pub(crate) struct FilterArgs {
 
     /// Only what ran in this phase of training: forward (calls of modules), backward, optimizer or loader; of several on a stack
     /// the outermost
-    #[arg(long, value_parser = phase)]
+    #[arg(long, value_name = "PHASE")]
     pub(crate) phase: Option<TrainingPhase>,
 
     /// Only what happened on this thread, by its id or name as recorded, and what it launched, repeatable
@@ -669,14 +669,6 @@ impl FilterArgs {
             },
         }
     }
-}
-
-fn phase(name: &str) -> Result<TrainingPhase, String> {
-    let found = TrainingPhase::ALL.into_iter().find(|it| it.name() == name);
-    found.ok_or_else(|| {
-        let names = TrainingPhase::ALL.map(TrainingPhase::name).join(", ");
-        format!("unknown phase `{name}`, expected one of: {names}")
-    })
 }
 
 /// How a table is printed.
