@@ -32,6 +32,7 @@ mod publish;
 mod service;
 mod session;
 mod settings;
+mod shown_code;
 mod to_proto;
 
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! Which part of a recording is shown: code by file and function, stacks by what is on them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -34,6 +35,12 @@ impl FromStr for FilePattern {
     }
 }
 
+impl fmt::Display for FilePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl FilePattern {
     fn is_match(&self, name: &str) -> bool {
         let last = || name.rsplit(['/', '\\']).next().unwrap_or(name);
@@ -58,6 +65,12 @@ impl FromStr for FunctionPattern {
         Regex::new(text)
             .map(Self)
             .map_err(|error| format!("`{text}` is no regular expression: {}", reason(error)))
+    }
+}
+
+impl fmt::Display for FunctionPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
     }
 }
 
@@ -88,8 +101,8 @@ impl CodeFilter {
     /// As it is written on the command line.
     #[must_use]
     pub fn text(&self) -> String {
-        let files = self.files.iter().map(|it| format!("--file '{}'", it.text));
-        let functions = self.functions.iter().map(|it| format!("--function '{}'", it.0));
+        let files = self.files.iter().map(|it| format!("--file '{it}'"));
+        let functions = self.functions.iter().map(|it| format!("--function '{it}'"));
         files.chain(functions).collect::<Vec<_>>().join(" ")
     }
 
@@ -145,8 +158,8 @@ impl StackFilter {
         let Self { code, phase, events } = self;
         let texts = |it: &mut dyn Iterator<Item = String>| it.collect::<Vec<_>>();
         json!({
-            "files": texts(&mut code.files.iter().map(|it| it.text.clone())),
-            "functions": texts(&mut code.functions.iter().map(|it| it.0.to_string())),
+            "files": texts(&mut code.files.iter().map(ToString::to_string)),
+            "functions": texts(&mut code.functions.iter().map(ToString::to_string)),
             "modules": texts(&mut events.modules.iter().map(ToString::to_string)),
             "steps": texts(&mut events.steps.iter().map(ToString::to_string)),
             "threads": events.threads,
