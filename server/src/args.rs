@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
-use loader::{EventChoice, MemoryLimit, MinePattern, Run};
+use loader::{EventChoice, MemoryLimit, MinePattern, ModulePattern, Run, StepNumbers};
 use metrics::Period;
 use report::export::{ExportFormat, StackMetric};
 use report::tables::{OperatorOrder, StepOrder};
@@ -280,12 +280,8 @@ pub(crate) struct AnnotateArgs {
     pub(crate) recording: RecordingArgs,
 
     /// Mean per step, or the sum over the recording [default: step where the recording has steps]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with_all = ["steps", "phase", "threads", "streams", "modules"])]
     pub(crate) per: Option<Per>,
-
-    /// One step, by its number
-    #[arg(long, value_name = "N", conflicts_with = "per")]
-    pub(crate) step: Option<u32>,
 
     /// Lines of source shown around each line that has something to say
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -300,7 +296,7 @@ pub(crate) struct AnnotateArgs {
     pub(crate) all: bool,
 
     #[command(flatten)]
-    pub(crate) code: CodeArgs,
+    pub(crate) filter: FilterArgs,
 
     /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
     #[arg(long)]
@@ -320,7 +316,7 @@ impl AnnotateArgs {
         let files = files.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())).collect();
         let view = &self.recording.settings.view;
         report::annotate::AnnotateOptions {
-            period: match (self.step, self.per) {
+            period: match (self.filter.only_step(), self.per) {
                 (Some(step), _) => Period::Step(step),
                 (None, Some(Per::Run)) => Period::Run,
                 // A recording without steps is shown as a whole.
@@ -331,7 +327,7 @@ impl AnnotateArgs {
             threshold: self.threshold.unwrap_or(100.0 * view.threshold),
             all: self.all,
             files,
-            code: self.code.filter(),
+            code: self.filter.code.filter(),
             root: self.recording.root.display().to_string(),
         }
     }
@@ -362,7 +358,7 @@ pub(crate) struct LinesArgs {
     pub(crate) format: TableFormat,
 
     #[command(flatten)]
-    pub(crate) code: CodeArgs,
+    pub(crate) filter: FilterArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -575,8 +571,20 @@ pub(crate) struct ModulesArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Only these modules, by name ('layers.*', 'model.layers.3.mlp.**') or class (Linear), repeatable
+    #[arg(long = "module", value_name = "GLOB")]
+    pub(crate) modules: Vec<ModulePattern>,
+
     #[command(flatten)]
     pub(crate) table: TableArgs,
+}
+
+impl ModulesArgs {
+    /// Which modules are listed.
+    pub(crate) fn filter(&self) -> StackFilter {
+        let events = EventChoice { modules: self.modules.clone(), ..EventChoice::default() };
+        StackFilter { events, ..StackFilter::default() }
+    }
 }
 
 /// The steps one by one: how long each took, what it went to, which lines made the longer ones longer
@@ -739,7 +747,7 @@ pub(crate) struct FilterArgs {
 
     /// Only what ran in this phase of training: forward (calls of modules), backward, optimizer or loader; of several on a stack
     /// the outermost
-    #[arg(long, value_parser = phase)]
+    #[arg(long, value_name = "PHASE")]
     pub(crate) phase: Option<TrainingPhase>,
 
     /// Only what happened on this thread, by its id or name as recorded, and what it launched, repeatable
@@ -749,9 +757,32 @@ pub(crate) struct FilterArgs {
     /// Only what ran on these streams of devices: 7,20, repeatable
     #[arg(long = "stream", value_name = "N", value_delimiter = ',')]
     pub(crate) streams: Vec<i64>,
+
+    /// Only what ran in calls of these modules, and what they launched, by the name that perfline modules lists ('layers.*',
+    /// 'model.layers.3.mlp.**') or the class (Linear), repeatable
+    #[arg(long = "module", value_name = "GLOB")]
+    pub(crate) modules: Vec<ModulePattern>,
+
+    /// Only what happened on the host during these steps, and what was launched there: 3, 3-7, repeatable
+    #[arg(long = "step", value_name = "N", value_delimiter = ',')]
+    pub(crate) steps: Vec<StepNumbers>,
 }
 
 impl FilterArgs {
+    /// What the numbers of lines are of; which lines are shown is another matter.
+    pub(crate) fn part(&self) -> StackFilter {
+        StackFilter { code: CodeFilter::default(), ..self.filter() }
+    }
+
+    /// The step, if one is all that is asked for: ledgers have its numbers.
+    pub(crate) fn only_step(&self) -> Option<u32> {
+        let Self { code: _, phase: None, threads, streams, modules, steps } = self else {
+            return None;
+        };
+        let is_all = threads.is_empty() && streams.is_empty() && modules.is_empty();
+        steps.first().filter(|_| is_all && steps.len() == 1)?.single()
+    }
+
     pub(crate) fn filter(&self) -> StackFilter {
         StackFilter {
             code: self.code.filter(),
@@ -759,17 +790,11 @@ impl FilterArgs {
             events: EventChoice {
                 threads: self.threads.clone(),
                 streams: self.streams.iter().copied().collect(),
+                modules: self.modules.clone(),
+                steps: self.steps.clone(),
             },
         }
     }
-}
-
-fn phase(name: &str) -> Result<TrainingPhase, String> {
-    let found = TrainingPhase::ALL.into_iter().find(|it| it.name() == name);
-    found.ok_or_else(|| {
-        let names = TrainingPhase::ALL.map(TrainingPhase::name).join(", ");
-        format!("unknown phase `{name}`, expected one of: {names}")
-    })
 }
 
 /// How a table is printed.

@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ::report::{
-    Recording, StackFilter, annotate, html, json, lines, memory, ranks, show, tables, text,
+    Recording, RecordingPart, StackFilter, annotate, html, json, lines, memory, ranks, show,
+    tables, text,
 };
 use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
 
@@ -52,29 +53,45 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
         *settings = Arc::new(project::settings(root)?);
     }
     match &command {
-        Command::Annotate(args) => print(&args.recording(), |out, it| {
+        Command::Annotate(args) => {
             let options = args.options();
-            let unknown = annotate::unknown_step(&it.recording, &options);
-            if let Some(fault) = unknown.or_else(|| options.code.without_match(&it.recording)) {
-                inputs::report(&fault);
-                return Ok(ExitCode::from(2));
-            }
-            let annotated = annotate::build(&it.recording, &options);
-            annotate::write_text(out, &annotated, &terminal)?;
-            Ok(ExitCode::SUCCESS)
-        }),
-        Command::Lines(args) => print(&args.recording, |out, it| {
-            let code = args.code.filter();
-            if let Some(nothing) = code.without_match(&it.recording) {
-                inputs::report(&nothing);
-                return Ok(ExitCode::from(2));
-            }
-            match args.format {
-                args::TableFormat::Json => lines::write_json(out, &it.recording, &code)?,
-                args::TableFormat::Csv => lines::write_csv(out, &it.recording, &code)?,
-            }
-            Ok(ExitCode::SUCCESS)
-        }),
+            // The ledger has the numbers of a step, also where there are no stacks.
+            let filter = match args.filter.only_step() {
+                Some(_) => StackFilter::default(),
+                None => args.filter.part(),
+            };
+            print_part(&args.recording(), &filter, &args.filter.filter(), |out, it, part| {
+                let unknown = match part {
+                    Some(_) => None,
+                    None => annotate::unknown_step(&it.recording, &options),
+                };
+                if let Some(fault) = unknown.or_else(|| options.code.without_match(&it.recording)) {
+                    inputs::report(&fault);
+                    return Ok(ExitCode::from(2));
+                }
+                let annotated = match part {
+                    Some(part) => annotate::build_part(&it.recording, &options, part),
+                    None => annotate::build(&it.recording, &options),
+                };
+                annotate::write_text(out, &annotated, &terminal)?;
+                Ok(ExitCode::SUCCESS)
+            })
+        }
+        Command::Lines(args) => {
+            let (filter, part) = (args.filter.filter(), args.filter.part());
+            print_part(&args.recording, &part, &filter, |out, it, part| {
+                if let Some(nothing) = filter.code.without_match(&it.recording) {
+                    inputs::report(&nothing);
+                    return Ok(ExitCode::from(2));
+                }
+                let (recording, code) = (&it.recording, &filter.code);
+                match args.format {
+                    args::TableFormat::Json => lines::write_json(out, recording, code, part)?,
+                    args::TableFormat::Csv => lines::write_csv(out, recording, code, part)?,
+                }
+                Ok(ExitCode::SUCCESS)
+            })
+        }
         Command::Memory(args) => print(&args.recording, |out, it| {
             memory(out, it, args, &terminal)?;
             Ok(ExitCode::SUCCESS)
@@ -147,8 +164,14 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
             })
         }
         Command::Modules(args) => print(&args.recording, |out, it| {
+            if let Some(nothing) = tables::without_modules(&it.recording, &args.modules) {
+                inputs::report(&nothing);
+                return Ok(ExitCode::from(2));
+            }
             let is_whole = args.all || args.table.format == args::OutputFormat::Json;
-            print_table(out, &tables::modules(&it.recording, is_whole), &args.table, &terminal)
+            let mut table = tables::modules(&it.recording, &args.modules, is_whole);
+            table.filter = args.filter().json();
+            print_table(out, &table, &args.table, &terminal)
         }),
         Command::Steps(args) => print(&args.recording, |out, it| {
             print_table(out, &tables::steps(&it.recording, args.sort), &args.table, &terminal)
@@ -315,6 +338,47 @@ fn print_stacks(
     filter: &StackFilter,
     write: impl FnOnce(&mut dyn Write, &CommandInput<'_>) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
+    match load_stacks(args, options, filter)? {
+        Some(it) => print_run(args, &it.options, &it.run, it.timing, write),
+        None => Ok(ExitCode::from(2)),
+    }
+}
+
+/// Like [`print()`], of the part of a recording that passes `filter`, if it leaves anything out; `whole_filter` is all that was
+/// asked for, lines that are shown included.
+fn print_part(
+    args: &args::RecordingArgs,
+    filter: &StackFilter,
+    whole_filter: &StackFilter,
+    write: impl FnOnce(
+        &mut dyn Write,
+        &CommandInput<'_>,
+        Option<&RecordingPart>,
+    ) -> io::Result<ExitCode>,
+) -> Result<ExitCode, Failure> {
+    if filter.is_empty() {
+        return print(args, |out, it| write(out, it, None));
+    }
+    let Some(mut it) = load_stacks(args, inputs::options(args), filter)? else {
+        return Ok(ExitCode::from(2));
+    };
+    let part = RecordingPart::take(&mut it.run, filter, whole_filter);
+    print_run(args, &it.options, &it.run, it.timing, |out, it| write(out, it, Some(&part)))
+}
+
+/// A recording with the stacks that pass a filter.
+struct FilteredRecording {
+    options: LoadOptions,
+    run: Run,
+    timing: Timing,
+}
+
+/// Loads a recording with the stacks that pass `filter`; where none does, says so and gives `None`.
+fn load_stacks(
+    args: &args::RecordingArgs,
+    options: LoadOptions,
+    filter: &StackFilter,
+) -> Result<Option<FilteredRecording>, Failure> {
     let mut options = LoadOptions { stacks: StackChoice::Always, ..options };
     options.stack_options.events = filter.events.clone();
     let (mut run, timing) = inputs::load(args, &options)?;
@@ -324,9 +388,9 @@ fn print_stacks(
     }
     if let Some(nothing) = filter.without_match(&run) {
         inputs::report(&nothing);
-        return Ok(ExitCode::from(2));
+        return Ok(None);
     }
-    print_run(args, &options, &run, timing, write)
+    Ok(Some(FilteredRecording { options, run, timing }))
 }
 
 /// Whether it is known when things happened; says what is needed where it is not.

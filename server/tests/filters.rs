@@ -1,4 +1,4 @@
-//! `--file`, `--function`, `--phase` and `--sizes`: a part has the numbers that it has in the whole.
+//! Filters and `--sizes`: a part has the numbers that it has in the whole.
 
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
@@ -25,7 +25,10 @@ fn json(arguments: &[&str]) -> Value {
 
 /// A column of a table, of numbers without their unit, of texts as they are; null where there is none.
 fn column(arguments: &[&str], name: &str) -> Vec<Value> {
-    let table = json(arguments)["table"].take();
+    column_of(&json(arguments)["table"], name)
+}
+
+fn column_of(table: &Value, name: &str) -> Vec<Value> {
     let columns = table["columns"].as_array().unwrap();
     let index = columns.iter().position(|it| it["name"] == name).unwrap();
     let rows = table["rows"].as_array().unwrap().iter();
@@ -35,8 +38,9 @@ fn column(arguments: &[&str], name: &str) -> Vec<Value> {
 /// A column of numbers, added up by operator.
 fn by_operator(arguments: &[&str], name: &str) -> BTreeMap<String, i64> {
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
-    let numbers = column(arguments, name);
-    for (operator, number) in column(arguments, "operator").iter().zip(numbers) {
+    let table = json(arguments)["table"].take();
+    let numbers = column_of(&table, name);
+    for (operator, number) in column_of(&table, "operator").iter().zip(numbers) {
         *sums.entry(operator.as_str().unwrap().to_owned()).or_default() +=
             number.as_i64().unwrap_or(0);
     }
@@ -133,6 +137,171 @@ fn threads_and_streams_are_parts_of_the_whole() {
     assert!(by_operator(&["ops", TRACE, "--stream", "7"], "cpu self").values().all(|it| *it == 0));
 }
 
+#[test]
+fn what_runs_in_a_module_is_what_its_calls_took() {
+    const NAMED: &str = "cpu/torch2.15.0/named_modules.json.gz";
+    let sum = |arguments: &[&str], name: &str| -> i64 {
+        column(arguments, name).iter().map(|it| it.as_i64().unwrap_or(0)).sum()
+    };
+    let stacks_of = |trace: &str, module: &str, metric: &str| -> i64 {
+        let arguments = ["export", trace, "--format", "csv", "--module", module];
+        let output = String::from_utf8(perfline(&arguments).stdout).unwrap();
+        let mut lines = output.lines();
+        let index = lines.next().unwrap().split(',').position(|it| it == metric).unwrap();
+        let amount = |line: &str| {
+            (line.split(',').nth(index).unwrap().parse::<f64>().unwrap() * 1e3).round()
+        };
+        lines.map(|it| amount(it) as i64).sum()
+    };
+    let module =
+        |trace: &str, module: &str, name: &str| sum(&["modules", trace, "--module", module], name);
+    // By the name of one, of several beside each other, of all in a list, by class.
+    for pattern in ["layers.2.up", "layers.*", "layers.*.up", "mix", "LayerNorm"] {
+        let expected = module(NAMED, pattern, "cpu total");
+        assert_eq!(stacks_of(NAMED, pattern, "cpu_us"), expected, "{pattern}");
+        assert!(0 < expected, "{pattern}");
+    }
+    assert_eq!(stacks_of(NAMED, "layers.**", "cpu_us"), stacks_of(NAMED, "layers.*", "cpu_us"));
+    // Without names a module is its class and a number; on a device there is what its calls launched.
+    let launched = stacks_of(TRACE, "Linear", "cuda_us");
+    assert_eq!(launched, module(TRACE, "Linear_*", "cuda total"));
+    assert!(0 < launched);
+}
+
+#[test]
+fn steps_are_parts_of_the_whole() {
+    for name in ["cpu self", "cuda self", "calls"] {
+        let of = |steps: &[&str]| by_operator(&[&["ops", TRACE], steps].concat(), name);
+        let mut sum: BTreeMap<String, i64> = BTreeMap::new();
+        for step in ["1", "2", "3"] {
+            for (operator, amount) in of(&["--step", step]) {
+                *sum.entry(operator).or_default() += amount;
+            }
+        }
+        assert!(sum.values().any(|it| *it != 0), "{name}");
+        assert_eq!(of(&["--step", "1-3"]), sum, "{name}");
+        assert_eq!(of(&["--step", "1,2", "--step", "3"]), sum, "{name}");
+    }
+    // Two of the filters at once: the part of one in the part of the other.
+    let forward = |more: &[&str]| {
+        let arguments = [&["kernels", TRACE, "--phase", "forward"], more].concat();
+        column(&arguments, "calls").iter().map(|it| it.as_i64().unwrap()).sum::<i64>()
+    };
+    assert!(forward(&["--step", "2"]) < forward(&["--step", "1-3"]));
+}
+
+#[test]
+fn json_says_which_part_it_is_of() {
+    let of = |arguments: &[&str]| json(arguments)["filter"].take();
+    assert_eq!(of(&["ops", TRACE]), Value::Null);
+    let filter = of(&["ops", TRACE, "--step", "2", "--file", "slow_model.py", "--stream", "7"]);
+    assert_eq!(filter["files"], serde_json::json!(["slow_model.py"]));
+    assert_eq!(filter["steps"], serde_json::json!(["2"]));
+    assert_eq!(filter["streams"], serde_json::json!([7]));
+    let filter = of(&["modules", TRACE, "--module", "Gate"]);
+    assert_eq!(filter["modules"], serde_json::json!(["Gate"]));
+}
+
+/// The lines of a recording, of which amounts in nanoseconds are asked for by name.
+fn lines(arguments: &[&str], name: &str) -> BTreeMap<String, i64> {
+    let lines = json(&[&["lines"], arguments].concat())["lines"].take();
+    let line = |it: &Value| {
+        let amount = (it[name].as_f64().unwrap() * 1e3).round() as i64;
+        (format!("{}:{}", it["file"].as_str().unwrap(), it["line"]), amount)
+    };
+    lines.as_array().unwrap().iter().map(line).filter(|it| it.1 != 0).collect()
+}
+
+#[test]
+fn lines_of_threads_and_steps_add_up_to_the_whole() {
+    const TWO_THREADS: &str = "cpu/torch2.15.0/idle_threads.json.gz";
+    for name in ["cpu_self_us", "cpu_own_us", "cpu_total_us"] {
+        let mut sum: BTreeMap<String, i64> = BTreeMap::new();
+        for thread in trace_threads(TWO_THREADS) {
+            for (line, time) in lines(&[TWO_THREADS, "--thread", &thread], name) {
+                *sum.entry(line).or_default() += time;
+            }
+        }
+        assert_eq!(sum, lines(&[TWO_THREADS], name), "{name}");
+    }
+    // Of the step in which a line takes longest it has what the whole says of it.
+    let whole = json(&["lines", TRACE]);
+    for step in 1..=3 {
+        let of_step = lines(&[TRACE, "--step", &step.to_string()], "cpu_own_us");
+        let mut n = 0;
+        for line in whole["lines"].as_array().unwrap() {
+            if line["cpu_own_max_step"] == step {
+                let key = format!("{}:{}", line["file"].as_str().unwrap(), line["line"]);
+                let most = (line["cpu_own_step_max_us"].as_f64().unwrap() * 1e3).round() as i64;
+                assert_eq!(of_step[&key], most, "{key}");
+                n += 1;
+            }
+        }
+        assert!(0 < n, "{step}");
+    }
+}
+
+#[test]
+fn lines_of_a_part_have_what_stacks_know_of_it() {
+    let part = json(&["lines", TRACE, "--module", "Gate", "--function", "^Gate"]);
+    assert_eq!(part["books"]["balanced"], true);
+    let module = |name: &str| -> i64 {
+        let times = column(&["modules", TRACE, "--module", "Gate"], name);
+        times.iter().map(|it| it.as_i64().unwrap()).sum()
+    };
+    let total = |name: &str| (part["totals"][name].as_f64().unwrap() * 1e3).round() as i64;
+    assert_eq!(total("cpu_us"), module("cpu total"));
+    assert_eq!(total("cuda_us"), module("cuda total"));
+    assert_eq!(part["totals"]["flops"], Value::Null);
+    let lines = part["lines"].as_array().unwrap();
+    assert!(1 < lines.len());
+    for line in lines {
+        assert!(line["function"].as_str().unwrap().starts_with("Gate"), "{line}");
+        assert!(line["calls"].is_null() && line["peak_bytes"].is_null(), "{line}");
+        assert!(line["cpu_own_us"].is_number(), "{line}");
+    }
+    assert_eq!(part["filter"]["functions"], serde_json::json!(["^Gate"]));
+    // CSV has the same columns; what is not known is empty.
+    let csv = perfline(&["lines", TRACE, "--module", "Gate", "--format", "csv"]).stdout;
+    let csv = String::from_utf8(csv).unwrap();
+    let whole = perfline(&["lines", TRACE, "--format", "csv"]).stdout;
+    let whole = String::from_utf8(whole).unwrap();
+    assert_eq!(csv.lines().next(), whole.lines().next());
+    assert!(csv.lines().any(|it| it.starts_with("slow_model.py,28,Gate.forward,exact,,,")));
+}
+
+#[test]
+fn annotated_source_of_a_part_says_which() {
+    let text = |more: &[&str]| {
+        let arguments = [&["annotate", TRACE, "--context", "0"], more].concat();
+        String::from_utf8(perfline(&arguments).stdout).unwrap()
+    };
+    let part = text(&["--module", "Gate", "--function", "Gate"]);
+    assert!(part.contains("with --module 'Gate': 2.07 ms of 58.1 ms of thread time"), "{part}");
+    assert!(part.contains("of part") && !part.contains("per step"), "{part}");
+    assert!(!part.contains("kernels │") && !part.contains("backward"), "{part}");
+    assert!(part.contains("  28    41.3 %  852 µs"), "{part}");
+    assert!(!part.contains("gate(x) + residual"), "{part}");
+    // The ledger has the numbers of one step; of several, and with another filter, stacks have.
+    assert!(text(&["--step", "2"]).contains("of step 2"));
+    assert!(text(&["--step", "2-3"]).contains("with --step 2-3: "));
+    assert!(
+        text(&["--step", "2", "--phase", "backward"]).contains("with --phase backward --step 2: ")
+    );
+    let output = perfline(&["annotate", TRACE, "--per", "step", "--module", "Gate"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn modules_are_listed_by_pattern() {
+    const NAMED: &str = "cpu/torch2.15.0/named_modules.json.gz";
+    let names = |pattern: &str| column(&["modules", NAMED, "--module", pattern], "module");
+    let mut listed = names("layers.*");
+    listed.sort_by_key(|it| it.as_str().unwrap().to_owned());
+    assert_eq!(listed, ["layers.0", "layers.1", "layers.2", "layers.3"]);
+    assert_eq!(names("head"), ["head"]);
+}
+
 /// The ids of the threads that ran operators.
 fn trace_threads(trace: &str) -> Vec<String> {
     let output = perfline(&["export", trace, "--format", "perfetto"]);
@@ -149,7 +318,7 @@ fn trace_threads(trace: &str) -> Vec<String> {
 
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 12] = [
         (
             &["ops", TRACE, "--thread", "python", "--stream", "99"],
             "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
@@ -161,6 +330,34 @@ fn a_filter_that_nothing_passes_says_so() {
         (
             &["kernels", TRACE, "--phase", "loader"],
             "perfline: nothing of the recording passes --phase loader\n",
+        ),
+        (
+            &["ops", TRACE, "--module", "layers.**"],
+            "perfline: nothing of the recording passes --module 'layers.**'\n",
+        ),
+        (
+            &["ops", "cpu/torch2.15.0/starved.json.gz", "--module", "Linear"],
+            "perfline: nothing of the recording passes --module 'Linear'. It has no calls of modules (nn.Module).\n",
+        ),
+        (
+            &["ops", TRACE, "--step", "2-9", "--step", "11"],
+            "perfline: unknown step `11`, expected one of the 3 steps from 1 to 3\n",
+        ),
+        (
+            &["ops", TRACE, "--step", "2", "--module", "nope"],
+            "perfline: nothing of the recording passes --module 'nope' --step 2\n",
+        ),
+        (
+            &["lines", TRACE, "--thread", "nope"],
+            "perfline: nothing of the recording passes --thread 'nope'\n",
+        ),
+        (
+            &["annotate", TRACE, "--step", "9", "--phase", "forward"],
+            "perfline: unknown step `9`, expected one of the 3 steps from 1 to 3\n",
+        ),
+        (
+            &["modules", TRACE, "--module", "layers.**"],
+            "perfline: no module of the recording passes --module 'layers.**'\n",
         ),
         (
             &["lines", TRACE, "--file", "nope.py"],

@@ -67,7 +67,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
         printed.push((name, out));
     };
     add("report", &|out| json::write_report(out, &report::build(&it, &options), &[]));
-    add("lines", &|out| lines::write_json(out, &it, &report::CodeFilter::default()));
+    add("lines", &|out| lines::write_json(out, &it, &report::CodeFilter::default(), None));
     add("memory", &|out| memory::write_json(out, &it));
     add("ranks", &|out| ranks::write_json(out, &it, None));
     add("annotate", &|out| annotate::write_text(out, &annotate::build(&it, &annotated), &terminal));

@@ -290,6 +290,16 @@ fn answers_are_what_the_commands_print() {
         let printed = project.printed(&[command, trace, "--top", "10"]);
         assert_eq!(agent.text("table", json!({"name": name})), printed);
     }
+    let filter = json!({"modules": ["Gate"], "steps": ["2-3"], "phase": "forward"});
+    let flags = ["--top", "10", "--module", "Gate", "--step", "2-3", "--phase", "forward"];
+    for (tool, command) in [("operators", "ops"), ("kernels", "kernels")] {
+        let printed = project.printed(&[&[command, trace], &flags[..]].concat());
+        assert_eq!(agent.text(tool, json!({"filter": filter})), printed);
+        let said = agent.json(tool, json!({"filter": filter}))["filter"].take();
+        assert_eq!(said["modules"], json!(["Gate"]));
+    }
+    let printed = project.printed(&["modules", trace, "--top", "10", "--module", "Gate"]);
+    assert_eq!(agent.text("table", json!({"name": "modules", "modules": ["Gate"]})), printed);
     // The first screen of the report, without what only the command line has.
     let printed = project.printed(&["report", trace]);
     let text = agent.text("summary", json!({}));
@@ -322,6 +332,35 @@ fn answers_are_what_the_commands_print() {
     let page = fs::read_to_string(fixture("../docs/rules/sync.md")).unwrap();
     assert!(page.contains(&agent.text("explain", json!({"rule": "sync"}))));
     assert!(agent.leave().success());
+}
+
+#[test]
+fn hot_lines_of_a_part_have_its_amounts() {
+    let project = Project::new();
+    let mut agent = Agent::start(&project.root());
+    let trace = "{}/after/trace.json.gz";
+    let arguments = ["lines", trace, "--module", "Gate", "--function", "forward"];
+    let printed = project.printed_json(&arguments);
+    let filter = json!({"modules": ["Gate"], "functions": ["forward"]});
+    let table = agent.json("hot_lines", json!({"metric": "cuda", "filter": filter}));
+    assert_eq!(table["filter"]["modules"], json!(["Gate"]));
+    let rows = table["table"]["rows"].as_array().unwrap();
+    let lines = printed["lines"].as_array().unwrap();
+    let launching: Vec<&Value> =
+        lines.iter().filter(|it| it["cuda_own_us"].as_f64().unwrap() != 0.0).collect();
+    assert!(1 < rows.len());
+    assert_eq!(rows.len(), launching.len());
+    for row in rows {
+        let place = &row[3]["places"][0];
+        let line = launching.iter().find(|it| it["line"] == place["line"]).unwrap();
+        let time = row[1]["value"].as_f64().unwrap();
+        assert_eq!(time, (line["cuda_own_us"].as_f64().unwrap() * 1e3).round());
+    }
+    let text = agent.text("hot_lines", json!({"filter": filter}));
+    assert!(text.contains("with --module 'Gate': "), "{text}");
+    let files = agent.json("hot_lines", json!({"filter": {"functions": ["^Gate"]}}));
+    let rows = files["table"]["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|it| it[4]["text"].as_str().unwrap().starts_with("Gate")), "{rows:?}");
 }
 
 #[test]
@@ -451,6 +490,22 @@ fn what_makes_no_sense_is_answered_with_a_sentence() {
         ("source", json!({"file": "slow_model.py", "line": 4_000_000_000_u32}), "`source` without"),
         ("source", json!({"file": "slow_model.py", "context": 201}), "0 to 200 are possible"),
         ("operators", json!({"sort": "name"}), "expected one of: cpu_self"),
+        ("operators", json!({"filter": {"phase": "eval"}}), "unknown phase `eval`"),
+        (
+            "operators",
+            json!({"filter": {"steps": ["9"]}}),
+            "expected one of the 3 steps from 1 to 3",
+        ),
+        ("kernels", json!({"filter": {"modules": ["nope"]}}), "passes --module 'nope'"),
+        ("kernels", json!({"filter": {"step": 3}}), "unknown field `step`"),
+        ("hot_lines", json!({"filter": {"files": ["nope.py"]}}), "passes --file 'nope.py'"),
+        (
+            "hot_lines",
+            json!({"metric": "backward", "filter": {"phase": "forward"}}),
+            "leave out --phase forward, or ask for cpu",
+        ),
+        ("table", json!({"name": "steps", "modules": ["Gate"]}), "only the table `modules`"),
+        ("table", json!({"name": "modules", "modules": ["nope"]}), "passes --module 'nope'"),
         ("operators", json!({"recording": "memory"}), "no operators"),
         ("explain", json!({"rule": "slow"}), "there are: sync, "),
         ("diff", json!({"recording": "memory"}), "name the older one as `base`"),

@@ -18,12 +18,13 @@ fn json_is_as_its_schema_says() {
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 22] = [
+    let outputs: [&[&str]; 24] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
         &["ops", TRACE],
         &["kernels", TRACE],
+        &["kernels", TRACE, "--step", "3", "--stream", "7", "--phase", "forward", "--file", "*.py"],
         &["modules", TRACE],
         &["steps", TRACE],
         &["comm", RANKS],
@@ -33,6 +34,7 @@ fn json_is_as_its_schema_says() {
         &["show", "slow_model.py:46", TRACE],
         &["lines", TRACE],
         &["lines", RANKS],
+        &["lines", TRACE, "--step", "2", "--phase", "forward", "--file", "*.py"],
         &["ranks", RANKS],
         &["hang", "../flight_recorder/late"],
         &["hang", "../flight_recorder/skipping_json"],

@@ -262,7 +262,7 @@ fn printed(run: &Run) -> String {
     let mut out = Vec::new();
     let report = report::build(&recording, &options);
     report::json::write_report(&mut out, &report, &[]).unwrap();
-    report::lines::write_json(&mut out, &recording, &report::CodeFilter::default()).unwrap();
+    report::lines::write_json(&mut out, &recording, &report::CodeFilter::default(), None).unwrap();
     String::from_utf8(out).unwrap()
 }
 

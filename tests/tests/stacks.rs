@@ -12,7 +12,7 @@ use ledger::{Ledger, LineBooks, LineKey, Metric};
 use loader::{InputKind, LoadOptions, Run, StackBooks, StackChoice, Watch};
 use report::{Recording, flame};
 use serde_json::Value;
-use stack_books::{StackFrame, StackRow, TrainingPhase};
+use stack_books::{StackFrame, StackRow, StepNumbers, TrainingPhase};
 use tests::fixtures::{repository, traces};
 
 use stack_sums::differences;
@@ -129,6 +129,50 @@ fn stacks_of_snapshots_and_of_several_ranks_add_up_to_their_ledgers() {
         assert_ne!(compared(inputs, &mut wrong), []);
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Of each step the amounts that the ledger keeps by step, on the lines that it charges.
+#[test]
+fn stacks_of_a_step_add_up_to_what_the_ledger_has_of_it() {
+    for trace in
+        ["simulated_cuda/torch2.15.0/slow_model.json.gz", "cpu/torch2.15.0/prefetch.json.gz"]
+    {
+        let trace = repository().join("fixtures").join(trace);
+        let ledger = load(std::slice::from_ref(&trace)).merged;
+        assert!(1 < ledger.steps.len());
+        for &step in ledger.steps.keys() {
+            let mut options = options(StackChoice::Always);
+            options.stack_options.events.steps.push(StepNumbers::from(step));
+            let watch = Watch { progress: &|_| (), cancelled: &AtomicBool::new(false) };
+            let run = loader::load(std::slice::from_ref(&trace), &options, &watch).unwrap();
+            let books = run.stacks.unwrap().of_user_code();
+            let mut own: BTreeMap<(Metric, &LineKey), i64> = BTreeMap::new();
+            for stack in books.stacks() {
+                let line = books.outwards(stack).find_map(|it| match books.frame_of(it) {
+                    StackFrame::Line(line) => Some(&line.key),
+                    _ => None,
+                });
+                let Some(line) = line else { continue };
+                for metric in StackBooks::METRICS {
+                    *own.entry((metric, line)).or_default() += books.amount(metric, stack);
+                }
+            }
+            for (key, line) in &ledger.lines {
+                let expected = line.steps.get(&step).copied().unwrap_or_default();
+                let expected = [
+                    (Metric::Cpu, expected.cpu),
+                    (Metric::Cuda, expected.cuda),
+                    (Metric::Sync, expected.sync),
+                    (Metric::GpuIdle, expected.gpu_idle),
+                    (Metric::Waiting, expected.waiting),
+                ];
+                for (metric, expected) in expected {
+                    let found = own.get(&(metric, key)).copied().unwrap_or(0);
+                    assert_eq!(found, expected.0, "{trace:?} step {step} {key:?} {metric:?}");
+                }
+            }
+        }
+    }
 }
 
 /// The numbers of a column.

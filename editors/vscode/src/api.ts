@@ -7,6 +7,12 @@ export type Metric = (typeof METRICS)[number];
 export type Charge = 'own' | 'total';
 export type Evidence = 'exact' | 'inferred' | 'function';
 
+/** Globs of files and regular expressions of functions. */
+export interface Filter {
+  files: string[];
+  functions: string[];
+}
+
 export interface View {
   metric: Metric | 'auto';
   /** What `auto` stands for. */
@@ -14,6 +20,8 @@ export interface View {
   charge: Charge;
   step: 'mean' | 'run' | number;
   rank: 'all' | number;
+  /** Which lines are shown; all, where there are no patterns. */
+  filter: Filter;
   steps: number[];
   ranks: number[];
 }

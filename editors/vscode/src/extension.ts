@@ -83,6 +83,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     chooseMetric: () => view.choose('metric'),
     chooseStep: () => view.choose('step'),
     chooseRank: () => view.choose('rank'),
+    chooseFilter: () => view.chooseFilter(),
     toggleCharge: () => view.toggleCharge(),
     toggleHeat: () => heat.toggle(),
     nextHotLine: () => goToHotLine(session, 'next'),

@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { BaselineStatus, Charge, Metric, Status, View } from './api';
+import type { BaselineStatus, Charge, Filter, Metric, Status, View } from './api';
 import type { Server } from './server';
 
 /** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
@@ -22,6 +22,7 @@ export class Session implements vscode.Disposable {
   private metric: { metric: string; charge?: string } | undefined;
   private step: View['step'] | undefined;
   private rank: View['rank'] | undefined;
+  private filter: Filter | undefined;
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -92,6 +93,11 @@ export class Session implements vscode.Disposable {
     this.rank = rank;
   }
 
+  async setFilter(filter: Filter): Promise<void> {
+    await this.server.request('perfline.setFilter', filter);
+    this.filter = filter;
+  }
+
   dispose(): void {
     vscode.Disposable.from(...this.subscriptions, this.emitter).dispose();
   }
@@ -124,6 +130,9 @@ export class Session implements vscode.Disposable {
     }
     if (this.rank !== undefined) {
       await server.ask('perfline.setRank', { rank: this.rank });
+    }
+    if (this.filter !== undefined) {
+      await server.ask('perfline.setFilter', this.filter);
     }
     this.show(await server.ask<Status>('perfline.status'));
   }

@@ -69,7 +69,9 @@ export class StatusItems implements vscode.Disposable {
           : 'flame';
     const name = recordingName(status);
     const beside = status.baseline === null ? undefined : vscode.l10n.t('beside {0}', status.baseline.name);
-    const text = [name, beside, of, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
+    const patterns = [...view.filter.files, ...view.filter.functions].join(', ');
+    const part = patterns === '' ? undefined : vscode.l10n.t('lines of {0}', patterns);
+    const text = [name, beside, of, part, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
       .filter((it) => it !== undefined)
       .join(' · ');
     const metric = `${metricName(view.effectiveMetric)}, ${chargeName(view.charge).toLowerCase()}`;

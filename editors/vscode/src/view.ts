@@ -1,12 +1,13 @@
-/** Lets the user choose what is shown: metric, own or total, step, rank. */
+/** Lets the user choose what is shown: metric, own or total, step, rank, which lines. */
 
 import * as vscode from 'vscode';
 
-import { METRICS, type View } from './api';
+import { METRICS, type Filter, type View } from './api';
+import { patterns } from './filter';
 import type { Session } from './session';
 import { chargeName, metricMeaning, metricName, rankName, stepName } from './wording';
 
-type Part = 'metric' | 'charge' | 'step' | 'rank';
+type Part = 'metric' | 'charge' | 'step' | 'rank' | 'filter';
 
 interface Choice extends vscode.QuickPickItem {
   apply?: () => Promise<void>;
@@ -21,7 +22,7 @@ export class ViewChooser {
     if (view === undefined) {
       return;
     }
-    const wanted: Part[] = parts.length > 0 ? parts : ['metric', 'charge', 'step', 'rank'];
+    const wanted: Part[] = parts.length > 0 ? parts : ['metric', 'charge', 'step', 'rank', 'filter'];
     const groups = wanted
       .map((part) => this.choices(part, view))
       .filter(({ items }) => items.length > 1 || parts.length > 0);
@@ -41,6 +42,34 @@ export class ViewChooser {
     const view = this.session.status?.view;
     if (view !== undefined) {
       await this.session.setMetric(view.metric, view.charge === 'own' ? 'total' : 'own');
+    }
+  }
+
+  /** Asks for the files and the functions whose lines are shown. */
+  async chooseFilter(): Promise<void> {
+    const filter = this.session.status?.view.filter;
+    if (filter === undefined) {
+      return;
+    }
+    const files = await vscode.window.showInputBox({
+      title: vscode.l10n.t('Perfline: Filter (1 of 2)'),
+      prompt: vscode.l10n.t('Files whose lines are shown, as patterns with commas between them; empty for all'),
+      placeHolder: 'model.py, models/**',
+      value: filter.files.join(', '),
+    });
+    if (files === undefined) {
+      return;
+    }
+    const functions = await vscode.window.showInputBox({
+      title: vscode.l10n.t('Perfline: Filter (2 of 2)'),
+      prompt: vscode.l10n.t(
+        'Functions whose lines are shown: a regular expression found in their names; empty for all',
+      ),
+      placeHolder: '^Model\\.|forward$',
+      value: filter.functions.join('|'),
+    });
+    if (functions !== undefined) {
+      await this.session.setFilter({ files: patterns(files), functions: functions === '' ? [] : [functions] });
     }
   }
 
@@ -91,6 +120,20 @@ export class ViewChooser {
           apply: () => session.setRank(rank),
         }));
         return { title: vscode.l10n.t('Rank'), items: items.map(marked) };
+      }
+      case 'filter': {
+        const all: Filter = { files: [], functions: [] };
+        const chosen = [...view.filter.files, ...view.filter.functions].join(', ');
+        const items = [
+          { label: vscode.l10n.t('All lines'), current: chosen === '', apply: () => session.setFilter(all) },
+          {
+            label: vscode.l10n.t('Lines of some files or functions…'),
+            description: chosen,
+            current: chosen !== '',
+            apply: () => this.chooseFilter(),
+          },
+        ];
+        return { title: vscode.l10n.t('Filter'), items: items.map(marked) };
       }
     }
   }

@@ -9,6 +9,7 @@ local M = {}
 ---@field charge 'own'|'total'
 ---@field step 'mean'|'run'|integer
 ---@field rank 'all'|integer
+---@field filter { files: string[], functions: string[] } which lines are shown; all without patterns
 ---@field steps integer[]
 ---@field ranks integer[]
 

@@ -25,7 +25,27 @@ end
 local function say_view(view)
   local metric = view.metric
   if view.effectiveMetric ~= metric then metric = ('%s (%s)'):format(metric, view.effectiveMetric) end
-  client.say(('%s, %s · step: %s · rank: %s'):format(metric, view.charge, view.step, view.rank))
+  local shown = ('%s, %s · step: %s · rank: %s'):format(metric, view.charge, view.step, view.rank)
+  local files, functions = table.concat(view.filter.files, ' '), table.concat(view.filter.functions, ' ')
+  if files ~= '' then shown = ('%s · files: %s'):format(shown, files) end
+  if functions ~= '' then shown = ('%s · functions: %s'):format(shown, functions) end
+  client.say(shown)
+end
+
+-- Patterns of files, and after `in` those of functions.
+---@param words string[]
+---@return { files: string[], functions: string[] }
+local function filter_of(words)
+  local filter = { files = {}, functions = {} }
+  local list = filter.files
+  for _, word in ipairs(words) do
+    if word == 'in' then
+      list = filter.functions
+    else
+      table.insert(list, word)
+    end
+  end
+  return filter
 end
 
 ---@param word string
@@ -139,6 +159,7 @@ local subcommands = {
     run = function(call) client.ask('setRank', { rank = number_or_word(call.words[1] or 'all') }, say_view) end,
     complete = one_of(function() return vim.list_extend({ 'all' }, view_list('ranks')) end),
   },
+  filter = { run = function(call) client.ask('setFilter', filter_of(call.words), say_view) end },
   hot = { run = function(call) require('perfline.hot').pick(query(call)) end, complete = hot_words },
   quickfix = { run = function(call) require('perfline.hot').to_quickfix(query(call)) end, complete = hot_words },
   findings = { run = function() require('perfline.findings').to_quickfix() end },

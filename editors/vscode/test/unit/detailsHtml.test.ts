@@ -23,6 +23,7 @@ const DETAILS: Details = {
     charge: 'own',
     step: 'mean',
     rank: 'all',
+    filter: { files: [], functions: [] },
     steps: [1, 2],
     ranks: [0],
   },

@@ -136,7 +136,9 @@ fn charge_all(
     let gaps = &IdleGaps::new(profile, launches);
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.ignore_device_memory);
-    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, kept);
+    // What an event has in each step is known by when it was charged.
+    let noted = if stack_options.events.steps.is_empty() { kept } else { kept.max(Kept::Times) };
+    let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, noted);
 
     let stacks = &device_stacks(profile, launches, &mut pass);
     let is_recording = &recording_stacks(&pass.events.stacks);
@@ -153,6 +155,7 @@ fn charge_all(
         let from = StackSources {
             profile,
             sources,
+            steps,
             events,
             host,
             by_event,
@@ -164,7 +167,7 @@ fn charge_all(
             options: stack_options,
         };
         let mut charging = stack_books(&from);
-        let times = by_event.times.as_ref();
+        let times = by_event.times.as_ref().filter(|_| kept == Kept::Times);
         let timeline = times.map(|times| event_timeline(&mut charging, times, steps, rank));
         (charging.into_books(), timeline)
     });

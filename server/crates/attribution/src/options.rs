@@ -13,7 +13,7 @@ pub struct AttributionOptions {
 }
 
 /// How the books of stacks are made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct StackOptions {
     /// Whether operators with inputs of different sizes are different entries.
     pub operator_sizes: bool,

@@ -73,7 +73,7 @@ pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, source_folders};
-pub use stack_books::{EventChoice, StackBooks};
+pub use stack_books::{EventChoice, ModulePattern, StackBooks, StepNumbers};
 pub use timing::{KeptTime, Times, Timing};
 pub use user_code::{InvalidPattern, MinePattern, looks_like_library};
 pub use watch::{Progress, Stage, Watch};

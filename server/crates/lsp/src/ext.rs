@@ -19,6 +19,8 @@ pub(crate) const SET_METRIC: &str = "perfline.setMetric";
 pub(crate) const SET_STEP: &str = "perfline.setStep";
 /// Chooses the rank.
 pub(crate) const SET_RANK: &str = "perfline.setRank";
+/// Chooses which lines are shown.
+pub(crate) const SET_FILTER: &str = "perfline.setFilter";
 /// Lists the lines that cost most.
 pub(crate) const HOT_LINES: &str = "perfline.hotLines";
 
@@ -47,7 +49,7 @@ pub(crate) const VIEW: &str = "perfline.view";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 20] = [
+pub(crate) const COMMANDS: [&str; 21] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -56,6 +58,7 @@ pub(crate) const COMMANDS: [&str; 20] = [
     SET_METRIC,
     SET_STEP,
     SET_RANK,
+    SET_FILTER,
     HOT_LINES,
     HEAT,
     DETAILS,

@@ -31,6 +31,7 @@ mod project_file;
 mod publish;
 mod service;
 mod session;
+mod shown_code;
 mod to_proto;
 
 use std::process::ExitCode;

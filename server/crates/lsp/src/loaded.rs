@@ -1,6 +1,6 @@
 //! A recording that was loaded, and the files it speaks of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -126,6 +126,11 @@ impl LoadedRecording {
             closed: Mutex::default(),
             found: Mutex::default(),
         }
+    }
+
+    /// What files are called, by their key in the ledger.
+    pub(crate) fn names(&self) -> BTreeMap<&str, String> {
+        loader::display_names(&self.run.merged, &self.options.root)
     }
 
     /// The texts that ran, for another load of the same recording: by now files may have been changed.
@@ -266,7 +271,7 @@ impl LoadedRecording {
 
     /// What a report is made from. Touches the disk.
     pub(crate) fn recording(&self) -> report::Recording<'_> {
-        let names = loader::display_names(&self.run.merged, &self.options.root);
+        let names = self.names();
         report::Recording { run: &self.run, names, sources: &self.sources }
     }
 

@@ -13,6 +13,7 @@ use ledger::Ledger;
 use loader::{Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
+use report::CodeFilter;
 use serde_json::Value;
 use settings::{ProjectFile, Settings};
 use tokio::sync::{Notify, watch};
@@ -73,6 +74,8 @@ pub(crate) struct SessionState {
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: ViewChoice,
+    /// Which lines are shown.
+    pub(crate) filter: Arc<CodeFilter>,
     pub(crate) mode: Mode,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What is being loaded.
@@ -157,6 +160,8 @@ pub(crate) struct SessionSnapshot {
     pub(crate) settings: Arc<Settings>,
     pub(crate) view: View,
     pub(crate) rank: Option<u32>,
+    /// Which lines are shown.
+    pub(crate) filter: Arc<CodeFilter>,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What that is compared with.
     pub(crate) baseline: Option<Arc<LoadedRecording>>,
@@ -267,6 +272,7 @@ impl Session {
             settings: Arc::clone(&state.settings),
             view,
             rank: state.choice.rank,
+            filter: Arc::clone(&state.filter),
             loaded: state.loaded.clone(),
             baseline: state.baseline.clone(),
             verdict: comparison.map(|it| Arc::clone(&it.verdict)),

@@ -350,7 +350,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     let view = client.command("perfline.setMetric", json!(["cpu"])).await.unwrap();
     let expected = json!({
         "metric": "cpu", "effectiveMetric": "cpu", "charge": "own", "step": "mean", "rank": "all", "steps": [1, 2],
-        "ranks": [0, 1],
+        "ranks": [0, 1], "filter": {"files": [], "functions": []},
     });
     assert_eq!(view, expected);
     assert_eq!(client.hints(&uri).await[0], "1:16 1 ms cpu");
@@ -366,6 +366,34 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     assert_eq!(client.hints(&uri).await[1], "2:28 2 ms wait", "how often is not known by step");
     client.command("perfline.setStep", json!(["run"])).await.unwrap();
     assert_eq!(client.command("perfline.setStep", json!(["mean"])).await.unwrap()["step"], "mean");
+
+    let counts = async |client: &mut Client| {
+        let hot = client.command("perfline.hotLines", json!([])).await.unwrap();
+        let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
+        let document = json!({"textDocument": {"uri": uri}});
+        let lenses = client.request("textDocument/codeLens", document).await.unwrap();
+        let lines = |it: &Value| it["lines"].as_array().unwrap().len();
+        [
+            client.hints(&uri).await.len(),
+            lines(&hot),
+            lines(&heat),
+            lenses.as_array().unwrap().len(),
+        ]
+    };
+    let all = counts(&mut client).await;
+    assert!(all.iter().all(|it| 0 < *it), "{all:?}");
+    let filter = json!([{"files": ["train.py"], "functions": ["^step$"]}]);
+    let view = client.command("perfline.setFilter", filter).await.unwrap();
+    assert_eq!(view["filter"], json!({"files": ["train.py"], "functions": ["^step$"]}));
+    assert_eq!(counts(&mut client).await, all);
+    for filter in [json!([{"functions": ["^train$"]}]), json!([["other.py", "a/*.py"]])] {
+        client.command("perfline.setFilter", filter).await.unwrap();
+        assert_eq!(counts(&mut client).await, [0; 4]);
+    }
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    assert!(status["summary"].as_str().unwrap().ends_with(" · --file 'other.py' --file 'a/*.py'"));
+    client.command("perfline.setFilter", json!([])).await.unwrap();
+    assert_eq!(counts(&mut client).await, all);
 
     let rows = [
         (
@@ -393,13 +421,23 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             json!(["two"]),
             "unknown rank `\"two\"`, expected one of: \"all\", or a rank of the recording: 0, 1",
         ),
+        (
+            "perfline.setFilter",
+            json!([{"functions": ["("]}]),
+            "functions: `(` is no regular expression: unclosed group",
+        ),
+        (
+            "perfline.setFilter",
+            json!(["train.py"]),
+            "files: expected a list of patterns, found \"train.py\"",
+        ),
         ("perfline.hotLines", json!([{"limit": "all"}]), "limit: expected a number, found \"all\""),
         ("perfline.load", json!([7]), "paths: expected a list of paths"),
         (
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.view, perfline.place",
+             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.view, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (

@@ -1,7 +1,11 @@
 //! The arguments of the tools. The comments of the fields are what agents read of them.
 
+use std::str::FromStr;
+
 use ide::{Charge, ViewMetric};
+use loader::EventChoice;
 use report::tables::OperatorOrder;
+use report::{CodeFilter, StackFilter};
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -48,6 +52,51 @@ pub(crate) struct ReportArguments {
     pub(crate) format: AnswerFormat,
 }
 
+/// Which part of a recording is asked about. Of several values of one field one must fit, of different fields all.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub(crate) struct FilterArguments {
+    /// Files of code, as patterns of what they are called in answers: model.py, models/**.
+    pub(crate) files: Vec<String>,
+    /// Functions, as regular expressions that are found in their qualified names: ^Model\\., forward$.
+    pub(crate) functions: Vec<String>,
+    /// Modules of the model, by name (layers.*, model.layers.3.mlp.**, as the table `modules` lists them) or class (Linear).
+    pub(crate) modules: Vec<String>,
+    /// Steps, by number or range: 3, 3-7.
+    pub(crate) steps: Vec<String>,
+    /// Threads, by id or name as recorded.
+    pub(crate) threads: Vec<String>,
+    /// Streams of devices, by number; of the host then nothing counts.
+    pub(crate) streams: Vec<i64>,
+    /// A phase of training: forward, backward, optimizer or loader.
+    pub(crate) phase: Option<String>,
+}
+
+impl FilterArguments {
+    /// The filter.
+    ///
+    /// # Errors
+    /// If a pattern, a step or the phase cannot be read.
+    pub(crate) fn filter(&self) -> Result<StackFilter, String> {
+        Ok(StackFilter {
+            code: CodeFilter { files: each(&self.files)?, functions: each(&self.functions)? },
+            phase: self.phase.as_deref().map(str::parse).transpose()?,
+            events: EventChoice {
+                threads: self.threads.clone(),
+                streams: self.streams.iter().copied().collect(),
+                modules: each(&self.modules)?,
+                steps: each(&self.steps)?,
+            },
+        })
+    }
+}
+
+/// Texts, each as what it means.
+pub(crate) fn each<T: FromStr<Err = String>>(texts: &[String]) -> Result<Vec<T>, String> {
+    texts.iter().map(|it| it.parse()).collect()
+}
+
 /// What is printed as text alone, of a recording.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +134,10 @@ pub(crate) struct HotLinesArguments {
     /// Lines of libraries, too.
     #[serde(default)]
     pub(crate) all: bool,
+    /// Only these lines (files, functions), and what they cost in a part of the recording alone (the others): then as the sum of
+    /// that part, of cpu, cuda, wait, idle or memory.
+    #[serde(default)]
+    pub(crate) filter: FilterArguments,
     /// Lines listed; the answer says how many are left out.
     #[serde(default = "fifteen")]
     pub(crate) top: Top,
@@ -138,6 +191,26 @@ pub(crate) struct OperatorsArguments {
     /// What operators are sorted by; cuda_self where the recording has device time, else cpu_self, if it is not given.
     #[schemars(schema_with = "orders")]
     pub(crate) sort: Option<String>,
+    /// Only what ran there: below code of these files and functions, in these modules, steps and the like. Shares are of that part.
+    #[serde(default)]
+    pub(crate) filter: FilterArguments,
+    /// Rows of the answer; it says how many are left out.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
+/// The kernels of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KernelsArguments {
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// As in `operators`. Of a part, launch sizes, occupancy and tensor cores are not known.
+    #[serde(default)]
+    pub(crate) filter: FilterArguments,
     /// Rows of the answer; it says how many are left out.
     #[serde(default = "ten")]
     pub(crate) top: Top,
@@ -156,6 +229,9 @@ pub(crate) struct TableArguments {
     pub(crate) name: TableName,
     /// As in `summary`.
     pub(crate) recording: Option<String>,
+    /// Of `modules`, only these, by name (layers.*, model.layers.3.mlp.**) or class (Linear).
+    #[serde(default)]
+    pub(crate) modules: Vec<String>,
     /// Rows of the answer; it says how many are left out.
     #[serde(default = "ten")]
     pub(crate) top: Top,

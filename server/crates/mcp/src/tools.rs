@@ -9,7 +9,10 @@ use ide::{Charge, Period, View, ViewMetric};
 use report::annotate::{self, AnnotateOptions, AnnotatedRow};
 use report::tables::{self, NamedTable, StepOrder};
 use report::terminal::{Colours, Terminal};
-use report::{ReportOptions, diff, json, memory, show, text};
+use report::{
+    CodeFilter, Recording, RecordingPart, ReportOptions, StackFilter, diff, json, memory, show,
+    text,
+};
 use rmcp::handler::server::tool::schema_for_input;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::JsonSchema;
@@ -17,8 +20,8 @@ use serde_json::json;
 
 use crate::arguments::{
     AnswerFormat, DiffArguments, ExplainArguments, FolderArguments, HotLinesArguments,
-    OperatorsArguments, PerChoice, RecordingArguments, ReportArguments, ShowArguments,
-    SourceArguments, TableArguments, TableName, Top, parse,
+    KernelsArguments, OperatorsArguments, PerChoice, RecordingArguments, ReportArguments,
+    ShowArguments, SourceArguments, TableArguments, TableName, Top, each, parse,
 };
 use crate::workspace::{KeptRecording, StackNeed, Workspace};
 
@@ -124,7 +127,7 @@ const TOOLS: [ToolEntry; 12] = [
         description: "Device kernels, copies and fills over the whole recording, the one that ran longest first: share, share so far, \
                       time, calls, launch sizes, occupancy, tensor cores, your lines that launched it. As JSON: perfline.table/1, \
                       nanoseconds.",
-        schema: schema::<ReportArguments>,
+        schema: schema::<KernelsArguments>,
         answer: kernels,
     },
     ToolEntry {
@@ -207,6 +210,34 @@ impl ToolRequest<'_> {
     fn open(&self, named: Option<&str>, need: StackNeed) -> Result<Arc<KeptRecording>, String> {
         let inputs = self.workspace.inputs(named)?;
         self.workspace.open(inputs, need, self.cancelled)
+    }
+
+    fn open_part(
+        &self,
+        named: Option<&str>,
+        filter: &StackFilter,
+    ) -> Result<KeptRecording, String> {
+        let inputs = self.workspace.inputs(named)?;
+        self.workspace.open_part(inputs, filter, self.cancelled)
+    }
+
+    /// A table that `build` makes of the stacks that pass `filter`.
+    fn table_of_stacks(
+        &self,
+        named: Option<&str>,
+        filter: &StackFilter,
+        top: Top,
+        format: AnswerFormat,
+        build: impl FnOnce(&Recording<'_>) -> io::Result<NamedTable>,
+    ) -> Result<Vec<u8>, String> {
+        if filter.is_empty() {
+            let kept = self.open(named, StackNeed::Stacks)?;
+            return table(build(&kept.recording()), top, format);
+        }
+        let kept = self.open_part(named, filter)?;
+        let recording = kept.recording();
+        let built = build(&recording).map(|it| filter.noted_in(it, recording.run));
+        table(built, top, format)
     }
 }
 
@@ -291,9 +322,40 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         period: period(arguments.per),
         ..request.workspace.view().clone()
     };
-    let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
-    let lines = tables::hot_lines(&kept.recording(), &view, arguments.top.0, arguments.all);
+    let filter = arguments.filter.filter()?;
+    let part_filter = StackFilter { code: CodeFilter::default(), ..filter.clone() };
+    let lines = |recording: &Recording<'_>| match filter.code.without_match(recording) {
+        Some(nothing) => Err(nothing),
+        None => {
+            let (top, all) = (arguments.top.0, arguments.all);
+            Ok(tables::hot_lines(recording, &view, &filter.code, top, all))
+        }
+    };
+    let named = arguments.recording.as_deref();
+    let mut lines = if part_filter.is_empty() {
+        lines(&request.open(named, StackNeed::Lines)?.recording())?
+    } else {
+        if let Some(metric @ (ViewMetric::Backward | ViewMetric::Communication)) = view.metric {
+            return Err(format!(
+                "what lines have of {} in a part of the recording is not known; leave out {}, or ask for cpu, cuda, wait, idle \
+                 or memory",
+                metric.name(),
+                part_filter.text()
+            ));
+        }
+        let mut kept = request.open_part(named, &part_filter)?;
+        let part = kept.take_part(&part_filter, &filter);
+        let lines = lines(&kept.recording())?;
+        noted(lines, part)
+    };
+    lines.filter = filter.json();
     table(Ok(lines), arguments.top, arguments.format)
+}
+
+/// A table of lines that says which part of the recording its amounts are of.
+fn noted(mut lines: NamedTable, part: RecordingPart) -> NamedTable {
+    lines.section.notes.extend(part.summary.notes.iter().cloned());
+    NamedTable { summary: part.summary, ..lines }
 }
 
 fn show(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
@@ -312,29 +374,36 @@ fn show(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
 }
 
 fn operators(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let OperatorsArguments { recording, sort, top, format } =
+    let OperatorsArguments { recording, sort, filter, top, format } =
         parse("operators", std::mem::take(&mut request.arguments))?;
     let sort = sort.map(|it| it.parse().map_err(|it: ide::UnknownName| it.to_string()));
     let sort = sort.transpose()?;
-    let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
-    table(tables::operators(&kept.recording(), sort, false), top, format)
+    let of_stacks = |it: &Recording<'_>| tables::operators(it, sort, false);
+    request.table_of_stacks(recording.as_deref(), &filter.filter()?, top, format, of_stacks)
 }
 
 fn kernels(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let ReportArguments { recording, top, format } =
+    let KernelsArguments { recording, filter, top, format } =
         parse("kernels", std::mem::take(&mut request.arguments))?;
-    let kept = request.open(recording.as_deref(), StackNeed::Stacks)?;
-    table(tables::kernels(&kept.recording(), false), top, format)
+    let of_stacks = |it: &Recording<'_>| tables::kernels(it, false);
+    request.table_of_stacks(recording.as_deref(), &filter.filter()?, top, format, of_stacks)
 }
 
 fn named_table(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let TableArguments { name, recording, top, format } =
+    let TableArguments { name, recording, modules, top, format } =
         parse("table", std::mem::take(&mut request.arguments))?;
+    if name != TableName::Modules && !modules.is_empty() {
+        return Err("only the table `modules` takes modules; leave them out".to_owned());
+    }
+    let modules = each(&modules)?;
     let kept = request.open(recording.as_deref(), StackNeed::Lines)?;
     let (recording, is_whole) = (kept.recording(), format == AnswerFormat::Json);
+    if let Some(nothing) = tables::without_modules(&recording, &modules) {
+        return Err(nothing);
+    }
     let found = match name {
         TableName::Steps => tables::steps(&recording, StepOrder::Number),
-        TableName::Modules => tables::modules(&recording, is_whole),
+        TableName::Modules => tables::modules(&recording, &modules, is_whole),
         TableName::Communication => tables::communication(&recording),
         TableName::Compile => tables::compiled(&recording, true, is_whole),
     };
@@ -394,7 +463,7 @@ fn source(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         threshold: if line.is_some() { 0.0 } else { SOURCE_THRESHOLD },
         all: true,
         files: vec![path],
-        code: report::CodeFilter::default(),
+        code: CodeFilter::default(),
         root: request.workspace.root().display().to_string(),
     };
     let mut annotated = annotate::build(&kept.recording(), &options);

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ide::View;
 use loader::{DiscoveredRun, LoadOptions, Run, Signature, SourceFolders, StackChoice, Watch};
-use report::Recording;
+use report::{Recording, RecordingPart, StackFilter};
 use settings::Settings;
 
 /// Recordings that are kept: a comparison needs two.
@@ -39,6 +39,11 @@ pub(crate) struct KeptRecording {
 }
 
 impl KeptRecording {
+    /// Puts the part that its stacks are of in the place of the whole.
+    pub(crate) fn take_part(&mut self, part: &StackFilter, filter: &StackFilter) -> RecordingPart {
+        RecordingPart::take(&mut self.run, part, filter)
+    }
+
     /// What answers are made from.
     pub(crate) fn recording(&self) -> Recording<'_> {
         let names = loader::display_names(&self.run.merged, &self.root);
@@ -205,15 +210,48 @@ impl Workspace {
         }
         let stacks = if need == StackNeed::Stacks { StackChoice::Always } else { StackChoice::No };
         let options = LoadOptions { stacks, ..self.options.clone() };
+        let read = Arc::new(self.read(inputs, signature, &options, cancelled)?);
+        kept.push_back(Arc::clone(&read));
+        Ok(read)
+    }
+
+    /// Reads the stacks of `inputs` that pass `filter`. They are not kept: the next question is about another part.
+    ///
+    /// # Errors
+    /// If nothing of them can be read, if nothing passes, or after `cancelled` was set.
+    pub(crate) fn open_part(
+        &self,
+        inputs: Vec<PathBuf>,
+        filter: &StackFilter,
+        cancelled: &AtomicBool,
+    ) -> Result<KeptRecording, String> {
+        let mut options = LoadOptions { stacks: StackChoice::Always, ..self.options.clone() };
+        options.stack_options.events = filter.events.clone();
+        let signature = Signature::of(&inputs);
+        let mut read = self.read(inputs, signature, &options, cancelled)?;
+        if let Some(stacks) = &read.run.stacks {
+            let names = loader::display_names(&read.run.merged, &read.root);
+            read.run.stacks = Some(filter.apply(stacks, &names));
+        }
+        match filter.without_match(&read.run) {
+            Some(nothing) => Err(nothing),
+            None => Ok(read),
+        }
+    }
+
+    fn read(
+        &self,
+        inputs: Vec<PathBuf>,
+        signature: Signature,
+        options: &LoadOptions,
+        cancelled: &AtomicBool,
+    ) -> Result<KeptRecording, String> {
         let watch = Watch { progress: &|_| {}, cancelled };
-        let run = loader::load(&inputs, &options, &watch).map_err(|error| error.to_string())?;
+        let run = loader::load(&inputs, options, &watch).map_err(|error| error.to_string())?;
         if let Some(cache) = &options.ledger_cache {
             cache.write_pending();
         }
-        let sources = loader::source_folders(&options);
-        let root = self.options.root.clone();
-        let read = Arc::new(KeptRecording { inputs, signature, run, root, sources });
-        kept.push_back(Arc::clone(&read));
-        Ok(read)
+        let sources = loader::source_folders(options);
+        Ok(KeptRecording { inputs, signature, run, root: self.options.root.clone(), sources })
     }
 }

@@ -7,6 +7,6 @@ mod regions;
 mod tests;
 mod text;
 
-pub use build::{AnnotateOptions, build, unknown_step, without_lines};
+pub use build::{AnnotateOptions, build, build_part, unknown_step, without_lines};
 pub use model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 pub use text::write as write_text;

@@ -1,6 +1,7 @@
 //! Which part of a recording is shown: code by file and function, stacks by what is on them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -8,7 +9,8 @@ use ledger::{Ledger, Metric};
 use loader::{Run, StackBooks};
 use metrics::numbers;
 use regex::Regex;
-use stack_books::{EventChoice, StackFrame, TrainingPhase};
+use serde_json::{Value as Json, json};
+use stack_books::{EventChoice, StackFrame, StepNumbers, TrainingPhase};
 
 use crate::model::Note;
 use crate::recording::Recording;
@@ -30,6 +32,12 @@ impl FromStr for FilePattern {
         let glob =
             glob.map_err(|error| format!("`{text}` is no pattern of files: {}", error.kind()))?;
         Ok(Self { text: text.to_owned(), matcher: glob.compile_matcher() })
+    }
+}
+
+impl fmt::Display for FilePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 
@@ -60,6 +68,12 @@ impl FromStr for FunctionPattern {
     }
 }
 
+impl fmt::Display for FunctionPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
 /// Lines of code: those in one of the files and in one of the functions. Without patterns, all.
 #[derive(Debug, Clone, Default)]
 pub struct CodeFilter {
@@ -87,8 +101,8 @@ impl CodeFilter {
     /// As it is written on the command line.
     #[must_use]
     pub fn text(&self) -> String {
-        let files = self.files.iter().map(|it| format!("--file '{}'", it.text));
-        let functions = self.functions.iter().map(|it| format!("--function '{}'", it.0));
+        let files = self.files.iter().map(|it| format!("--file '{it}'"));
+        let functions = self.functions.iter().map(|it| format!("--function '{it}'"));
         files.chain(functions).collect::<Vec<_>>().join(" ")
     }
 
@@ -111,7 +125,7 @@ pub struct StackFilter {
     pub code: CodeFilter,
     /// Which phase of training the stack is of; `None` for all.
     pub phase: Option<TrainingPhase>,
-    /// The events that were loaded, on threads and streams ([`loader::StackOptions`]).
+    /// The events that were loaded, on threads and streams, in modules and steps ([`loader::StackOptions`]).
     pub events: EventChoice,
 }
 
@@ -129,7 +143,29 @@ impl StackFilter {
         let code = Some(self.code.text()).filter(|it| !it.is_empty());
         let threads = self.events.threads.iter().map(|it| format!("--thread '{it}'"));
         let streams = self.events.streams.iter().map(|it| format!("--stream {it}"));
-        code.into_iter().chain(phase).chain(threads).chain(streams).collect::<Vec<_>>().join(" ")
+        let modules = self.events.modules.iter().map(|it| format!("--module '{it}'"));
+        let steps = self.events.steps.iter().map(|it| format!("--step {it}"));
+        let of_events = threads.chain(streams).chain(modules).chain(steps);
+        code.into_iter().chain(phase).chain(of_events).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As contracts have it; null where all stacks pass.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        if self.is_empty() {
+            return Json::Null;
+        }
+        let Self { code, phase, events } = self;
+        let texts = |it: &mut dyn Iterator<Item = String>| it.collect::<Vec<_>>();
+        json!({
+            "files": texts(&mut code.files.iter().map(ToString::to_string)),
+            "functions": texts(&mut code.functions.iter().map(ToString::to_string)),
+            "modules": texts(&mut events.modules.iter().map(ToString::to_string)),
+            "steps": texts(&mut events.steps.iter().map(ToString::to_string)),
+            "threads": events.threads,
+            "streams": events.streams,
+            "phase": phase.map(TrainingPhase::name),
+        })
     }
 
     /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).
@@ -154,10 +190,16 @@ impl StackFilter {
     #[must_use]
     pub fn without_match(&self, run: &Run) -> Option<String> {
         let books = run.stacks.as_ref()?;
+        if let Some(unknown) = unknown_step(&run.merged, &self.events.steps) {
+            return Some(unknown);
+        }
         if self.is_empty() || books.stacks().next().is_some() {
             return None;
         }
-        let reason = crate::annotate::without_lines(run).map(|it| format!(". {it}"));
+        let has_modules = self.events.modules.is_empty() || !run.merged.modules.is_empty();
+        let reason = crate::annotate::without_lines(run)
+            .or((!has_modules).then_some("It has no calls of modules (nn.Module)."));
+        let reason = reason.map(|it| format!(". {it}"));
         Some(format!(
             "nothing of the recording passes {}{}",
             self.text(),
@@ -172,13 +214,27 @@ impl StackFilter {
             let parts = part_of(books, &run.merged);
             let text = format!("with {}: {parts}; shares are of that part", self.text());
             table.section.notes.push(Note::plain(text));
+            table.filter = self.json();
         }
         table
     }
 }
 
+/// Says which of `steps` is none of a recording; `None` where all are.
+pub(crate) fn unknown_step(ledger: &Ledger, steps: &[StepNumbers]) -> Option<String> {
+    let recorded = &ledger.steps;
+    let unknown = steps.iter().find(|it| !recorded.keys().any(|step| it.contains(*step)))?;
+    Some(match (recorded.first_key_value(), recorded.last_key_value()) {
+        (Some((first, _)), Some((last, _))) => format!(
+            "unknown step `{unknown}`, expected one of the {} steps from {first} to {last}",
+            recorded.len()
+        ),
+        _ => format!("unknown step `{unknown}`: the recording has no steps"),
+    })
+}
+
 /// `1.2 ms of 5 ms of thread time`: of each metric that the recording has.
-fn part_of(books: &StackBooks, ledger: &Ledger) -> String {
+pub(crate) fn part_of(books: &StackBooks, ledger: &Ledger) -> String {
     let part = |metric: Metric| {
         let whole = ledger.totals.get(metric);
         let [part, whole_text] =

@@ -38,6 +38,7 @@ mod frame_table;
 mod key_figures;
 mod limits;
 mod model;
+mod part;
 pub mod ranks;
 mod recording;
 mod run_summary;
@@ -56,6 +57,7 @@ pub use model::{
     Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note,
     Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
 };
+pub use part::RecordingPart;
 pub use recording::{PresentText, Recording, SourceTexts};
 pub use stack_books::TrainingPhase;
 pub use timing::timing;

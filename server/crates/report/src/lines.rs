@@ -12,12 +12,14 @@ use profile::Warning;
 use pysource::LineMap;
 use ranks::{Comparison, Spread};
 
-use crate::fields::{FieldValue, object, write_list};
-use crate::filter::CodeFilter;
+use crate::fields::{FieldValue, escaped, object, write_list};
+use crate::filter::{CodeFilter, StackFilter};
+use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::summary::warning;
 
-/// Prints every line that passes `code`, and all that surrounds them, as one object.
+/// Prints every line that passes `code`, and all that surrounds them, as one object. Of a `part` of the recording, whose amounts
+/// are in the place of the whole, what stacks do not have is null.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -25,6 +27,7 @@ pub fn write_json(
     out: &mut dyn Write,
     recording: &Recording<'_>,
     code: &CodeFilter,
+    part: Option<&RecordingPart>,
 ) -> io::Result<()> {
     let (run, rows) = (recording.run, rows(recording, code));
     let ledger = &run.merged;
@@ -33,16 +36,20 @@ pub fn write_json(
     writeln!(out, ",")?;
     let failures: Vec<_> = run.failures.iter().map(|it| FieldValue::text(it).json()).collect();
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
-    writeln!(out, r#" "steps": {},"#, ledger.steps.len())?;
-    let mut totals = amounts(&ledger.totals);
-    totals.push(("idle_threads".to_owned(), FieldValue::number(ledger.idle_threads())));
+    let of_code = || StackFilter { code: code.clone(), ..StackFilter::default() }.json();
+    let filter = part.map_or_else(of_code, |it| it.filter.clone());
+    writeln!(out, r#" "filter": {},"#, escaped(&filter).trim_end())?;
+    writeln!(out, r#" "steps": {},"#, part.map_or(ledger.steps.len(), |it| it.steps))?;
+    let mut totals = amounts(&ledger.totals, part);
+    let idle_threads = part.is_none().then(|| FieldValue::number(ledger.idle_threads()));
+    totals.push(("idle_threads".to_owned(), idle_threads.unwrap_or(FieldValue::Unknown)));
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
-    writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger)))?;
-    writeln!(out, r#" "books": {},"#, object(&books(ledger)))?;
+    writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger, part)))?;
+    writeln!(out, r#" "books": {},"#, object(&books(ledger, part)))?;
     let ranks = RanksOfLines::new(recording);
     let scale = Scale::new(ledger, Period::Mean);
     let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
-        let mut fields = Vec::from(columns(key, *now, books));
+        let mut fields = Vec::from(columns_of(key, *now, books, part));
         if let Some((notebook, index)) = pysource::split_cell_path(&key.file) {
             fields[0] = ("file", FieldValue::text(notebook));
             fields.insert(1, ("cell", FieldValue::number(index as u64)));
@@ -148,7 +155,7 @@ impl RanksOfLines {
 /// What is said of a line on each rank, in the order of [`RanksOfLines::times`].
 const AMOUNTS_BY_RANK: [&str; 4] = ["cpu_own", "cuda_own", "comm_wait", "comm_transfer"];
 
-/// Prints every line that passes `code` as CSV, with a header.
+/// Prints every line that passes `code` as CSV, with a header; what is not known of a `part` is empty.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -156,6 +163,7 @@ pub fn write_csv(
     out: &mut dyn Write,
     recording: &Recording<'_>,
     code: &CodeFilter,
+    part: Option<&RecordingPart>,
 ) -> io::Result<()> {
     let ranks = RanksOfLines::new(recording);
     let scale = Scale::new(&recording.run.merged, Period::Mean);
@@ -167,7 +175,8 @@ pub fn write_csv(
     writeln!(out, "{}", names.join(","))?;
     for LineOfOutput { key, now, books } in &rows(recording, code) {
         let of_ranks = ranks.iter().flat_map(|it| it.columns(key, books));
-        let named = columns(key, *now, books).into_iter().chain(over_steps(&scale, books));
+        let named = columns_of(key, *now, books, part).into_iter();
+        let named = named.chain(over_steps(&scale, books));
         let values = named.map(|(_, value)| value).chain(of_ranks);
         writeln!(out, "{}", values.map(|it| it.csv()).collect::<Vec<_>>().join(","))?;
     }
@@ -209,6 +218,30 @@ fn columns<'a>(
         ("line_now", now.line.map_or(FieldValue::Unknown, FieldValue::number)),
         ("stale", FieldValue::Flag(now.is_stale)),
     ]
+}
+
+/// The columns of a line; of a part of the recording, those that its stacks have.
+fn columns_of<'a>(
+    key: &'a LineKey,
+    now: LineNow,
+    it: &'a LineBooks,
+    part: Option<&RecordingPart>,
+) -> [(&'static str, FieldValue<'a>); 27] {
+    columns(key, now, it).map(|(name, value)| {
+        let is_known = match name {
+            "calls" | "ops" | "cpu_backward_us" | "cuda_backward_us" | "kernels" | "syncs"
+            | "freed_bytes" | "peak_bytes" | "comm_us" | "comm_exposed_us" | "flops"
+            | "achieved_flops" => part.is_none(),
+            "alloc_bytes" => has(part, Metric::Alloc),
+            _ => true,
+        };
+        (name, if is_known { value } else { FieldValue::Unknown })
+    })
+}
+
+/// Whether a metric is known of what is printed.
+fn has(part: Option<&RecordingPart>, metric: Metric) -> bool {
+    part.is_none_or(|it| it.metrics.contains(&metric))
 }
 
 /// How much the line differs from step to step, by name. Without steps to compare nothing is known, of fewer than 100 no
@@ -342,12 +375,19 @@ fn anomaly(warning: &Warning) -> String {
     ])
 }
 
-fn amounts(books: &Books) -> Vec<(String, FieldValue<'static>)> {
-    Metric::ALL.map(|metric| (field(metric), amount(metric, books.get(metric)))).into()
+fn amounts(books: &Books, part: Option<&RecordingPart>) -> Vec<(String, FieldValue<'static>)> {
+    let amount = |metric| match has(part, metric) {
+        true => amount(metric, books.get(metric)),
+        false => FieldValue::Unknown,
+    };
+    Metric::ALL.map(|metric| (field(metric), amount(metric))).into()
 }
 
-fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
-    let mut fields = amounts(&ledger.unattributed.sum());
+fn unattributed(
+    ledger: &Ledger,
+    part: Option<&RecordingPart>,
+) -> Vec<(String, FieldValue<'static>)> {
+    let mut fields = amounts(&ledger.unattributed.sum(), part);
     let reasons: Vec<_> = ledger
         .unattributed
         .iter()
@@ -362,7 +402,7 @@ fn unattributed(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
     fields
 }
 
-fn books(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
+fn books(ledger: &Ledger, part: Option<&RecordingPart>) -> Vec<(String, FieldValue<'static>)> {
     let balances = ledger.balances();
     let mut fields = vec![("balanced".to_owned(), FieldValue::Json(ledger.adds_up().to_string()))];
     fields.extend(balances.map(|it| {
@@ -371,7 +411,9 @@ fn books(ledger: &Ledger) -> Vec<(String, FieldValue<'static>)> {
             ("unattributed", amount(it.metric, it.unattributed)),
             ("total", amount(it.metric, it.total)),
         ];
-        (field(it.metric), FieldValue::Json(object(&sides)))
+        let is_known = has(part, it.metric);
+        let sides = if is_known { FieldValue::Json(object(&sides)) } else { FieldValue::Unknown };
+        (field(it.metric), sides)
     }));
     fields
 }
@@ -405,13 +447,13 @@ mod tests {
 
     fn json(run: &Run) -> String {
         let mut out = Vec::new();
-        write_json(&mut out, &recording(run, &sources()), &CodeFilter::default()).unwrap();
+        write_json(&mut out, &recording(run, &sources()), &CodeFilter::default(), None).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     fn csv(run: &Run) -> String {
         let mut out = Vec::new();
-        write_csv(&mut out, &recording(run, &sources()), &CodeFilter::default()).unwrap();
+        write_csv(&mut out, &recording(run, &sources()), &CodeFilter::default(), None).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -424,6 +466,7 @@ mod tests {
              "inputs": [
               {"path": "trace.json.gz", "kind": "kineto", "rank": 0, "events": 1234, "bytes": 567890, "complete": false, "warnings": ["the file ends inside an event; everything before was read (at byte 12345)"], "anomalies": [{"kind": "truncated", "severity": "data_loss", "count": 1, "offset": 12345}]}],
              "failures": [],
+             "filter": null,
              "steps": 2,
              "totals": {"cpu_us": 20500, "cuda_us": 24000.5, "gpu_idle_us": 4000, "sync_us": 5000, "alloc_bytes": 3145728, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "waiting_us": 700, "idle_threads": 2},
              "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},

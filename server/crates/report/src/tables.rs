@@ -23,7 +23,7 @@ pub use communication::build as communication;
 pub use compiled::build as compiled;
 pub use hot_lines::build as hot_lines;
 pub use kernels::build as kernels;
-pub use modules::build as modules;
+pub use modules::{build as modules, without_match as without_modules};
 pub use operators::build as operators;
 pub use print::{write_json, write_text};
 pub use ranges::build as ranges;
@@ -41,6 +41,8 @@ pub struct NamedTable {
     pub section: Section,
     /// The columns that a narrow terminal can do without, the first of them first.
     pub dispensable: &'static [&'static str],
+    /// Which part of the recording it is of, as `perfline.table/1` says it; null for all of it.
+    pub filter: serde_json::Value,
 }
 
 impl NamedTable {

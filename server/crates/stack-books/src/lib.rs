@@ -11,9 +11,13 @@
 
 mod books;
 mod event_choice;
+mod module_pattern;
 mod parts;
 mod phase;
+mod step_numbers;
 
 pub use books::{FrameRow, FramedLine, SizedOperator, StackBooks, StackFrame, StackRow};
 pub use event_choice::EventChoice;
+pub use module_pattern::ModulePattern;
 pub use phase::TrainingPhase;
+pub use step_numbers::StepNumbers;

@@ -1,5 +1,7 @@
 //! The phases of training, by what is on a stack.
 
+use std::str::FromStr;
+
 use crate::books::StackFrame;
 
 /// A phase of training. Of several on a stack the outermost counts: what is recomputed in the backward pass is of it, and what a
@@ -71,6 +73,18 @@ impl TrainingPhase {
             return Some(Self::Forward);
         }
         is_in("torch/utils/data/").then_some(Self::Loader)
+    }
+}
+
+impl FromStr for TrainingPhase {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("unknown phase `{name}`, expected one of: {names}")
+        })
     }
 }
 

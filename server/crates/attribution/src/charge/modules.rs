@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ledger::{ModuleBooks, ModuleKey, Ns};
 use profile::{HostEventId, HostKind, Profile, StrId};
 use recorded::Launches;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use stack_books::EventChoice;
 
 use crate::event_stacks::EventStacks;
 
@@ -184,6 +185,36 @@ impl ModuleCalls {
 pub(crate) fn module_class(event: &str) -> &str {
     let numbered = event.strip_prefix(MODULE).unwrap_or(event);
     numbered.rsplit_once('_').map_or(numbered, |(class, _)| class)
+}
+
+/// Of each host event, whether it began in a call of one of the modules that `choice` names.
+pub(super) fn are_in_modules(
+    profile: &Profile,
+    events: &EventStacks<'_>,
+    choice: &EventChoice,
+) -> Vec<bool> {
+    let mut chosen = FxHashSet::default();
+    chosen.extend(module_names(profile).into_iter().filter(|&name| {
+        let (key, _) = described(profile, name);
+        choice.has_module(&key.name, &key.class)
+    }));
+    let host = &profile.host;
+    let mut is_in = vec![false; host.len()];
+    // The ends of the calls that are open on each thread.
+    let mut open: Vec<Vec<Ns>> = vec![Vec::new(); profile.threads.len()];
+    for &event in &events.order {
+        let open = &mut open[host.thread[event.index()].index()];
+        let start = host.start[event.index()];
+        while open.last().is_some_and(|end| *end <= start) {
+            open.pop();
+        }
+        let is_python = host.kind[event.index()] == HostKind::Python;
+        if is_python && chosen.contains(&host.name[event.index()]) {
+            open.push(host.end(event));
+        }
+        is_in[event.index()] = !open.is_empty();
+    }
+    is_in
 }
 
 /// What calls of modules are named, in ascending order.

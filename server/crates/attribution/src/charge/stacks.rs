@@ -3,19 +3,21 @@
 use ledger::{Metric, Ns, Reason, share_of};
 use line_stacks::{BookedStacks, Node};
 use profile::{Bytes, DeviceEventId, HostEventId, HostKind, Profile, StrId, Thread};
-use recorded::{Frame, IdleGaps, Launches, RecordedSources};
+use recorded::{Frame, IdleGaps, Launches, RecordedSources, Steps};
 use rustc_hash::FxHashMap;
 use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
 
 use super::device::DeviceStacks;
+use super::modules::are_in_modules;
 use crate::event_stacks::EventStacks;
-use crate::host_charges::{EventCharges, HostCharges};
+use crate::host_charges::{EventAmounts, EventCharges, EventSpan, HostCharges};
 use crate::options::StackOptions;
 
 /// What stacks are made from.
 pub(crate) struct StackSources<'a> {
     pub(crate) profile: &'a Profile,
     pub(crate) sources: &'a RecordedSources,
+    pub(crate) steps: &'a Steps,
     pub(crate) events: &'a EventStacks<'a>,
     pub(crate) host: &'a HostCharges,
     pub(crate) by_event: &'a EventCharges,
@@ -49,9 +51,15 @@ pub(crate) fn stack_books<'a>(from: &'a StackSources<'a>) -> StackCharging<'a> {
 struct ChosenEvents {
     /// By thread: whether what happens on it counts.
     threads: Vec<bool>,
+    /// By host event, whether it is in a module that counts; `None` where all events are.
+    are_in_modules: Option<Vec<bool>>,
+    /// By host event, what it has in the steps that count; `None` where all time counts.
+    in_steps: Option<Vec<EventAmounts>>,
     /// Whether what happens on the host counts.
     has_host: bool,
-    /// Whether what happens on no thread counts.
+    /// Whether what happens while nothing is open on the host counts, in steps that do.
+    has_rest: bool,
+    /// Whether everything counts.
     is_all: bool,
 }
 
@@ -62,19 +70,60 @@ impl ChosenEvents {
         let is_chosen = |it: &Thread| events.has_thread(strings.get(it.tid), strings.get(it.name));
         Self {
             threads: threads.map(is_chosen).collect(),
+            are_in_modules: (!events.modules.is_empty())
+                .then(|| are_in_modules(from.profile, from.events, events)),
+            in_steps: (!events.steps.is_empty()).then(|| amounts_in_steps(from)),
             has_host: events.streams.is_empty(),
+            has_rest: events.is_by_step_alone(),
             is_all: events.is_all(),
         }
     }
 
+    /// Whether what happens in a host event counts, in steps that do.
     fn has_host(&self, profile: &Profile, event: HostEventId) -> bool {
-        self.has_host && self.has_thread(profile, event)
+        self.has_host && self.has_launcher(profile, event)
     }
 
-    fn has_thread(&self, profile: &Profile, event: HostEventId) -> bool {
+    /// Whether what a host event launches counts, in steps that do.
+    fn has_launcher(&self, profile: &Profile, event: HostEventId) -> bool {
         let thread = profile.host.thread[event.index()];
         self.threads.get(thread.index()).copied().unwrap_or(false)
+            && self.are_in_modules.as_ref().is_none_or(|it| it[event.index()])
     }
+}
+
+/// By host event, what it has in the steps that count.
+fn amounts_in_steps(from: &StackSources<'_>) -> Vec<EventAmounts> {
+    let StackSources { profile, by_event, .. } = from;
+    let mut amounts = vec![EventAmounts::default(); profile.host.len()];
+    let Some(times) = &by_event.times else { return amounts };
+    let in_steps = |span: &EventSpan| time_in_steps(from, span.start, span.end);
+    for span in times.threads.iter().flatten() {
+        let time = in_steps(span);
+        let amounts = &mut amounts[span.event.index()];
+        amounts.cpu += time;
+        // A call waits all the time or never.
+        if by_event.amounts[span.event.index()].waiting != Ns::ZERO {
+            amounts.waiting += time;
+        }
+    }
+    for span in times.idle.values().flatten() {
+        amounts[span.event.index()].idle += in_steps(span);
+    }
+    amounts
+}
+
+/// What of `start..end` lies in the steps that count; all of it where steps do not matter.
+fn time_in_steps(from: &StackSources<'_>, start: Ns, end: Ns) -> Ns {
+    let (steps, chosen) = (from.steps, &from.options.events);
+    if chosen.steps.is_empty() {
+        return end - start;
+    }
+    let (mut cursor, mut sum) = (steps.0.partition_point(|it| it.end <= start), Ns::ZERO);
+    steps.split(start, end, &mut cursor, |step, time| {
+        sum += if chosen.has_step(Some(step)) { time } else { Ns::ZERO };
+    });
+    sum
 }
 
 /// The calls, operators and runtime calls between the innermost frame and each host event, as a tree.
@@ -238,6 +287,12 @@ impl StackCharging<'_> {
         })
     }
 
+    /// Whether what happens at a time counts.
+    fn is_in_steps(&self, at: Ns) -> bool {
+        let chosen = &self.from.options.events;
+        chosen.steps.is_empty() || chosen.has_step(self.from.steps.at(at))
+    }
+
     /// Thread time, waiting, idle time of devices, waits for devices.
     fn add_host(&mut self) {
         let StackSources { profile, events, by_event, syncs, .. } = self.from;
@@ -245,9 +300,11 @@ impl StackCharging<'_> {
             if !self.chosen.has_host(profile, id) {
                 continue;
             }
-            let amounts = by_event.amounts[id.index()];
+            let in_steps = self.chosen.in_steps.as_ref();
+            let amounts = in_steps.unwrap_or(&by_event.amounts)[id.index()];
             // A leaf is counted however long it took; frames and ranges are on the stacks of others.
-            let is_counted = self.leaves.of_event[id.index()] != Leaf::NONE;
+            let is_counted = self.leaves.of_event[id.index()] != Leaf::NONE
+                && self.is_in_steps(profile.host.start[id.index()]);
             if amounts.cpu == Ns::ZERO && !is_counted {
                 continue;
             }
@@ -264,7 +321,8 @@ impl StackCharging<'_> {
                 continue;
             }
             let (node, leaf) = (events.stack_of[sync.index()], self.leaves.of_event[sync.index()]);
-            self.add(Metric::Sync, node, leaf, profile.host.duration[sync.index()].0);
+            let (start, end) = (profile.host.start[sync.index()], profile.host.end(sync));
+            self.add(Metric::Sync, node, leaf, time_in_steps(self.from, start, end).0);
         }
     }
 
@@ -274,10 +332,11 @@ impl StackCharging<'_> {
         let device = &profile.device;
         for event in device.ids() {
             let launch = launches.launch(event);
-            let is_of_thread = launch.map_or(options.events.threads.is_empty(), |it| {
-                self.chosen.has_thread(profile, it)
+            let is_launch_chosen = launch.map_or(options.events.has_all_on_host(), |it| {
+                self.chosen.has_launcher(profile, it)
+                    && self.is_in_steps(profile.host.start[it.index()])
             });
-            if !is_of_thread || !options.events.has_stream(device.stream[event.index()]) {
+            if !is_launch_chosen || !options.events.has_stream(device.stream[event.index()]) {
                 continue;
             }
             let node = stacks.node(event);
@@ -319,8 +378,9 @@ impl StackCharging<'_> {
         for (&row, (&node, event)) in memory_rows.iter().zip(innermost) {
             let bytes = profile.memory.bytes[row as usize];
             let is_chosen =
-                event.get().map_or(self.chosen.is_all, |it| self.chosen.has_host(profile, it));
-            if bytes > Bytes::ZERO && is_chosen {
+                event.get().map_or(self.chosen.has_rest, |it| self.chosen.has_host(profile, it));
+            if bytes > Bytes::ZERO && is_chosen && self.is_in_steps(profile.memory.at[row as usize])
+            {
                 let leaf = event.get().map_or(Leaf::NONE, |it| self.leaves.of_event[it.index()]);
                 self.add(Metric::Alloc, node, leaf, bytes.0);
             }

@@ -4,6 +4,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{CodeLens, CodeLensParams};
 
 use crate::session::Session;
+use crate::shown_code::ShownCode;
 use crate::to_proto;
 
 pub(crate) async fn handle(
@@ -16,7 +17,11 @@ pub(crate) async fn handle(
             return None;
         }
         snapshot.with_document(&document, |source| {
-            let lenses = ide::lenses(source, &snapshot.view);
+            let mut lenses = ide::lenses(source, &snapshot.view);
+            if let Some(code) = ShownCode::new(snapshot) {
+                let shown = code.lines_of(source);
+                lenses.retain(|it| shown.iter().any(|line| it.lines.contains(line)));
+            }
             lenses.into_iter().map(|lens| to_proto::code_lens(&document.uri, lens)).collect()
         })
     });

@@ -20,6 +20,7 @@ mod timeline;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use ::report::CodeFilter;
 use ide::{Charge, Period, ViewMetric};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -46,6 +47,7 @@ pub(crate) async fn handle(
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
         ext::SET_RANK => set_rank(session, &arguments)?,
+        ext::SET_FILTER => set_filter(session, &arguments)?,
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
@@ -121,6 +123,17 @@ fn set_metric(session: &Session, arguments: &CommandArguments) -> Result<Value> 
         state.choice.metric = Some(metric);
         state.choice.charge = charge.or(state.choice.charge);
     }
+    session.refresh();
+    Ok(view(&session.snapshot()))
+}
+
+/// Shows the lines of some files and functions alone; without any, all.
+fn set_filter(session: &Session, arguments: &CommandArguments) -> Result<Value> {
+    let filter = CodeFilter {
+        files: arguments.patterns(0, "files")?,
+        functions: arguments.patterns(1, "functions")?,
+    };
+    session.state().filter = Arc::new(filter);
     session.refresh();
     Ok(view(&session.snapshot()))
 }

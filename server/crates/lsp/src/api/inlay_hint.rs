@@ -6,6 +6,7 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{InlayHint, InlayHintParams, Url};
 
 use crate::session::Session;
+use crate::shown_code::ShownCode;
 use crate::{from_proto, to_proto};
 
 pub(crate) async fn handle(
@@ -20,7 +21,11 @@ pub(crate) async fn handle(
         }
         snapshot.with_document(&document, |source| {
             let is_markdown = snapshot.abilities.markdown_hover;
-            let hints = ide::hints(source, &snapshot.view, lines);
+            let mut hints = ide::hints(source, &snapshot.view, lines);
+            if let Some(code) = ShownCode::new(snapshot) {
+                let shown = code.lines_of(source);
+                hints.retain(|it| shown.contains(&it.line));
+            }
             // Of all tooltips hardly one is ever looked at.
             let tooltips = if snapshot.abilities.resolve_tooltips {
                 // Short, because a large file has thousands.

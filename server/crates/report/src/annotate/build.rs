@@ -9,11 +9,13 @@ use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, Unit, evidence_shares};
 use pysource::{Carried, LineMap, Module};
 use ranks::{Side, Spread, ranks_of, times_by_rank};
+use stack_books::StepNumbers;
 
 use super::model::{Annotated, AnnotatedFile, AnnotatedLine, AnnotatedRow, LineAmount, LineCost};
 use super::regions::regions;
-use crate::filter::CodeFilter;
+use crate::filter::{self, CodeFilter};
 use crate::model::{Cell, Column};
+use crate::part::RecordingPart;
 use crate::recording::{PresentText, Recording};
 use crate::summary;
 
@@ -87,16 +89,8 @@ impl AnnotateOptions {
 /// Says that the step which is asked for is none of the recording; `None` where it is one, or none is asked for.
 #[must_use]
 pub fn unknown_step(recording: &Recording<'_>, options: &AnnotateOptions) -> Option<String> {
-    let steps = &recording.run.merged.steps;
     let Period::Step(step) = options.period else { return None };
-    match (steps.first_key_value(), steps.last_key_value()) {
-        _ if steps.contains_key(&step) => None,
-        (Some((first, _)), Some((last, _))) => Some(format!(
-            "unknown step `{step}`, expected one of the {} steps from {first} to {last}",
-            steps.len()
-        )),
-        _ => Some(format!("unknown step `{step}`: the recording has no steps")),
-    }
+    filter::unknown_step(&recording.run.merged, &[StepNumbers::from(step)])
 }
 
 /// The files that have lines to show, hottest first.
@@ -158,6 +152,17 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
         nothing: found.is_empty().then(|| nothing_to_say(run, options)),
         files,
     }
+}
+
+/// The same of a part of the recording, whose amounts are in the place of the whole.
+#[must_use]
+pub fn build_part(
+    recording: &Recording<'_>,
+    options: &AnnotateOptions,
+    part: &RecordingPart,
+) -> Annotated {
+    let annotated = build(recording, options);
+    Annotated { summary: part.summary.clone(), period: "of part".to_owned(), ..annotated }
 }
 
 /// A file with its lines.

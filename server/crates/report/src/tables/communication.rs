@@ -50,6 +50,7 @@ pub fn build(recording: &Recording<'_>) -> NamedTable {
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     }
 }
 

@@ -96,6 +96,7 @@ pub fn build(recording: &Recording<'_>, all: bool, is_whole: bool) -> NamedTable
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     }
 }
 

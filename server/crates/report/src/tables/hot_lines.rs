@@ -1,10 +1,12 @@
 //! The lines with most of a metric.
 
 use ide::View;
+use ledger::LineKey;
 use metrics::{Period, Scale, Unit};
 
 use super::NamedTable;
 use crate::annotate::without_lines;
+use crate::filter::CodeFilter;
 use crate::model::{Cell, CellValue, Column, Note, Section, Subject};
 use crate::recording::Recording;
 use crate::summary;
@@ -13,10 +15,16 @@ use crate::terminal::cut;
 /// Columns of the text of a statement that are shown.
 const WIDEST: usize = 100;
 
-/// The `top` lines with most of the metric of `view`, the largest first; those of libraries only with `all`, or where no file is
-/// yours.
+/// The `top` lines that pass `code` with most of the metric of `view`, the largest first; those of libraries only with `all`, or
+/// where no file is yours.
 #[must_use]
-pub fn build(recording: &Recording<'_>, view: &View, top: usize, all: bool) -> NamedTable {
+pub fn build(
+    recording: &Recording<'_>,
+    view: &View,
+    code: &CodeFilter,
+    top: usize,
+    all: bool,
+) -> NamedTable {
     let ledger = &recording.run.merged;
     let scale = Scale::new(ledger, view.period);
     let quantity = ide::hot_quantity(ledger, view);
@@ -29,13 +37,18 @@ pub fn build(recording: &Recording<'_>, view: &View, top: usize, all: bool) -> N
         Column::text("statement"),
     ];
     let mut section = Section::new("hot-lines", "Lines that cost most", Subject::Lines, columns);
-    let lines = ide::hot_lines(ledger, view, usize::MAX, !all, |_, _| true);
+    let passes = |file: &str, line: u32| {
+        let key = LineKey { file: file.to_owned(), line };
+        let function = ledger.lines.get(&key).map_or("", |it| &it.function);
+        code.is_empty() || code.passes(recording.file(file), function)
+    };
+    let lines = ide::hot_lines(ledger, view, usize::MAX, !all, passes);
     section.left_out = lines.len().saturating_sub(top);
     section.rows = lines
         .into_iter()
         .take(top)
         .map(|it| {
-            let key = ledger::LineKey { file: it.file, line: it.line };
+            let key = LineKey { file: it.file, line: it.line };
             let statement = recording.statement(&key);
             vec![
                 Cell::share(it.share),
@@ -61,5 +74,6 @@ pub fn build(recording: &Recording<'_>, view: &View, top: usize, all: bool) -> N
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &["statement", "function"],
+        filter: serde_json::Value::Null,
     }
 }

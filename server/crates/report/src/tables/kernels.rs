@@ -112,6 +112,7 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> io::Result<NamedTable
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     })
 }
 

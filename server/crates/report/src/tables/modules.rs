@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ide::module_pattern;
 use ledger::{Metric, ModuleBooks, ModuleKey, Ns, Unit};
+use loader::ModulePattern;
 use metrics::{Period, Scale, numbers};
 
 use super::NamedTable;
@@ -30,14 +31,30 @@ impl ModuleRow<'_> {
     }
 }
 
-/// The modules of a recording, those that took longest first. Those whose names differ by numbers alone (`layers.0.up`,
-/// `layers.1.up`) are one row, unless `is_whole`.
+/// Says that none of the modules of a recording is meant by `patterns`; `None` where one is.
 #[must_use]
-pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
+pub fn without_match(recording: &Recording<'_>, patterns: &[ModulePattern]) -> Option<String> {
+    let modules = &recording.run.merged.modules;
+    if modules.keys().any(|it| is_listed(it, patterns)) || patterns.is_empty() {
+        return None;
+    }
+    let patterns = patterns.iter().map(|it| format!("--module '{it}'")).collect::<Vec<_>>();
+    let reason = if modules.is_empty() { ". It has no calls of modules (nn.Module)." } else { "" };
+    Some(format!("no module of the recording passes {}{reason}", patterns.join(" ")))
+}
+
+fn is_listed(module: &ModuleKey, patterns: &[ModulePattern]) -> bool {
+    patterns.is_empty() || patterns.iter().any(|it| it.is_match(&module.name, &module.class))
+}
+
+/// The modules of a recording that are meant by one of `patterns`, all if there are none, those that took longest first. Those
+/// whose names differ by numbers alone (`layers.0.up`, `layers.1.up`) are one row, unless `is_whole`.
+#[must_use]
+pub fn build(recording: &Recording<'_>, patterns: &[ModulePattern], is_whole: bool) -> NamedTable {
     let ledger = &recording.run.merged;
     let has_devices = ledger.modules.values().any(|it| it.cuda_total != Ns::ZERO);
     let mut by_pattern: BTreeMap<(String, &str), ModuleRow<'_>> = BTreeMap::new();
-    for (key, books) in &ledger.modules {
+    for (key, books) in ledger.modules.iter().filter(|it| is_listed(it.0, patterns)) {
         let pattern = if is_whole { key.name.clone() } else { module_pattern(&key.name) };
         let row = by_pattern.entry((pattern.clone(), &key.class)).or_insert_with(|| ModuleRow {
             name: pattern,
@@ -84,6 +101,7 @@ pub fn build(recording: &Recording<'_>, is_whole: bool) -> NamedTable {
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     }
 }
 

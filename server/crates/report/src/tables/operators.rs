@@ -109,6 +109,7 @@ pub fn build(
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     })
 }
 

@@ -85,6 +85,7 @@ pub fn write_json(out: &mut dyn Write, table: &NamedTable) -> io::Result<()> {
     let value = json!({
         "schema": SCHEMA,
         "recording": table.summary.title(),
+        "filter": table.filter,
         "table": json::section(&table.section),
     });
     writeln!(out, "{}", escaped(&value))

@@ -93,6 +93,7 @@ pub fn build(recording: &Recording<'_>) -> io::Result<NamedTable> {
         summary: summary::summary(recording.run, &scale),
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     })
 }
 

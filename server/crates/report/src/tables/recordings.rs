@@ -49,6 +49,7 @@ pub fn build(folder: &str, recordings: &[ListedRecording]) -> NamedTable {
         summary: Summary { recording: folder.to_owned(), extent: String::new(), notes: Vec::new() },
         section,
         dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
     }
 }
 

@@ -96,7 +96,12 @@ pub fn build(recording: &Recording<'_>, order: StepOrder) -> NamedTable {
     }
     section.rows = rows.into_iter().map(|(_, cells)| cells).collect();
     let scale = Scale::new(&run.merged, Period::Mean);
-    NamedTable { summary: summary::summary(run, &scale), section, dispensable: &DISPENSABLE }
+    NamedTable {
+        summary: summary::summary(run, &scale),
+        section,
+        dispensable: &DISPENSABLE,
+        filter: serde_json::Value::Null,
+    }
 }
 
 /// The steps of one rank.

@@ -1,5 +1,7 @@
 //! The arguments of a command.
 
+use std::str::FromStr;
+
 use ide::{View, ViewMetric};
 use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -45,6 +47,22 @@ impl CommandArguments {
     /// A metric, for this answer only.
     pub(super) fn metric(&self, place: usize) -> Result<Option<Option<ViewMetric>>> {
         self.get(place, "metric").map(metric).transpose()
+    }
+
+    /// Patterns, none of which is empty; `None` is no pattern.
+    pub(super) fn patterns<T: FromStr<Err = String>>(
+        &self,
+        place: usize,
+        name: &str,
+    ) -> Result<Vec<T>> {
+        let Some(value) = self.get(place, name) else { return Ok(Vec::new()) };
+        let expected = || invalid(format!("{name}: expected a list of patterns, found {value}"));
+        let texts = value.as_array().ok_or_else(expected)?.iter();
+        let pattern = |it: &Value| {
+            let text = it.as_str().filter(|it| !it.is_empty()).ok_or_else(expected)?;
+            text.parse().map_err(|error| invalid(format!("{name}: {error}")))
+        };
+        texts.map(pattern).collect()
     }
 
     pub(super) fn need(&self, name: &str, allowed: &str) -> Result<&Value> {

@@ -12,6 +12,7 @@ use super::arguments::{CommandArguments, invalid, text};
 use super::current_files::{CurrentFiles, whole};
 use super::status::view;
 use crate::session::Session;
+use crate::shown_code::ShownCode;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let uri = arguments.uri(0, "uri")?.ok_or_else(|| invalid("uri is missing".to_owned()))?;
@@ -24,7 +25,11 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let hot = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled()).and_then(|loaded| {
             let places = CurrentFiles::new(snapshot, loaded, &documents);
             places.with_source(places.key(&uri)?, |source| {
-                let heat = ide::heat(source, &snapshot.view, &lines, scope);
+                let mut heat = ide::heat(source, &snapshot.view, &lines, scope);
+                if let Some(code) = ShownCode::new(snapshot) {
+                    let shown = code.lines_of(source);
+                    heat.lines.retain(|it| shown.contains(&it.line));
+                }
                 let lines = heat.lines.iter().map(|it| {
                     json!({
                         "line": it.line,

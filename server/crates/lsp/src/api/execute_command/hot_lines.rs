@@ -13,6 +13,7 @@ use super::arguments::{CommandArguments, invalid, text, with_metric};
 use super::current_files::{CurrentFiles, extend, mark, whole};
 use super::status::view;
 use crate::session::Session;
+use crate::shown_code::ShownCode;
 
 /// Lines that are listed if it is not said how many.
 const LIMIT: u32 = 20;
@@ -49,8 +50,10 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             });
             (key, recorded.unwrap_or_default())
         });
+        let shown_code = ShownCode::new(snapshot);
         let is_wanted = |file: &str, line| {
             wanted.as_ref().is_none_or(|(key, lines)| *key == Some(file) && lines.contains(&line))
+                && shown_code.as_ref().is_none_or(|it| it.has(file, line))
         };
         // Who asks for a file wants to see it, whether it is user code or not.
         let own_only = own_only.unwrap_or(uri.is_none());

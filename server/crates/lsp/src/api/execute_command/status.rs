@@ -60,6 +60,10 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
     let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| !it.kind.is_side_car());
     let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
     let failures = loaded.run.failures.iter().map(String::as_str);
+    let mut summary = ide::summary(ledger, &snapshot.view, &names(&paths), snapshot.rank);
+    if !snapshot.filter.is_empty() {
+        summary = format!("{summary} · {}", snapshot.filter.text());
+    }
     json!({
         "inputs": inputs(loaded, with_warnings),
         "failures": failures.chain(snapshot.failure.as_deref()).collect::<Vec<_>>(),
@@ -78,7 +82,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
             "missing": sources(SourceFit::Missing),
         },
         "sitePackages": loaded.sites,
-        "summary": ide::summary(ledger, &snapshot.view, &names(&paths), snapshot.rank),
+        "summary": summary,
     })
 }
 
@@ -133,6 +137,11 @@ pub(super) fn view(snapshot: &SessionSnapshot) -> Value {
             Period::Step(step) => json!(step),
         },
         "rank": snapshot.rank.map_or(json!("all"), |rank| json!(rank)),
+        "filter": {
+            "files": snapshot.filter.files.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "functions":
+                snapshot.filter.functions.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        },
         "steps": steps,
         "ranks": ranks(snapshot),
     })

@@ -1,0 +1,156 @@
+//! A part of a recording in the place of the whole: the amounts of lines that its stacks have.
+
+use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, Metric, Ns, ThreadKey};
+use loader::{InputKind, Run, StackBooks};
+use metrics::{Period, Scale};
+use serde_json::Value as Json;
+use stack_books::{FramedLine, StackFrame, StackRow};
+
+use crate::filter::{StackFilter, part_of};
+use crate::model::{Level, Note, Summary};
+use crate::summary;
+
+/// What is said of a part of a recording.
+#[derive(Debug, Clone)]
+pub struct RecordingPart {
+    /// What the whole recording is, and which part of it is shown.
+    pub summary: Summary,
+    /// The filter as contracts have it.
+    pub filter: Json,
+    /// The steps that it is of.
+    pub steps: usize,
+    /// The metrics of which the part is known.
+    pub metrics: Vec<Metric>,
+}
+
+impl RecordingPart {
+    /// Puts the stacks of a run, which are those that pass `filter`, in the place of its ledger: what stacks do not have is not
+    /// in it, and there are no steps, so that all numbers are sums. `whole_filter` is all that was asked for: which lines are
+    /// shown, too.
+    #[must_use]
+    pub fn take(run: &mut Run, filter: &StackFilter, whole_filter: &StackFilter) -> Self {
+        let books = run.stacks.take().unwrap_or_default();
+        let mut summary = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
+        // What the whole took is not beside the numbers of a part.
+        summary.notes.retain(|it| it.level != Level::Plain);
+        summary.notes.push(Note::plain(format!(
+            "with {}: {}; numbers are sums of that part, shares are of it",
+            filter.text(),
+            part_of(&books, &run.merged)
+        )));
+        let steps = run.merged.steps.keys().filter(|it| filter.events.has_step(Some(**it))).count();
+        // What a snapshot holds of a device is known of all events alone.
+        let has_memory =
+            filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
+        let mut metrics = StackBooks::METRICS.to_vec();
+        metrics.retain(|it| *it != Metric::Alloc || has_memory);
+        run.merged = ledger_of(&books, &metrics, &run.merged);
+        Self { summary, filter: whole_filter.json(), steps, metrics }
+    }
+}
+
+/// The ledger that has what these stacks have of `metrics`. `whole` says what is known of files and lines.
+fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
+    let mut part = Ledger {
+        files: whole.files.clone(),
+        torch: whole.torch.clone(),
+        ranks: whole.ranks,
+        ..Ledger::default()
+    };
+    let folded = books.of_user_code();
+    for &metric in metrics {
+        *part.totals.get_mut(metric) = books.total(metric);
+        for stack in folded.stacks() {
+            let amount = folded.amount(metric, stack);
+            if amount == 0 {
+                continue;
+            }
+            match innermost_line(&folded, stack) {
+                Some(line) => {
+                    if let Some(own) = own(books_of(&mut part, line, whole), metric) {
+                        gain(own, amount);
+                    }
+                }
+                None => {
+                    let outermost = folded.outwards(stack).last();
+                    if let Some(StackFrame::NoLine(reason)) =
+                        outermost.map(|it| folded.frame_of(it))
+                    {
+                        part.unattributed.charge(*reason, metric, amount);
+                    }
+                }
+            }
+        }
+    }
+    for metric in [Metric::Cpu, Metric::Cuda] {
+        let inclusive = books.inclusive(metric);
+        for stack in books.stacks() {
+            let amount = books.amount(metric, stack);
+            if let Some(line) = innermost_line(books, stack).filter(|_| amount != 0) {
+                let line = books_of(&mut part, line, whole);
+                gain(&mut if_cpu(metric, &mut line.cpu_self, &mut line.cuda_self).0, amount);
+            }
+            // A line that is on a stack twice has what is on it once.
+            let StackFrame::Line(line) = books.frame_of(stack) else { continue };
+            let total = inclusive[stack.index()];
+            if total != 0 && !is_around(books, stack, line) {
+                let line = books_of(&mut part, line, whole);
+                gain(&mut if_cpu(metric, &mut line.cpu_total, &mut line.cuda_total).0, total);
+            }
+        }
+    }
+    part.in_steps = part.totals;
+    // Shares are of what the part has most of.
+    let thread = ThreadKey { rank: 0, thread: String::new() };
+    part.threads.insert(thread, part.totals.cpu);
+    let device = DeviceBooks { busy: part.totals.cuda, ..DeviceBooks::default() };
+    part.devices.insert(DeviceKey { rank: 0, device: 0 }, device);
+    part
+}
+
+/// What a line is charged with of a metric that stacks have.
+fn own(line: &mut LineBooks, metric: Metric) -> Option<&mut i64> {
+    match metric {
+        Metric::Cpu => Some(&mut line.cpu_own.0),
+        Metric::Cuda => Some(&mut line.cuda_own.0),
+        Metric::GpuIdle => Some(&mut line.gpu_idle.0),
+        Metric::Sync => Some(&mut line.sync.0),
+        Metric::Waiting => Some(&mut line.waiting.0),
+        Metric::Alloc => Some(&mut line.alloc.0),
+        Metric::Comm | Metric::CommExposed | Metric::Flops => None,
+    }
+}
+
+fn if_cpu<'a>(metric: Metric, cpu: &'a mut Ns, cuda: &'a mut Ns) -> &'a mut Ns {
+    if metric == Metric::Cpu { cpu } else { cuda }
+}
+
+fn gain(sum: &mut i64, amount: i64) {
+    *sum = sum.saturating_add(amount);
+}
+
+/// Whether a line is around the innermost entry of a stack.
+fn is_around(books: &StackBooks, stack: StackRow, line: &FramedLine) -> bool {
+    let mut around = books.outwards(stack).skip(1).map(|it| books.frame_of(it));
+    around.any(|it| matches!(it, StackFrame::Line(it) if it.key == line.key))
+}
+
+/// The innermost line of a stack.
+fn innermost_line(books: &StackBooks, stack: StackRow) -> Option<&FramedLine> {
+    books.outwards(stack).find_map(|it| match books.frame_of(it) {
+        StackFrame::Line(line) => Some(line),
+        _ => None,
+    })
+}
+
+/// The books of a line of the part.
+fn books_of<'a>(part: &'a mut Ledger, line: &FramedLine, whole: &Ledger) -> &'a mut LineBooks {
+    part.lines.entry(line.key.clone()).or_insert_with(|| {
+        let known = whole.lines.get(&line.key);
+        LineBooks {
+            function: known.map_or(&line.function, |it| &it.function).clone(),
+            evidence: known.map(|it| it.evidence).unwrap_or_default(),
+            ..LineBooks::default()
+        }
+    })
+}
