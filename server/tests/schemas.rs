@@ -4,17 +4,42 @@
 
 mod json_schema;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use json_schema::fault;
 use serde_json::Value;
 
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn schema() -> Value {
+    let text = std::fs::read_to_string(repository().join("docs/schema/perfline.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// What the program prints, started where the workloads are.
+fn output(arguments: &[&str]) -> Vec<u8> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+    command.args(arguments).env("PERFLINE_CACHE_DIR", "");
+    command.current_dir(repository().join("fixtures/workloads")).output().unwrap().stdout
+}
+
+/// Holds an object against the schema, which needs each of its fields.
+fn check(schema: &Value, mut value: Value, what: &[&str]) {
+    assert_eq!(fault(schema, &value, schema, ""), None, "{what:?}");
+    let names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+    for name in names {
+        let removed = value.as_object_mut().unwrap().remove(&name).unwrap();
+        assert!(fault(schema, &value, schema, "").is_some(), "{what:?}: {name}");
+        value.as_object_mut().unwrap().insert(name, removed);
+    }
+}
+
 #[test]
 fn json_is_as_its_schema_says() {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let text = std::fs::read_to_string(repository.join("docs/schema/perfline.json")).unwrap();
-    let schema: Value = serde_json::from_str(&text).unwrap();
+    let schema = schema();
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
@@ -45,18 +70,27 @@ fn json_is_as_its_schema_says() {
         &["diff", TRACE, "../simulated_cuda/torch2.15.0/uploads.json.gz"],
     ];
     for arguments in outputs {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
-        command.args(arguments).args(["--format", "json"]);
-        command.env("PERFLINE_CACHE_DIR", "").current_dir(repository.join("fixtures/workloads"));
-        let output = command.output().unwrap();
-        let mut value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(fault(&schema, &value, &schema, ""), None, "{arguments:?}");
-        // Every field of the first level is needed.
-        let names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
-        for name in names {
-            let removed = value.as_object_mut().unwrap().remove(&name).unwrap();
-            assert!(fault(&schema, &value, &schema, "").is_some(), "{arguments:?}: {name}");
-            value.as_object_mut().unwrap().insert(name, removed);
+        let output = output(&[arguments, &["--format", "json"]].concat());
+        check(&schema, serde_json::from_slice(&output).unwrap(), arguments);
+    }
+}
+
+#[test]
+fn the_data_of_pictures_is_as_its_schema_says() {
+    let schema = schema();
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let page = page.to_str().unwrap();
+    for (input, pictures) in [
+        ("../simulated_cuda/torch2.15.0/slow_model.json.gz", &["timeline", "flame"][..]),
+        ("../simulated_snapshots/torch2.15.0/transformer.snapshot.pickle.gz", &["memory"]),
+    ] {
+        output(&["report", input, "--html", page]);
+        let text = std::fs::read_to_string(page).unwrap();
+        for picture in pictures {
+            let start = format!("<script id=\"{picture}-data\" type=\"application/json\">");
+            let data = text.split_once(&start).expect(picture).1.split_once("</script>").unwrap().0;
+            check(&schema, serde_json::from_str(data).unwrap(), &[input, picture]);
         }
     }
 }
