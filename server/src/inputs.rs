@@ -57,6 +57,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),
         },
+        git_texts: true,
         text_cache: loader::cache_folder(),
         ledger_cache: loader::cache_folder().map(|it| Arc::new(LedgerCache::new(it))),
         ..LoadOptions::new(&args.root, None)
