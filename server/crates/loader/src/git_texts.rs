@@ -45,13 +45,13 @@ pub(crate) struct GitTexts {
     /// Without links.
     root: PathBuf,
     was_asked: AtomicBool,
-    opened: OnceLock<Opened>,
+    opened: OnceLock<OpenedHistory>,
 }
 
-struct Opened {
+struct OpenedHistory {
     /// What decides which texts are found, as it was before the first was looked for.
     state: u128,
-    history: Mutex<Option<History>>,
+    history: Mutex<Option<GitHistory>>,
 }
 
 impl GitTexts {
@@ -105,18 +105,18 @@ impl GitTexts {
         self.with(|history| history.repository.text(ObjectId::from(blob.blob)))
     }
 
-    fn opened(&self) -> &Opened {
+    fn opened(&self) -> &OpenedHistory {
         self.opened.get_or_init(|| {
             let mut state = StableHash::new();
-            let history = caught(|| History::around(&self.root));
+            let history = caught(|| GitHistory::around(&self.root));
             if let Some(history) = &history {
                 history.repository.add_state_to(&mut state);
             }
-            Opened { state: state.0, history: Mutex::new(history) }
+            OpenedHistory { state: state.0, history: Mutex::new(history) }
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut History) -> Option<T>) -> Option<T> {
+    fn with<T>(&self, work: impl FnOnce(&mut GitHistory) -> Option<T>) -> Option<T> {
         self.was_asked.store(true, Ordering::Relaxed);
         let mut history = self.opened().history.lock().unwrap_or_else(PoisonError::into_inner);
         // After a panic, what is left of it is not used any more.
@@ -133,7 +133,7 @@ fn caught<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
 }
 
 /// A repository, with what was read of it.
-struct History {
+struct GitHistory {
     repository: GitRepository,
     /// The names of the folders between the top of the repository and the root.
     prefix: Vec<String>,
@@ -147,7 +147,7 @@ struct History {
     by_name: HashMap<ObjectId, Arc<BTreeMap<String, Vec<Vec<String>>>>>,
 }
 
-impl History {
+impl GitHistory {
     fn around(root: &Path) -> Option<Self> {
         let repository = GitRepository::around(root)?;
         let below = root.strip_prefix(repository.top()).ok()?;
