@@ -39,10 +39,22 @@ fn is_same(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn files_of_at_most_so_many_bytes_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.py");
+        std::fs::write(&path, "x = 1\n").unwrap();
+        assert!(open(&path, 6).is_some());
+        assert!(open(&path, 5).is_none());
+        assert!(open(folder.path(), 1 << 20).is_none());
+        assert!(open(&folder.path().join("b.py"), 1 << 20).is_none());
+    }
+
+    #[cfg(unix)]
     #[test]
     fn a_fifo_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
