@@ -132,6 +132,15 @@ fn caught<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok().flatten()
 }
 
+/// A text with what it says.
+type TextWithModule = (Arc<str>, Arc<Module>);
+
+/// When a recording began, and the commit that it names.
+type MomentKey = (Option<i64>, Option<[u8; 20]>);
+
+/// The paths of the Python files of a tree, each as the names in it, by the last of them.
+type PathsByName = Arc<BTreeMap<String, Vec<Vec<String>>>>;
+
 /// A repository, with what was read of it.
 struct GitHistory {
     repository: GitRepository,
@@ -139,12 +148,12 @@ struct GitHistory {
     prefix: Vec<String>,
     log: Vec<CheckedOut>,
     commits: HashMap<ObjectId, Option<GitCommit>>,
-    texts: HashMap<ObjectId, Option<(Arc<str>, Arc<Module>)>>,
+    texts: HashMap<ObjectId, Option<TextWithModule>>,
     /// The commits of the time of a recording, the likeliest first: by the log, and by their dates.
-    by_log: BTreeMap<(Option<i64>, Option<[u8; 20]>), Arc<Vec<GitCommit>>>,
+    by_log: BTreeMap<MomentKey, Arc<Vec<GitCommit>>>,
     by_date: BTreeMap<i64, Arc<Vec<GitCommit>>>,
-    /// The paths of Python files below the root in a tree, by file name.
-    by_name: HashMap<ObjectId, Arc<BTreeMap<String, Vec<Vec<String>>>>>,
+    /// The paths of Python files below the root, in a tree of the whole repository.
+    by_name: HashMap<ObjectId, PathsByName>,
 }
 
 impl GitHistory {
@@ -217,7 +226,7 @@ impl GitHistory {
         None
     }
 
-    fn text(&mut self, blob: ObjectId) -> Option<(Arc<str>, Arc<Module>)> {
+    fn text(&mut self, blob: ObjectId) -> Option<TextWithModule> {
         if let Some(known) = self.texts.get(&blob) {
             return known.clone();
         }
@@ -309,7 +318,7 @@ impl GitHistory {
         paths.iter().filter(|it| n_common(it) == most).cloned().collect()
     }
 
-    fn by_name(&mut self, tree: ObjectId) -> Option<Arc<BTreeMap<String, Vec<Vec<String>>>>> {
+    fn by_name(&mut self, tree: ObjectId) -> Option<PathsByName> {
         if let Some(known) = self.by_name.get(&tree) {
             return Some(Arc::clone(known));
         }

@@ -101,7 +101,7 @@ impl Project {
     }
 
     /// The text that ran, which is that of a commit.
-    fn from_git(&self) -> Option<String> {
+    fn committed(&self) -> Option<String> {
         let (origin, text) = self.ran()?;
         matches!(origin, TextOrigin::Git(_)).then_some(text)
     }
@@ -153,7 +153,7 @@ fn what_was_recorded_before_it_was_committed_is_found_in_the_next_commit() {
     git.commit(&[("train.py", &text("ran", 4))], BEGAN + MINUTE);
     git.commit(&[("train.py", &text("later", 4))], BEGAN + DAY);
     project.now(&text("now", 7));
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn what_was_checked_out_then_counts_after_a_switch() {
     git.check_out(ran, BEGAN - DAY);
     git.check_out(first, BEGAN + MINUTE);
     project.now(&text("first", 4));
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
 }
 
 #[test]
@@ -178,13 +178,13 @@ fn without_a_log_the_dates_of_commits_count() {
     }
     fs::remove_file(git.git.join("logs/HEAD")).expect("removed");
     project.now(&text("now", 4));
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
     // A log that begins later, as that of a clone.
     let head = fs::read_to_string(git.git.join("refs/heads/main")).expect("a commit");
     let (nothing, cloned) = ("0".repeat(40), BEGAN + 4 * DAY);
     let line = format!("{nothing} {} A <a@b.c> {cloned} +0000\tclone: it\n", head.trim());
     fs::write(git.git.join("logs/HEAD"), line).expect("written");
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
 }
 
 #[test]
@@ -194,11 +194,11 @@ fn the_commit_that_the_recording_names_comes_first() {
     let aside = git.commit_aside(&[("train.py", &text("aside", 4))], BEGAN - 2 * DAY);
     git.commit(&[("train.py", &text("checked_out", 4))], BEGAN - DAY);
     project.now(&text("now", 4));
-    assert_eq!(project.from_git(), Some(text("checked_out", 4)));
+    assert_eq!(project.committed(), Some(text("checked_out", 4)));
     let side_car = json!({"schema": "perfline.callers/1", "strings": [], "threads": [],
         "sources": {"git": {"revision": aside.to_string(), "dirty": true}, "files": []}});
     project.write("run.callers.json", &side_car.to_string(), BEGAN + 1);
-    assert_eq!(project.from_git(), Some(text("aside", 4)));
+    assert_eq!(project.committed(), Some(text("aside", 4)));
 }
 
 #[test]
@@ -208,11 +208,11 @@ fn files_that_were_moved_or_deleted_are_found_where_they_were() {
     let mut git = Repository::new(&project.root);
     let files = [("src/models/net.py", &*text("ran", 4)), ("tools/net.py", &*text("other", 4))];
     git.commit(&files, BEGAN - DAY);
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
     let file = &project.load().merged.files["models/net.py"];
     assert_eq!((file.fit, file.is_user_code), (SourceFit::Missing, true));
     project.write("lib/models/net.py", &text("now", 8), BEGAN + DAY);
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
     assert_eq!(project.load().merged.files["lib/models/net.py"].fit, SourceFit::Edited);
 }
 
@@ -224,9 +224,9 @@ fn only_what_lies_below_the_root_is_looked_at() {
     let outside = [("train.py", &*text("outside", 4)), ("packages/other/train.py", "x = 1\n")];
     git.commit(&outside, BEGAN - 2 * DAY);
     project.now(&text("now", 9));
-    assert_eq!(project.from_git(), None);
+    assert_eq!(project.committed(), None);
     git.commit(&[outside[0], ("packages/mine/train.py", &*text("ran", 4))], BEGAN - DAY);
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
 }
 
 #[test]
@@ -238,9 +238,9 @@ fn objects_and_branches_that_were_packed_are_read() {
     }
     git.pack();
     project.now(&text("now", 5));
-    assert_eq!(project.from_git(), Some(text("day_1", 4)));
+    assert_eq!(project.committed(), Some(text("day_1", 4)));
     fs::remove_file(git.git.join("logs/HEAD")).expect("removed");
-    assert_eq!(project.from_git(), Some(text("day_1", 4)));
+    assert_eq!(project.committed(), Some(text("day_1", 4)));
 }
 
 #[test]
@@ -260,9 +260,9 @@ fn work_trees_and_submodules_are_repositories_too() {
         fs::copy(main.join(file), own.join(file)).expect("copied");
     }
     fs::write(&link, format!("gitdir: {}\n", own.display())).expect("written");
-    assert_eq!(project.from_git(), None, "another repository cannot be chosen");
+    assert_eq!(project.committed(), None, "another repository cannot be chosen");
     fs::write(own.join("gitdir"), format!("{}\n", link.display())).expect("written");
-    assert_eq!(project.from_git(), Some(text("ran", 4)));
+    assert_eq!(project.committed(), Some(text("ran", 4)));
 
     let super_project = Project::below("parts/sub");
     super_project.now(&text("now", 6));
@@ -271,9 +271,9 @@ fn work_trees_and_submodules_are_repositories_too() {
     git.commit(&[("train.py", &text("ran", 4))], BEGAN - DAY);
     let link = super_project.root.join(".git");
     fs::write(&link, "gitdir: ../../.git/modules/parts/sub\n").expect("written");
-    assert_eq!(super_project.from_git(), Some(text("ran", 4)));
+    assert_eq!(super_project.committed(), Some(text("ran", 4)));
     fs::write(&link, format!("gitdir: {}\n", main.display())).expect("written");
-    assert_eq!(super_project.from_git(), None);
+    assert_eq!(super_project.committed(), None);
 }
 
 #[test]
@@ -291,14 +291,14 @@ fn what_lies_elsewhere_is_not_read() {
     }
     let place = format!("{}\n", git.git.join("objects").display());
     fs::write(own.join("objects/info/alternates"), place).expect("written");
-    assert_eq!(project.from_git(), None);
+    assert_eq!(project.committed(), None);
     drop(empty);
     #[cfg(unix)]
     {
         use std::os::unix::fs::symlink;
         fs::remove_dir_all(own.join("objects")).expect("removed");
         symlink(git.git.join("objects"), own.join("objects")).expect("linked");
-        assert_eq!(project.from_git(), None);
+        assert_eq!(project.committed(), None);
         // Each folder of objects by itself.
         fs::remove_file(own.join("objects")).expect("removed");
         fs::create_dir(own.join("objects")).expect("a folder");
@@ -306,10 +306,10 @@ fn what_lies_elsewhere_is_not_read() {
             let entry = entry.expect("an entry");
             symlink(entry.path(), own.join("objects").join(entry.file_name())).expect("linked");
         }
-        assert_eq!(project.from_git(), None);
+        assert_eq!(project.committed(), None);
         fs::remove_dir_all(&own).expect("removed");
         symlink(&git.git, &own).expect("linked");
-        assert_eq!(project.from_git(), None);
+        assert_eq!(project.committed(), None);
     }
 }
 
@@ -336,7 +336,7 @@ fn pipes_are_not_waited_for() {
         project.load();
     }
     // Another file is not taken for the log, and the branch is not needed where there is one.
-    assert_eq!(project.from_git(), None);
+    assert_eq!(project.committed(), None);
 }
 
 #[test]
