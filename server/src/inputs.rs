@@ -61,6 +61,7 @@ pub(crate) fn options(args: &RecordingArgs) -> LoadOptions {
             ranks: args.ranks.iter().copied().collect(),
             groups: args.groups.clone(),
         },
+        git_texts: true,
         text_cache: loader::cache_folder().filter(|_| settings.keeps_sources),
         ledger_cache: loader::cache_folder()
             .filter(|_| settings.keeps_ledgers)

@@ -164,6 +164,8 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("clap*", &["perfline"]),
     ("indicatif", &["perfline"]),
     ("ruzstd", &["loader"]),
+    // Tests of the others make repositories.
+    ("gix*", &["loader", "lsp", "perfline"]),
     ("maud", &["report"]),
     ("plotters*", &["report"]),
     ("prost*", &["report"]),

@@ -25,9 +25,24 @@ pub struct KeptHead {
     pub files: Vec<KeptFile>,
     /// The texts that the recording holds, by the path as recorded.
     pub recorded_texts: BTreeMap<String, String>,
+    /// When the recording was made.
+    pub at: KeptMoment,
+    /// Whether texts were looked for in a git repository, so that its state is a part of `fingerprint`.
+    pub uses_git: bool,
     /// The hash of what the disk said of the sources; equal, nothing of `files` changed. `None` where it was about to
     /// change.
     pub fingerprint: Option<u128>,
+}
+
+/// When a recording was made, as far as it decides which text ran.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptMoment {
+    /// What was changed later did not run: nanoseconds since the Unix epoch.
+    pub latest: Option<u64>,
+    /// When recording began: seconds since the Unix epoch.
+    pub began: Option<i64>,
+    /// The commit that the recording names.
+    pub commit: Option<[u8; 20]>,
 }
 
 /// A file that a recording names, and what was found for it.
@@ -61,6 +76,17 @@ pub enum KeptText {
     Recorded(u128),
     /// A copy was kept.
     Copy(u128),
+    /// A blob of the git repository that holds the root.
+    Git {
+        /// The hash of the text.
+        hash: u128,
+        /// The blob.
+        blob: [u8; 20],
+        /// A commit that has it.
+        commit: [u8; 20],
+        /// When that was made: seconds since the Unix epoch.
+        time: i64,
+    },
     /// The file on disk.
     File(u128),
 }

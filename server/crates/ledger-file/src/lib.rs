@@ -10,7 +10,7 @@
 mod kept;
 mod packed;
 
-pub use kept::{KeptFile, KeptHead, KeptText};
+pub use kept::{KeptFile, KeptHead, KeptMoment, KeptText};
 pub use packed::PackedLedger;
 
 use std::borrow::Cow;

@@ -19,16 +19,18 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
 use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, Ledgers};
-use recorded::{RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
+use recorded::{GitBlob, RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
 
 use crate::compile_logs::LogFile;
 use crate::file_identity::FileIdentity;
+use crate::git_texts::GitTexts;
 use crate::graph_captures::CaptureFile;
 use crate::kept_texts::RecordingKey;
 use crate::ledger_cache::{BUILD, EntryKey, LedgerCache, PendingEntry};
 use crate::ledgers::{to_input, to_ledger_input};
 use crate::open::Opened;
 use crate::plan::{InputFile, Plan, SideCar};
+use crate::recorded_at::RecordedAt;
 use crate::source_search::SourceSearch;
 use crate::stable_hash::StableHash;
 use crate::{Input, InputKind, LoadOptions};
@@ -77,6 +79,7 @@ pub(crate) struct MadeFrom {
     pub(crate) recorded_texts: TextsByFile,
     /// What the disk said before the sources were read.
     pub(crate) disk: Option<u128>,
+    pub(crate) at: RecordedAt,
     pub(crate) sources: RecordedSources,
     pub(crate) has_kept_more: bool,
 }
@@ -125,9 +128,10 @@ impl LedgerStore<'_> {
             }
         }
         files.iter().for_each(|(_, identity)| identity.add_to(&mut hash));
-        let LoadOptions { mine, ignore_exact, text_cache, .. } = self.options;
+        let LoadOptions { mine, ignore_exact, text_cache, git_texts, .. } = self.options;
         hash.number(i64::from(*ignore_exact));
         hash.number(i64::from(text_cache.is_some()));
+        hash.number(i64::from(*git_texts));
         mine.iter().for_each(|it| hash.bytes(it.text().as_bytes()));
         self.search.finder.add_places_to(&mut hash);
         let is_settled = files.iter().all(|(_, identity)| identity.is_settled());
@@ -196,8 +200,9 @@ impl LedgerStore<'_> {
         ledger: &(u32, Ledger),
     ) {
         let Some(key) = key else { return };
-        let MadeFrom { recording, files, recorded_texts, disk, sources, has_kept_more } = made_from;
-        let (recording, disk) = (*recording, *disk);
+        let MadeFrom { recording, files, recorded_texts, disk, at, sources, has_kept_more } =
+            made_from;
+        let (recording, disk, at) = (*recording, *disk, *at);
         let is_long = inputs.first().is_some_and(|it| self.cache.is_worth(it.bytes));
         // Where no texts may be kept, those that the recording holds are not kept either. Texts that were known from an earlier
         // load may not be known to the next one.
@@ -208,7 +213,7 @@ impl LedgerStore<'_> {
         let mut kept = kept_files(files, sources);
         if *has_kept_more {
             // The next load finds the copies.
-            let sources = self.search.find(files, recorded_texts, recording);
+            let sources = self.search.find(files, recorded_texts, recording, at);
             let next = kept_files(files, &sources);
             if !is_same(&kept, &next) {
                 return;
@@ -222,7 +227,9 @@ impl LedgerStore<'_> {
             recording: recording.map(|it| it.0),
             files: kept,
             recorded_texts: recorded_texts.iter().map(text).collect(),
-            fingerprint: disk.map(|disk| self.with_copies(disk, recording)),
+            at: at.to_kept(),
+            uses_git: self.uses_git(),
+            fingerprint: disk.map(|disk| self.with_others(disk, recording, self.uses_git())),
         };
         let inputs = inputs.iter().map(to_ledger_input).collect();
         let (rank, ledger) = ledger;
@@ -237,11 +244,19 @@ impl LedgerStore<'_> {
         self.search.finder.fingerprint(files.iter().map(|it| it.path.as_str()))
     }
 
-    /// The hash of what the disk says, with that of the copies of texts.
-    fn with_copies(&self, disk: u128, recording: Option<RecordingKey>) -> u128 {
+    /// Whether texts were looked for in a git repository.
+    fn uses_git(&self) -> bool {
+        self.search.finder.git().is_some_and(GitTexts::was_asked)
+    }
+
+    /// The hash of what the disk says, with that of the copies of texts and, where it was asked, of the git repository.
+    fn with_others(&self, disk: u128, recording: Option<RecordingKey>, uses_git: bool) -> u128 {
         let mut hash = StableHash::new();
         hash.bytes(&disk.to_le_bytes());
         hash.bytes(&self.search.packed(recording));
+        if let Some(git) = self.search.finder.git().filter(|_| uses_git) {
+            hash.bytes(&git.state().to_le_bytes());
+        }
         hash.0
     }
 
@@ -253,7 +268,7 @@ impl LedgerStore<'_> {
         let recording = head.recording.map(RecordingKey);
         let paths = head.files.iter().map(|it| it.recorded.as_str());
         let disk = self.search.finder.fingerprint(paths)?;
-        if head.fingerprint? != self.with_copies(disk, recording) {
+        if head.fingerprint? != self.with_others(disk, recording, head.uses_git) {
             return None;
         }
         let copies = self.search.kept(recording);
@@ -267,6 +282,11 @@ impl LedgerStore<'_> {
                 }
                 KeptText::Copy(hash) => {
                     (copies.get(&file.recorded)?.text.clone(), hash, TextOrigin::Kept)
+                }
+                KeptText::Git { hash, blob, commit, time } => {
+                    let blob = GitBlob { blob, commit, time };
+                    let text = self.search.finder.git()?.text(blob)?;
+                    (text.into(), hash, TextOrigin::Git(blob))
                 }
                 KeptText::File(hash) => {
                     let text = self.search.finder.folders().read(file.path.as_ref()?)?;
@@ -291,13 +311,15 @@ impl LedgerStore<'_> {
         };
         let recorded_texts = head.recorded_texts.iter().map(recorded).collect();
         let disk = self.disk(&files);
-        let sources = self.search.find(&files, &recorded_texts, recording);
+        let at = RecordedAt::of_kept(head.at);
+        let sources = self.search.find(&files, &recorded_texts, recording, at);
         let now = kept_files(&files, &sources);
         if !is_same(&head.files, &now) {
             return None;
         }
-        let fingerprint = disk.map(|disk| self.with_copies(disk, recording));
-        Some((KeptHead { files: now, fingerprint, ..head.clone() }, sources))
+        let uses_git = self.uses_git();
+        let fingerprint = disk.map(|disk| self.with_others(disk, recording, uses_git));
+        Some((KeptHead { files: now, uses_git, fingerprint, ..head.clone() }, sources))
     }
 }
 
@@ -321,6 +343,9 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
             (None, _) => KeptText::Unknown,
             (Some(hash), TextOrigin::Recorded) => KeptText::Recorded(hash),
             (Some(hash), TextOrigin::Kept) => KeptText::Copy(hash),
+            (Some(hash), TextOrigin::Git(GitBlob { blob, commit, time })) => {
+                KeptText::Git { hash, blob, commit, time }
+            }
             (Some(hash), TextOrigin::File) => KeptText::File(hash),
         };
         KeptFile {
@@ -344,7 +369,7 @@ fn is_same(before: &[KeptFile], now: &[KeptFile]) -> bool {
         KeptText::Unknown => (None, 0),
         KeptText::Recorded(hash) => (Some(hash), 0),
         KeptText::Copy(hash) => (Some(hash), 1),
-        KeptText::File(hash) => (Some(hash), 2),
+        KeptText::Git { hash, .. } | KeptText::File(hash) => (Some(hash), 2),
     };
     let is_same_file = |(before, now): (&KeptFile, &KeptFile)| {
         let ((text_before, origin_before), (text_now, origin_now)) = (text(before), text(now));

@@ -20,6 +20,8 @@ mod display_names;
 mod error;
 mod file_identity;
 mod flight_dumps;
+mod git_repository;
+mod git_texts;
 mod graph_captures;
 mod hand_over;
 mod kept_ledgers;
@@ -32,6 +34,7 @@ mod names;
 mod open;
 mod options;
 mod panics;
+mod plain_file;
 mod plan;
 mod project_file;
 mod python_environment;
@@ -69,7 +72,7 @@ pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
 pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
-pub use recorded::{TextOrigin, TextThatRan, TextsByFile};
+pub use recorded::{GitBlob, TextOrigin, TextThatRan, TextsByFile};
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, source_folders};
@@ -123,7 +126,8 @@ pub fn load_kept(inputs: &[PathBuf], options: &LoadOptions, watch: &Watch<'_>) -
 #[must_use]
 pub fn find_sources(profile: &Profile, root: &Path, sites: &[PathBuf]) -> RecordedSources {
     let options = LoadOptions::new(root, Some(sites.to_vec()));
-    sources::Finder::new(&options).find(&recorded_files(profile), &TextsByFile::new())
+    let (files, at) = (recorded_files(profile), recorded_at::RecordedAt::default());
+    sources::Finder::new(&options).find(&files, &TextsByFile::new(), at)
 }
 
 /// Reads `inputs`, charges their events to lines and merges their books. Each is opened once, so that pipes can be read;

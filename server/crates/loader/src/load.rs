@@ -28,6 +28,7 @@ use crate::blocks::{self, End};
 use crate::chosen::chosen;
 use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
+use crate::git_repository::commit_id;
 use crate::graph_captures::{
     CaptureFile, CaptureTrace, capture_files, files_of_all, join_captures_of, replays_graph, unused,
 };
@@ -343,7 +344,7 @@ impl<'a> LoadContext<'a> {
         let disk = store.and_then(|it| it.disk(&files));
         let (sources, HasKeptMore(has_kept_more)) =
             self.search().find_and_keep(&files, &recorded_texts, recording, at);
-        MadeFrom { recording, files, recorded_texts, disk, sources, has_kept_more }
+        MadeFrom { recording, files, recorded_texts, disk, at, sources, has_kept_more }
     }
 
     fn store(&self) -> Option<LedgerStore<'_>> {
@@ -510,8 +511,11 @@ impl<'a> LoadContext<'a> {
         let rank = trace.profile.meta.rank.or(one.rank_by_name).unwrap_or(one.place);
         let mut inputs = Vec::new();
         let mut recorded_texts = TextsByFile::new();
+        let mut commit = None;
         if let Some(callers) = &beside.side_car {
-            inputs.push(self.join(callers, &mut trace.profile, &mut recorded_texts, rank));
+            let (input, named) = self.join(callers, &mut trace.profile, &mut recorded_texts, rank);
+            inputs.push(input);
+            commit = named;
         }
         let texts = &mut recorded_texts;
         inputs.extend(join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget));
@@ -529,7 +533,7 @@ impl<'a> LoadContext<'a> {
         };
         let are_captures_read = captures.iter().all(|it| it.profile.is_some());
         let files = files_of_all(&trace.profile, &captures);
-        let at = RecordedAt::of_trace(&trace.profile, &file.path);
+        let at = RecordedAt::of_trace(&trace.profile, &file.path, commit);
         let recording = || RecordingKey::of_trace(&trace.profile);
         let made_from = self.find_sources(store.as_ref(), files, recorded_texts, recording, at);
         let sources = &made_from.sources;
@@ -585,15 +589,16 @@ impl<'a> LoadContext<'a> {
         Ok(loaded.with(stacks).over_time(timeline))
     }
 
-    /// Reads a side-car into its trace and the texts that ran, by the path as recorded. A side-car that cannot be used costs
-    /// a warning, not the trace.
+    /// Reads a side-car into its trace and the texts that ran, by the path as recorded; with it, the commit that it names. A
+    /// side-car that cannot be used costs a warning, not the trace.
     fn join(
         &self,
         side_car: &SideCar,
         profile: &mut Profile,
         texts: &mut TextsByFile,
         rank: u32,
-    ) -> Input {
+    ) -> (Input, Option<[u8; 20]>) {
+        let mut commit = None;
         let mut input = Input {
             path: side_car.path().to_owned(),
             kind: InputKind::Callers,
@@ -628,13 +633,14 @@ impl<'a> LoadContext<'a> {
                             (file, TextThatRan { text, origin: TextOrigin::Recorded })
                         };
                         texts.extend(callers.texts.iter().map(text));
+                        commit = callers.commit.as_deref().and_then(commit_id);
                     }
                 }
             }
         }
         input.complete = warnings.is_empty();
         input.warnings = warnings.iter().cloned().collect();
-        input
+        (input, commit)
     }
 
     fn load_snapshot(

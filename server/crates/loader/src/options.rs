@@ -25,6 +25,8 @@ pub struct LoadOptions {
     pub ignore_exact: bool,
     /// Texts that are known to have run, by the path as recorded: those of an earlier load of the same recording.
     pub known_texts: TextsByFile,
+    /// Whether a text that ran is looked for in the git repository that holds the root, where the file is another one by now.
+    pub git_texts: bool,
     /// Folder in which the texts that ran are kept ([`crate::cache_folder`]); `None` keeps none and uses none.
     pub text_cache: Option<PathBuf>,
     /// Ledgers of recordings that were read before, and where that of this one goes when the owner of the cache has time for
@@ -87,7 +89,7 @@ impl RankChoice {
 
 impl LoadOptions {
     /// Against the code in `root` and the libraries in `sites`; `None` finds those of the active Python environment. No texts
-    /// and no ledgers are kept.
+    /// and no ledgers are kept, and no repository is read.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, sites: Option<Vec<PathBuf>>) -> Self {
         Self {
@@ -98,6 +100,7 @@ impl LoadOptions {
             ignore_exact: false,
             known_texts: TextsByFile::new(),
             ranks: RankChoice::default(),
+            git_texts: false,
             text_cache: None,
             ledger_cache: None,
             memory_limit: MemoryLimit::default(),

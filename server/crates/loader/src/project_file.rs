@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::source_folders::options;
+use crate::plain_file;
 
 /// What the file is called.
 pub const PROJECT_FILE: &str = "perfline.toml";
@@ -31,19 +31,18 @@ pub fn project_file(folder: &Path) -> io::Result<Option<String>> {
     if !place.starts_with(folder.canonicalize()?) {
         return refused("it is a link to a file outside of its folder, and such are not followed");
     }
-    // Opening alone can do harm: it waits for a writer of a FIFO.
-    if !place.symlink_metadata()?.is_file() {
+    let found = place.symlink_metadata()?;
+    if !found.is_file() {
         return refused("it is no regular file");
     }
-    let file = options().open(&place)?;
-    if !file.metadata()?.is_file() {
-        return refused("it is no regular file");
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if MAX_BYTES < bytes.len() as u64 {
+    if MAX_BYTES < found.len() {
         return refused("it has more than 1 MiB");
     }
+    let Some(file) = plain_file::open(&place, MAX_BYTES) else {
+        return refused("it cannot be opened");
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 

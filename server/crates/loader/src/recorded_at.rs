@@ -1,8 +1,9 @@
-//! Whether a file was changed after a recording was made.
+//! When a recording was made, and whether a file was changed after it.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use ledger_file::KeptMoment;
 use profile::{Ns, Profile};
 
 /// A trace that is older than its last event by more than this, or newer, is a copy: its own time says nothing of the run.
@@ -15,31 +16,59 @@ const COPYING: Duration = Duration::from_secs(10 * 60);
 /// out, gets its sources a moment later.
 const CHECKING_OUT: Duration = Duration::from_secs(60);
 
-/// The time after which a file must have been changed to be another text than the one that ran.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordedAt(Option<SystemTime>);
+/// Unix times before this, in seconds, are those of clocks that do not begin in 1970: of 2001.
+const FIRST_CREDIBLE: i64 = 1_000_000_000;
+
+/// When a recording was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RecordedAt {
+    /// The time after which a file must have been changed to be another text than the one that ran.
+    latest: Option<SystemTime>,
+    /// When recording began, in seconds since the Unix epoch.
+    pub(crate) began: Option<i64>,
+    /// The commit that the recording names.
+    pub(crate) commit: Option<[u8; 20]>,
+}
 
 impl RecordedAt {
     /// Of a trace that was read from `path`. A trace is written when the run is over, so that what is newer than its file
     /// was changed since. Where the file is a copy, sources may have been copied with it.
-    pub(crate) fn of_trace(profile: &Profile, path: &Path) -> Self {
+    pub(crate) fn of_trace(profile: &Profile, path: &Path, commit: Option<[u8; 20]>) -> Self {
         let host = &profile.host;
         let ends =
             host.start.iter().zip(&host.duration).map(|(&start, &duration)| start + duration);
-        let end = ends.max().map(|end| profile.meta.base + end);
-        Self::new(end.filter(|it| Ns::ZERO < *it), path)
+        let time = |it: Ns| Some(profile.meta.base + it).filter(|it| Ns::ZERO < *it);
+        let end = ends.max().and_then(time);
+        let began = host.start.iter().min().copied().and_then(time);
+        Self { commit, ..Self::new(began, end, path) }
     }
 
     /// Of a file that names no time.
     pub(crate) fn of_file(path: &Path) -> Self {
-        Self::new(None, path)
+        Self::new(None, None, path)
     }
 
-    fn new(end: Option<Ns>, path: &Path) -> Self {
-        let end = end.and_then(|end| {
-            let since = Duration::from_nanos(u64::try_from(end.0).ok()?);
+    /// As it was kept with a ledger.
+    pub(crate) fn of_kept(kept: KeptMoment) -> Self {
+        let KeptMoment { latest, began, commit } = kept;
+        let time = |it| SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(it));
+        Self { latest: latest.and_then(time), began, commit }
+    }
+
+    /// To keep it with a ledger.
+    pub(crate) fn to_kept(self) -> KeptMoment {
+        let Self { latest, began, commit } = self;
+        let since = latest.and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let latest = since.and_then(|it| u64::try_from(it.as_nanos()).ok());
+        KeptMoment { latest, began, commit }
+    }
+
+    fn new(began: Option<Ns>, end: Option<Ns>, path: &Path) -> Self {
+        let time = |it: Ns| {
+            let since = Duration::from_nanos(u64::try_from(it.0).ok()?);
             SystemTime::UNIX_EPOCH.checked_add(since)
-        });
+        };
+        let end = end.and_then(time);
         // Of a pipe, the time is that of now.
         let written = path.metadata().ok().filter(std::fs::Metadata::is_file);
         let written = written.and_then(|it| it.modified().ok());
@@ -50,12 +79,17 @@ impl RecordedAt {
             (_, Some(written)) => Some(written + COPYING),
             (end, None) => end,
         };
-        Self(latest)
+        let seconds = |it: SystemTime| {
+            let since = it.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            i64::try_from(since.as_secs()).ok().filter(|it| FIRST_CREDIBLE <= *it)
+        };
+        let began = began.and_then(time).and_then(seconds).or_else(|| written.and_then(seconds));
+        Self { latest, began, commit: None }
     }
 
     /// Whether the file at `path` was changed since. One of which nothing is known was not.
     pub(crate) fn is_newer(self, path: &Path) -> bool {
         let modified = path.metadata().and_then(|it| it.modified());
-        self.0.zip(modified.ok()).is_some_and(|(latest, modified)| latest < modified)
+        self.latest.zip(modified.ok()).is_some_and(|(latest, modified)| latest < modified)
     }
 }

@@ -204,6 +204,24 @@ impl Run {
         Some(LineMap::between(&self.text_that_ran(key, read)?.text, current))
     }
 
+    /// Which of your files have the text of a commit, because what is on disk is another one: a sentence, if there are some.
+    #[must_use]
+    pub fn texts_from_git(&self) -> Option<String> {
+        let mut files = self.texts.iter().filter_map(|(key, it)| match it.origin {
+            TextOrigin::Git(blob) => Some((key, blob)),
+            _ => None,
+        });
+        let (key, blob) = files.next()?;
+        let why = "what is on disk is not the text that ran";
+        Some(match files.count() {
+            0 => format!("{key} is taken as it is in {blob}: {why}"),
+            n => format!(
+                "{} source files are taken from git (e.g. {key}, {blob}): {why}",
+                n.saturating_add(1)
+            ),
+        })
+    }
+
     /// What is doubtful about the sources: one line for the files on disk that are not the text that ran, and one for
     /// those that were not found. Time in them is shown on functions where the recording names no line. Where the text
     /// that ran is known, nothing is doubtful.

@@ -3,12 +3,12 @@
 //! A recording may come from a stranger, and so may the folder that it lies in. The names in it decide which files
 //! are looked for, so they must never lead anybody to read, and to show as their own code, what lies elsewhere.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::LoadOptions;
 use crate::python_environment::{libraries, library_roots};
+use crate::{LoadOptions, plain_file};
 
 /// What a source file is called at its end.
 const ENDINGS: [&str; 3] = ["py", "pyi", "ipynb"];
@@ -66,12 +66,9 @@ impl SourceFolders {
 
     fn open(&self, path: &Path) -> Option<File> {
         let place = self.place(path)?;
-        // Opening alone can do harm: it waits for a writer of a FIFO, and devices act on it.
-        let found = place.symlink_metadata().ok().filter(is_readable)?;
-        let file = options().open(&place).ok()?;
-        // From here on, what counts is what was opened: by now the path may lead elsewhere.
-        let opened = file.metadata().ok().filter(is_readable)?;
-        (is_same(&found, &opened) && self.place(path)? == place).then_some(file)
+        let file = plain_file::open(&place, MAX_BYTES)?;
+        // By now the path may lead elsewhere.
+        (self.place(path)? == place).then_some(file)
     }
 
     /// Where `path` leads to when all links are followed, if a source may lie there.
@@ -86,35 +83,6 @@ impl SourceFolders {
 pub(crate) fn has_source_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     ENDINGS.iter().any(|it| ending.eq_ignore_ascii_case(it))
-}
-
-fn is_readable(file: &Metadata) -> bool {
-    file.is_file() && file.len() <= MAX_BYTES
-}
-
-/// How a file is opened whose path holds no link: one that was put there meanwhile is not followed, and a FIFO that was
-/// put there meanwhile is not waited for.
-pub(crate) fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        libc::O_NOFOLLOW | libc::O_NONBLOCK,
-    );
-    options
-}
-
-#[cfg(unix)]
-fn is_same(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// Other systems do not say which file a handle belongs to; that the path is still the same has to do.
-#[cfg(not(unix))]
-fn is_same(_: &Metadata, _: &Metadata) -> bool {
-    true
 }
 
 /// The path of a source file as a recording names it, of whatever system: without `.` and `..`, so that joined to a
@@ -257,18 +225,5 @@ mod tests {
         for name in ["text.py", "file.py", "folder/a.py", "environ.py"] {
             assert_eq!(folders.read(&at("root").join(name)), None, "{name}");
         }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_fifo_is_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("pipe.py");
-        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
-        assert!(made.success());
-        assert_eq!(SourceFolders::new([folder.path()]).read(&path), None);
-        // Were it put there after the check, opening it would not wait either.
-        let opened = options().open(&path).unwrap();
-        assert!(!is_readable(&opened.metadata().unwrap()));
     }
 }

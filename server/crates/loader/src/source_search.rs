@@ -1,5 +1,5 @@
 //! The sources of a recording, with the texts that ran: those that the recording holds, those that were kept when it was first
-//! loaded, else the files, which then are kept.
+//! loaded, else the files, which then are kept, else those of commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,9 @@ impl SourceSearch<'_> {
         files: &[RecordedFile],
         recorded: &TextsByFile,
         key: Option<RecordingKey>,
+        at: RecordedAt,
     ) -> RecordedSources {
-        self.finder.find(files, &with_kept(recorded, &self.kept(key)))
+        self.finder.find(files, &with_kept(recorded, &self.kept(key)), at)
     }
 
     /// Likewise, when the recording is read: files that are not newer than it are kept.
@@ -42,10 +43,10 @@ impl SourceSearch<'_> {
         at: RecordedAt,
     ) -> (RecordedSources, HasKeptMore) {
         let (Some(folder), Some(key)) = (self.text_cache, key) else {
-            return (self.finder.find(files, recorded), HasKeptMore(false));
+            return (self.finder.find(files, recorded, at), HasKeptMore(false));
         };
         let mut kept = self.kept(Some(key));
-        let sources = self.finder.find(files, &with_kept(recorded, &kept));
+        let sources = self.finder.find(files, &with_kept(recorded, &kept), at);
         let n_kept = kept.len();
         for (file, source) in files.iter().filter_map(|it| Some((it, sources.get(&it.path)?))) {
             let (Some(text), Some(path)) = (&source.text, &source.path) else { continue };

@@ -11,7 +11,9 @@ use recorded::{
 };
 
 use crate::file_identity::FileIdentity;
+use crate::git_texts::{GitText, GitTexts};
 use crate::python_environment::library_roots;
+use crate::recorded_at::RecordedAt;
 use crate::source_folders::{RecordedPath, SourceFolders, source_folders};
 use crate::stable_hash::StableHash;
 use crate::user_code::{
@@ -60,6 +62,8 @@ pub(crate) struct Finder {
     seen: Mutex<BTreeMap<PathBuf, SeenFile>>,
     /// Texts that ran, by the path as recorded.
     known_texts: TextsByFile,
+    /// Texts of commits, if they are to be looked for.
+    git: Option<GitTexts>,
 }
 
 impl Finder {
@@ -69,6 +73,7 @@ impl Finder {
         let libraries = libraries.iter().filter_map(|it| it.canonicalize().ok()).collect();
         let folders = source_folders(options);
         Self {
+            git: options.git_texts.then(|| GitTexts::new(&root)),
             root,
             libraries,
             folders,
@@ -89,6 +94,11 @@ impl Finder {
     /// What may be read.
     pub(crate) fn folders(&self) -> &SourceFolders {
         &self.folders
+    }
+
+    /// The repository that holds the root, if texts are looked for there.
+    pub(crate) fn git(&self) -> Option<&GitTexts> {
+        self.git.as_ref()
     }
 
     /// Adds where it looks to a hash.
@@ -136,7 +146,12 @@ impl Finder {
     }
 
     /// What is known about each of `files`. `texts` are those that ran as far as they are known, by the path as recorded.
-    pub(crate) fn find(&self, files: &[RecordedFile], texts: &TextsByFile) -> RecordedSources {
+    pub(crate) fn find(
+        &self,
+        files: &[RecordedFile],
+        texts: &TextsByFile,
+        at: RecordedAt,
+    ) -> RecordedSources {
         let mut found: Vec<(&RecordedFile, RecordedSource)> = Vec::with_capacity(files.len());
         let mut rest = Vec::new();
         for file in files {
@@ -151,7 +166,7 @@ impl Finder {
                 // Nobody wrote it, wherever it lies.
                 let source = ran.map_or_else(|| missing(file), |ran| ran.source(missing(file)));
                 found.push((file, RecordedSource { is_user_code: false, ..source }));
-            } else if let Some(source) = self.own(file, ran) {
+            } else if let Some(source) = self.own(file, ran, at) {
                 found.push((file, source));
             } else if self.mine.iter().any(|it| it.is_match(&file.path)) {
                 let source = self.library(file).unwrap_or_else(|| missing(file));
@@ -165,7 +180,8 @@ impl Finder {
         let has_own =
             found.iter().filter(of_recording).any(|(_, source)| source.fit != SourceFit::Missing);
         for file in rest {
-            let source = self.library(file).unwrap_or_else(|| RecordedSource {
+            let source = self.library(file).or_else(|| self.gone(file, at));
+            let source = source.unwrap_or_else(|| RecordedSource {
                 // When nothing of the recording is here, whatever is no library's is yours.
                 is_user_code: !has_own && !looks_like_library(&file.path),
                 ..missing(file)
@@ -219,7 +235,12 @@ impl Finder {
 
     /// The file of yours that `file` is, if there is one whose functions it has. Where the text that ran is known, the
     /// file of that text is it, else the one that the path leads to, whatever is in it now.
-    fn own(&self, file: &RecordedFile, ran: Option<TextOfFile>) -> Option<RecordedSource> {
+    fn own(
+        &self,
+        file: &RecordedFile,
+        ran: Option<TextOfFile>,
+        at: RecordedAt,
+    ) -> Option<RecordedSource> {
         let mut best: Option<((bool, Match), PathBuf, PythonFile)> = None;
         let (candidates, is_certain) = match RecordedPath::new(&file.path) {
             Some(path) => self.candidates(&path),
@@ -254,10 +275,50 @@ impl Finder {
             return Some(ran.source(RecordedSource { fit, ..source }));
         }
         let fit = found.fit();
+        // What was changed since may begin its functions where the text that ran does.
+        if (fit != SourceFit::Fits || at.is_newer(&self.root.join(&relative)))
+            && let Some(ran) = self.committed(file, &relative, at)
+            && !is_same_text(&ran.text, &python.text)
+        {
+            return Some(ran.source(RecordedSource { fit: SourceFit::Edited, ..source }));
+        }
         // Recorded lines mean nothing in a text that was edited since.
         let python = (fit == SourceFit::Fits).then_some(python);
         let (module, text) = python.map(|it| (it.module, it.text)).unzip();
         Some(RecordedSource { fit, module, text, ..source })
+    }
+
+    /// The text of a commit that `file` had when it ran, whose place is `relative` now.
+    fn committed(
+        &self,
+        file: &RecordedFile,
+        relative: &Path,
+        at: RecordedAt,
+    ) -> Option<TextOfFile> {
+        let git = self.git.as_ref()?;
+        let fits = |module: &Module| fits(file, module);
+        let found = git.at(relative, at, fits).map(TextOfFile::from);
+        found.or_else(|| self.moved(file, at))
+    }
+
+    /// The same, where it was then.
+    fn moved(&self, file: &RecordedFile, at: RecordedAt) -> Option<TextOfFile> {
+        let path = RecordedPath::new(&file.path)?;
+        // By its functions alone it must be certain which one it is.
+        if is_in_library_folder(&path.text()) || !has_named_functions(file) {
+            return None;
+        }
+        let least = if path.is_absolute() { 1 } else { path.names.len() };
+        let fits = |module: &Module| fits(file, module);
+        self.git.as_ref()?.named(&path.names, least, at, fits).map(TextOfFile::from)
+    }
+
+    /// A file of yours that is gone, with the text that it had when it ran.
+    fn gone(&self, file: &RecordedFile, at: RecordedAt) -> Option<RecordedSource> {
+        if looks_like_library(&file.path) {
+            return None;
+        }
+        Some(self.moved(file, at)?.source(missing(file)))
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
@@ -388,8 +449,7 @@ impl TextOfFile {
         texts.into_iter().find_map(|texts| {
             let TextThatRan { text, origin } = texts.get(&file.path)?.clone();
             let module = Arc::new(Module::parse(&text));
-            let fits = Match::new(file, &module).is_some_and(|it| it.fit() == SourceFit::Fits);
-            fits.then_some(Self { text, origin, module })
+            fits(file, &module).then_some(Self { text, origin, module })
         })
     }
 
@@ -398,6 +458,27 @@ impl TextOfFile {
         let (module, text) = (Some(self.module), Some(self.text));
         RecordedSource { is_user_code: true, module, text, origin: self.origin, ..source }
     }
+}
+
+impl From<GitText> for TextOfFile {
+    fn from(found: GitText) -> Self {
+        let GitText { text, module, blob } = found;
+        Self { text, module, origin: TextOrigin::Git(blob) }
+    }
+}
+
+/// Whether all functions that ran begin where they were recorded.
+fn fits(file: &RecordedFile, module: &Module) -> bool {
+    Match::new(file, module).is_some_and(|it| it.fit() == SourceFit::Fits)
+}
+
+/// Comprehensions and module bodies identify no file: every file may have them, and not every Python calls them.
+fn named_functions(file: &RecordedFile) -> impl Iterator<Item = &(String, u32)> {
+    file.functions.iter().filter(|(name, _)| !name.starts_with('<'))
+}
+
+fn has_named_functions(file: &RecordedFile) -> bool {
+    named_functions(file).next().is_some()
 }
 
 /// Whether two texts are the same but for how lines end.
@@ -439,9 +520,7 @@ impl Match {
 
     /// `None` if functions were recorded and none of them is in the file.
     fn new(file: &RecordedFile, module: &Module) -> Option<Self> {
-        // Comprehensions and module bodies identify no file: every file may have them, and not every Python calls them.
-        let named: Vec<&(String, u32)> =
-            file.functions.iter().filter(|(name, _)| !name.starts_with('<')).collect();
+        let named: Vec<&(String, u32)> = named_functions(file).collect();
         if named.is_empty() {
             return Some(Self { in_place: 1000, present: 1000 });
         }
@@ -479,7 +558,11 @@ mod tests {
             functions: vec![("work".to_owned(), 1)],
             ..Default::default()
         };
-        let sources = Finder::new(&options).find(std::slice::from_ref(&file), &TextsByFile::new());
+        let sources = Finder::new(&options).find(
+            std::slice::from_ref(&file),
+            &TextsByFile::new(),
+            RecordedAt::default(),
+        );
         let source = sources.get(recorded)?;
         Some((source.path.clone()?, source.is_user_code))
     }
@@ -556,7 +639,8 @@ mod tests {
                 ..Default::default()
             };
             let files: Vec<RecordedFile> = paths.iter().map(file).collect();
-            let sources = Finder::new(&options).find(&files, &TextsByFile::new());
+            let sources =
+                Finder::new(&options).find(&files, &TextsByFile::new(), RecordedAt::default());
             let is_user_code = |path: &&&str| sources.get(path).is_some_and(|it| it.is_user_code);
             paths.iter().filter(is_user_code).map(|it| (*it).to_owned()).collect()
         };
@@ -578,7 +662,7 @@ mod tests {
             let functions = functions.iter().map(|name| ((*name).to_owned(), 1)).collect();
             let file = RecordedFile { path: recorded.to_owned(), functions, ..Default::default() };
             Finder::new(&options)
-                .find(&[file], &TextsByFile::new())
+                .find(&[file], &TextsByFile::new(), RecordedAt::default())
                 .get(recorded)
                 .unwrap()
                 .path

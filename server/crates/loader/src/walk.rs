@@ -37,14 +37,8 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
             if kind.is_dir() {
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
                 let is_environment = path.join("pyvenv.cfg").exists();
-                if depth < DEEPEST
-                    && !name.starts_with('.')
-                    && !SKIPPED.contains(&name.as_ref())
-                    && !is_environment
-                {
+                if is_entered(&entry.file_name().to_string_lossy(), depth) && !is_environment {
                     folders.push((path, depth + 1));
                 }
             } else if wanted(&path) && (kind.is_file() || path.is_file()) {
@@ -52,6 +46,11 @@ pub(crate) fn files(root: &Path, wanted: impl Fn(&Path) -> bool, mut found: impl
             }
         }
     }
+}
+
+/// Whether a folder of this name, so many folders below the root, may hold recordings or sources of yours.
+pub(crate) fn is_entered(name: &str, depth: usize) -> bool {
+    depth < DEEPEST && !name.starts_with('.') && !SKIPPED.contains(&name)
 }
 
 /// Whether `path` is no link, or leads to a place below one of `folders`. A folder from elsewhere must not make anybody

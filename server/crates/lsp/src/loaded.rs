@@ -137,7 +137,10 @@ impl LoadedRecording {
     pub(crate) fn known_texts(&self) -> TextsByFile {
         let texts = self.run.texts.iter().filter_map(|(key, it)| {
             let recorded = self.run.merged.files.get(key)?.recorded.clone();
-            let origin = it.origin.min(TextOrigin::Kept);
+            let origin = match it.origin {
+                TextOrigin::File => TextOrigin::Kept,
+                known => known,
+            };
             Some((recorded, TextThatRan { text: Arc::clone(&it.text), origin }))
         });
         texts.collect()

@@ -430,6 +430,7 @@ pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
     LoadOptions {
         mine: settings.mine.clone(),
         captures: settings.captures.iter().map(|it| root.join(it)).collect(),
+        git_texts: true,
         text_cache: text_cache.clone().filter(|_| settings.keeps_sources),
         ledger_cache: ledger_cache.clone().filter(|_| settings.keeps_ledgers),
         memory_limit: settings.memory_limit,
@@ -483,6 +484,9 @@ async fn report_losses(session: &Session, loaded: &LoadedRecording) {
             let text = format!("{}: {}{at}{times}", input.path.display(), warning.message);
             session.client.log_message(MessageType::WARNING, text).await;
         }
+    }
+    if let Some(text) = run.texts_from_git() {
+        session.client.log_message(MessageType::INFO, text).await;
     }
     for doubt in run.source_doubts() {
         session.client.log_message(MessageType::WARNING, doubt).await;

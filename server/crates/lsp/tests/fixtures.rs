@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
 
+#[path = "../../loader/tests/repository/mod.rs"]
+mod repository;
 mod support;
 
 use std::path::{Path, PathBuf};
@@ -151,6 +153,43 @@ async fn recordings_are_described_without_being_read() {
         let limited = client.command("perfline.recordings", json!([1])).await.unwrap();
         assert_eq!((list(&limited).len(), &limited["leftOut"]), (1, &json!(2)));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_follow_the_text_that_ran_from_git() {
+    // 2026-11-22, as the recording says.
+    let began = 1_795_360_091;
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data/comparison");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str, time: i64| {
+        let to = folder.path().join(to);
+        std::fs::copy(data.join(from), &to).unwrap();
+        repository::set_time(&to, time);
+    };
+    copy("base/trace.json.gz", "run.json.gz", began + 1);
+    copy("faster/train.py", "train.py", began + 24 * 60 * 60);
+    let now = std::fs::read_to_string(folder.path().join("train.py")).unwrap();
+    let uri = support::uri(&folder.path().join("train.py"));
+    let hints = async || {
+        let recordings = Arc::new(Kept::default());
+        let mut client = Client::start(recordings, folder.path(), all_capabilities()).await;
+        client.command("perfline.load", json!([])).await.unwrap();
+        client.open(&uri, &now).await;
+        let hints = client.hints(&uri).await;
+        client.hang_up().await;
+        hints
+    };
+    // `parameter.detach().norm()` has no recorded line, `loss.backward()` has one that is another statement now.
+    let [norm, backward] = ["norm())", "loss.backward()"]
+        .map(|it| format!("{}:", now.lines().position(|line| line.contains(it)).unwrap()));
+    let is_there = |hints: &[String], line: &str| hints.iter().any(|it| it.starts_with(line));
+    let without = hints().await;
+    assert!(!is_there(&without, &norm) && !is_there(&without, &backward), "{without:#?}");
+    let ran = std::fs::read_to_string(data.join("base/train.py")).unwrap();
+    let mut git = repository::Repository::new(folder.path());
+    git.commit(&[("train.py", &ran)], began - 60);
+    let with = hints().await;
+    assert!(is_there(&with, &norm) && is_there(&with, &backward), "{with:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

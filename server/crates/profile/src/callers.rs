@@ -15,6 +15,8 @@ pub struct Callers {
     pub lines: Option<LineLog>,
     /// The texts of the user's files that ran, where they were recorded.
     pub texts: Vec<RecordedText>,
+    /// The commit that was checked out then, in hexadecimal digits, where it was recorded.
+    pub commit: Option<String>,
     /// The modules that ran, where their names were recorded.
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler, where it was measured.

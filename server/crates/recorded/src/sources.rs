@@ -1,6 +1,7 @@
 //! What is known about the files that a recording names.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,9 +16,45 @@ pub enum TextOrigin {
     Recorded,
     /// A copy was kept when the recording was loaded before.
     Kept,
+    /// A commit of the time of the recording has it: the functions that ran are where the recording names them.
+    Git(GitBlob),
     /// The file as it was when the recording was loaded: the functions that ran are where the recording names them.
     #[default]
     File,
+}
+
+/// A text in a git repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GitBlob {
+    /// The text's own id.
+    pub blob: [u8; 20],
+    /// The commit that it was taken from.
+    pub commit: [u8; 20],
+    /// When that was made: seconds since the Unix epoch.
+    pub time: i64,
+}
+
+/// `git revision 1a2b3c4 (2026-11-21)`: the commit and the day, in universal time, on which it was made.
+impl fmt::Display for GitBlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, ..] = self.commit;
+        let (year, month, day) = civil_date(self.time.div_euclid(24 * 60 * 60));
+        write!(f, "git revision {a:02x}{b:02x}{c:02x}{:x} ({year}-{month:02}-{day:02})", d >> 4)
+    }
+}
+
+/// Year, month and day of the Gregorian calendar, by the days since 1970-01-01. Years begin in March here, so that the day of a
+/// leap year is the last of its year.
+fn civil_date(days: i64) -> (i64, i64, i64) {
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = days.saturating_add(719_468);
+    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day)
 }
 
 /// The text of a file that ran.
@@ -111,5 +148,23 @@ impl RecordedSources {
     #[must_use]
     pub fn has_text(&self, key: &str) -> bool {
         self.files.values().any(|source| source.key == key && source.text.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_named_with_its_day() {
+        let shown = |time| GitBlob { blob: [0; 20], commit: [0x1a; 20], time }.to_string();
+        assert_eq!(shown(0), "git revision 1a1a1a1 (1970-01-01)");
+        assert_eq!(shown(-1), "git revision 1a1a1a1 (1969-12-31)");
+        assert_eq!(shown(951_782_400), "git revision 1a1a1a1 (2000-02-29)");
+        assert_eq!(shown(1_795_219_199), "git revision 1a1a1a1 (2026-11-20)");
+        assert_eq!(shown(4_107_542_400), "git revision 1a1a1a1 (2100-03-01)");
+        // Whatever a commit says.
+        assert!(shown(i64::MAX).starts_with("git revision 1a1a1a1 ("));
+        assert!(shown(i64::MIN).starts_with("git revision 1a1a1a1 ("));
     }
 }

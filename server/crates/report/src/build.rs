@@ -353,6 +353,7 @@ fn inputs(run: &Run) -> Section {
         let warnings = input.warnings.iter();
         section.notes.extend(warnings.map(|it| Note::doubt(format!("{name}: {}", warning(it)))));
     }
+    section.notes.extend(run.texts_from_git().map(Note::plain));
     section.notes.extend(run.source_doubts().into_iter().map(Note::doubt));
     section
 }

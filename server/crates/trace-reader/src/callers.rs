@@ -102,6 +102,8 @@ const MAX_TEXTS: usize = 64 << 20;
 struct FileSources {
     /// Index of the path in `strings`, and the text where the file has it.
     files: Vec<(i64, Option<String>)>,
+    /// The commit that was checked out.
+    commit: Option<String>,
 }
 
 impl FileSources {
@@ -124,6 +126,15 @@ impl FileSources {
                 sources.files.push((file, text));
                 Ok(())
             }),
+            b"git" if scan::byte(values.buf, values.at)? == b'{' => {
+                each_member(values, |key, values| match key {
+                    b"revision" if scan::byte(values.buf, values.at)? == b'"' => {
+                        sources.commit = Some(decoded(values)?);
+                        Ok(())
+                    }
+                    _ => values.skip(),
+                })
+            }
             _ => values.skip(),
         })?;
         Ok(sources)
@@ -265,11 +276,13 @@ impl CallersFile {
         let Self { strings, ids, threads, torch, lines, sources, modules, plain_steps, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
+        let commit = sources.commit.clone();
         let texts = sources.texts(&ids, warnings);
         let modules = modules.modules(&ids, warnings);
         let is_duration = |it: &i64| (1..TIMES.end.0).contains(it);
         let plain_steps = plain_steps.into_iter().filter(is_duration).map(Ns).collect();
-        Callers { strings, threads, torch: version(&torch), lines, texts, modules, plain_steps }
+        let torch = version(&torch);
+        Callers { strings, threads, torch, lines, texts, commit, modules, plain_steps }
     }
 }
 

@@ -7,7 +7,7 @@ use comparison::{
     AmountDifference, ComparedLine, ComparedRun, Difference, EditedLines, NamedDifference,
 };
 use ledger::{LineKey, Ns, SourceFit};
-use loader::{TextOrigin, TextThatRan};
+use loader::{GitBlob, TextOrigin, TextThatRan};
 use metrics::{Quantity, numbers};
 use pysource::MatchStatus;
 
@@ -269,11 +269,19 @@ fn sources(texts: &[BTreeMap<String, TextThatRan>; 2], difference: &Difference) 
             let n = it.values().filter(|it| it.origin == origin).count();
             (0 < n).then(|| format!("{n} {what}"))
         };
-        let origins = [
+        let mut origins = vec![
             from(TextOrigin::Recorded, "recorded"),
             from(TextOrigin::Kept, "kept"),
             from(TextOrigin::File, "on disk"),
         ];
+        // Several files of one commit are of several blobs.
+        let mut by_commit: BTreeMap<[u8; 20], (usize, GitBlob)> = BTreeMap::new();
+        for it in it.values() {
+            if let TextOrigin::Git(blob) = it.origin {
+                by_commit.entry(blob.commit).or_insert((0, blob)).0 += 1;
+            }
+        }
+        origins.extend(by_commit.into_values().map(|(n, it)| Some(format!("{n} from {it}"))));
         origins.into_iter().flatten().collect::<Vec<_>>().join(", ")
     });
     format!(
