@@ -3,11 +3,10 @@
 import math
 import random
 
+import perfline
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-import perfline
 
 CLASSES, BATCH, SIZE, WIDTH = 10, 32, 20, 16
 
@@ -74,8 +73,8 @@ class Network(nn.Module):
 
     def forward(self, x):
         x = pool(self.second(self.first(x)))
-        x = pool(self.third(x))
         x = x + position(x.shape[-1])
+        x = pool(self.third(x))
         return self.head(x.flatten(1))
 
 

@@ -2,11 +2,10 @@
 
 import math
 
+import perfline
 import torch
 import torch.nn.functional as F
 from torch import nn
-
-import perfline
 
 VOCABULARY = "abcdefghijklmnopqrstuvwxyz ,.;:!?'()-0123456789"
 TEXT = "to be, or not to be: that is the question; whether 'tis nobler in the mind to suffer " * 60
