@@ -1,6 +1,6 @@
 //! Two runs, compared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ledger::{Evidence, LineKey};
 use metrics::{Period, Quantity, Scale};
@@ -228,34 +228,82 @@ fn keep_with_their_functions(lines: &mut [ComparedLine], functions: &[FunctionDi
     }
 }
 
+/// A function, by the key of its file and its name.
+type FunctionKey = (String, String);
+
 /// By function: lines count to the function that they are in now; what is gone counts to the function that its own became.
 fn functions(
     significance: &Significance<'_>,
-    pairs: &BTreeMap<(String, String), (String, String)>,
+    pairs: &BTreeMap<FunctionKey, FunctionKey>,
 ) -> Vec<FunctionDifference> {
-    let mut by_function: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    let mut by_function: BTreeMap<FunctionKey, Vec<usize>> = BTreeMap::new();
+    let mut exchanges = Exchanges::default();
     for (place, unit) in significance.units.iter().enumerate() {
         let of = |is_new: bool| {
             let line = unit.line(is_new).filter(|_| unit.books(is_new).next().is_some())?;
             Some((line.file.clone(), unit.function(is_new).to_owned()))
         };
-        let key = of(true).or_else(|| {
-            let mine = of(false)?;
-            Some(pairs.get(&mine).cloned().unwrap_or(mine))
-        });
-        if let Some(key) = key {
+        let was = of(false).map(|mine| pairs.get(&mine).cloned().unwrap_or(mine));
+        let is = of(true);
+        if let (Some(was), Some(is)) = (&was, &is) {
+            exchanges.add(was, is);
+        }
+        if let Some(key) = is.or(was) {
             by_function.entry(key).or_default().push(place);
         }
     }
     let renamed: BTreeMap<_, _> =
         pairs.iter().filter(|(from, to)| from.1 != to.1).map(|(from, to)| (to, &from.1)).collect();
-    let difference = |((file, function), places): ((String, String), Vec<usize>)| {
-        let amounts = TIMES.iter().filter_map(|&it| significance.of_sum(&places, it));
+    let difference = |(key, places): (&FunctionKey, &Vec<usize>)| {
+        let together = exchanges.places(key, &by_function);
+        let amounts = TIMES.iter().filter_map(|&quantity| {
+            let mut amount = significance.of_sum(places, quantity)?;
+            let differ = together.is_empty()
+                || significance.of_sum(&together, quantity).is_some_and(|it| {
+                    it.significant == Some(true) && (0.0 < it.delta()) == (0.0 < amount.delta())
+                });
+            amount.significant = amount.significant.map(|it| it && differ);
+            Some(amount)
+        });
         let amounts: Vec<_> = amounts.collect();
-        let key = (file, function);
-        let base_function = renamed.get(&key).map(|it| (*it).clone());
-        let (file, function) = key;
+        let base_function = renamed.get(key).map(|it| (*it).clone());
+        let (file, function) = key.clone();
         FunctionDifference { file, function, base_function, amounts }
     };
-    by_function.into_iter().map(difference).filter(|it| !it.amounts.is_empty()).collect()
+    by_function.iter().map(difference).filter(|it| !it.amounts.is_empty()).collect()
+}
+
+/// Functions between which lines were moved, such as one that was put in place of its call, or taken out of another one: what
+/// is known of a function alone moves with its lines, so that one of them differs only if all of them together do.
+#[derive(Default)]
+struct Exchanges {
+    groups: Vec<BTreeSet<FunctionKey>>,
+}
+
+impl Exchanges {
+    /// A line was in one function and is in another one, or in the same.
+    fn add(&mut self, was: &FunctionKey, is: &FunctionKey) {
+        if was == is {
+            return;
+        }
+        let mut group = BTreeSet::from([was.clone(), is.clone()]);
+        self.groups.retain(|it| {
+            let is_joined = it.contains(was) || it.contains(is);
+            if is_joined {
+                group.extend(it.iter().cloned());
+            }
+            !is_joined
+        });
+        self.groups.push(group);
+    }
+
+    /// The places of the lines of a function and of those that it exchanged lines with; none where there are no such.
+    fn places(
+        &self,
+        function: &FunctionKey,
+        by_function: &BTreeMap<FunctionKey, Vec<usize>>,
+    ) -> Vec<usize> {
+        let group = self.groups.iter().find(|it| it.contains(function)).into_iter().flatten();
+        group.filter_map(|it| by_function.get(it)).flatten().copied().collect()
+    }
 }

@@ -299,4 +299,38 @@ mod tests {
         assert_eq!(of(&run_of(2.0, 2.0), &run_of(0.2, 3.8)), Some(false));
         assert_eq!(of(&run_of(2.0, 2.0), &run_of(0.2, 2.0)), Some(true));
     }
+
+    /// The time of a function that is known by its name alone goes with its lines to the function that has them now.
+    #[test]
+    fn a_function_that_was_put_in_place_of_its_call_differs_only_with_the_caller() {
+        let apart = "def f(x):\n    return g(x)\n\ndef g(x):\n    y = x @ x + x\n    return y\n";
+        let inlined = "def f(x):\n    y = x @ x + x\n    return y\n";
+        let known_by_name = |mut ledger: Ledger, lines: &[u32]| {
+            for (key, books) in &mut ledger.lines {
+                if lines.contains(&key.line) {
+                    books.evidence = Evidence::Function;
+                }
+            }
+            ledger
+        };
+        let old = run(&[row(1, "f", 0.5, None), row(4, "g", 4.0, None), row(5, "g", 5.0, None)]);
+        let old = known_by_name(old, &[1, 4]);
+        let of = |on_def: f64| {
+            let young = run(&[row(1, "f", on_def, None), row(2, "f", 5.0, None)]);
+            let young = known_by_name(young, &[1]);
+            let run = |ledger, text| ComparedRun {
+                ledger,
+                names: [(FILE, FILE)].into(),
+                texts: [(FILE, text)].into(),
+            };
+            let difference = Difference::new(&run(&old, apart), &run(&young, inlined));
+            let is_significant = |it: &crate::AmountDifference| it.significant == Some(true);
+            let lines = difference.lines.iter().filter(|it| it.amounts.iter().any(is_significant));
+            let functions = difference.functions.iter();
+            let functions = functions.filter(|it| it.amounts.iter().any(is_significant));
+            (lines.count(), functions.count())
+        };
+        assert_eq!(of(4.5), (0, 0));
+        assert_ne!(of(0.5), (0, 0));
+    }
 }
