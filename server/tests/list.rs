@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn list(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
@@ -43,7 +43,7 @@ fn recordings_are_listed_the_newest_first() {
     let text = |row: &Value, column: usize| row[column]["text"].as_str().unwrap().to_owned();
     let rows = value["table"]["rows"].as_array().unwrap().iter();
     let found: Vec<[String; 5]> =
-        rows.map(|it| [0, 2, 3, 6, 7].map(|column| text(it, column))).collect();
+        rows.map(|it| [0, 2, 3, 7, 8].map(|column| text(it, column))).collect();
     let expected = [
         ["1 min", "2", "2", "kineto", "./run/two_ranks.rank0.json.gz"],
         ["1 h", "1", "1", "snapshot", "./b.pickle.gz"],
@@ -55,6 +55,47 @@ fn recordings_are_listed_the_newest_first() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("two_ranks") && text.contains("and 2 more (--top)"), "{text}");
     assert!(!text.contains("b.pickle.gz"), "{text}");
+}
+
+#[test]
+fn steps_and_commit_are_known_of_what_was_looked_at_before() {
+    let (folder, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // It is made by Perfline: nothing is kept in a folder that others may read.
+    let cache = kept.path().join("cache");
+    let trace = "cpu/torch2.15.0/transformer.json.gz";
+    for (name, seconds) in [("new.json.gz", 100), ("old.json.gz", 4_000)] {
+        record(trace, &folder.path().join(name), seconds);
+    }
+    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": false});
+    let sources = json!({"git": git, "files": []});
+    let callers =
+        json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources});
+    std::fs::write(folder.path().join("old.callers.json"), callers.to_string()).unwrap();
+    // A file that was written a moment ago is not kept.
+    std::thread::sleep(Duration::from_millis(700));
+    let perfline = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perfline"));
+        command.args(arguments).env("PERFLINE_CACHE_DIR", &cache).current_dir(folder.path());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let listed = || {
+        let value: Value =
+            serde_json::from_slice(&perfline(&["list", "--format", "json"])).unwrap();
+        let columns = value["table"]["columns"].as_array().unwrap();
+        let at = |name: &str| columns.iter().position(|it| it["name"] == name).unwrap();
+        let columns = ["recording", "steps", "commit"].map(at);
+        let rows = value["table"]["rows"].as_array().unwrap().iter();
+        rows.map(|row| columns.map(|it| row[it]["text"].as_str().unwrap_or("-").to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let [new, old] = ["./new.json.gz", "./old.json.gz"];
+    assert_eq!(listed(), [[new, "-", "-"], [old, "-", "-"]]);
+    perfline(&["report", "old.json.gz"]);
+    assert_eq!(listed(), [[new, "-", "-"], [old, "2", "1a2b3c4"]]);
+    perfline(&["report", "new.json.gz"]);
+    assert_eq!(listed(), [[new, "2", "-"], [old, "2", "1a2b3c4"]], "one without a side-car");
 }
 
 #[test]

@@ -163,6 +163,8 @@ export interface FoundRecording {
   steps: number | null;
   /** The mean step, or the recording where it has none. */
   timeText: string | null;
+  /** The first digits of the commit that was checked out when recording began; null where it is not known. */
+  commit: string | null;
   loaded: boolean;
 }
 

@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import type { FoundRecording, FoundRecordings } from './api';
+import { factsOf, knownOnceShown } from './recordingText';
 import type { Recordings } from './recordings';
 import { RefreshedTree } from './refreshedTree';
 import { messageOf } from './server';
@@ -90,17 +91,13 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
   }
 
   getTreeItem(recording: FoundRecording): vscode.TreeItem {
-    const { name, paths, ranks, steps, timeText, bytesText, loaded, modified } = recording;
+    const { name, paths, loaded, modified } = recording;
     const item = new vscode.TreeItem(nameOf(recording));
-    const more = paths.length > 1 ? [vscode.l10n.t('{0} files', paths.length)] : [];
     const isBaseline = this.session.status?.baseline?.paths.join() === paths.join();
     const facts = [
       ...(isBaseline ? [vscode.l10n.t('baseline')] : []),
       whenText(new Date(modified)),
-      ...(timeText === null ? [] : [timeText]),
-      ...(steps === null || steps === 0 ? [] : [vscode.l10n.t('{0} steps', steps)]),
-      ...(ranks > 1 ? [vscode.l10n.t('{0} ranks', ranks)] : more),
-      bytesText,
+      ...factsOf(recording),
     ];
     item.description = facts.join(' · ');
     const isPinned = loaded && this.session.isPinned;
@@ -116,7 +113,7 @@ export class RecordingsView extends RefreshedTree<FoundRecording> {
     const lines = [
       ...paths.map((it) => vscode.workspace.asRelativePath(it)),
       `${recording.kinds.join(', ')} · ${new Date(modified).toLocaleString()}`,
-      ...(timeText === null && steps === null ? [vscode.l10n.t('Steps and times are known once it was shown.')] : []),
+      ...knownOnceShown(recording),
       ...state,
     ];
     item.tooltip = lines.join('\n');

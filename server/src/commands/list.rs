@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use loader::Watch;
+use loader::{Run, Watch};
 use metrics::{Period, Scale};
 use report::tables::{self, ListedRecording};
 use report::terminal::Terminal;
@@ -38,8 +38,9 @@ pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Fail
         .map(|it| {
             let described = loader::describe(&it.inputs);
             let first = it.inputs.first().map(|it| loader::shown(it).into_owned());
-            let steps = loader::load_kept(&it.inputs, &options, &watch)
-                .map(|run| (run.merged.steps.len(), Scale::new(&run.merged, Period::Mean).time()));
+            let kept = loader::load_kept(&it.inputs, &options, &watch);
+            let steps =
+                |run: &Run| (run.merged.steps.len(), Scale::new(&run.merged, Period::Mean).time());
             ListedRecording {
                 name: first.unwrap_or_default(),
                 files: it.inputs.len(),
@@ -47,7 +48,8 @@ pub(super) fn run(args: &ListArgs, terminal: &Terminal) -> Result<ExitCode, Fail
                 ranks: described.ranks,
                 bytes: described.bytes,
                 age: now.duration_since(it.modified).unwrap_or_default(),
-                steps,
+                steps: kept.as_ref().map(steps),
+                commit: kept.and_then(|it| it.commit),
             }
         })
         .collect();

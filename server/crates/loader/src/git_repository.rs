@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use gix_hash::ObjectId;
 use gix_object::{CommitRefIter, Find, Kind, TreeRefIter};
 use gix_odb::store::init::{Options, Slots};
+use recorded::CommitId;
 
 use crate::file_identity::FileIdentity;
 use crate::plain_file;
@@ -378,9 +379,9 @@ fn log_file(own: &Path) -> PathBuf {
     own.join("logs").join("HEAD")
 }
 
-/// The bytes of the id of a commit, of its hexadecimal digits.
-pub(crate) fn commit_id(hex: &str) -> Option<[u8; 20]> {
-    object_id(hex)?.as_slice().try_into().ok()
+/// The id of a commit, of its hexadecimal digits.
+pub(crate) fn commit_id(hex: &str) -> Option<CommitId> {
+    object_id(hex)?.as_slice().try_into().ok().map(CommitId)
 }
 
 fn object_id(hex: &str) -> Option<ObjectId> {

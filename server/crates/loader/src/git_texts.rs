@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gix_hash::ObjectId;
 use pysource::Module;
-use recorded::GitBlob;
+use recorded::{CommitId, GitBlob};
 
 use crate::git_repository::{CheckedOut, GitCommit, GitRepository};
 use crate::recorded_at::RecordedAt;
@@ -136,7 +136,7 @@ fn caught<T>(work: impl FnOnce() -> Option<T>) -> Option<T> {
 type TextWithModule = (Arc<str>, Arc<Module>);
 
 /// When a recording began, and the commit that it names.
-type MomentKey = (Option<i64>, Option<[u8; 20]>);
+type MomentKey = (Option<i64>, Option<CommitId>);
 
 /// The paths of the Python files of a tree, each as the names in it, by the last of them.
 type PathsByName = Arc<BTreeMap<String, Vec<Vec<String>>>>;
@@ -218,7 +218,7 @@ impl GitHistory {
                 if fits(&module) {
                     let id = |it: ObjectId| it.as_slice().try_into().ok();
                     let (blob, id) = (id(blob)?, id(commit.id)?);
-                    let blob = GitBlob { blob, commit: id, time: commit.time };
+                    let blob = GitBlob { blob, commit: CommitId(id), time: commit.time };
                     return Some(GitText { text, module, blob });
                 }
             }
@@ -242,7 +242,8 @@ impl GitHistory {
         if let Some(known) = self.by_log.get(&key) {
             return Arc::clone(known);
         }
-        let mut first: Vec<ObjectId> = at.commit.map(ObjectId::from).into_iter().collect();
+        let mut first: Vec<ObjectId> =
+            at.commit.map(|it| ObjectId::from(it.0)).into_iter().collect();
         let mut near: Vec<(u64, ObjectId)> = Vec::new();
         if let Some(began) = at.began {
             // Clocks may have been set back, so that not all is in order.

@@ -19,7 +19,9 @@ use std::time::{Duration, Instant};
 
 use ledger::{Ledger, SourceFile};
 use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, Ledgers};
-use recorded::{GitBlob, RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
+use recorded::{
+    CommitId, GitBlob, RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+};
 
 use crate::compile_logs::LogFile;
 use crate::file_identity::FileIdentity;
@@ -40,6 +42,7 @@ pub(crate) struct KeptLedgers {
     pub(crate) inputs: Vec<Input>,
     pub(crate) ledgers: Vec<(u32, Ledger)>,
     pub(crate) texts: TextsByFile,
+    pub(crate) commit: Option<CommitId>,
     pub(crate) took: Duration,
 }
 
@@ -187,7 +190,8 @@ impl LedgerStore<'_> {
             input.path = beside.path_of(&input).unwrap_or(&file.path).to_owned();
             inputs.push(input);
         }
-        Some(KeptLedgers { inputs, ledgers, texts, took: begin.elapsed() })
+        let RecordedAt { commit, .. } = RecordedAt::of_kept(head.at);
+        Some(KeptLedgers { inputs, ledgers, texts, commit, took: begin.elapsed() })
     }
 
     /// Notes the ledger of an input, to be written later. `key` is `None` of what is not kept.
@@ -284,7 +288,7 @@ impl LedgerStore<'_> {
                     (copies.get(&file.recorded)?.text.clone(), hash, TextOrigin::Kept)
                 }
                 KeptText::Git { hash, blob, commit, time } => {
-                    let blob = GitBlob { blob, commit, time };
+                    let blob = GitBlob { blob, commit: CommitId(commit), time };
                     let text = self.search.finder.git()?.text(blob)?;
                     (text.into(), hash, TextOrigin::Git(blob))
                 }
@@ -343,7 +347,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
             (None, _) => KeptText::Unknown,
             (Some(hash), TextOrigin::Recorded) => KeptText::Recorded(hash),
             (Some(hash), TextOrigin::Kept) => KeptText::Copy(hash),
-            (Some(hash), TextOrigin::Git(GitBlob { blob, commit, time })) => {
+            (Some(hash), TextOrigin::Git(GitBlob { blob, commit: CommitId(commit), time })) => {
                 KeptText::Git { hash, blob, commit, time }
             }
             (Some(hash), TextOrigin::File) => KeptText::File(hash),

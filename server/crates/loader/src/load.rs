@@ -18,7 +18,9 @@ use device_memory::{
 use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
-use recorded::{RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files};
+use recorded::{
+    CommitId, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files,
+};
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
@@ -144,6 +146,8 @@ struct LoadedInput {
     failures: Vec<String>,
     /// The texts of your code that ran, by key in the ledger.
     texts: TextsByFile,
+    /// The commit that it names.
+    commit: Option<CommitId>,
     /// Of what was read.
     times: Option<Times>,
     /// Of what was not read because its ledger was kept.
@@ -170,6 +174,7 @@ impl LoadedInput {
             ranks: Vec::new(),
             failures: Vec::new(),
             texts,
+            commit: None,
             times,
             kept: None,
             stacks: None,
@@ -293,6 +298,7 @@ impl<'a> LoadContext<'a> {
             ranks: Vec::new(),
             failures: Vec::new(),
             texts: found.texts,
+            commit: found.commit,
             times: None,
             kept: Some(kept),
             stacks: None,
@@ -586,7 +592,7 @@ impl<'a> LoadContext<'a> {
             store.keep(file, entry, &made_from, &inputs, &ledger);
         }
         let loaded = LoadedInput::read(inputs, ledger, sources.own_texts(), Some(times));
-        Ok(loaded.with(stacks).over_time(timeline))
+        Ok(LoadedInput { commit, ..loaded.with(stacks).over_time(timeline) })
     }
 
     /// Reads a side-car into its trace and the texts that ran, by the path as recorded; with it, the commit that it names. A
@@ -597,7 +603,7 @@ impl<'a> LoadContext<'a> {
         profile: &mut Profile,
         texts: &mut TextsByFile,
         rank: u32,
-    ) -> (Input, Option<[u8; 20]>) {
+    ) -> (Input, Option<CommitId>) {
         let mut commit = None;
         let mut input = Input {
             path: side_car.path().to_owned(),
@@ -765,6 +771,7 @@ impl<'a> LoadContext<'a> {
             ranks,
             failures,
             texts,
+            commit: None,
             times: None,
             kept,
             stacks: None,
@@ -885,6 +892,7 @@ fn merge(
     let mut packed: BTreeMap<u32, Rank> = BTreeMap::new();
     let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
+    let mut commits: Vec<(u32, CommitId)> = Vec::new();
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     let mut timelines: Vec<EventTimeline> = Vec::new();
     let mut histories: Vec<MemoryHistory> = Vec::new();
@@ -902,6 +910,7 @@ fn merge(
             }
         }
         failures.extend(loaded.failures);
+        commits.extend(rank.zip(loaded.commit));
         stacks.extend(rank.zip(loaded.stacks));
         timelines.extend(loaded.timeline);
         histories.extend(loaded.histories);
@@ -938,6 +947,8 @@ fn merge(
     };
     let is_there = |rank: u32| ranks.iter().any(|it| it.rank == rank);
     inputs.retain(|it| is_there(it.rank));
+    let commits = commits.into_iter().filter(|(rank, _)| is_there(*rank));
+    let commit = commits.min_by_key(|(rank, _)| *rank).map(|(_, it)| it);
     let stacks = (options.stacks != StackChoice::No).then(|| {
         let mut sum = StackBooks::default();
         stacks.iter().filter(|(rank, _)| is_there(*rank)).for_each(|(_, it)| sum.merge(it));
@@ -958,7 +969,7 @@ fn merge(
     // Of several snapshots of a device the one that its books are of: with the higher peak, then with more events.
     histories.sort_by_key(|it| (it.rank, it.device, Reverse((it.peak().1, it.at.len()))));
     histories.dedup_by_key(|it| (it.rank, it.device));
-    Ok(Run { inputs, failures, ranks, merged, texts, stacks, timeline, histories })
+    Ok(Run { inputs, failures, ranks, merged, texts, commit, stacks, timeline, histories })
 }
 
 /// The sum of the books of these ranks, and the ranks. The books of an only rank are the sum.

@@ -10,7 +10,7 @@ use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
 use ledger_file::PackedLedger;
 use profile::Warning;
 use pysource::LineMap;
-use recorded::{TextOrigin, TextThatRan, TextsByFile};
+use recorded::{CommitId, TextOrigin, TextThatRan, TextsByFile};
 use stack_books::StackBooks;
 
 /// What an input turned out to be.
@@ -158,6 +158,9 @@ pub struct Run {
     pub merged: Ledger,
     /// The texts of your code that ran, by key in the ledger; [`Self::text_that_ran`] knows those of libraries, too.
     pub texts: TextsByFile,
+    /// The commit that was checked out when recording began, of the first rank whose recording names one. Files may have been
+    /// changed since it.
+    pub commit: Option<CommitId>,
     /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::stacks`] asked for them.
     pub stacks: Option<StackBooks>,
     /// What threads and devices of one rank did when, if [`crate::LoadOptions::timeline`] asked for it.

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use gix_hash::ObjectId;
 use ledger::SourceFit;
-use loader::{LedgerCache, LoadOptions, Run, TextOrigin, Watch, load_timed};
+use loader::{LedgerCache, LoadOptions, RankChoice, Run, TextOrigin, Watch, load_kept, load_timed};
 use repository::{Repository, set_time};
 use serde_json::json;
 
@@ -37,6 +38,14 @@ fn trace(file: &str, second: usize) -> String {
     ];
     let base = BEGAN * 1_000_000_000;
     json!({"schemaVersion": 1, "baseTimeNanoseconds": base, "traceEvents": events}).to_string()
+}
+
+/// A side-car that names a commit.
+fn side_car(commit: ObjectId) -> String {
+    let git = json!({"revision": commit.to_string(), "dirty": true});
+    let sources = json!({"git": git, "files": []});
+    json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources})
+        .to_string()
 }
 
 /// A folder with a recording of its `train.py`.
@@ -119,7 +128,7 @@ fn a_file_that_was_edited_in_place_has_the_text_of_the_commit_that_was_checked_o
         let run = project.load();
         let ran = &run.texts["train.py"];
         let TextOrigin::Git(blob) = ran.origin else { panic!("{ran:?}") };
-        assert_eq!((&*ran.text, &blob.commit[..]), (&*text("ran", 4), commit.as_slice()));
+        assert_eq!((&*ran.text, &blob.commit.0[..]), (&*text("ran", 4), commit.as_slice()));
         assert_eq!(run.merged.files["train.py"].fit, SourceFit::Edited);
         assert_eq!(run.source_doubts(), [""; 0]);
         let said = run.texts_from_git().expect("it is said");
@@ -195,10 +204,40 @@ fn the_commit_that_the_recording_names_comes_first() {
     git.commit(&[("train.py", &text("checked_out", 4))], BEGAN - DAY);
     project.now(&text("now", 4));
     assert_eq!(project.committed(), Some(text("checked_out", 4)));
-    let side_car = json!({"schema": "perfline.callers/1", "strings": [], "threads": [],
-        "sources": {"git": {"revision": aside.to_string(), "dirty": true}, "files": []}});
-    project.write("run.callers.json", &side_car.to_string(), BEGAN + 1);
+    project.write("run.callers.json", &side_car(aside), BEGAN + 1);
     assert_eq!(project.committed(), Some(text("aside", 4)));
+}
+
+#[test]
+fn a_run_has_the_commit_of_the_first_rank_that_names_one() {
+    let project = Project::new();
+    let [first, second] = [0x1a, 0x2b].map(|it| ObjectId::from([it; 20]));
+    let mut inputs = Vec::new();
+    for (rank, commit) in [(2, Some(second)), (0, None), (1, Some(first))] {
+        let name = format!("run.rank{rank}");
+        project.write(&format!("{name}.json"), &trace("train.py", 4 + rank), BEGAN + 1);
+        if let Some(commit) = commit {
+            project.write(&format!("{name}.callers.json"), &side_car(commit), BEGAN + 1);
+        }
+        inputs.push(project.root.join(format!("{name}.json")));
+    }
+    let ledgers = Arc::new(LedgerCache::with_least(project.root.join(".cache"), 0));
+    let options = LoadOptions { ledger_cache: Some(Arc::clone(&ledgers)), ..project.options() };
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    // What was written a moment ago is not kept.
+    std::thread::sleep(Duration::from_millis(700));
+    let load = |ranks: &[u32]| {
+        let ranks = RankChoice { ranks: ranks.iter().copied().collect(), groups: Vec::new() };
+        let options = LoadOptions { ranks, ..options.clone() };
+        let (run, _) = load_timed(&inputs, &options, &watch).expect("the recording loads");
+        ledgers.write_pending();
+        let kept = load_kept(&inputs, &options, &watch).expect("it was kept");
+        assert_eq!(run.commit, kept.commit);
+        run.commit.map(|it| it.to_string())
+    };
+    assert_eq!(load(&[]).as_deref(), Some("1a1a1a1"), "of all ranks");
+    assert_eq!(load(&[0, 2]).as_deref(), Some("2b2b2b2"));
+    assert_eq!(load(&[0]), None);
 }
 
 #[test]

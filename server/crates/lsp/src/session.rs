@@ -10,7 +10,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use ide::{Baseline, Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
-use loader::{Run, Signature};
+use loader::{CommitId, Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
 use report::CodeFilter;
@@ -109,12 +109,15 @@ pub(crate) struct RunFacts {
     pub(crate) steps: usize,
     /// The mean step in nanoseconds, or the recording where it has none; 0 where no time was recorded.
     pub(crate) time: f64,
+    /// The commit that it names.
+    pub(crate) commit: Option<CommitId>,
 }
 
 impl RunFacts {
     pub(crate) fn of(run: &Run) -> Self {
         let steps = run.merged.steps.len();
-        Self { steps, time: Scale::new(&run.merged, Period::Mean).time() }
+        let time = Scale::new(&run.merged, Period::Mean).time();
+        Self { steps, time, commit: run.commit }
     }
 }
 

@@ -119,7 +119,11 @@ async fn recordings_are_described_without_being_read() {
         };
         std::fs::File::options().append(true).open(&to).unwrap().set_modified(time).unwrap();
     }
-    std::fs::write(folder.path().join("runs/old.callers.json.gz"), "").unwrap();
+    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": false});
+    let sources = json!({"git": git, "files": []});
+    let callers =
+        json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources});
+    std::fs::write(folder.path().join("runs/old.callers.json.gz"), callers.to_string()).unwrap();
     // A file that was written a moment ago is not kept.
     std::thread::sleep(Duration::from_millis(700));
     let cache = tempfile::tempdir().unwrap();
@@ -129,7 +133,8 @@ async fn recordings_are_described_without_being_read() {
         let rows = answer["recordings"].as_array().unwrap().iter();
         let row = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or("-").to_owned();
-            format!("{} {} {} {}", text("name"), it["steps"], text("timeText"), it["loaded"])
+            let [name, time, commit] = ["name", "timeText", "commit"].map(text);
+            format!("{name} {} {time} {commit} {}", it["steps"], it["loaded"])
         };
         rows.map(row).collect::<Vec<_>>()
     };
@@ -143,9 +148,9 @@ async fn recordings_are_described_without_being_read() {
         // The newest was loaded by itself at first, if there was time.
         assert!(rows[0].starts_with("new.json.gz "), "{rows:#?}");
         assert_eq!(rows[0].ends_with("true"), mode == "newest", "{rows:#?}");
-        assert_eq!(rows[1], "runs/middle.json.gz null - false", "it was never read");
+        assert_eq!(rows[1], "runs/middle.json.gz null - - false", "it was never read");
         let loaded = mode == "named";
-        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms {loaded}"));
+        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms 1a2b3c4 {loaded}"));
         let old = &answer["recordings"][2];
         assert_eq!((&old["kinds"], &old["ranks"]), (&json!(["kineto"]), &json!(1)));
         let beside = old["beside"].as_array().unwrap();

@@ -238,6 +238,7 @@ async fn a_stale_load_stops_for_a_newer_one() {
             ranks: vec![],
             merged: ledger::Ledger::default(),
             texts: loader::TextsByFile::new(),
+            commit: None,
             stacks: None,
             timeline: None,
             histories: Vec::new(),

@@ -36,6 +36,8 @@ pub use runtime_calls::{
     begins_capture, ends_capture, is_asynchronous_copy, is_blocking_call, launches_graph,
     launches_kernel, put_on_stream, reserves_memory,
 };
-pub use sources::{GitBlob, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile};
+pub use sources::{
+    CommitId, GitBlob, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+};
 pub use steps::{Step, Steps};
 pub use waiting::{idle_threads, is_waiting_call};

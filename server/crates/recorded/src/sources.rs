@@ -23,13 +23,25 @@ pub enum TextOrigin {
     File,
 }
 
+/// The id of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CommitId(pub [u8; 20]);
+
+/// `1a2b3c4`: as many digits as git shows.
+impl fmt::Display for CommitId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, ..] = self.0;
+        write!(f, "{a:02x}{b:02x}{c:02x}{:x}", d >> 4)
+    }
+}
+
 /// A text in a git repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GitBlob {
     /// The text's own id.
     pub blob: [u8; 20],
     /// The commit that it was taken from.
-    pub commit: [u8; 20],
+    pub commit: CommitId,
     /// When that was made: seconds since the Unix epoch.
     pub time: i64,
 }
@@ -37,9 +49,8 @@ pub struct GitBlob {
 /// `git revision 1a2b3c4 (2026-11-21)`: the commit and the day, in universal time, on which it was made.
 impl fmt::Display for GitBlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, ..] = self.commit;
         let (year, month, day) = civil_date(self.time.div_euclid(24 * 60 * 60));
-        write!(f, "git revision {a:02x}{b:02x}{c:02x}{:x} ({year}-{month:02}-{day:02})", d >> 4)
+        write!(f, "git revision {} ({year}-{month:02}-{day:02})", self.commit)
     }
 }
 
@@ -157,7 +168,8 @@ mod tests {
 
     #[test]
     fn a_commit_is_named_with_its_day() {
-        let shown = |time| GitBlob { blob: [0; 20], commit: [0x1a; 20], time }.to_string();
+        let commit = CommitId([0x1a; 20]);
+        let shown = |time| GitBlob { blob: [0; 20], commit, time }.to_string();
         assert_eq!(shown(0), "git revision 1a1a1a1 (1970-01-01)");
         assert_eq!(shown(-1), "git revision 1a1a1a1 (1969-12-31)");
         assert_eq!(shown(951_782_400), "git revision 1a1a1a1 (2000-02-29)");

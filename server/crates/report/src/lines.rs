@@ -490,6 +490,7 @@ mod tests {
             ranks: Vec::new(),
             merged: Ledger::default(),
             texts: loader::TextsByFile::new(),
+            commit: None,
             stacks: None,
             timeline: None,
             histories: Vec::new(),

@@ -319,6 +319,7 @@ pub(crate) fn training() -> Run {
         ranks: vec![Rank::only(0, &ledger)],
         merged: ledger,
         texts: loader::TextsByFile::new(),
+        commit: None,
         stacks: None,
         timeline: None,
         histories: Vec::new(),

@@ -434,6 +434,7 @@ pub fn run_of(key: &str, path: &Path) -> Run {
         ranks: ranks.collect(),
         merged,
         texts: loader::TextsByFile::new(),
+        commit: None,
         stacks: None,
         timeline: None,
         histories: Vec::new(),

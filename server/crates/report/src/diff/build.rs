@@ -7,7 +7,7 @@ use comparison::{
     AmountDifference, ComparedLine, ComparedRun, Difference, EditedLines, NamedDifference,
 };
 use ledger::{LineKey, Ns, SourceFit};
-use loader::{GitBlob, TextOrigin, TextThatRan};
+use loader::{CommitId, GitBlob, TextOrigin, TextThatRan};
 use metrics::{Quantity, numbers};
 use pysource::MatchStatus;
 
@@ -275,7 +275,7 @@ fn sources(texts: &[BTreeMap<String, TextThatRan>; 2], difference: &Difference) 
             from(TextOrigin::File, "on disk"),
         ];
         // Several files of one commit are of several blobs.
-        let mut by_commit: BTreeMap<[u8; 20], (usize, GitBlob)> = BTreeMap::new();
+        let mut by_commit: BTreeMap<CommitId, (usize, GitBlob)> = BTreeMap::new();
         for it in it.values() {
             if let TextOrigin::Git(blob) = it.origin {
                 by_commit.entry(blob.commit).or_insert((0, blob)).0 += 1;

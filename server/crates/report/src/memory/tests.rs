@@ -108,6 +108,7 @@ fn run() -> Run {
         ranks: Vec::new(),
         merged: ledger,
         texts: loader::TextsByFile::new(),
+        commit: None,
         stacks: None,
         timeline: None,
         histories: Vec::new(),

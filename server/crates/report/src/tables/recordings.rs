@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use ledger::{Bytes, Ns};
+use loader::CommitId;
 use metrics::Unit;
 
 use super::NamedTable;
 use crate::model::{Cell, CellValue, Column, Section, Subject, Summary};
 
 /// The columns that a narrow terminal can do without, the first of them first.
-const DISPENSABLE: [&str; 2] = ["kind", "files"];
+const DISPENSABLE: [&str; 3] = ["kind", "files", "commit"];
 
 /// A recording that was found.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct ListedRecording {
     pub age: Duration,
     /// How many steps it has and the mean of one in nanoseconds, where that is kept of an earlier look.
     pub steps: Option<(usize, f64)>,
+    /// The commit that it names, where that is kept of an earlier look.
+    pub commit: Option<CommitId>,
 }
 
 /// The recordings below `folder`, in the order given.
@@ -40,6 +43,7 @@ pub fn build(folder: &str, recordings: &[ListedRecording]) -> NamedTable {
         Column::number("ranks", Unit::Count),
         Column::number("steps", Unit::Count),
         Column::number("step", Unit::Ns),
+        Column::text("commit"),
         Column::text("kind"),
         Column::text("recording"),
     ];
@@ -68,6 +72,7 @@ fn row(it: &ListedRecording) -> Vec<Cell> {
         Cell::integer(it.ranks),
         steps,
         step,
+        it.commit.map(|it| Cell::text(it.to_string())).unwrap_or_default(),
         Cell::text(it.kinds.join(", ")),
         Cell::text(&it.name),
     ]
@@ -113,15 +118,20 @@ mod tests {
             bytes: 2048,
             age: Duration::from_secs(90),
             steps: None,
+            commit: None,
         };
-        let known = ListedRecording { steps: Some((3, 41_000_000.0)), ..listed.clone() };
+        let known = ListedRecording {
+            steps: Some((3, 41_000_000.0)),
+            commit: Some(CommitId([0x1a; 20])),
+            ..listed.clone()
+        };
         let texts = |it: &ListedRecording| -> Vec<String> {
             row(it).into_iter().map(|it| it.text).collect()
         };
         assert_eq!(
             texts(&listed),
-            ["1 min", "2 KiB", "2", "1", "", "", "kineto, snapshot", "runs/a.json.gz"]
+            ["1 min", "2 KiB", "2", "1", "", "", "", "kineto, snapshot", "runs/a.json.gz"]
         );
-        assert_eq!(texts(&known)[4..6], ["3", "41 ms"]);
+        assert_eq!(texts(&known)[4..7], ["3", "41 ms", "1a1a1a1"]);
     }
 }

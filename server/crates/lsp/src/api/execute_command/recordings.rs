@@ -65,6 +65,7 @@ fn described(
         "ranks": description.ranks,
         "steps": facts.map(|it| it.steps),
         "timeText": facts.filter(|it| 0.0 < it.time).map(|it| duration(it.time)),
+        "commit": facts.and_then(|it| it.commit).map(|it| it.to_string()),
         "loaded": is_loaded,
     })
 }
