@@ -6,13 +6,13 @@ use ledger::{Evidence, LineKey};
 use metrics::{Period, Quantity, Scale};
 
 use crate::lines::{
-    AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, Significance, TIMES,
-    differences, units,
+    AmountDifference, ComparedLine, EditedLines, LineDirections, LineGroup, TIMES, units,
 };
 use crate::named::{KernelReplacement, NamedDifference, kernels, operators, replacements};
 use crate::noise::{Drift, NoiseTest, Shift, median};
 use crate::run::ComparedRun;
 use crate::same_work::SameWork;
+use crate::significance::{Significance, differences};
 
 /// Share (of 1) of the step that must be on lines for what makes the steps differ to be looked for among them.
 const MIN_KNOWN_SHARE: f64 = 0.5;

@@ -15,6 +15,7 @@ mod named;
 mod noise;
 mod run;
 mod same_work;
+mod significance;
 
 pub use compared::{Difference, FunctionDifference, StepDifference};
 pub use lines::{AmountDifference, ComparedLine, EditedLines};
