@@ -92,9 +92,11 @@ impl Difference {
             test,
             same_work: SameWork::of(&found.units, scales),
         };
-        let mut functions = functions(&significance, &found.functions);
+        let by_function = LinesByFunction::new(&found.units, &found.functions);
+        let mut functions = functions(&significance, &by_function, &found.functions);
         let mut lines = differences(&significance);
         keep_with_their_functions(&mut lines, &functions);
+        keep_with_other_edits(&mut lines, &by_function, &significance);
         let directions: Vec<LineDirections> = lines.iter().map(LineDirections::of).collect();
         let everything: Vec<usize> = (0..found.units.len()).collect();
         let totals: Vec<AmountDifference> =
@@ -220,10 +222,37 @@ fn keep_with_their_functions(lines: &mut [ComparedLine], functions: &[FunctionDi
         let Some(function) = of_line else { continue };
         for amount in line.amounts.iter_mut().filter(|it| TIMES.contains(&it.quantity)) {
             let of_function = function.amounts.iter().find(|it| it.quantity == amount.quantity);
-            let differs = of_function.is_some_and(|it| {
-                it.significant == Some(true) && (0.0 < it.delta()) == (0.0 < amount.delta())
-            });
+            let differs = of_function.is_some_and(|it| it.differs_as(amount));
             amount.significant = amount.significant.map(|it| it && differs);
+        }
+    }
+}
+
+/// Of several lines of a function that were edited, one differs if all of them together do, in the same direction, with what is
+/// known of the function alone: an edit may put the work of one line on another one.
+fn keep_with_other_edits(
+    lines: &mut [ComparedLine],
+    by_function: &LinesByFunction,
+    significance: &Significance<'_>,
+) {
+    let is_edited = |place: usize| !significance.units[place].says_the_same();
+    for function in by_function.places.keys() {
+        let places = by_function.with_exchanged(function);
+        let is_of_edit =
+            |it: &&usize| is_edited(**it) || lines[**it].evidence == Evidence::Function;
+        let edits: Vec<usize> = places.iter().filter(is_of_edit).copied().collect();
+        if edits.len() < 2 {
+            continue;
+        }
+        for quantity in TIMES {
+            let Some(sum) = significance.of_sum(&edits, quantity) else { continue };
+            for &place in edits.iter().filter(|it| is_edited(**it)) {
+                let amounts = lines[place].amounts.iter_mut();
+                for amount in amounts.filter(|it| it.quantity == quantity) {
+                    let differ = sum.differs_as(amount);
+                    amount.significant = amount.significant.map(|it| it && differ);
+                }
+            }
         }
     }
 }
@@ -231,37 +260,75 @@ fn keep_with_their_functions(lines: &mut [ComparedLine], functions: &[FunctionDi
 /// A function, by the key of its file and its name.
 type FunctionKey = (String, String);
 
-/// By function: lines count to the function that they are in now; what is gone counts to the function that its own became.
+/// The lines of each function, as places among the units: lines count to the function that they are in now, what is gone counts to
+/// the function that its own became.
+struct LinesByFunction {
+    places: BTreeMap<FunctionKey, Vec<usize>>,
+    /// Functions between which lines were moved, such as one that was put in place of its call, or taken out of another one.
+    exchanged: Vec<BTreeSet<FunctionKey>>,
+}
+
+impl LinesByFunction {
+    fn new(units: &[LineGroup<'_>], pairs: &BTreeMap<FunctionKey, FunctionKey>) -> Self {
+        let mut found = Self { places: BTreeMap::new(), exchanged: Vec::new() };
+        for (place, unit) in units.iter().enumerate() {
+            let of = |is_new: bool| {
+                let line = unit.line(is_new).filter(|_| unit.books(is_new).next().is_some())?;
+                Some((line.file.clone(), unit.function(is_new).to_owned()))
+            };
+            let was = of(false).map(|mine| pairs.get(&mine).cloned().unwrap_or(mine));
+            let is = of(true);
+            if let (Some(was), Some(is)) = (&was, &is) {
+                found.exchange(was, is);
+            }
+            if let Some(key) = is.or(was) {
+                found.places.entry(key).or_default().push(place);
+            }
+        }
+        found
+    }
+
+    /// A line was in one function and is in another one, or in the same.
+    fn exchange(&mut self, was: &FunctionKey, is: &FunctionKey) {
+        if was == is {
+            return;
+        }
+        let mut group = BTreeSet::from([was.clone(), is.clone()]);
+        self.exchanged.retain(|it| {
+            let is_joined = it.contains(was) || it.contains(is);
+            if is_joined {
+                group.extend(it.iter().cloned());
+            }
+            !is_joined
+        });
+        self.exchanged.push(group);
+    }
+
+    /// The lines of a function and of those that it exchanged lines with.
+    fn with_exchanged(&self, function: &FunctionKey) -> Vec<usize> {
+        let group = self.exchanged.iter().find(|it| it.contains(function));
+        let of = |it: &FunctionKey| self.places.get(it).cloned().unwrap_or_default();
+        group.map_or_else(|| of(function), |it| it.iter().flat_map(of).collect())
+    }
+}
+
+/// By function. What is known of a function alone moves with its lines, so that of functions that exchanged lines one differs only if
+/// all of them together do.
 fn functions(
     significance: &Significance<'_>,
+    by_function: &LinesByFunction,
     pairs: &BTreeMap<FunctionKey, FunctionKey>,
 ) -> Vec<FunctionDifference> {
-    let mut by_function: BTreeMap<FunctionKey, Vec<usize>> = BTreeMap::new();
-    let mut exchanges = Exchanges::default();
-    for (place, unit) in significance.units.iter().enumerate() {
-        let of = |is_new: bool| {
-            let line = unit.line(is_new).filter(|_| unit.books(is_new).next().is_some())?;
-            Some((line.file.clone(), unit.function(is_new).to_owned()))
-        };
-        let was = of(false).map(|mine| pairs.get(&mine).cloned().unwrap_or(mine));
-        let is = of(true);
-        if let (Some(was), Some(is)) = (&was, &is) {
-            exchanges.add(was, is);
-        }
-        if let Some(key) = is.or(was) {
-            by_function.entry(key).or_default().push(place);
-        }
-    }
     let renamed: BTreeMap<_, _> =
         pairs.iter().filter(|(from, to)| from.1 != to.1).map(|(from, to)| (to, &from.1)).collect();
     let difference = |(key, places): (&FunctionKey, &Vec<usize>)| {
-        let together = exchanges.places(key, &by_function);
+        let together = by_function.with_exchanged(key);
         let amounts = TIMES.iter().filter_map(|&quantity| {
             let mut amount = significance.of_sum(places, quantity)?;
-            let differ = together.is_empty()
-                || significance.of_sum(&together, quantity).is_some_and(|it| {
-                    it.significant == Some(true) && (0.0 < it.delta()) == (0.0 < amount.delta())
-                });
+            let differ = together.len() == places.len()
+                || significance
+                    .of_sum(&together, quantity)
+                    .is_some_and(|it| it.differs_as(&amount));
             amount.significant = amount.significant.map(|it| it && differ);
             Some(amount)
         });
@@ -270,40 +337,5 @@ fn functions(
         let (file, function) = key.clone();
         FunctionDifference { file, function, base_function, amounts }
     };
-    by_function.iter().map(difference).filter(|it| !it.amounts.is_empty()).collect()
-}
-
-/// Functions between which lines were moved, such as one that was put in place of its call, or taken out of another one: what
-/// is known of a function alone moves with its lines, so that one of them differs only if all of them together do.
-#[derive(Default)]
-struct Exchanges {
-    groups: Vec<BTreeSet<FunctionKey>>,
-}
-
-impl Exchanges {
-    /// A line was in one function and is in another one, or in the same.
-    fn add(&mut self, was: &FunctionKey, is: &FunctionKey) {
-        if was == is {
-            return;
-        }
-        let mut group = BTreeSet::from([was.clone(), is.clone()]);
-        self.groups.retain(|it| {
-            let is_joined = it.contains(was) || it.contains(is);
-            if is_joined {
-                group.extend(it.iter().cloned());
-            }
-            !is_joined
-        });
-        self.groups.push(group);
-    }
-
-    /// The places of the lines of a function and of those that it exchanged lines with; none where there are no such.
-    fn places(
-        &self,
-        function: &FunctionKey,
-        by_function: &BTreeMap<FunctionKey, Vec<usize>>,
-    ) -> Vec<usize> {
-        let group = self.groups.iter().find(|it| it.contains(function)).into_iter().flatten();
-        group.filter_map(|it| by_function.get(it)).flatten().copied().collect()
-    }
+    by_function.places.iter().map(difference).filter(|it| !it.amounts.is_empty()).collect()
 }

@@ -54,6 +54,11 @@ impl AmountDifference {
     pub fn delta(&self) -> f64 {
         self.new - self.base
     }
+
+    /// Whether it exceeds the noise in the direction of another difference.
+    pub(crate) fn differs_as(&self, other: &Self) -> bool {
+        self.significant == Some(true) && (0.0 < self.delta()) == (0.0 < other.delta())
+    }
 }
 
 /// Statements that differ between the sources of the two runs.

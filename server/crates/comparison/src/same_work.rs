@@ -333,4 +333,28 @@ mod tests {
         assert_eq!(of(4.5), (0, 0));
         assert_ne!(of(0.5), (0, 0));
     }
+
+    /// A loop that was written in one line: what its lines cost together is what counts.
+    #[test]
+    fn an_edit_that_puts_work_on_another_line_makes_no_difference() {
+        let apart =
+            "def f(x):\n    y = []\n    for z in x:\n        y.append(g(z))\n    return y\n";
+        let joined = "def f(x):\n    return [g(z) for z in x]\n";
+        let old = run(&[row(3, "f", 2.0, None), row(4, "f", 2.5, None), row(5, "f", 0.2, None)]);
+        let of = |time: f64| {
+            let young = run(&[row(2, "f", time, None)]);
+            let run = |ledger, text| ComparedRun {
+                ledger,
+                names: [(FILE, FILE)].into(),
+                texts: [(FILE, text)].into(),
+            };
+            let difference = Difference::new(&run(&old, apart), &run(&young, joined));
+            let amounts = difference.lines.iter().flat_map(|it| &it.amounts);
+            amounts.filter(|it| it.significant == Some(true)).map(|it| it.delta() < 0.0).collect()
+        };
+        let nothing: Vec<bool> = of(4.7);
+        assert!(nothing.is_empty(), "{nothing:?}");
+        let faster: Vec<bool> = of(1.0);
+        assert!(!faster.is_empty() && faster.iter().all(|it| *it), "{faster:?}");
+    }
 }
