@@ -35,7 +35,7 @@ pub enum SettingKind {
     Folders,
     /// A list of files. A client takes it from no workspace that its user does not trust.
     Paths,
-    /// An object: the name of a severity, or [`Severities::OFF`], by rule.
+    /// An object: the name of a severity, or [`ide::Severities::OFF`], by rule.
     Severities,
     /// An object: numbers by threshold, by rule.
     Thresholds,
