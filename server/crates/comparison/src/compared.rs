@@ -258,18 +258,18 @@ fn keep_with_other_edits(
 }
 
 /// A function, by the key of its file and its name.
-type FunctionKey = (String, String);
+type ComparedFunction = (String, String);
 
 /// The lines of each function, as places among the units: lines count to the function that they are in now, what is gone counts to
 /// the function that its own became.
 struct LinesByFunction {
-    places: BTreeMap<FunctionKey, Vec<usize>>,
+    places: BTreeMap<ComparedFunction, Vec<usize>>,
     /// Functions between which lines were moved, such as one that was put in place of its call, or taken out of another one.
-    exchanged: Vec<BTreeSet<FunctionKey>>,
+    exchanged: Vec<BTreeSet<ComparedFunction>>,
 }
 
 impl LinesByFunction {
-    fn new(units: &[LineGroup<'_>], pairs: &BTreeMap<FunctionKey, FunctionKey>) -> Self {
+    fn new(units: &[LineGroup<'_>], pairs: &BTreeMap<ComparedFunction, ComparedFunction>) -> Self {
         let mut found = Self { places: BTreeMap::new(), exchanged: Vec::new() };
         for (place, unit) in units.iter().enumerate() {
             let of = |is_new: bool| {
@@ -289,7 +289,7 @@ impl LinesByFunction {
     }
 
     /// A line was in one function and is in another one, or in the same.
-    fn exchange(&mut self, was: &FunctionKey, is: &FunctionKey) {
+    fn exchange(&mut self, was: &ComparedFunction, is: &ComparedFunction) {
         if was == is {
             return;
         }
@@ -305,9 +305,9 @@ impl LinesByFunction {
     }
 
     /// The lines of a function and of those that it exchanged lines with.
-    fn with_exchanged(&self, function: &FunctionKey) -> Vec<usize> {
+    fn with_exchanged(&self, function: &ComparedFunction) -> Vec<usize> {
         let group = self.exchanged.iter().find(|it| it.contains(function));
-        let of = |it: &FunctionKey| self.places.get(it).cloned().unwrap_or_default();
+        let of = |it: &ComparedFunction| self.places.get(it).cloned().unwrap_or_default();
         group.map_or_else(|| of(function), |it| it.iter().flat_map(of).collect())
     }
 }
@@ -317,11 +317,11 @@ impl LinesByFunction {
 fn functions(
     significance: &Significance<'_>,
     by_function: &LinesByFunction,
-    pairs: &BTreeMap<FunctionKey, FunctionKey>,
+    pairs: &BTreeMap<ComparedFunction, ComparedFunction>,
 ) -> Vec<FunctionDifference> {
     let renamed: BTreeMap<_, _> =
         pairs.iter().filter(|(from, to)| from.1 != to.1).map(|(from, to)| (to, &from.1)).collect();
-    let difference = |(key, places): (&FunctionKey, &Vec<usize>)| {
+    let difference = |(key, places): (&ComparedFunction, &Vec<usize>)| {
         let together = by_function.with_exchanged(key);
         let amounts = TIMES.iter().filter_map(|&quantity| {
             let mut amount = significance.of_sum(places, quantity)?;
