@@ -6,10 +6,9 @@ use budget::{
     Allowed, AllowedFindings, BaselineAllowance, BaselineLimit, BaselineLimits, Budget, CodeLimit,
     CodePart, FindingLimit, RunAllowance, RunLimit,
 };
-use comparison::{AmountDifference, ComparedLine, Difference};
+use comparison::Difference;
 use ledger::{Bytes, DeviceMemory, Ledger, LineBooks, LineKey, Metric};
 use metrics::{Period, Quantity, Scale, Unit, numbers};
-use pysource::MatchStatus;
 
 use crate::diff::{self, DiffReport};
 use crate::findings::findings;
@@ -368,8 +367,7 @@ impl CheckedRun<'_> {
         diff: &DiffReport<'_>,
         found: &[ReportedFinding],
     ) {
-        let new =
-            diff.findings.iter().filter(|it| it.cost[0].is_none() && is_caused(diff, &it.place));
+        let new = diff.findings.iter().filter(|it| it.status() == "new" && diff.is_significant(it));
         let new: BTreeSet<(&str, &str, u32)> =
             new.map(|it| (it.rule, it.place.file.as_str(), it.place.line)).collect();
         let is_new =
@@ -391,18 +389,6 @@ impl CheckedRun<'_> {
 
 fn n_findings(number: usize) -> String {
     if number == 1 { "1 finding".to_owned() } else { format!("{number} findings") }
-}
-
-/// Whether a finding that the baseline does not have is due to its line: one that says the same and takes no longer is found in
-/// one of two recordings by chance, because a threshold lies between them.
-fn is_caused(diff: &DiffReport<'_>, place: &Place) -> bool {
-    let is_it =
-        |line: &&ComparedLine| line.new.as_ref().is_some_and(|it| diff.place(it, true) == *place);
-    let is_slower = |it: &AmountDifference| it.significant == Some(true) && 0.0 < it.delta();
-    diff.difference.lines.iter().find(is_it).is_none_or(|line| {
-        matches!(line.status, MatchStatus::Added | MatchStatus::Changed)
-            || line.amounts.iter().any(is_slower)
-    })
 }
 
 /// The share (of 1) of its memory that a device used at the peak.

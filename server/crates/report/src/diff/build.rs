@@ -38,6 +38,26 @@ impl DiffReport<'_> {
         let file = self.names[usize::from(is_new)].get(&line.file).unwrap_or(&line.file);
         Place { file: file.clone(), line: line.line }
     }
+
+    /// Whether that a finding came or went is due to its line: where the line says the same and its time does not differ, one of two
+    /// recordings has it by chance, because a threshold lies between them.
+    pub(crate) fn is_significant(&self, finding: &FindingDifference) -> bool {
+        let is_new = match finding.status() {
+            "new" => true,
+            "gone" => false,
+            _ => return false,
+        };
+        let is_it = |line: &&ComparedLine| {
+            let key = if is_new { &line.new } else { &line.base };
+            key.as_ref().is_some_and(|it| self.place(it, is_new) == finding.place)
+        };
+        let differs =
+            |it: &AmountDifference| it.significant == Some(true) && (0.0 < it.delta()) == is_new;
+        self.difference.lines.iter().find(is_it).is_none_or(|line| {
+            !matches!(line.status, MatchStatus::Same | MatchStatus::Moved)
+                || line.amounts.iter().any(differs)
+        })
+    }
 }
 
 /// Compares two recordings; tables have at most `top` rows, findings are those that there are by `rules`.
@@ -505,7 +525,7 @@ fn finding_table(diff: &DiffReport<'_>, top: usize) -> Section {
     ];
     let mut section =
         Section::new("findings", "Findings that came or went", Subject::Lines, columns);
-    let changed = diff.findings.iter().filter(|it| it.status() != "same");
+    let changed = diff.findings.iter().filter(|it| diff.is_significant(it));
     for it in changed.take(top) {
         let cost = |cost: Option<Ns>| cost.map(Cell::duration).unwrap_or_default();
         section.rows.push(vec![

@@ -46,7 +46,7 @@ pub fn write(out: &mut dyn Write, diff: &DiffReport<'_>) -> io::Result<()> {
     list(out, "operators", difference.operators.iter().map(named))?;
     list(out, "kernels", difference.kernels.iter().map(named))?;
     list(out, "replaced_kernels", difference.replacements.iter().map(|it| replaced(diff, it)))?;
-    list(out, "findings", diff.findings.iter().map(finding))?;
+    list(out, "findings", diff.findings.iter().map(|it| finding(diff, it)))?;
     write_list(out, "edits", difference.edits.iter().map(|it| edit(diff, it)))?;
     writeln!(out, "}}")
 }
@@ -185,7 +185,7 @@ fn replaced(diff: &DiffReport<'_>, it: &KernelReplacement) -> String {
     ])
 }
 
-fn finding(it: &FindingDifference) -> String {
+fn finding(diff: &DiffReport<'_>, it: &FindingDifference) -> String {
     let cost = |cost: Option<Ns>| cost.map_or_else(null, FieldValue::Time);
     object(&[
         ("rule", FieldValue::text(it.rule)),
@@ -194,6 +194,7 @@ fn finding(it: &FindingDifference) -> String {
         ("status", FieldValue::text(it.status())),
         ("base_us", cost(it.cost[0])),
         ("new_us", cost(it.cost[1])),
+        ("significant", boolean(Some(diff.is_significant(it)))),
     ])
 }
 
