@@ -408,7 +408,7 @@ test('view', function()
   vim.cmd('Perfline filter nowhere.py in nothing')
   ok('no line of other files', wait(function() return hint(BACKWARD) == nil end), hints)
   local filter = { files = { 'nowhere.py' }, functions = { 'nothing' } }
-  ok('a filter', vim.deep_equal(status().view.filter, filter), status())
+  ok('a filter', wait(function() return vim.deep_equal(status().view.filter, filter) end), status())
   vim.cmd('Perfline filter')
   ok('all lines', wait(function() return hint(BACKWARD) ~= nil end), hints)
   vim.cmd('Perfline metric auto')
