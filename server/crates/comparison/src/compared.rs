@@ -236,8 +236,7 @@ fn keep_with_other_edits(
     significance: &Significance<'_>,
 ) {
     let is_edited = |place: usize| !significance.units[place].says_the_same();
-    for function in by_function.places.keys() {
-        let places = by_function.with_exchanged(function);
+    for places in by_function.groups() {
         let is_of_edit =
             |it: &&usize| is_edited(**it) || lines[**it].evidence == Evidence::Function;
         let edits: Vec<usize> = places.iter().filter(is_of_edit).copied().collect();
@@ -302,6 +301,16 @@ impl LinesByFunction {
             !is_joined
         });
         self.exchanged.push(group);
+    }
+
+    /// The lines of each function, or of functions that exchanged lines, once.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let is_first = |function: &&ComparedFunction| {
+            let group = self.exchanged.iter().find(|it| it.contains(*function));
+            let first = group.and_then(|it| it.iter().find(|it| self.places.contains_key(*it)));
+            first.is_none_or(|it| it == *function)
+        };
+        self.places.keys().filter(is_first).map(|it| self.with_exchanged(it)).collect()
     }
 
     /// The lines of a function and of those that it exchanged lines with.
