@@ -60,8 +60,7 @@ fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<
         SiteKind::Spread { .. } => Some(if is_named { 0 } else { costs.generator_taken_unnamed }),
         SiteKind::Call { callee, .. } => match callee.name() {
             Some("next" | "send") => Some(costs.generator_next),
-            // They take the elements later, in a loop.
-            Some("zip" | "map" | "filter" | "enumerate") => Some(costs.generator_in_call),
+            Some(called) if takes_later(called) => Some(costs.generator_in_call),
             Some(called)
                 if is_type_call(called)
                     || ["sum", "max", "min", "any", "all", "sorted"].contains(&called) =>
@@ -73,8 +72,16 @@ fn generator(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<
         },
         SiteKind::Await => Some(if is_named { 0 } else { costs.generator_taken_unnamed }),
         SiteKind::Enter | SiteKind::Exit => Some(costs.generator_context),
+        SiteKind::Attribute { access: Access::Store, .. } if key.is_resumed => {
+            Some(costs.generator_released)
+        }
         _ => None,
     }
+}
+
+/// The cost of a function that `map` or `filter` calls for each element.
+fn lazy(site: &Expression<'_>, name: &str, costs: &Costs) -> u32 {
+    if site.mentions.contains(name) { costs.lazy_named } else { costs.lazy_unnamed }
 }
 
 /// What the functions that were called from frames of one function show about all of its sites.
@@ -189,10 +196,9 @@ pub(crate) fn repeat_cost(
         {
             costs.repeat_iteration
         }
-        (SiteKind::Call { .. }, ChildKey::Function(it)) if is_dispatched(before, &it.name) => 0,
+        (SiteKind::Call { .. }, ChildKey::Function(_)) if is_dispatcher(before) => 0,
         (SiteKind::Call { callee, .. }, ChildKey::Function(it))
             if is_of_import(callee, &it.file)
-                && before != key
                 && !callee
                     .name()
                     .is_some_and(|name| name == it.name || is_dispatcher_of(&it.name, name)) =>
@@ -230,6 +236,7 @@ pub(crate) fn repeat_cost(
         }
         (_, ChildKey::Function(it)) if it.name == "<genexpr>" => 0,
         (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
+        (SiteKind::Spread { .. } | SiteKind::Unpack { .. }, _) if site.calls_for_elements() => 0,
         // A class is called: `__new__`, then `__init__`.
         (SiteKind::Call { .. }, ChildKey::Function(it))
             if matches!(it.name.as_str(), "__init__" | "__post_init__") =>
@@ -238,6 +245,13 @@ pub(crate) fn repeat_cost(
         }
         (SiteKind::Unpack { .. } | SiteKind::Iterate(_), ChildKey::Function(_)) => {
             costs.repeat_iteration
+        }
+        // What is looked for in a `dict` is hashed once, then compared.
+        (SiteKind::Subscript { .. }, ChildKey::Function(it)) if it.name == "__eq__" => {
+            costs.repeat_conversion
+        }
+        (SiteKind::Compare { .. }, ChildKey::Function(it)) if it.name == "__hash__" => {
+            costs.repeat_other
         }
         // The truth of a tensor is read once.
         (SiteKind::TruthTest, ChildKey::Operator { .. }) if before == key => costs.repeat_other,
@@ -254,6 +268,11 @@ pub(crate) fn repeat_cost(
 fn is_of_function(before: &ChildKey, key: &FunctionKey) -> bool {
     key.is_generator
         && matches!(before, ChildKey::Function(it) if (&it.name, &it.file) == (&key.name, &key.file))
+}
+
+/// Whether a type takes the elements that it is given when they are asked for, in a loop.
+fn takes_later(name: &str) -> bool {
+    matches!(name, "zip" | "map" | "filter" | "enumerate")
 }
 
 /// Whether a type takes one value, not elements.
@@ -372,6 +391,12 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
                 "__hash__" | "__eq__" => (!index.is_literal).then_some(costs.special_method),
                 "__class_getitem__" => Some(costs.special_method),
                 "__missing__" => Some(costs.missing_key),
+                // A `defaultdict` makes what is missing.
+                "__init__" if *access == Access::Load && index.slices == 0 && !index.is_number => {
+                    Some(costs.missing_key)
+                }
+                // `Tuple[int, int]` of `typing`, which keeps what it makes.
+                "inner" if key.file == "typing.py" => Some(0),
                 _ => methods(&[expected, "__class_getitem__"]),
             }
         }
@@ -385,13 +410,8 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             "__next__" => Some(if *part == Iteration::Start { costs.iteration_swapped } else { 0 }),
             "__len__" | "__getitem__" => Some(costs.iteration_by_index),
             _ if is_dunder => None,
-            // `map` and `filter` call a function for each element.
-            _ if site.is_lazy => Some(if site.mentions.contains(name) {
-                costs.lazy_named
-            } else {
-                costs.lazy_unnamed
-            }),
-            _ if key.source.is_some() => None,
+            _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
+            _ if key.source.is_some() || name.ends_with(NUMPY_DISPATCHER) => None,
             // A generator function that goes on.
             _ => Some(if *part == Iteration::Start {
                 costs.iteration_starts_function
@@ -403,6 +423,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
             _ if site.is_builtin_iterable => None,
             "__iter__" => Some(0),
             "__next__" | "__len__" => Some(costs.special_method),
+            _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => Some(costs.unpack_function),
         },
         // `*args` and `**kwargs` are a tuple and a dict.
@@ -410,6 +431,7 @@ fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32
         SiteKind::Spread { mapping } => match name {
             "keys" if *mapping => Some(0),
             "__iter__" | "__next__" | "__len__" | "__getitem__" => Some(costs.spread_element),
+            _ if site.calls_for_elements() => Some(lazy(site, name, costs)),
             _ => None,
         },
         SiteKind::Enter => methods(&["__enter__", "__aenter__"]),
@@ -441,14 +463,17 @@ fn is_alike(one: &str, other: &str) -> bool {
     one.trim_matches('_') == other.trim_matches('_')
 }
 
+/// How NumPy names the functions that find out whose implementation of a function is run.
+const NUMPY_DISPATCHER: &str = "_dispatcher";
+
 /// Whether a function is what NumPy runs before `called` to find out whose implementation that is.
 fn is_dispatcher_of(name: &str, called: &str) -> bool {
-    name.strip_suffix("_dispatcher").is_some_and(|it| is_alike(it, called))
+    name.strip_suffix(NUMPY_DISPATCHER).is_some_and(|it| is_alike(it, called))
 }
 
-/// Whether an event was the dispatcher of the function `name`, which comes next.
-fn is_dispatched(before: &ChildKey, name: &str) -> bool {
-    matches!(before, ChildKey::Function(it) if is_dispatcher_of(&it.name, name))
+/// Whether an event was a dispatcher of NumPy: the function that it is for comes next.
+fn is_dispatcher(before: &ChildKey) -> bool {
+    matches!(before, ChildKey::Function(it) if it.name.ends_with(NUMPY_DISPATCHER))
 }
 
 /// Whether a call names the module that its function is of, and the function that was called is of another one:
@@ -568,6 +593,10 @@ fn called_function(
     if called.is_some_and(|it| is_dispatcher_of(name, it)) {
         return 0;
     }
+    // Some are of several functions: `_vhstack_dispatcher`.
+    if name.ends_with(NUMPY_DISPATCHER) && is_of_import(callee, &key.file) {
+        return costs.dispatcher_of_several;
+    }
     // Private implementations are called by their public names, and the other way round.
     let is_alike = called.is_some_and(|it| is_alike(it, name));
     // `forward_call = self.forward`, then `forward_call(x)`: names for functions keep something of the function's name.
@@ -619,14 +648,16 @@ fn comprehension(
         }
         (SiteKind::Call { callee, .. }, "<genexpr>") => Some(
             elsewhere
-                + if callee.name().is_some_and(|it| is_type_call(it) && !is_scalar_type(it)) {
-                    costs.genexpr_in_type
-                } else {
-                    costs.genexpr_in_call
+                + match callee.name() {
+                    Some(called) if takes_later(called) => costs.generator_in_call,
+                    Some(called) if is_type_call(called) && !is_scalar_type(called) => {
+                        costs.genexpr_in_type
+                    }
+                    _ => costs.genexpr_in_call,
                 },
         ),
         // `map` and `filter` call a function for each element.
-        (SiteKind::Iterate(Iteration::Next), "<lambda>") if site.is_lazy => {
+        (_, "<lambda>") if site.calls_for_elements() => {
             Some(if site.iterates_lambda { costs.lazy_named } else { costs.lazy_unnamed })
         }
         (SiteKind::Call { .. }, "<lambda>") => Some(elsewhere + costs.lambda_in_call),
@@ -646,6 +677,9 @@ fn comprehension(
 }
 
 fn module(site: &Expression<'_>, class: &str, costs: &Costs) -> Option<u32> {
+    if site.calls_for_elements() {
+        return Some(costs.lazy_unnamed);
+    }
     let SiteKind::Call { callee, .. } = site.kind else { return None };
     let target = &site.target;
     if target.makers.contains(&class) {
@@ -876,8 +910,8 @@ fn subscript(name: &str, access: Access, index: Index, costs: &Costs) -> Option<
     let read = match name {
         "slice" => Some(fits(index.slices)),
         "unsqueeze" => Some(fits(index.new_axes)),
-        "select" => Some(fits(index.indices)),
-        "index" => Some(fits(if index.is_literal { 0 } else { index.indices })),
+        "select" => Some(fits(if index.is_tensor { 0 } else { index.indices })),
+        "index" => Some(fits(if index.is_literal || index.is_number { 0 } else { index.indices })),
         "alias" | "view" => Some(if n_operators(index) == 0 { 0 } else { costs.subscript_alias }),
         _ if CONVERSIONS.contains(&name) && index.indices > 0 && !index.is_literal => {
             Some(costs.subscript_converted)

@@ -21,8 +21,11 @@ pub(crate) struct Prior<'a> {
     code: &'a FunctionCode,
     python: Python,
     expressions: Vec<Expression<'a>>,
-    /// The cost of skipping each site; [`IMPASSABLE`] for those that this Python does not have.
+    /// The cost of skipping each site; [`IMPASSABLE`] for those that this Python does not have, and for `yield`: a frame
+    /// ends there, and the next one begins.
     skip_costs: Vec<u16>,
+    /// Where a frame ends: at the exit, or at a `yield`.
+    ends: Vec<u32>,
     /// By key of a child: the sites that may have left it, in order, with the cost of doing so.
     emissions: FxHashMap<KeyId, Vec<(u32, u32)>>,
     /// By site that takes the next element in a loop: the one that begins the loop ([`generators::loop_starts`]).
@@ -60,14 +63,16 @@ impl<'a> Prior<'a> {
         }
         let called = Called::new(emissions.keys().map(|&key| keys.get(key)));
         let skip_costs = sites()
-            .map(|((_, site), it)| match is_run(site, python) {
+            .map(|((_, site), it)| match is_run(site, python) && site.kind != SiteKind::Yield {
                 true => affinity::skip_cost(it, &called, costs),
                 false => IMPASSABLE,
             })
             .collect();
+        let yields = sites().filter(|((_, site), _)| site.kind == SiteKind::Yield);
+        let ends = yields.map(|((site, _), _)| site).chain([code.flow.exit]).collect();
         let loop_starts = generators::loop_starts(&code.flow);
         let compared = comparisons_tested(&code.flow);
-        Self { code, python, expressions, skip_costs, emissions, loop_starts, compared }
+        Self { code, python, expressions, skip_costs, ends, emissions, loop_starts, compared }
     }
 
     /// What is learned for all sites together that say the same as `site`.
@@ -256,11 +261,11 @@ impl<'a> Aligner<'a> {
             }
             from = is_clear.then_some(state.at);
         }
-        let exit = self.code.flow.exit;
         if let Some(from) = from {
             self.find_paths(from);
-            if self.distance(from, exit) <= self.costs.not_returned {
-                self.add_edges(from, exit, &mut edges);
+            let (way, end) = self.nearest_end(from);
+            if way <= self.costs.not_returned {
+                self.add_edges(from, end, &mut edges);
             }
         }
         (visited, edges)
@@ -483,14 +488,12 @@ impl<'a> Aligner<'a> {
 
     fn fill_rest(&mut self, sequence: &Sequence, columns: &mut [Vec<AlignmentState>]) {
         let Some(last) = columns.last_mut() else { return };
-        let exit = self.code.flow.exit;
         let last_key = sequence.children.last().map(|it| self.keys.get(it.key));
         // Frames that were open when recording began are mostly open when it ends.
         let is_open = self.begins(sequence.start).is_empty();
         for state in last.iter_mut() {
             self.find_paths(state.at);
-            let way =
-                if state.at == NO_SITE || is_open { 0 } else { self.distance(state.at, exit) };
+            let way = if state.at == NO_SITE || is_open { 0 } else { self.nearest_end(state.at).0 };
             state.rest = if way >= UNREACHABLE {
                 self.costs.not_returned
             } else {
@@ -529,6 +532,12 @@ impl<'a> Aligner<'a> {
     /// Cost of the shortest path between two nodes, once [`Self::find_paths`] has found those from `from`.
     fn distance(&self, from: u32, to: u32) -> u32 {
         self.paths_from(from).map_or(UNREACHABLE, |paths| paths.cost(to).min(UNREACHABLE))
+    }
+
+    /// What the way costs to where the frame ends, and which of its ends that is.
+    fn nearest_end(&self, from: u32) -> (u32, u32) {
+        let ends = self.prior.ends.iter().map(|&end| (self.distance(from, end), end));
+        ends.min().unwrap_or((UNREACHABLE, self.code.flow.exit))
     }
 
     /// The shortest paths from a node, once [`Self::find_paths`] has found them.

@@ -122,6 +122,9 @@ costs! {
     /// A step of a generator in `with`: `contextlib.contextmanager` runs it in a function of its own.
     generator_context = 6,
 
+    /// The end of a generator because the attribute that held it is assigned something else.
+    generator_released = 8,
+
     /// A method that an operator, subscript or comparison stands for, and another that may stand for it as well.
     special_method = 1,
     /// The same by way of what a decorator made of it.
@@ -149,7 +152,7 @@ costs! {
     property_renamed = 22,
     /// `__torch_function__` for an operator: the operands are of a subclass of tensors.
     torch_function = 4,
-    /// `__missing__` for a subscript.
+    /// `__missing__` for a subscript, or `__init__` of what a `defaultdict` makes.
     missing_key = 4,
     /// An element of what `*` or `**` takes: mostly of a built-in type, which leaves nothing.
     spread_element = 4,
@@ -236,7 +239,9 @@ costs! {
     /// A function of another name than the called attribute of `self`.
     call_other_attribute = 10,
     /// A function of the package that the called function is imported from: C code calls it.
-    call_of_package = 9,
+    call_of_package = 6,
+    /// A dispatcher of NumPy, by the name of none of its functions, at a call of NumPy.
+    dispatcher_of_several = 6,
     /// A function with a part of the name of the called method or import.
     call_related = 8,
     /// A function of another name than the called method.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pysource::flow::{Access, Binding, Callee, Flow, Iterable, Mentions, SiteKind};
+use pysource::flow::{Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, SiteKind};
 use pysource::{AssignedValue, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
@@ -39,6 +39,17 @@ pub(crate) struct Expression<'a> {
     pub(crate) takes: Option<usize>,
     /// What is learned for all sites together that say the same: the dotted callee, the attribute with its class.
     pub(crate) shared: Option<String>,
+}
+
+impl Expression<'_> {
+    /// Whether it takes elements that are made by calling a function for each: of `map`, of `filter`.
+    pub(crate) fn calls_for_elements(&self) -> bool {
+        let takes = matches!(
+            self.kind,
+            SiteKind::Iterate(Iteration::Next) | SiteKind::Unpack { .. } | SiteKind::Spread { .. }
+        );
+        takes && self.is_lazy
+    }
 }
 
 /// What a call can mean.

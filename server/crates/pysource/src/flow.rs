@@ -252,7 +252,7 @@ pub struct Site {
     /// Of an operator, comparison or test of truth: whether it is on a tensor, as far as the text shows, so that it leaves
     /// an event.
     pub is_of_tensor: bool,
-    /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`] or [`SiteKind::Unpack`]: what the elements are taken from.
+    /// Of an [`SiteKind::Iterate`], [`SiteKind::Close`], [`SiteKind::Unpack`] or [`SiteKind::Spread`] by `*`: what the elements are taken from.
     pub iterable: Iterable,
     lines: LinesByVersion,
     /// The names in the expression, as rows of those of the flow.
@@ -406,6 +406,10 @@ pub struct Index {
     pub is_of_plain: bool,
     /// Whether a number or string stands there alone.
     pub is_literal: bool,
+    /// Whether something stands there alone that is a number or the like, as far as the text shows: a loop counter.
+    pub is_number: bool,
+    /// Whether something stands there alone that is a tensor, as far as the text shows.
+    pub is_tensor: bool,
     /// Whether several parts stand there of which one is a slice, `...` or `None`: only tensors and arrays have dimensions.
     pub has_dimensions: bool,
 }

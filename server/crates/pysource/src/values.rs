@@ -1,6 +1,6 @@
 //! What expressions evaluate to, as far as it can be said without running them.
 
-use ruff_python_ast::{CmpOp, Expr, ExprAttribute, UnaryOp};
+use ruff_python_ast::{CmpOp, Expr, ExprAttribute, ExprSubscript, UnaryOp};
 
 use crate::stack_guard::guarded;
 
@@ -69,6 +69,14 @@ const OF_TENSORS: [&str; 28] = [
     "type_as",
     "unsqueeze",
 ];
+
+/// Whether a subscript is a hyperparameter of an optimizer's group: `group["lr"]`. The groups' parameters are the one
+/// entry that is no number.
+pub(crate) fn is_hyperparameter(it: &ExprSubscript) -> bool {
+    let group = it.value.as_name_expr().map(|it| it.id.as_str());
+    let key = it.slice.as_string_literal_expr().map(|it| it.value.to_str());
+    matches!(group, Some("group" | "param_group")) && key.is_some_and(|it| it != "params")
+}
 
 /// Whether a method of this name gives a tensor, whatever it is a method of.
 pub(crate) fn is_tensor_method(name: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ruff_python_ast::{Expr, UnaryOp};
+use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::lines::LinesByVersion;
@@ -13,7 +13,8 @@ use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
 use crate::stack_guard::guarded;
 use crate::values::{
-    AssignedValue, gives_tensor, gives_value, is_of_objects, is_sizes, is_tensor_method, value_of,
+    AssignedValue, gives_tensor, gives_value, is_hyperparameter, is_of_objects, is_sizes,
+    is_tensor_method, value_of,
 };
 
 /// Marks the joins among node numbers, until the number of sites is known.
@@ -215,7 +216,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 
     /// Whether an expression is a tensor for sure, as far as the text shows.
-    fn is_tensor(&mut self, expr: &Expr) -> bool {
+    pub(super) fn is_tensor(&mut self, expr: &Expr) -> bool {
         if let Some(known) = self.tensors.get(&expr.range()) {
             return *known;
         }
@@ -258,7 +259,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
     }
 
     /// Whether an expression is a number, a string or the like, as far as the text shows.
-    fn is_plain(&mut self, expr: &Expr) -> bool {
+    pub(super) fn is_plain(&mut self, expr: &Expr) -> bool {
         if let Some(known) = self.plain.get(&expr.range()) {
             return *known;
         }
@@ -274,12 +275,23 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             Expr::Compare(it) => {
                 self.is_plain(&it.left) && it.comparators.iter().all(|it| self.is_plain(it))
             }
-            Expr::Attribute(it) => it.attr.as_str() == "ndim",
+            Expr::Attribute(it) => it.attr.as_str() == "ndim" || self.is_of_math(it),
+            // Functions of `math` take and give numbers.
+            Expr::Call(it) if it.func.as_attribute_expr().is_some_and(|it| self.is_of_math(it)) => {
+                true
+            }
+            Expr::Subscript(it) if is_hyperparameter(it) => true,
             _ if is_sizes(expr) => true,
             _ => value_of(expr).is_plain(),
         });
         self.plain.insert(expr.range(), is_plain);
         is_plain
+    }
+
+    /// Whether an attribute is one of the module `math`.
+    fn is_of_math(&self, it: &ExprAttribute) -> bool {
+        let module = it.value.as_name_expr().map(|it| self.binding(&it.id));
+        matches!(module, Some(Binding::Imported { name }) if name == "math")
     }
 
     /// Notes that the last `n` sites take the elements of `iterable`.

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use ruff_python_ast::{
-    Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare,
+    Arguments, BoolOp, CmpOp, Expr, ExprAttribute, ExprBoolOp, ExprCall, ExprCompare, ExprStarred,
     ExprSubscript, InterpolatedStringElement, Operator,
 };
 use ruff_text_size::{Ranged, TextRange};
@@ -310,10 +310,15 @@ impl<'a> FlowBuilder<'_, 'a> {
     fn elements(&mut self, elements: &'a [Expr], lines: LinesByVersion) {
         for element in elements {
             self.expr(element);
-            if element.is_starred_expr() {
-                self.site(SiteKind::Spread { mapping: false }, lines, element.range());
+            if let Expr::Starred(it) = element {
+                self.spread(it, lines);
             }
         }
+    }
+
+    fn spread(&mut self, it: &'a ExprStarred, lines: LinesByVersion) {
+        self.site(SiteKind::Spread { mapping: false }, lines, it.range());
+        self.take_from(1, &it.value);
     }
 
     fn call(&mut self, it: &'a ExprCall, line: u32) {
@@ -354,13 +359,13 @@ impl<'a> FlowBuilder<'_, 'a> {
     pub(super) fn arguments(&mut self, arguments: &'a Arguments, line: u32) {
         let lines = LinesByVersion::same(line);
         let lone = match &*arguments.args {
-            [Expr::Starred(it)] => Some(it.range),
+            [Expr::Starred(it)] => Some(it),
             _ => None,
         };
         for arg in &arguments.args {
             self.expr(arg);
-            if arg.is_starred_expr() && lone.is_none() {
-                self.site(SiteKind::Spread { mapping: false }, lines, arg.range());
+            if let (Expr::Starred(it), None) = (arg, lone) {
+                self.spread(it, lines);
             }
         }
         for keyword in &arguments.keywords {
@@ -369,9 +374,19 @@ impl<'a> FlowBuilder<'_, 'a> {
                 self.site(SiteKind::Spread { mapping: true }, lines, keyword.range);
             }
         }
-        if let Some(range) = lone {
-            self.site(SiteKind::Spread { mapping: false }, lines, range);
+        if let Some(it) = lone {
+            self.spread(it, lines);
         }
+    }
+
+    /// What stands in the brackets of a subscript, and before them.
+    fn index(&mut self, it: &ExprSubscript) -> Index {
+        let mut index = shape_of_index(it);
+        if index.indices > 0 && it.slice.as_tuple_expr().is_none() {
+            index.is_number = self.is_plain(&it.slice);
+            index.is_tensor = self.is_tensor(&it.slice);
+        }
+        index
     }
 
     /// An attribute of what has been evaluated; `is_called` if it is what a call calls.
@@ -406,7 +421,7 @@ impl<'a> FlowBuilder<'_, 'a> {
 
     /// A subscript of what has been evaluated.
     pub(super) fn subscript(&mut self, it: &'a ExprSubscript, access: Access) {
-        let kind = SiteKind::Subscript { access, index: index(it) };
+        let kind = SiteKind::Subscript { access, index: self.index(it) };
         self.site(kind, LinesByVersion::same(self.line_of(it)), it.range);
     }
 
@@ -573,8 +588,8 @@ fn begins_with_self(expr: &Expr) -> bool {
     is_self(rest)
 }
 
-/// What stands in the brackets of a subscript, and before them.
-fn index(it: &ExprSubscript) -> Index {
+/// What stands in the brackets of a subscript, and before them, but for what the indices are.
+fn shape_of_index(it: &ExprSubscript) -> Index {
     let is_of_plain = match &*it.value {
         Expr::Name(it) => is_plain_sequence(it.id.as_str()),
         Expr::Attribute(it) => it.attr.as_str() == "shape" || is_plain_sequence(it.attr.as_str()),
