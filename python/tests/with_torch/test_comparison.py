@@ -1,6 +1,6 @@
 """``perfline diff`` on real recordings: a program as it is, after optimisations, after refactorings that change nothing, and again.
 
-Needs the program ``perfline`` on the ``PATH``. What is found depends on how quiet the machine is; that nothing else is said does not.
+Needs the program ``perfline`` on the ``PATH``. It is to run on a machine that does nothing else: what is found depends on it.
 """
 
 import collections
