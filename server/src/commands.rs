@@ -274,9 +274,7 @@ fn print_run(
     let mut out = pager::stdout();
     let code = write(&mut out, &loaded)?;
     out.finish()?;
-    if let Some(cache) = &options.ledger_cache {
-        cache.write_pending();
-    }
+    inputs::keep(options);
     Ok(if inputs::is_whole(args, run) { code } else { ExitCode::from(2) })
 }
 

@@ -37,6 +37,37 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(caches.join("perfline"))
 }
 
+/// Why nothing is kept in `folder`, and nothing of it is used, with what to do: others than the user can enter it.
+#[must_use]
+pub fn cache_fault(folder: &Path) -> Option<String> {
+    let found = folder.metadata().ok()?;
+    if CacheFolder::new(folder, FileSort::Ledgers).is_private() {
+        return None;
+    }
+    let shown = folder.display();
+    if !found.is_dir() {
+        return Some(format!(
+            "{shown}: is no folder, so nothing is kept; name another: PERFLINE_CACHE_DIR"
+        ));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let user = rustix::process::geteuid().as_raw();
+        if found.uid() != user {
+            return Some(format!(
+                "{shown}: belongs to another user, so nothing is kept in it and nothing of it is used; name a folder of yours: PERFLINE_CACHE_DIR"
+            ));
+        }
+        let mode = found.mode() & 0o777;
+        Some(format!(
+            "{shown}: others can enter it (mode {mode:04o}), so nothing is kept in it and nothing of it is used; close it: chmod 700"
+        ))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
 /// What is kept in a folder, by what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheContents {
@@ -316,5 +347,12 @@ mod tests {
         fs::set_permissions(&at, fs::Permissions::from_mode(0o770)).unwrap();
         assert!(cache.open(1).is_none());
         assert!(cache.write(2, b"b").is_err() && !cache.path(2).exists());
+        let fault = cache_fault(&at).unwrap();
+        assert!(fault.starts_with(&at.display().to_string()), "{fault}");
+        assert!(fault.contains("(mode 0770)") && fault.ends_with("chmod 700"), "{fault}");
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(cache_fault(&at), None);
+        assert_eq!(cache_fault(&at.join("nowhere")), None);
+        assert!(cache_fault(&cache.path(1)).unwrap().contains("is no folder"));
     }
 }

@@ -56,7 +56,9 @@ mod workers;
 mod zstd;
 
 pub use attribution::StackOptions;
-pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
+pub use cache_folder::{
+    CacheContents, CacheUsage, cache_contents, cache_fault, cache_folder, clear_cache,
+};
 pub use description::RecordingDescription;
 pub use device_memory::MemoryHistory;
 pub use discover::DiscoveredRun;
