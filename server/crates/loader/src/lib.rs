@@ -46,6 +46,9 @@ mod source_folders;
 mod source_search;
 mod sources;
 mod stable_hash;
+#[cfg(test)]
+mod thread_tests;
+mod threads;
 mod timing;
 mod unpack;
 mod user_code;
