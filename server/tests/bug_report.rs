@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use bug_report::{Names, Outline, cut_trace};
+use bug_report::{Outline, ReplacedNames, cut_trace};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -109,7 +109,7 @@ fn lines_have_the_numbers_of_the_whole_recording() {
         let text = unzipped(&whole);
         let asked = [steps.parse().unwrap()];
         let window = Outline::read(text.as_bytes()).unwrap().window(&asked).unwrap();
-        let mut names = Names::default();
+        let mut names = ReplacedNames::default();
         cut_trace(text.as_bytes(), &window, "{}", &mut names, &mut Vec::new()).unwrap();
         let expected = lines(&whole, steps, &mut |file| names.path(file));
         let found = lines(&cut, steps, &mut str::to_owned);
@@ -208,7 +208,7 @@ fn words_of_workload(name: &str) -> Vec<String> {
 
 #[test]
 fn no_name_of_a_workload_is_in_its_part() {
-    // Names that PyTorch and Python have, too.
+    // ReplacedNames that PyTorch and Python have, too.
     const PUBLIC: [&str; 5] = ["Transformer", "backward", "forward", "main", "step"];
     for trace in [
         "simulated_cuda/torch2.15.0/slow_model",

@@ -4,7 +4,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use bug_report::{CutTrace, NameKind, Names, Outline, Window, cut_side_car, cut_trace, versions};
+use bug_report::{
+    CutTrace, Outline, ReplacedKind, ReplacedNames, TraceWindow, cut_side_car, cut_trace, versions,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use loader::{InputKind, RecordingText, Run};
@@ -58,7 +60,7 @@ pub(super) fn run(args: &BugReportArgs) -> Result<ExitCode, Failure> {
         None => None,
     };
     let about = about(&args.recording, run.as_ref(), side_car.as_deref(), &window).to_string();
-    let mut names = Names::default();
+    let mut names = ReplacedNames::default();
     let mut bytes = Vec::new();
     let text = RecordingText::open(&args.recording)?;
     let cut = cut_trace(text.reader(), &window, &about, &mut names, &mut bytes)?;
@@ -113,7 +115,12 @@ fn read_side_car(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// What the part says of itself: versions, and what Perfline says of the whole, without a word of the recording.
-fn about(recording: &Path, run: Option<&Run>, side_car: Option<&[u8]>, window: &Window) -> Value {
+fn about(
+    recording: &Path,
+    run: Option<&Run>,
+    side_car: Option<&[u8]>,
+    window: &TraceWindow,
+) -> Value {
     let (torch, python) = side_car.map_or((None, None), versions);
     let of_trace = run.and_then(|it| it.inputs.iter().find(|it| it.path == recording));
     let warnings = of_trace.iter().flat_map(|it| &it.warnings).map(|it| {
@@ -152,9 +159,9 @@ fn save(path: &Path, bytes: &[u8], recording: &Path) -> io::Result<usize> {
 fn describe(
     args: &BugReportArgs,
     outline: &Outline,
-    window: &Window,
+    window: &TraceWindow,
     cut: &CutTrace,
-    names: &Names,
+    names: &ReplacedNames,
     size: usize,
     side_car: Option<(&Path, usize)>,
 ) -> io::Result<()> {
@@ -172,7 +179,7 @@ fn describe(
     if let Some((path, size)) = side_car {
         writeln!(out, "{}: their exact callers, {}", path.display(), bytes(size))?;
     }
-    let replaced: Vec<String> = NameKind::ALL
+    let replaced: Vec<String> = ReplacedKind::ALL
         .into_iter()
         .filter(|&it| 0 < names.count(it))
         .map(|it| format!("{} {}", names.count(it), it.name()))

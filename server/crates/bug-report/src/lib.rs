@@ -1,7 +1,7 @@
 //! A small part of a recording, without the names of its user, in which a fault shows as in the whole.
 //!
-//! *Owns*: which events of a trace and which rows of its side-car belong to some steps ([`Outline`], [`Window`]); which names are
-//! everybody's, and what all others are called instead ([`Names`]).
+//! *Owns*: which events of a trace and which rows of its side-car belong to some steps ([`Outline`], [`TraceWindow`]); which names are
+//! everybody's, and what all others are called instead ([`ReplacedNames`]).
 //!
 //! *Never*: opens a file; changes a time, a line, a size, or the order of anything.
 //!
@@ -15,8 +15,8 @@ mod public_names;
 mod rewrite;
 mod side_car;
 
-pub use names::{NameKind, Names};
-pub use outline::{Outline, TraceStep, Window};
+pub use names::{ReplacedKind, ReplacedNames};
+pub use outline::{Outline, TraceStep, TraceWindow};
 pub use side_car::{cut_side_car, versions};
 
 use std::io::{self, Read, Write};
@@ -24,7 +24,7 @@ use std::io::{self, Read, Write};
 use rustc_hash::FxHashMap;
 
 use outline::EventHead;
-use pieces::{Piece, Pieces};
+use pieces::{Pieces, TracePiece};
 
 /// What was written of a trace.
 #[derive(Debug, Default)]
@@ -76,9 +76,9 @@ impl CutTrace {
 /// Those of `input` and `out`.
 pub fn cut_trace(
     input: impl Read,
-    window: &Window,
+    window: &TraceWindow,
     about: &str,
-    names: &mut Names,
+    names: &mut ReplacedNames,
     out: &mut impl Write,
 ) -> io::Result<CutTrace> {
     let at = |it: i64| it.saturating_add(window.base);
@@ -89,14 +89,14 @@ pub fn cut_trace(
     out.write_all(b"{\"traceEvents\":[\n")?;
     while let Some(piece) = pieces.next()? {
         match piece {
-            Piece::Member(key, value) => {
+            TracePiece::Member(key, value) => {
                 members.extend_from_slice(b",\n");
                 if !rewrite::member(key, value, names, &mut members) {
                     members.truncate(members.len() - 2);
                     cut.left_out += 1;
                 }
             }
-            Piece::Event(text) => {
+            TracePiece::Event(text) => {
                 let Some(head) = EventHead::read(text).filter(|it| window.keeps(it)) else {
                     continue;
                 };

@@ -9,7 +9,7 @@ use crate::public_names::{self as public, KnownPackage};
 
 /// What a name is of, which says how its replacement begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum NameKind {
+pub enum ReplacedKind {
     /// A folder, `d1`.
     Folder,
     /// A file, `f1`.
@@ -32,7 +32,7 @@ pub enum NameKind {
     Text,
 }
 
-impl NameKind {
+impl ReplacedKind {
     /// All of them, in the order in which they are listed.
     pub const ALL: [Self; 10] = [
         Self::Folder,
@@ -82,21 +82,21 @@ impl NameKind {
 
 /// The replacements that were given out. A name that is everybody's (PyTorch's, Python's) is its own replacement.
 #[derive(Debug, Default)]
-pub struct Names {
-    given: FxHashMap<(NameKind, String), String>,
+pub struct ReplacedNames {
+    given: FxHashMap<(ReplacedKind, String), String>,
     /// Events of Python come again and again.
     events: FxHashMap<String, String>,
-    counts: [usize; NameKind::ALL.len()],
+    counts: [usize; ReplacedKind::ALL.len()],
 }
 
-impl Names {
+impl ReplacedNames {
     /// How many names of a kind were replaced.
     #[must_use]
-    pub fn count(&self, kind: NameKind) -> usize {
+    pub fn count(&self, kind: ReplacedKind) -> usize {
         self.counts[kind as usize]
     }
 
-    fn new_name(&mut self, kind: NameKind, name: &str) -> String {
+    fn new_name(&mut self, kind: ReplacedKind, name: &str) -> String {
         if let Some(known) = self.given.get(&(kind, name.to_owned())) {
             return known.clone();
         }
@@ -133,9 +133,9 @@ impl Names {
                 new.push_str(&self.file(part));
             } else if let Some(user) = part.strip_prefix("torchinductor_") {
                 new.push_str("torchinductor_");
-                new.push_str(&self.new_name(NameKind::Folder, user));
+                new.push_str(&self.new_name(ReplacedKind::Folder, user));
             } else {
-                new.push_str(&self.new_name(NameKind::Folder, part));
+                new.push_str(&self.new_name(ReplacedKind::Folder, part));
             }
             new.extend(separators.get(index));
         }
@@ -151,7 +151,7 @@ impl Names {
             Some(rest) => ("fx_generated__", rest),
             None => ("", stem),
         };
-        format!("{prefix}{}{ending}", self.new_name(NameKind::File, stem))
+        format!("{prefix}{}{ending}", self.new_name(ReplacedKind::File, stem))
     }
 
     /// What Python calls code that is in no file, behind its `<`.
@@ -169,7 +169,7 @@ impl Names {
         {
             return format!("<{inside}");
         }
-        format!("<{}>", self.new_name(NameKind::File, name))
+        format!("<{}>", self.new_name(ReplacedKind::File, name))
     }
 
     /// The name of a function in the file `path`, as recorded.
@@ -191,7 +191,7 @@ impl Names {
             .split('.')
             .map(|it| match public::is_protocol(it) {
                 true => it.to_owned(),
-                false => self.new_name(NameKind::Function, it),
+                false => self.new_name(ReplacedKind::Function, it),
             })
             .collect();
         parts.join(".")
@@ -270,14 +270,14 @@ impl Names {
         if function.is_empty() || public::is_function(function) {
             return function.to_owned();
         }
-        self.new_name(NameKind::Function, function)
+        self.new_name(ReplacedKind::Function, function)
     }
 
     fn owner(&mut self, owner: &str) -> String {
         if public::is_type(owner) {
             owner.to_owned()
         } else {
-            self.new_name(NameKind::Class, owner)
+            self.new_name(ReplacedKind::Class, owner)
         }
     }
 
@@ -285,7 +285,7 @@ impl Names {
         if public::is_module_class(class) {
             class.to_owned()
         } else {
-            self.new_name(NameKind::Class, class)
+            self.new_name(ReplacedKind::Class, class)
         }
     }
 
@@ -293,7 +293,7 @@ impl Names {
     pub fn module(&mut self, name: &str) -> String {
         let part = |it: &str| match it {
             _ if is_number(it) || public::is_module_class(it) => it.to_owned(),
-            _ => self.new_name(NameKind::Module, it),
+            _ => self.new_name(ReplacedKind::Module, it),
         };
         name.split('.').map(part).collect::<Vec<_>>().join(".")
     }
@@ -311,8 +311,8 @@ impl Names {
             if public::is_namespace(namespace) && rest.chars().all(is_in_identifier_or_path) {
                 return name.to_owned();
             }
-            let namespace = self.new_name(NameKind::Operator, namespace);
-            return format!("{namespace}::{}", self.new_name(NameKind::Operator, rest));
+            let namespace = self.new_name(ReplacedKind::Operator, namespace);
+            return format!("{namespace}::{}", self.new_name(ReplacedKind::Operator, rest));
         }
         // Nodes of autograd that PyTorch generates have a number.
         let is_generated = name.rsplit_once("Backward").is_some_and(|(before, number)| {
@@ -335,7 +335,7 @@ impl Names {
         if KNOWN.contains(&name) {
             name.to_owned()
         } else {
-            self.new_name(NameKind::Operator, name)
+            self.new_name(ReplacedKind::Operator, name)
         }
     }
 
@@ -343,7 +343,7 @@ impl Names {
     pub fn range(&mut self, name: &str) -> String {
         match self.range_of_pytorch(name) {
             Some(known) => known,
-            None => self.new_name(NameKind::Range, name),
+            None => self.new_name(ReplacedKind::Range, name),
         }
     }
 
@@ -357,7 +357,7 @@ impl Names {
             "Optimizer.step",
             "Optimizer.zero_grad",
             "Pregraph bytecode",
-            "Record Window End",
+            "Record TraceWindow End",
             "TorchDynamo Cache Lookup",
             "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
             "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
@@ -380,14 +380,14 @@ impl Names {
             if let Some(class) = name.strip_prefix(prefix).and_then(|it| it.strip_suffix(method)) {
                 let class = match public::is_optimizer(class) {
                     true => class.to_owned(),
-                    false => self.new_name(NameKind::Class, class),
+                    false => self.new_name(ReplacedKind::Class, class),
                 };
                 return Some(format!("{prefix}{class}{method}"));
             }
         }
         for prefix in ["enumerate(DataLoader)#", "enumerate(DataPipe)#"] {
             if let Some(rest) = name.strip_prefix(prefix) {
-                return Some(format!("{prefix}{}", self.new_name(NameKind::Class, rest)));
+                return Some(format!("{prefix}{}", self.new_name(ReplacedKind::Class, rest)));
             }
         }
         for prefix in ["nccl:", "gloo:", "rccl:", "mpi:", "ucc:", "hccl:", "xccl:"] {
@@ -395,12 +395,12 @@ impl Names {
                 let words = rest.split('_').all(|it| COLLECTIVE_WORDS.contains(&it));
                 return Some(match words {
                     true => name.to_owned(),
-                    false => format!("{prefix}{}", self.new_name(NameKind::Range, rest)),
+                    false => format!("{prefix}{}", self.new_name(ReplacedKind::Range, rest)),
                 });
             }
         }
         let graph = name.strip_prefix("## Call CompiledFxGraph ")?.strip_suffix(" ##")?;
-        Some(format!("## Call CompiledFxGraph {} ##", self.new_name(NameKind::Range, graph)))
+        Some(format!("## Call CompiledFxGraph {} ##", self.new_name(ReplacedKind::Range, graph)))
     }
 
     /// The name of a kernel. What its library calls it stays, with all that its class follows from.
@@ -416,17 +416,17 @@ impl Names {
                 Some((kind, rest.rsplit_once('_').filter(|it| is_number(it.1))?.1))
             })
         {
-            return format!("triton_{kind}_{}_{number}", self.new_name(NameKind::Kernel, name));
+            return format!("triton_{kind}_{}_{number}", self.new_name(ReplacedKind::Kernel, name));
         }
         let parts = recorded::telling_parts(name);
         let new = match public::is_kernel_of_library(name) {
             true => self.kernel_of_library(name),
-            false => self.new_name(NameKind::Kernel, name),
+            false => self.new_name(ReplacedKind::Kernel, name),
         };
         if recorded::telling_parts(&new) == parts {
             return new;
         }
-        let number = self.new_name(NameKind::Kernel, name);
+        let number = self.new_name(ReplacedKind::Kernel, name);
         std::iter::once(number.as_str()).chain(parts).collect::<Vec<_>>().join("_")
     }
 
@@ -460,7 +460,7 @@ impl Names {
                     // What comes from a namespace that stays may go on behind a bracket: `…>::lambda`.
                     let colons = word.len() - word.trim_start_matches(':').len();
                     new.push_str(&word[..colons]);
-                    new.push_str(&self.new_name(NameKind::Kernel, &word[colons..]));
+                    new.push_str(&self.new_name(ReplacedKind::Kernel, &word[colons..]));
                 }
             }
             rest = &rest[end..];
@@ -521,17 +521,17 @@ impl Names {
         let endings = ["_runtime", "_driver", "memcpy", "memset", "kernel", "nvtx"];
         let lower = category.to_ascii_lowercase();
         let ending = endings.iter().find(|it| lower.ends_with(**it)).copied().unwrap_or_default();
-        format!("{}{ending}", self.new_name(NameKind::Text, category))
+        format!("{}{ending}", self.new_name(ReplacedKind::Text, category))
     }
 
     /// A key that means nothing to Perfline.
     pub fn key(&mut self, key: &str) -> String {
-        self.new_name(NameKind::Key, key)
+        self.new_name(ReplacedKind::Key, key)
     }
 
     /// Any other text. Numbers and lists of numbers stay.
     pub fn text(&mut self, text: &str) -> String {
-        if is_plain(text) { text.to_owned() } else { self.new_name(NameKind::Text, text) }
+        if is_plain(text) { text.to_owned() } else { self.new_name(ReplacedKind::Text, text) }
     }
 
     /// The name of a process group.
@@ -762,7 +762,7 @@ mod tests {
                 "<method 'recv' of '_socket.socket' objects>",
             ),
         ];
-        let mut names = Names::default();
+        let mut names = ReplacedNames::default();
         for (name, expected) in rows {
             assert_eq!(names.python_event(name), expected, "{name}");
             assert_eq!(names.python_event(name), expected, "{name}, again");
@@ -771,7 +771,7 @@ mod tests {
 
     #[test]
     fn operators_ranges_and_kernels_keep_what_perfline_reads() {
-        let mut names = Names::default();
+        let mut names = ReplacedNames::default();
         let operators = [
             ("aten::addmm", "aten::addmm"),
             (

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stack_books::StepNumbers;
 use trace_reader::raw::{self, EventSide};
 
-use crate::pieces::{Piece, Pieces};
+use crate::pieces::{Pieces, TracePiece};
 
 /// Host events that are kept of a trace without steps.
 const MAX_EVENTS: usize = 20_000;
@@ -15,7 +15,7 @@ const MAX_EVENTS: usize = 20_000;
 const MAX_OF_PYTHON_THREAD: usize = 5_000;
 
 /// A process and a thread, as the trace spells them.
-pub(crate) type ThreadKey = (Box<[u8]>, Box<[u8]>);
+pub(crate) type TraceThread = (Box<[u8]>, Box<[u8]>);
 
 /// The category and the id of a flow.
 type FlowKey = (Box<[u8]>, Box<[u8]>);
@@ -83,7 +83,7 @@ impl<'a> EventHead<'a> {
         self.start.unwrap_or(0).saturating_add(self.duration)
     }
 
-    pub(crate) fn thread(&self) -> ThreadKey {
+    pub(crate) fn thread(&self) -> TraceThread {
         (self.pid.into(), self.tid.into())
     }
 
@@ -119,13 +119,13 @@ pub struct Outline {
     steps: Vec<TraceStep>,
     /// Of the host events.
     starts: Vec<i64>,
-    launches: FxHashMap<i64, (ThreadKey, i64)>,
+    launches: FxHashMap<i64, (TraceThread, i64)>,
     device: Vec<DeviceSpan>,
     flows: Vec<(FlowKey, i64)>,
     /// The first event of each thread that is not Python's.
-    witnesses: FxHashMap<ThreadKey, i64>,
+    witnesses: FxHashMap<TraceThread, i64>,
     /// How many events of Python each thread has.
-    python: FxHashMap<ThreadKey, usize>,
+    python: FxHashMap<TraceThread, usize>,
     events: u64,
     /// What times count from, in nanoseconds since 1970.
     base: i64,
@@ -133,7 +133,7 @@ pub struct Outline {
 
 #[derive(Debug)]
 struct DeviceSpan {
-    stream: ThreadKey,
+    stream: TraceThread,
     start: i64,
     end: i64,
     correlation: Option<i64>,
@@ -141,7 +141,7 @@ struct DeviceSpan {
 
 /// The part of a trace that is kept.
 #[derive(Debug, Default)]
-pub struct Window {
+pub struct TraceWindow {
     /// The steps that it has, by number; empty where the recording has none.
     pub steps: Vec<u32>,
     /// In nanoseconds as the trace has them; `end` is not in it.
@@ -149,13 +149,13 @@ pub struct Window {
     pub(crate) end: i64,
     pub(crate) base: i64,
     /// Moments of a thread of which all events are kept that are open then.
-    anchors: FxHashMap<ThreadKey, Vec<i64>>,
+    anchors: FxHashMap<TraceThread, Vec<i64>>,
     /// Starts of device events that are kept.
-    device: FxHashSet<(ThreadKey, i64)>,
+    device: FxHashSet<(TraceThread, i64)>,
     flows: FxHashSet<FlowKey>,
-    witnesses: FxHashMap<ThreadKey, i64>,
+    witnesses: FxHashMap<TraceThread, i64>,
     /// Threads of which everything is kept.
-    whole: FxHashSet<ThreadKey>,
+    whole: FxHashSet<TraceThread>,
 }
 
 impl Outline {
@@ -168,11 +168,11 @@ impl Outline {
         let mut pieces = Pieces::new(input);
         while let Some(piece) = pieces.next()? {
             match piece {
-                Piece::Member(b"baseTimeNanoseconds", value) => {
+                TracePiece::Member(b"baseTimeNanoseconds", value) => {
                     outline.base = raw::number(value, 0).unwrap_or(0);
                 }
-                Piece::Member(..) => {}
-                Piece::Event(event) => {
+                TracePiece::Member(..) => {}
+                TracePiece::Event(event) => {
                     outline.events += 1;
                     if let Some(head) = EventHead::read(event) {
                         outline.add(&head);
@@ -250,9 +250,9 @@ impl Outline {
     /// The part that has these steps, from the first to the last of them; of a recording without steps its beginning. `None` if it has
     /// steps, and none of these.
     #[must_use]
-    pub fn window(&self, steps: &[StepNumbers]) -> Option<Window> {
+    pub fn window(&self, steps: &[StepNumbers]) -> Option<TraceWindow> {
         let (witnesses, base) = (self.witnesses.clone(), self.base);
-        let mut window = Window { witnesses, base, ..Window::default() };
+        let mut window = TraceWindow { witnesses, base, ..TraceWindow::default() };
         let chosen = self.steps.iter().filter(|it| steps.iter().any(|of| of.contains(it.number)));
         let chosen: Vec<&TraceStep> = chosen.collect();
         match (chosen.iter().map(|it| it.start).min(), chosen.iter().map(|it| it.end).max()) {
@@ -267,7 +267,7 @@ impl Outline {
         }
         let inside = |it: &&TraceStep| window.start <= it.start && it.start < window.end;
         window.steps = self.steps.iter().filter(inside).map(|it| it.number).collect();
-        let is_whole = |it: &(&ThreadKey, &usize)| {
+        let is_whole = |it: &(&TraceThread, &usize)| {
             *it.1 <= MAX_OF_PYTHON_THREAD && !self.witnesses.contains_key(it.0)
         };
         window.whole = self.python.iter().filter(is_whole).map(|it| it.0.clone()).collect();
@@ -281,7 +281,7 @@ impl Outline {
     }
 
     /// What was launched in the window, what ran in it, and the events before and behind it, between which devices were idle.
-    fn keep_device_events(&self, window: &mut Window) {
+    fn keep_device_events(&self, window: &mut TraceWindow) {
         let mut before: FxHashMap<&[u8], &DeviceSpan> = FxHashMap::default();
         let mut behind: FxHashMap<&[u8], &DeviceSpan> = FxHashMap::default();
         let mut kept = Vec::new();
@@ -312,7 +312,7 @@ impl Outline {
     }
 }
 
-impl Window {
+impl TraceWindow {
     /// Whether a moment is in it.
     pub(crate) fn holds(&self, time: i64) -> bool {
         self.start <= time && time < self.end

@@ -12,7 +12,7 @@ const MAX_VALUE: usize = 64 << 20;
 
 /// A piece of a trace.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum TracePiece<'a> {
     /// A member of the outermost object: key and value.
     Member(&'a [u8], &'a [u8]),
     /// An element of `traceEvents`, or of the list that the file is.
@@ -24,14 +24,14 @@ pub(crate) struct Pieces<R> {
     input: R,
     buffer: Vec<u8>,
     at: usize,
-    place: Place,
+    place: PiecePlace,
     /// How often something stood where it cannot.
     pub(crate) damaged: u64,
     has_ended: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PiecePlace {
     Start,
     Members,
     Events { is_outermost: bool },
@@ -41,33 +41,36 @@ enum Place {
 impl<R: Read> Pieces<R> {
     pub(crate) fn new(input: R) -> Self {
         let buffer = Vec::new();
-        Self { input, buffer, at: 0, place: Place::Start, damaged: 0, has_ended: false }
+        Self { input, buffer, at: 0, place: PiecePlace::Start, damaged: 0, has_ended: false }
     }
 
     /// The next piece, until there is none.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<TracePiece<'_>>> {
         loop {
             let Some(byte) = self.significant()? else { return Ok(None) };
             match (self.place, byte) {
-                (Place::Start, b'{') => self.go(Place::Members),
-                (Place::Start, b'[') => self.go(Place::Events { is_outermost: true }),
-                (Place::Members, b'}') => self.go(Place::End),
-                (Place::Members | Place::Events { .. }, b',') => self.at += 1,
-                (Place::Members, b'"') => {
+                (PiecePlace::Start, b'{') => self.go(PiecePlace::Members),
+                (PiecePlace::Start, b'[') => self.go(PiecePlace::Events { is_outermost: true }),
+                (PiecePlace::Members, b'}') => self.go(PiecePlace::End),
+                (PiecePlace::Members | PiecePlace::Events { .. }, b',') => self.at += 1,
+                (PiecePlace::Members, b'"') => {
                     if let Some((key, value)) = self.member()? {
-                        return Ok(Some(Piece::Member(&self.buffer[key], &self.buffer[value])));
+                        return Ok(Some(TracePiece::Member(
+                            &self.buffer[key],
+                            &self.buffer[value],
+                        )));
                     }
                 }
-                (Place::Events { is_outermost }, b']') => {
-                    self.go(if is_outermost { Place::End } else { Place::Members });
+                (PiecePlace::Events { is_outermost }, b']') => {
+                    self.go(if is_outermost { PiecePlace::End } else { PiecePlace::Members });
                 }
-                (Place::Events { .. }, b'{') => {
+                (PiecePlace::Events { .. }, b'{') => {
                     if let Some(event) = self.value(self.at)? {
                         self.at = event.end;
-                        return Ok(Some(Piece::Event(&self.buffer[event])));
+                        return Ok(Some(TracePiece::Event(&self.buffer[event])));
                     }
                 }
-                (Place::End, _) => return Ok(None),
+                (PiecePlace::End, _) => return Ok(None),
                 _ => {
                     self.damaged += 1;
                     self.at += 1;
@@ -76,7 +79,7 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    fn go(&mut self, place: Place) {
+    fn go(&mut self, place: PiecePlace) {
         self.place = place;
         self.at += 1;
     }
@@ -103,7 +106,7 @@ impl<R: Read> Pieces<R> {
         let inside = key.start + 1..key.end - 1;
         if &self.buffer[inside.clone()] == b"traceEvents" && self.buffer.get(at) == Some(&b'[') {
             self.at = at;
-            self.go(Place::Events { is_outermost: false });
+            self.go(PiecePlace::Events { is_outermost: false });
             return Ok(None);
         }
         // What was read so far stays in the buffer.
@@ -166,9 +169,9 @@ mod tests {
     use super::*;
 
     /// Gives a byte at a time.
-    struct Slow<'a>(&'a [u8]);
+    struct OneByOne<'a>(&'a [u8]);
 
-    impl Read for Slow<'_> {
+    impl Read for OneByOne<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let n = self.0.len().min(buffer.len()).min(1);
             buffer[..n].copy_from_slice(&self.0[..n]);
@@ -178,13 +181,13 @@ mod tests {
     }
 
     fn shown(text: &str) -> (Vec<String>, u64) {
-        let mut pieces = Pieces::new(Slow(text.as_bytes()));
+        let mut pieces = Pieces::new(OneByOne(text.as_bytes()));
         let mut found = Vec::new();
         while let Some(piece) = pieces.next().unwrap() {
             let text = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
             found.push(match piece {
-                Piece::Member(key, value) => format!("{}={}", text(key), text(value)),
-                Piece::Event(event) => text(event),
+                TracePiece::Member(key, value) => format!("{}={}", text(key), text(value)),
+                TracePiece::Event(event) => text(event),
             });
         }
         (found, pieces.damaged)

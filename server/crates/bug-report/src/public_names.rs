@@ -1,4 +1,4 @@
-//! Names that are everybody's: of PyTorch, of Python, of the formats. All others are taken for the user's.
+//! ReplacedNames that are everybody's: of PyTorch, of Python, of the formats. All others are taken for the user's.
 
 /// Built-in functions and methods of Python and PyTorch, one a line.
 const FUNCTIONS: &str = include_str!("../data/public_functions.txt");
@@ -154,7 +154,7 @@ const TYPE_MODULES: &[&str] = &[
     "torch.",
 ];
 
-/// Names of functions in Python that PyTorch asks for, and of code that has no other name.
+/// ReplacedNames of functions in Python that PyTorch asks for, and of code that has no other name.
 const PROTOCOL: &[&str] = &[
     "<dictcomp>",
     "<genexpr>",
@@ -214,7 +214,7 @@ const KERNEL_LIBRARIES: &[&str] = &[
     "attn_fwd",
 ];
 
-/// Names of C++ that stay in the name of a kernel: of the language, of CUDA, and the namespaces of the libraries.
+/// ReplacedNames of C++ that stay in the name of a kernel: of the language, of CUDA, and the namespaces of the libraries.
 const CPP: &[&str] = &[
     "bool",
     "char",

@@ -2,7 +2,7 @@
 
 use trace_reader::raw;
 
-use crate::names::Names;
+use crate::names::ReplacedNames;
 use crate::outline::EventHead;
 
 /// Values within one another; what is deeper is left out.
@@ -96,7 +96,7 @@ enum NameRole {
 pub(crate) fn event(
     event: &[u8],
     head: &EventHead<'_>,
-    names: &mut Names,
+    names: &mut ReplacedNames,
     out: &mut Vec<u8>,
 ) -> bool {
     let Some(members) = raw::members(event) else { return false };
@@ -133,7 +133,7 @@ fn name_role(head: &EventHead<'_>) -> NameRole {
     }
 }
 
-fn arguments(value: &[u8], head: &EventHead<'_>, names: &mut Names, out: &mut Vec<u8>) {
+fn arguments(value: &[u8], head: &EventHead<'_>, names: &mut ReplacedNames, out: &mut Vec<u8>) {
     let Some(members) = raw::members(value) else {
         rewrite(value, Role::Other, names, out, 0);
         return;
@@ -161,7 +161,12 @@ fn arguments(value: &[u8], head: &EventHead<'_>, names: &mut Names, out: &mut Ve
 }
 
 /// Writes a member of the outermost object with other names, after a comma; `false` if it is left out.
-pub(crate) fn member(key: &[u8], value: &[u8], names: &mut Names, out: &mut Vec<u8>) -> bool {
+pub(crate) fn member(
+    key: &[u8],
+    value: &[u8],
+    names: &mut ReplacedNames,
+    out: &mut Vec<u8>,
+) -> bool {
     if !MEMBERS.contains(&key) {
         return false;
     }
@@ -180,7 +185,7 @@ fn is_known(list: &str, key: &[u8]) -> bool {
     list.split('|').any(|it| it.as_bytes() == key)
 }
 
-fn write_key(key: &[u8], is_known: bool, names: &mut Names, out: &mut Vec<u8>) {
+fn write_key(key: &[u8], is_known: bool, names: &mut ReplacedNames, out: &mut Vec<u8>) {
     if is_known {
         write_text(&String::from_utf8_lossy(key), out);
     } else {
@@ -189,7 +194,7 @@ fn write_key(key: &[u8], is_known: bool, names: &mut Names, out: &mut Vec<u8>) {
     out.push(b':');
 }
 
-fn rewrite(value: &[u8], role: Role, names: &mut Names, out: &mut Vec<u8>, depth: usize) {
+fn rewrite(value: &[u8], role: Role, names: &mut ReplacedNames, out: &mut Vec<u8>, depth: usize) {
     match value.first() {
         _ if MAX_DEPTH < depth => out.extend_from_slice(b"null"),
         Some(b'"') => {
@@ -244,7 +249,7 @@ fn is_word_for_none(value: &[u8]) -> bool {
     ) || value.iter().all(|it| it.is_ascii_digit() || b"+-.eE".contains(it))
 }
 
-fn renamed(text: &str, role: Role, names: &mut Names) -> String {
+fn renamed(text: &str, role: Role, names: &mut ReplacedNames) -> String {
     if is_known(WORDS, text.as_bytes()) && !matches!(role, Role::EventName(_)) {
         return text.to_owned();
     }
@@ -303,7 +308,7 @@ fn is_mark(name: &str) -> bool {
 }
 
 /// Frames with `;` between them.
-fn call_stack(stack: &str, names: &mut Names) -> String {
+fn call_stack(stack: &str, names: &mut ReplacedNames) -> String {
     let frames: Vec<String> = stack
         .split(';')
         .map(|it| {
@@ -319,7 +324,7 @@ fn call_stack(stack: &str, names: &mut Names) -> String {
 }
 
 /// The lines that a kernel was made from, as PyTorch writes them.
-fn provenance(text: &str, names: &mut Names) -> String {
+fn provenance(text: &str, names: &mut ReplacedNames) -> String {
     let lines: Vec<String> = text
         .lines()
         .map(|line| {

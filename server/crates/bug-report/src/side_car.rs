@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 
 use crate::CutTrace;
-use crate::names::Names;
+use crate::names::ReplacedNames;
 
 /// Nanoseconds that the times of a row and of its event differ by at most, and more where a line was noted.
 const TOLERANCE: i64 = 2_000;
@@ -13,7 +13,7 @@ const LINE_TOLERANCE: i64 = 20_000;
 
 /// The part of the side-car `text` that belongs to `cut`, with other names; without the texts of sources. `None` where it is no side-car.
 #[must_use]
-pub fn cut_side_car(text: &[u8], cut: &CutTrace, names: &mut Names) -> Option<Vec<u8>> {
+pub fn cut_side_car(text: &[u8], cut: &CutTrace, names: &mut ReplacedNames) -> Option<Vec<u8>> {
     let Value::Object(file) = serde_json::from_slice(text).ok()? else { return None };
     let old: Vec<&str> =
         array(&file, "strings").map(|it| it.as_str().unwrap_or_default()).collect();
@@ -35,8 +35,9 @@ pub fn cut_side_car(text: &[u8], cut: &CutTrace, names: &mut Names) -> Option<Ve
         let columns = ["event", "name"].map(|it| integers(modules, it));
         let [event, name] = columns;
         let event: Vec<i64> =
-            event.iter().map(|&it| strings.renamed(it, Names::python_event)).collect();
-        let name: Vec<i64> = name.iter().map(|&it| strings.renamed(it, Names::module)).collect();
+            event.iter().map(|&it| strings.renamed(it, ReplacedNames::python_event)).collect();
+        let name: Vec<i64> =
+            name.iter().map(|&it| strings.renamed(it, ReplacedNames::module)).collect();
         let sizes = |key: &str| modules.get(key).cloned().unwrap_or_default();
         let (parameters, bytes) = (sizes("parameters"), sizes("bytes"));
         new.insert(
@@ -93,9 +94,9 @@ fn rows(
         if !events.take(strings.old(name[row]), at) {
             continue;
         }
-        names.push(strings.renamed(name[row], Names::python_event));
+        names.push(strings.renamed(name[row], ReplacedNames::python_event));
         starts.push(at.saturating_sub(before));
-        files.push(strings.renamed(file[row], Names::path));
+        files.push(strings.renamed(file[row], ReplacedNames::path));
         lines.push(line[row]);
         before = at;
     }
@@ -166,7 +167,7 @@ fn noted_lines(lines: &Map<String, Value>, cut: &CutTrace, strings: &mut Strings
         threads.push(json!({"tid": tid, "time_ns": times, "code": new_codes, "line": new_lines}));
     }
     let paths: Vec<String> = file.iter().map(|&it| strings.old(it).to_owned()).collect();
-    let files: Vec<i64> = file.iter().map(|&it| strings.renamed(it, Names::path)).collect();
+    let files: Vec<i64> = file.iter().map(|&it| strings.renamed(it, ReplacedNames::path)).collect();
     let functions: Vec<i64> = function
         .iter()
         .zip(&paths)
@@ -213,7 +214,7 @@ struct Strings<'a> {
     old: Vec<&'a str>,
     new: Vec<String>,
     index: FxHashMap<String, i64>,
-    names: &'a mut Names,
+    names: &'a mut ReplacedNames,
 }
 
 impl<'a> Strings<'a> {
@@ -222,7 +223,11 @@ impl<'a> Strings<'a> {
     }
 
     /// The index of the replacement of a string; -1 stays.
-    fn renamed(&mut self, index: i64, rename: impl FnOnce(&mut Names, &str) -> String) -> i64 {
+    fn renamed(
+        &mut self,
+        index: i64,
+        rename: impl FnOnce(&mut ReplacedNames, &str) -> String,
+    ) -> i64 {
         if index < 0 {
             return -1;
         }
