@@ -74,6 +74,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Explain(ExplainArgs),
     Cache(CacheArgs),
+    BugReport(BugReportArgs),
     Record(RecordArgs),
     Lsp(LspArgs),
     Mcp(McpArgs),
@@ -161,6 +162,7 @@ impl Command {
             Self::Hang(_)
             | Self::Explain(_)
             | Self::Cache(_)
+            | Self::BugReport(_)
             | Self::Record(_)
             | Self::Lsp(_)
             | Self::Completions(_)
@@ -718,6 +720,29 @@ pub(crate) struct ListArgs {
     /// What the `perfline.toml` in the root says.
     #[arg(skip)]
     pub(crate) settings: Arc<Settings>,
+}
+
+/// Writes a small part of a recording without your names, to be sent with a report of a fault
+///
+/// Names of your files, folders, functions, classes, operators, annotations, kernels and modules,
+/// hosts, and all other texts are replaced, each always by the same one. Times, lines, nesting,
+/// sizes, numbers of processes and threads, and the names of PyTorch and of the standard library stay.
+/// Exact callers beside the trace are cut alike, into a file of their own.
+#[derive(Debug, Clone, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct BugReportArgs {
+    /// A trace of one rank
+    #[arg(value_name = "RECORDING")]
+    pub(crate) recording: PathBuf,
+
+    /// Where it goes, a new file; in an ending .gz it is compressed
+    #[arg(short, long, value_name = "FILE", default_value = "perfline-report.json.gz")]
+    pub(crate) output: PathBuf,
+
+    /// Steps to keep: 3, 3-5, repeatable [default: the step of median duration behind the first; without steps, the first 20,000
+    /// events]
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub(crate) steps: Vec<StepNumbers>,
 }
 
 /// Which code is shown.

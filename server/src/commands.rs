@@ -1,5 +1,6 @@
 //! What the commands print, and how they end. What a recording says, in whichever form, is the crate `report`'s.
 
+mod bug_report;
 mod cache;
 mod check;
 mod command_help;
@@ -213,6 +214,7 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
             Ok(ExitCode::SUCCESS)
         }
         Command::Cache(args) => cache::run(args.action),
+        Command::BugReport(args) => bug_report::run(args),
         Command::Record(args) => record::run(&args.arguments),
         Command::Completions(args) => Ok(command_help::completions(args.shell)?),
         Command::Man(args) => Ok(command_help::manual(args.command.as_deref())?),
@@ -272,9 +274,7 @@ fn print_run(
     let mut out = pager::stdout();
     let code = write(&mut out, &loaded)?;
     out.finish()?;
-    if let Some(cache) = &options.ledger_cache {
-        cache.write_pending();
-    }
+    inputs::keep(options);
     Ok(if inputs::is_whole(args, run) { code } else { ExitCode::from(2) })
 }
 

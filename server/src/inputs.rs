@@ -80,6 +80,16 @@ pub(crate) fn with_pictures(options: LoadOptions) -> LoadOptions {
     }
 }
 
+/// Writes what is to be kept of what was loaded, for the next time, and says where it cannot be kept.
+pub(crate) fn keep(options: &LoadOptions) {
+    if let Some(cache) = &options.ledger_cache {
+        if let Some(fault) = cache.fault() {
+            report(&fault);
+        }
+        cache.write_pending();
+    }
+}
+
 /// One line on stderr. If stderr is closed, there is nowhere to report to.
 pub(crate) fn report(message: &str) {
     let _ = writeln!(std::io::stderr(), "perfline: {}", clean(message));

@@ -1,10 +1,18 @@
 //! Files that a command writes where the user says.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// What the names of source files end with. A page or a picture is never called so, but a name may be mistyped.
 const SOURCES: [&str; 10] = ["py", "pyi", "pyx", "ipynb", "c", "cc", "cpp", "cu", "h", "hpp"];
+
+/// What the names of files begin and end with that are being written.
+const PARTIAL: [&str; 2] = [".perfline-", ".partial"];
+
+/// After how long such a file is none that a process still writes: it was ended before it could delete it.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// Writes `content` to the file `path`, whole or not at all: until all of it is written, what was there stays. No link is
 /// followed, and no file of `inputs` is replaced, however it is spelled.
@@ -45,8 +53,10 @@ fn refusal<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Optio
 /// takes its place.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    delete_abandoned(folder);
+    let [prefix, suffix] = PARTIAL;
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".perfline-").suffix(".partial");
+    builder.prefix(prefix).suffix(suffix);
     // As any new file: who may read it is for the user to say (umask).
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
@@ -55,6 +65,24 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
+}
+
+/// Deletes what processes left in the folder that were killed while they wrote.
+fn delete_abandoned(folder: &Path) {
+    let [prefix, suffix] = PARTIAL;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_partial = name.starts_with(prefix) && name.ends_with(suffix);
+        // Of a link this is the link.
+        let found = entry.metadata().ok().filter(|it| is_partial && it.is_file());
+        let modified = found.and_then(|it| it.modified().ok());
+        let age = modified.and_then(|it| it.elapsed().ok());
+        if age.is_some_and(|it| ABANDONED_AFTER < it) {
+            // That it cannot be deleted, or is gone already, changes nothing about what is written now.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Whether two paths lead to one file.
@@ -78,8 +106,8 @@ fn identity(path: &Path) -> io::Result<std::path::PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::path::PathBuf;
+    use std::time::SystemTime;
 
     /// What a folder holds: names and texts.
     fn listed(folder: &Path) -> Vec<(String, String)> {
@@ -105,6 +133,25 @@ mod tests {
             write(&path, text, []).unwrap();
             assert_eq!(listed(folder.path()), [entry("report.html", text)]);
         }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_deleted_and_what_another_writes_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let names =
+            [".perfline-a.partial", ".perfline-b.partial", ".perfline-notes", "mine.partial"];
+        for name in names {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        for name in [names[0], names[2], names[3]] {
+            let file = fs::File::options().append(true).open(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::now() - 2 * ABANDONED_AFTER).unwrap();
+        }
+        write(&folder.path().join("report.html"), "text", []).unwrap();
+        let mut expected: Vec<_> = names[1..].iter().map(|it| entry(it, it)).collect();
+        expected.push(entry("report.html", "text"));
+        expected.sort();
+        assert_eq!(listed(folder.path()), expected);
     }
 
     #[cfg(unix)]

@@ -143,3 +143,34 @@ fn what_is_kept_is_shown_and_cleared() {
     let message = String::from_utf8(none.stderr).unwrap();
     assert!(message.contains("nothing is kept"), "{message}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_others_can_enter_is_named_with_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode =
+        |mode| std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(mode)).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_perfline"))
+            .current_dir(fixtures())
+            .args(arguments)
+            .env("PERFLINE_CACHE_DIR", folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let lines = ["lines", "simulated_cuda/torch2.15.0/slow_model.json.gz"];
+    let expected = format!(
+        "perfline: {}: others can enter it (mode 0755), so nothing is kept in it and nothing of it is used; close it: chmod 700\n",
+        folder.path().display()
+    );
+    mode(0o755);
+    assert_eq!(said(&lines), expected);
+    assert_eq!(said(&["cache"]), expected);
+    // Of a small recording nothing would be kept.
+    assert_eq!(said(&["lines", "simulated_cuda/torch2.15.0/starved.json.gz"]), "");
+    mode(0o700);
+    assert_eq!((said(&lines), said(&["cache"])), (String::new(), String::new()));
+}

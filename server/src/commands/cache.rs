@@ -40,6 +40,9 @@ pub(crate) fn run(action: Option<CacheAction>) -> Result<ExitCode, Failure> {
                 writeln!(out, "  {what:<8}{:>6}  {:>10} of at most {limit}", it.files, size(&it))?;
             }
             out.flush()?;
+            if let Some(fault) = loader::cache_fault(&folder) {
+                inputs::report(&fault);
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -47,9 +47,7 @@ impl OpenedRecording {
 
     /// Writes what is to be kept of the recording for the next time.
     pub(super) fn keep(&self) {
-        if let Some(cache) = &self.options.ledger_cache {
-            cache.write_pending();
-        }
+        inputs::keep(&self.options);
     }
 
     /// Whether no input is missing, and with `--strict` no part of one.

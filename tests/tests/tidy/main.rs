@@ -30,6 +30,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("pysource", &[]),
     ("recorded", &["ledger", "profile", "pysource"]),
     ("call-sites", &["ledger", "profile", "pysource", "recorded"]),
+    ("bug-report", &["recorded", "stack-books", "trace-reader"]),
     ("stack-books", &["ledger"]),
     ("event-timeline", &["ledger", "stack-books"]),
     ("line-stacks", &["ledger", "profile", "recorded", "stack-books"]),
@@ -111,6 +112,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "perfline",
         &[
             "budget",
+            "bug-report",
             "insights",
             "loader",
             "lsp",
@@ -176,6 +178,7 @@ const RESERVED: &[(&str, &[&str])] = &[
 const CORE: &[&str] = &[
     "units",
     "budget",
+    "bug-report",
     "comparison",
     "profile",
     "ledger",

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::damage::Damage;
 use crate::memory_limit::MemoryBudget;
 use crate::open::Opened;
+use crate::threads::{Condvar, Mutex, MutexGuard, Receiver, Sender, channel, scope};
 use crate::unpack::Unpacked;
 use crate::{Error, panics};
 
 /// Bytes of a block: so large that what happens once per block costs nothing, so small that it stays in the cache.
-const BLOCK: usize = 1 << 20;
+pub(crate) const BLOCK: usize = 1 << 20;
 
 /// Blocks that may be taken before the first of them is used, for each worker.
 const AHEAD: usize = 2;
@@ -82,7 +82,7 @@ pub(crate) fn each_block<T: Send, W: FnMut(&[u8]) -> T>(
         }),
         has_space: Condvar::new(),
     };
-    let cut = std::thread::scope(|scope| {
+    let cut = scope(|scope| {
         // Whatever ends this, a panic included: the scope waits for its threads, so none of them may wait for space.
         let _end = EndOnDrop(&shared);
         let (sender, receiver) = channel();
@@ -226,73 +226,5 @@ impl<R: Read> SharedSource<R> {
             }
         }
         Ok(None)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{MemoryLimit, open};
-
-    /// More blocks than may be taken ahead, each filled with its number.
-    const N_BLOCKS: usize = 40;
-
-    fn input() -> (tempfile::TempDir, Opened) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("blocks");
-        let blocks: Vec<u8> = (0..N_BLOCKS).flat_map(|it| vec![it as u8; BLOCK]).collect();
-        std::fs::write(&path, blocks).unwrap();
-        let input = open::named(&path).unwrap();
-        (folder, input)
-    }
-
-    fn each_block_of(
-        input: &Opened,
-        work: impl Fn(&[u8]) -> u8 + Sync,
-        consume: impl FnMut(&[u8], u8) -> Result<(), Error>,
-    ) -> Result<End, Error> {
-        let budget = MemoryBudget::new(MemoryLimit::Auto);
-        each_block(input, &AtomicU64::new(0), &budget, 3, || &work, consume)
-    }
-
-    #[test]
-    fn blocks_are_used_in_their_order() {
-        let (_folder, input) = input();
-        let mut seen = Vec::new();
-        let note = |block: &[u8], made| {
-            seen.extend(block.first().map(|&it| (it, made)));
-            Ok(())
-        };
-        let end = each_block_of(&input, |block| block.first().map_or(0, |it| it + 1), note);
-        assert_eq!(end.unwrap().damage, []);
-        assert_eq!(seen, (0..N_BLOCKS as u8).map(|it| (it, it + 1)).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn a_worker_that_panics_ends_reading_with_an_error_that_says_why() {
-        let (_folder, input) = input();
-        let mut n_used = 0;
-        let work = |block: &[u8]| {
-            assert!(block.first() != Some(&17), "block 17 is broken");
-            0
-        };
-        let count = |_: &[u8], _| {
-            n_used += 1;
-            Ok(())
-        };
-        let error = each_block_of(&input, work, count).err().unwrap().to_string();
-        assert!(error.contains("block 17 is broken") && error.contains("report"), "{error}");
-        assert!(error.starts_with(&input.path.display().to_string()), "{error}");
-        assert!(n_used <= 17, "{n_used}");
-    }
-
-    #[test]
-    fn a_consumer_that_panics_or_fails_leaves_no_worker_waiting() {
-        let (_folder, input) = input();
-        let panics = || each_block_of(&input, |_| 0, |_, _| panic!("too much"));
-        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
-        let (_folder, input) = self::input();
-        let error = each_block_of(&input, |_| 0, |_, _| Err(Error::Cancelled)).err().unwrap();
-        assert!(matches!(error, Error::Cancelled));
     }
 }

@@ -14,6 +14,9 @@ const VARIABLE: &str = "PERFLINE_CACHE_DIR";
 /// How long a file is kept that nobody asks for.
 const MAX_AGE: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
+/// After how long a file that is being written is none that a process still writes: it was ended before it could delete it.
+const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+
 /// After how long it is noted that somebody asked for a file.
 const NOTED_AFTER: Duration = Duration::from_secs(60 * 60);
 
@@ -32,6 +35,37 @@ pub fn cache_folder() -> Option<PathBuf> {
     let home = || absolute("HOME").map(|home| home.join(".cache"));
     let caches = absolute("XDG_CACHE_HOME").or_else(system).or_else(home)?;
     Some(caches.join("perfline"))
+}
+
+/// Why nothing is kept in `folder`, and nothing of it is used, with what to do: others than the user can enter it.
+#[must_use]
+pub fn cache_fault(folder: &Path) -> Option<String> {
+    let found = folder.metadata().ok()?;
+    if CacheFolder::new(folder, FileSort::Ledgers).is_private() {
+        return None;
+    }
+    let shown = folder.display();
+    if !found.is_dir() {
+        return Some(format!(
+            "{shown}: is no folder, so nothing is kept; name another: PERFLINE_CACHE_DIR"
+        ));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let user = rustix::process::geteuid().as_raw();
+        if found.uid() != user {
+            return Some(format!(
+                "{shown}: belongs to another user, so nothing is kept in it and nothing of it is used; name a folder of yours: PERFLINE_CACHE_DIR"
+            ));
+        }
+        let mode = found.mode() & 0o777;
+        Some(format!(
+            "{shown}: others can enter it (mode {mode:04o}), so nothing is kept in it and nothing of it is used; close it: chmod 700"
+        ))
+    }
+    #[cfg(not(unix))]
+    None
 }
 
 /// What is kept in a folder, by what it is.
@@ -129,6 +163,8 @@ struct FolderEntry {
     path: PathBuf,
     modified: SystemTime,
     size: u64,
+    /// Whether it is being written, or was.
+    is_partial: bool,
 }
 
 impl CacheFolder {
@@ -192,22 +228,24 @@ impl CacheFolder {
         let files = entries.filter_map(|it| {
             let name = it.file_name();
             let name = name.to_string_lossy();
-            let is_mine =
-                name.ends_with(self.sort.ending()) || name.starts_with(self.sort.prefix());
+            let is_partial = name.starts_with(self.sort.prefix());
+            let is_mine = is_partial || name.ends_with(self.sort.ending());
             let data = it.metadata().ok().filter(|it| is_mine && it.is_file())?;
-            Some(FolderEntry { path: it.path(), modified: data.modified().ok()?, size: data.len() })
+            let (modified, size) = (data.modified().ok()?, data.len());
+            Some(FolderEntry { path: it.path(), modified, size, is_partial })
         });
         files.collect()
     }
 
-    /// Deletes what is old, and the oldest where there is too much.
+    /// Deletes what is old or was never finished, and the oldest where there is too much.
     fn tidy(&self) {
         let mut files = self.files();
         files.sort_unstable_by(|a, b| (b.modified, &b.path).cmp(&(a.modified, &a.path)));
         let mut total = 0;
         for file in files {
             total += file.size;
-            let is_old = file.modified.elapsed().is_ok_and(|age| MAX_AGE < age);
+            let max_age = if file.is_partial { ABANDONED_AFTER } else { MAX_AGE };
+            let is_old = file.modified.elapsed().is_ok_and(|age| max_age < age);
             if self.sort.limit() < total || is_old {
                 // Another process may have deleted it.
                 let _ = fs::remove_file(file.path);
@@ -243,6 +281,22 @@ mod tests {
         file.set_modified(SystemTime::now() - 2 * MAX_AGE).unwrap();
         cache.write(2, b"b").unwrap();
         assert!(cache.open(1).is_none() && cache.open(2).is_some());
+    }
+
+    #[test]
+    fn what_was_never_finished_is_deleted_an_hour_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("perfline");
+        let cache = CacheFolder::new(&at, FileSort::Ledgers);
+        cache.write(1, b"a").unwrap();
+        for (name, age) in [(".ledger-old", 2 * ABANDONED_AFTER), (".ledger-new", Duration::ZERO)] {
+            fs::write(at.join(name), "half").unwrap();
+            let file = File::options().append(true).open(at.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        }
+        cache.write(2, b"b").unwrap();
+        assert!(!at.join(".ledger-old").exists() && at.join(".ledger-new").exists());
+        assert!(cache.open(1).is_some() && cache.open(2).is_some());
     }
 
     #[test]
@@ -293,5 +347,12 @@ mod tests {
         fs::set_permissions(&at, fs::Permissions::from_mode(0o770)).unwrap();
         assert!(cache.open(1).is_none());
         assert!(cache.write(2, b"b").is_err() && !cache.path(2).exists());
+        let fault = cache_fault(&at).unwrap();
+        assert!(fault.starts_with(&at.display().to_string()), "{fault}");
+        assert!(fault.contains("(mode 0770)") && fault.ends_with("chmod 700"), "{fault}");
+        fs::set_permissions(&at, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(cache_fault(&at), None);
+        assert_eq!(cache_fault(&at.join("nowhere")), None);
+        assert!(cache_fault(&cache.path(1)).unwrap().contains("is no folder"));
     }
 }

@@ -1,8 +1,10 @@
 //! A snapshot on its way from the job that reads it to the one that reads the trace of the same run.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use profile::Snapshot;
+
+use crate::threads::{Condvar, Mutex};
 
 /// Where the one puts it and the other waits for it.
 #[derive(Debug, Default)]
@@ -53,25 +55,5 @@ impl Giver<'_> {
 impl Drop for Giver<'_> {
     fn drop(&mut self) {
         self.give(None);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_waits_gets_what_is_given_or_nothing() {
-        let (one, other) = (HandOver::default(), HandOver::default());
-        std::thread::scope(|scope| {
-            let waits =
-                [scope.spawn(|| one.wait().is_some()), scope.spawn(|| other.wait().is_some())];
-            let giver = one.giver();
-            giver.give(Some(Arc::default()));
-            drop(giver);
-            drop(other.giver());
-            assert_eq!(waits.map(|it| it.join().is_ok_and(|it| it)), [true, false]);
-        });
-        assert!(one.wait().is_some(), "the next one gets it too");
     }
 }

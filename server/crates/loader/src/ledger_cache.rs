@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use flate2::read::GzDecoder;
 use ledger_file::KeptHead;
 
-use crate::cache_folder::{CacheFolder, FileSort};
+use crate::cache_folder::{CacheFolder, FileSort, cache_fault};
 use crate::file_identity::FileIdentity;
 
 /// The build of Perfline: its version, and a hash of the sources of all crates that a ledger goes through.
@@ -35,6 +35,13 @@ impl LedgerCache {
     #[must_use]
     pub fn with_least(folder: PathBuf, min_bytes: u64) -> Self {
         Self { folder, min_bytes, pending: Mutex::default() }
+    }
+
+    /// Why what was loaded is not kept, if there is something to keep: others can enter the folder.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.is_empty() { None } else { cache_fault(&self.folder) }
     }
 
     /// Writes the ledgers of what was loaded, which takes time that nobody who waits for a load should spend. What cannot be

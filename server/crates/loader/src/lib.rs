@@ -39,12 +39,16 @@ mod plan;
 mod project_file;
 mod python_environment;
 mod recorded_at;
+mod recording_text;
 mod run;
 mod signature;
 mod source_folders;
 mod source_search;
 mod sources;
 mod stable_hash;
+#[cfg(test)]
+mod thread_tests;
+mod threads;
 mod timing;
 mod unpack;
 mod user_code;
@@ -55,7 +59,9 @@ mod workers;
 mod zstd;
 
 pub use attribution::StackOptions;
-pub use cache_folder::{CacheContents, CacheUsage, cache_contents, cache_folder, clear_cache};
+pub use cache_folder::{
+    CacheContents, CacheUsage, cache_contents, cache_fault, cache_folder, clear_cache,
+};
 pub use description::RecordingDescription;
 pub use device_memory::MemoryHistory;
 pub use discover::DiscoveredRun;
@@ -73,6 +79,7 @@ pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
 pub use recorded::{CommitId, GitBlob, TextOrigin, TextThatRan, TextsByFile};
+pub use recording_text::RecordingText;
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;
 pub use source_folders::{SourceFolders, source_folders};

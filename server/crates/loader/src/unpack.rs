@@ -120,3 +120,111 @@ fn fill(
     }
     (filled, None)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// Gives few bytes at once, is interrupted again and again, and fails or ends after some bytes as a disk does.
+    struct Faulty<'a> {
+        bytes: &'a [u8],
+        at: usize,
+        fails_at: Option<usize>,
+        n_reads: usize,
+    }
+
+    impl Read for Faulty<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.n_reads += 1;
+            if self.n_reads % 3 == 0 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if self.fails_at.is_some_and(|it| it <= self.at) {
+                return Err(io::Error::other("Input/output error"));
+            }
+            let end = self.fails_at.unwrap_or(self.bytes.len()).min(self.bytes.len());
+            let n = (end - self.at).min(buffer.len()).min(1 + self.n_reads % 7);
+            buffer[..n].copy_from_slice(&self.bytes[self.at..self.at + n]);
+            self.at += n;
+            Ok(n)
+        }
+    }
+
+    fn text() -> Vec<u8> {
+        (0..4000_u32)
+            .flat_map(|it| format!("{{\"ts\": {}}},", it.wrapping_mul(2_654_435_761)).into_bytes())
+            .collect()
+    }
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text).unwrap();
+        gzip.finish().unwrap()
+    }
+
+    /// What comes out, block by block, and what is said of it.
+    fn read(bytes: &[u8], fails_at: Option<usize>) -> (Vec<u8>, Vec<Damage>) {
+        let file = Faulty { bytes, at: 0, fails_at, n_reads: 0 };
+        let mut unpacked = Unpacked::new(file, 512);
+        let (mut out, mut block) = (Vec::new(), vec![0; 1000]);
+        loop {
+            let n = unpacked.fill(&mut block);
+            out.extend_from_slice(&block[..n]);
+            if n < block.len() {
+                return (out, unpacked.into_damage());
+            }
+        }
+    }
+
+    #[test]
+    fn short_and_interrupted_reads_change_nothing() {
+        let text = text();
+        let zstd =
+            ruzstd::encoding::compress_to_vec(&*text, ruzstd::encoding::CompressionLevel::Fastest);
+        for bytes in [text.clone(), gzip(&text), zstd] {
+            let (found, damage) = read(&bytes, None);
+            assert!(found == text);
+            assert_eq!(damage, []);
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_failure_of_the_disk_counts_and_the_failure_is_named() {
+        let text = text();
+        let zstd =
+            ruzstd::encoding::compress_to_vec(&*text, ruzstd::encoding::CompressionLevel::Fastest);
+        for bytes in [text.clone(), gzip(&text), zstd] {
+            for part in 0..40 {
+                let fails_at = part * bytes.len() / 40;
+                let (found, damage) = read(&bytes, Some(fails_at));
+                assert!(text.starts_with(&found));
+                let expected = "reading the file failed (Input/output error): ";
+                let is_named = damage.iter().all(|it| it.message.starts_with(expected));
+                assert!(is_named && !damage.is_empty(), "{fails_at}: {damage:?}");
+                if bytes == text {
+                    assert_eq!(found.len(), fails_at, "all that was read counts");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_cut_off_while_it_was_read_counts_as_far_as_it_goes() {
+        let text = text();
+        let packed = gzip(&text);
+        for part in 1..40 {
+            let end = part * packed.len() / 40;
+            let (found, damage) = read(&packed[..end], None);
+            assert!(text.starts_with(&found));
+            assert!(
+                damage[0].message.starts_with("the gzip data breaks off at compressed byte "),
+                "{damage:?}"
+            );
+        }
+    }
+}

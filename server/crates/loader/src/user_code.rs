@@ -3,16 +3,7 @@
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
-
-/// Top-level names of the standard library (`sys.stdlib_module_names` of Python 3.8 – 3.13).
-const STANDARD_LIBRARY: &str = include_str!("../data/standard_library.txt");
-
-/// Top-level names of well-known packages, for recordings from machines whose libraries are not here.
-const KNOWN_PACKAGES: &str = include_str!("../data/known_packages.txt");
-
-/// Top-level names of packages that run other people's code or compute for it: where no code of the user is recorded,
-/// the lines of all other packages are of more use than theirs.
-const PLUMBING_PACKAGES: &str = include_str!("../data/plumbing_packages.txt");
+use recorded::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY};
 
 /// A pattern of recorded paths whose files count as the user's code although they are in a library folder.
 ///

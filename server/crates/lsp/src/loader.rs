@@ -374,6 +374,9 @@ async fn load(
             session.refresh();
             // Nobody waits for it.
             if let Some(cache) = session.config.ledger_cache.clone() {
+                if let Some(fault) = cache.fault() {
+                    session.client.log_message(MessageType::WARNING, fault).await;
+                }
                 tokio::task::spawn_blocking(move || cache.write_pending());
             }
             report_losses(&session, loaded).await;

@@ -128,6 +128,14 @@ pub(crate) fn tensor_cores(name: &str) -> TensorCores {
     found.map_or(TensorCores::No, |&(_, uses)| uses)
 }
 
+/// The parts of the name of a kernel that its class, and whether it runs on tensor cores, follow from.
+#[must_use]
+pub fn telling_parts(name: &str) -> Vec<&'static str> {
+    let communication = COMMUNICATION.iter().copied().find(|part| name.contains(part));
+    let cores = TENSOR_CORES.iter().map(|it| it.0).find(|part| name.contains(part));
+    communication.into_iter().chain(cores).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! *Owns*: how frames, callers and call stacks are spelled (`frames`); the files that a recording names (`files`) and what
 //! is known about them (`sources`); the order of host events (`order`) and the steps (`steps`); which call launched a
 //! device event (`launches`), whether times are whole microseconds (`microseconds`), when devices were idle and why (`idle_gaps`); what the names of runtime calls
-//! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean.
+//! (`runtime_calls`), of waiting Python calls (`waiting`) and of kernels (`kernel_classes`, `kernel_names`) mean; the top-level names of known packages (`packages`).
 //!
 //! *Never*: assigns a line, charges an amount, reads a file.
 //!
@@ -18,6 +18,7 @@ mod kernel_names;
 mod launches;
 mod microseconds;
 mod order;
+mod packages;
 mod runtime_calls;
 mod sources;
 mod steps;
@@ -29,9 +30,11 @@ pub use frames::{
 };
 pub use idle_gaps::{DeviceTime, IdleCause, IdleGap, IdleGaps};
 pub use kernel_classes::KernelClasses;
+pub use kernel_names::telling_parts;
 pub use launches::Launches;
 pub use microseconds::{MICROSECOND, has_whole_microseconds};
 pub use order::{in_order, order_key};
+pub use packages::{KNOWN_PACKAGES, PLUMBING_PACKAGES, STANDARD_LIBRARY};
 pub use runtime_calls::{
     begins_capture, ends_capture, is_asynchronous_copy, is_blocking_call, launches_graph,
     launches_kernel, put_on_stream, reserves_memory,

@@ -4,7 +4,7 @@ use loader::{Input, Run};
 use profile::WarningKind;
 
 use crate::model::exact;
-use crate::summary::{is_loss, warning};
+use crate::summary::{first_cause, is_loss, warning};
 
 /// One line for each input that holds the same recording as another and was left out.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn duplicates(run: &Run) -> Vec<String> {
 #[must_use]
 pub fn losses(run: &Run) -> Vec<String> {
     let line = |input: &Input| {
-        let worst = input.warnings.iter().find(|it| is_loss(it)).or(input.warnings.first());
+        let worst = first_cause(&input.warnings).or(input.warnings.first());
         let why = worst.map_or_else(String::new, |it| format!(": {}", warning(it)));
         format!("warning: {} is incomplete{why}", loader::shown(&input.path))
     };

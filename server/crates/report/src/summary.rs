@@ -8,7 +8,7 @@ use ledger::{Bytes, Ledger, Metric, Ns, Overview, Reason};
 use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
-use profile::{Warning, WarningSeverity};
+use profile::{Warning, WarningKind, WarningSeverity};
 
 use crate::model::{Note, Summary, duration};
 
@@ -52,9 +52,20 @@ pub(crate) fn is_loss(warning: &Warning) -> bool {
     warning.kind.severity() == WarningSeverity::DataLoss
 }
 
+/// The first loss; where the text ends too early, what ended it, which was noted behind what the reader of the text saw.
+pub(crate) fn first_cause(warnings: &[Warning]) -> Option<&Warning> {
+    let first = warnings.iter().find(|it| is_loss(it))?;
+    let is_end =
+        |it: &&Warning| matches!(it.kind, WarningKind::Truncated | WarningKind::BrokenCompression);
+    match first.kind {
+        WarningKind::Truncated => warnings.iter().rfind(is_end),
+        _ => Some(first),
+    }
+}
+
 fn incomplete(input: &Input) -> String {
     let name = name(input);
-    match input.warnings.iter().find(|it| is_loss(it)).or(input.warnings.first()) {
+    match first_cause(&input.warnings).or(input.warnings.first()) {
         Some(loss) => format!("{name} is incomplete: {}", warning(loss)),
         None => format!("{name} is incomplete"),
     }

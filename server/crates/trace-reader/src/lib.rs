@@ -18,6 +18,7 @@ mod envelope;
 mod event;
 mod keys;
 mod number;
+pub mod raw;
 mod reader;
 mod scan;
 mod set_aside;

@@ -152,6 +152,12 @@ impl Client {
         }
     }
 
+    /// Whether an answer to the request is there that nobody asked for yet.
+    pub fn has_answer(&self, id: i64) -> bool {
+        let mut inbox = self.inbox.iter();
+        inbox.any(|message| message.get("method").is_none() && message["id"] == json!(id))
+    }
+
     /// The next error that belongs to no request.
     pub async fn refusal(&mut self) -> Value {
         let is_it = |message: &Value| message["id"].is_null() && message.get("error").is_some();
