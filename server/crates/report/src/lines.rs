@@ -13,7 +13,7 @@ use pysource::LineMap;
 use ranks::{Comparison, Spread};
 
 use crate::fields::{FieldValue, escaped, object, write_list};
-use crate::filter::{CodeFilter, StackFilter};
+use crate::filter::CodeFilter;
 use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::summary::warning;
@@ -36,8 +36,7 @@ pub fn write_json(
     writeln!(out, ",")?;
     let failures: Vec<_> = run.failures.iter().map(|it| FieldValue::text(it).json()).collect();
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
-    let of_code = || StackFilter { code: code.clone(), ..StackFilter::default() }.json();
-    let filter = part.map_or_else(of_code, |it| it.filter.clone());
+    let filter = part.map_or_else(|| code.json(), |it| it.filter.clone());
     writeln!(out, r#" "filter": {},"#, escaped(&filter).trim_end())?;
     writeln!(out, r#" "steps": {},"#, part.map_or(ledger.steps.len(), |it| it.steps))?;
     let mut totals = amounts(&ledger.totals, part);

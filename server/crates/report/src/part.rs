@@ -1,6 +1,8 @@
 //! A part of a recording in the place of the whole: the amounts of lines that its stacks have.
 
-use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, Metric, Ns, ThreadKey};
+use ledger::{
+    DeviceBooks, DeviceKey, Kernel, KernelKey, Ledger, LineBooks, Metric, Ns, Operator, ThreadKey,
+};
 use loader::{InputKind, Run, StackBooks};
 use metrics::{Period, Scale};
 use serde_json::Value as Json;
@@ -15,28 +17,35 @@ use crate::summary;
 pub struct RecordingPart {
     /// What the whole recording is, and which part of it is shown.
     pub summary: Summary,
-    /// The filter as contracts have it.
+    /// The filter as it is written on the command line.
+    pub text: String,
+    /// How much of the recording passes: `1.2 ms of 5 ms of thread time`.
+    pub extent: String,
+    /// The filter as contracts have it, with which lines are shown.
     pub filter: Json,
     /// The steps that it is of.
     pub steps: usize,
     /// The metrics of which the part is known.
     pub metrics: Vec<Metric>,
+    /// The books of the whole recording.
+    pub whole: Ledger,
 }
 
 impl RecordingPart {
-    /// Puts the stacks of a run, which are those that pass `filter`, in the place of its ledger: what stacks do not have is not
-    /// in it, and there are no steps, so that all numbers are sums. `whole_filter` is all that was asked for: which lines are
-    /// shown, too.
+    /// Puts what the stacks of a run have, which are those that pass `filter`, in the place of its ledger: what stacks do not
+    /// have is not in it, and there are no steps, so that all numbers are sums. `whole_filter` is all that was asked for: which
+    /// lines are shown, too.
     #[must_use]
     pub fn take(run: &mut Run, filter: &StackFilter, whole_filter: &StackFilter) -> Self {
-        let books = run.stacks.take().unwrap_or_default();
+        let none = StackBooks::default();
+        let books = run.stacks.as_ref().unwrap_or(&none);
         let mut summary = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
         // What the whole took is not beside the numbers of a part.
         summary.notes.retain(|it| it.level != Level::Plain);
+        let extent = part_of(books, &run.merged);
+        let text = filter.text();
         summary.notes.push(Note::plain(format!(
-            "with {}: {}; numbers are sums of that part, shares are of it",
-            filter.text(),
-            part_of(&books, &run.merged)
+            "with {text}: {extent}; numbers are sums of that part, shares are of it"
         )));
         let steps = run.merged.steps.keys().filter(|it| filter.events.has_step(Some(**it))).count();
         // What a snapshot holds of a device is known of all events alone.
@@ -44,8 +53,18 @@ impl RecordingPart {
             filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
         let mut metrics = StackBooks::METRICS.to_vec();
         metrics.retain(|it| *it != Metric::Alloc || has_memory);
-        run.merged = ledger_of(&books, &metrics, &run.merged);
-        Self { summary, filter: whole_filter.json(), steps, metrics }
+        let part = ledger_of(books, &metrics, &run.merged);
+        let whole = std::mem::replace(&mut run.merged, part);
+        Self { summary, text, extent, filter: whole_filter.json(), steps, metrics, whole }
+    }
+
+    /// What is said of the findings on the lines of a part.
+    pub(crate) const OF_FINDINGS: &str = "findings on its lines are those of the whole recording";
+
+    /// Which part it is, and how much of the recording.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("with {}: {}", self.text, self.extent)
     }
 }
 
@@ -82,6 +101,7 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
             }
         }
     }
+    add_launched(&mut part, &folded, whole);
     for metric in [Metric::Cpu, Metric::Cuda] {
         let inclusive = books.inclusive(metric);
         for stack in books.stacks() {
@@ -106,6 +126,40 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
     let device = DeviceBooks { busy: part.totals.cuda, ..DeviceBooks::default() };
     part.devices.insert(DeviceKey { rank: 0, device: 0 }, device);
     part
+}
+
+/// Adds what was launched and the outermost operators of lines, from stacks of user code. Of kernels, names, calls and times are
+/// known.
+fn add_launched(part: &mut Ledger, folded: &StackBooks, whole: &Ledger) {
+    let [cpu, cuda] = [Metric::Cpu, Metric::Cuda].map(|it| folded.inclusive(it));
+    for stack in folded.stacks() {
+        let frame = folded.frame_of(stack);
+        let Some(line) = innermost_line(folded, stack) else { continue };
+        match frame {
+            StackFrame::Device(name) => {
+                let key = KernelKey { name: name.clone(), grid: [0; 3], block: [0; 3] };
+                let line = books_of(part, line, whole);
+                let kernel: &mut Kernel = line.kernel_table.entry(key).or_default();
+                kernel.calls = kernel.calls.saturating_add(folded.events(stack));
+                gain(&mut kernel.total.0, folded.amount(Metric::Cuda, stack));
+            }
+            StackFrame::Operator(name) if is_outermost_operator(folded, stack) => {
+                let line = books_of(part, line, whole);
+                let operator: &mut Operator = line.operators.entry(name.clone()).or_default();
+                operator.calls = operator.calls.saturating_add(folded.events(stack));
+                gain(&mut operator.cpu.0, cpu[stack.index()]);
+                gain(&mut operator.cuda.0, cuda[stack.index()]);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether no operator is around the innermost entry of a stack, on the line that it is on.
+fn is_outermost_operator(books: &StackBooks, stack: StackRow) -> bool {
+    let around = books.outwards(stack).skip(1).map(|it| books.frame_of(it));
+    let mut on_line = around.take_while(|it| !matches!(it, StackFrame::Line(_)));
+    !on_line.any(|it| matches!(it, StackFrame::Operator(_)))
 }
 
 /// What a line is charged with of a metric that stacks have.

@@ -13,4 +13,4 @@ mod screen;
 
 pub use chosen_line::OpenFile;
 pub use draw::draw;
-pub use screen::{Outcome, Screen};
+pub use screen::{Outcome, Screen, ScreenFilter};

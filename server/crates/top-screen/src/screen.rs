@@ -3,7 +3,7 @@
 use ide::{Charge, HotLine, Period, View, ViewMetric};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use report::terminal::Colours;
-use report::{Recording, ReportOptions, ReportedFinding};
+use report::{CodeFilter, Recording, RecordingPart, ReportOptions, ReportedFinding};
 
 use crate::chosen_line::{ChosenLine, OpenFile};
 
@@ -31,11 +31,41 @@ pub(crate) enum List {
     Findings,
 }
 
+/// Which part of a recording is on the screen.
+#[derive(Debug, Clone, Copy)]
+pub struct ScreenFilter<'a> {
+    /// Which lines are listed.
+    pub code: &'a CodeFilter,
+    /// The part whose amounts are in the place of the whole; `None` for all of the recording.
+    pub part: Option<&'a RecordingPart>,
+}
+
+impl ScreenFilter<'_> {
+    /// All of a recording.
+    pub const ALL: Self = Self { code: CodeFilter::ALL, part: None };
+
+    /// What is shown, where that is not all.
+    fn sentence(&self) -> Option<String> {
+        let code = self.code.text();
+        match self.part {
+            Some(part) if code.is_empty() => Some(part.sentence()),
+            Some(part) => Some(format!("only lines with {code}; {}", part.sentence())),
+            None => (!code.is_empty()).then(|| format!("only lines with {code}")),
+        }
+    }
+
+    /// Whether a line of the books is listed.
+    pub(crate) fn passes(&self, recording: &Recording<'_>, file: &str, line: u32) -> bool {
+        self.code.has_line(recording, file, line)
+    }
+}
+
 /// A recording on a screen, with what is chosen of it.
 pub struct Screen<'a> {
     pub(crate) recording: &'a Recording<'a>,
+    pub(crate) shown: ScreenFilter<'a>,
     pub(crate) colours: Colours,
-    /// The name of the recording, and what limits its step.
+    /// The name of the recording, and what limits its step, or which part is shown.
     pub(crate) head: [String; 2],
     /// All findings, the costliest first.
     findings: Vec<ReportedFinding>,
@@ -65,13 +95,22 @@ pub struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// A recording as it is first shown: as `view` says, as far as the recording has that, else by the metric that fits it, in
-    /// the mean step.
+    /// What is shown of a recording, as it is first shown: as `view` says, as far as the recording has that, else by the metric
+    /// that fits it, in the mean step.
     #[must_use]
-    pub fn new(recording: &'a Recording<'a>, colours: Colours, mut view: View) -> Self {
+    pub fn new(
+        recording: &'a Recording<'a>,
+        shown: ScreenFilter<'a>,
+        colours: Colours,
+        mut view: View,
+    ) -> Self {
         let ledger = &recording.run.merged;
-        let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new() };
-        let report = report::build(recording, &options);
+        let code = shown.code.clone();
+        let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new(), code };
+        let report = match shown.part {
+            Some(part) => report::build_part(recording, &options, part),
+            None => report::build(recording, &options),
+        };
         let has_some = |metric: &ViewMetric| {
             let view = View { metric: Some(*metric), ..View::default() };
             !ide::hot_lines(ledger, &view, 1, false, |_, _| true).is_empty()
@@ -86,10 +125,12 @@ impl<'a> Screen<'a> {
             view.period = Period::Mean;
         }
         let verdict = report.verdict.map(|it| it.text).unwrap_or_default();
+        let second = shown.sentence().unwrap_or(verdict);
         let mut screen = Self {
             recording,
+            shown,
             colours,
-            head: [report.summary.title(), verdict],
+            head: [report.summary.title(), second],
             findings: report.findings,
             metrics: ViewMetric::ALL.into_iter().filter(has_some).collect(),
             periods,
@@ -242,7 +283,10 @@ impl<'a> Screen<'a> {
         let before = self.lines.get(self.chosen[List::Lines as usize]);
         let before = before.map(|it| (it.file.clone(), it.line));
         let ledger = &recording.run.merged;
-        let mut lines = ide::hot_lines(ledger, &self.view, MAX_LINES, self.own_only, |_, _| true);
+        let mut lines =
+            ide::hot_lines(ledger, &self.view, MAX_LINES, self.own_only, |file, line| {
+                self.shown.passes(recording, file, line)
+            });
         lines.retain(|it| is_wanted([recording.file(&it.file), &it.function, ""]));
         let is_before = |it: &HotLine| before.as_ref() == Some(&(it.file.clone(), it.line));
         self.chosen[List::Lines as usize] = lines.iter().position(is_before).unwrap_or(0);
@@ -273,8 +317,9 @@ impl<'a> Screen<'a> {
             }
         };
         let before = self.line.take();
+        let (shown, view) = (&self.shown, &self.view);
         self.line =
-            place.map(|(file, line)| ChosenLine::new(recording, &self.view, before, file, line));
+            place.map(|(file, line)| ChosenLine::new(recording, shown, view, before, file, line));
     }
 }
 
