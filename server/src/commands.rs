@@ -386,6 +386,8 @@ fn print_part(
     if filter.is_empty() {
         return print_loaded(args, options, |out, it| write(out, it, None));
     }
+    let mut options = options;
+    options.stack_options.by_step = true;
     let Some(mut it) = load_stacks(args, options, filter)? else {
         return Ok(ExitCode::from(2));
     };

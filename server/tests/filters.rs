@@ -493,3 +493,40 @@ fn reports_say_which_part_is_shown() {
     assert!(page.contains("evaluate_function: AddmmBackward0"), "the flame graph is of the part");
     assert!(!page.contains("zero_grad"), "the flame graph is of the part");
 }
+
+#[test]
+fn lines_of_a_part_say_how_much_they_differ_from_step_to_step() {
+    const RANKS: &str = "cpu/torch2.15.0/late_rank.slow_line";
+    const NAMES: [&str; 6] = [
+        "cpu_own_step_median_us",
+        "cpu_own_step_max_us",
+        "cpu_own_max_step",
+        "cuda_own_step_median_us",
+        "cuda_own_step_max_us",
+        "cuda_own_max_step",
+    ];
+    let by_line = |arguments: &[&str]| -> BTreeMap<String, Vec<Value>> {
+        let lines = json(&[&["lines"], arguments].concat())["lines"].take();
+        let line = |it: &Value| {
+            let key = format!("{}:{}", it["file"].as_str().unwrap(), it["line"]);
+            (key, NAMES.map(|name| it[name].clone()).to_vec())
+        };
+        let lines = lines.as_array().unwrap().iter().map(line);
+        lines.filter(|it| it.1.iter().any(|it| !it.is_null())).collect()
+    };
+    for recording in [TRACE, RANKS] {
+        let whole = by_line(&[recording]);
+        assert!(3 < whole.len());
+        assert_eq!(by_line(&[recording, "--step", "0-999"]), whole, "{recording}");
+    }
+    // Of two steps, the worse is the most, and what both have is the sum.
+    let times = |step: &str| lines(&[TRACE, "--step", step, "--phase", "backward"], "cpu_own_us");
+    let (second, third) = (times("2"), times("3"));
+    let both = by_line(&[TRACE, "--step", "2-3", "--phase", "backward"]);
+    let backward = &both["slow_model.py:97"];
+    let ns = |it: &Value| (it.as_f64().unwrap() * 1e3).round() as i64;
+    let [second, third] = [&second, &third].map(|it| it["slow_model.py:97"]);
+    assert_eq!(ns(&backward[1]), second.max(third));
+    assert_eq!(backward[2], if third > second { 3 } else { 2 });
+    assert!((2 * ns(&backward[0]) - second - third).abs() <= 1);
+}

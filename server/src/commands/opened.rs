@@ -45,8 +45,9 @@ impl OpenedRecording {
         if filter.is_empty() {
             return Ok(Some((Self::load(args.clone())?, None)));
         }
-        let Some(FilteredRecording { options, mut run, .. }) =
-            load_stacks(args, inputs::options(args), filter)?
+        let mut options = inputs::options(args);
+        options.stack_options.by_step = true;
+        let Some(FilteredRecording { options, mut run, .. }) = load_stacks(args, options, filter)?
         else {
             return Ok(None);
         };

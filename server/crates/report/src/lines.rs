@@ -45,7 +45,7 @@ pub fn write_json(
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger, part)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger, part)))?;
-    let ranks = RanksOfLines::new(recording);
+    let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
     let scale = Scale::new(ledger, Period::Mean);
     let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
         let mut fields = Vec::from(columns_of(key, *now, books, part));
@@ -164,7 +164,7 @@ pub fn write_csv(
     code: &CodeFilter,
     part: Option<&RecordingPart>,
 ) -> io::Result<()> {
-    let ranks = RanksOfLines::new(recording);
+    let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
     let scale = Scale::new(&recording.run.merged, Period::Mean);
     let (key, blank) = (LineKey { file: String::new(), line: 0 }, LineBooks::default());
     let names = columns(&key, LineNow::default(), &blank).into_iter();

@@ -1,7 +1,8 @@
 //! A part of a recording in the place of the whole: the amounts of lines that its stacks have.
 
 use ledger::{
-    DeviceBooks, DeviceKey, Kernel, KernelKey, Ledger, LineBooks, Metric, Ns, Operator, ThreadKey,
+    Books, DeviceBooks, DeviceKey, Interval, Kernel, KernelKey, Ledger, LineBooks, Metric, Ns,
+    Operator, Overview, ThreadKey,
 };
 use loader::{InputKind, Run, StackBooks};
 use metrics::{Period, Scale};
@@ -33,8 +34,8 @@ pub struct RecordingPart {
 
 impl RecordingPart {
     /// Puts what the stacks of a run have, which are those that pass `filter`, in the place of its ledger: what stacks do not
-    /// have is not in it, and there are no steps, so that all numbers are sums. `whole_filter` is all that was asked for: which
-    /// lines are shown, too.
+    /// have is not in it. It has the steps that pass if the stacks were loaded by step (`loader::StackOptions::by_step`), else none, so
+    /// that all numbers are sums. `whole_filter` is all that was asked for: which lines are shown, too.
     #[must_use]
     pub fn take(run: &mut Run, filter: &StackFilter, whole_filter: &StackFilter) -> Self {
         let none = StackBooks::default();
@@ -53,7 +54,10 @@ impl RecordingPart {
             filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
         let mut metrics = StackBooks::METRICS.to_vec();
         metrics.retain(|it| *it != Metric::Alloc || has_memory);
-        let part = ledger_of(books, &metrics, &run.merged);
+        let mut part = ledger_of(books, &metrics, &run.merged);
+        if books.has_steps() {
+            add_steps(&mut part, books, &run.merged, filter);
+        }
         let whole = std::mem::replace(&mut run.merged, part);
         Self { summary, text, extent, filter: whole_filter.json(), steps, metrics, whole }
     }
@@ -126,6 +130,48 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
     let device = DeviceBooks { busy: part.totals.cuda, ..DeviceBooks::default() };
     part.devices.insert(DeviceKey { rank: 0, device: 0 }, device);
     part
+}
+
+/// Adds the steps that pass `filter`, and what lines have in them.
+fn add_steps(part: &mut Ledger, books: &StackBooks, whole: &Ledger, filter: &StackFilter) {
+    let passes = |step: &u32| filter.events.has_step(Some(*step));
+    part.steps = whole.steps.iter().filter(|(it, _)| passes(it)).map(|(k, v)| (*k, *v)).collect();
+    // Ranks may have recorded different steps.
+    for (&rank, overview) in &whole.overviews {
+        let steps = overview.steps.keys().filter(|it| passes(it));
+        let steps = steps.map(|it| (*it, Interval::default())).collect();
+        part.overviews.insert(rank, Overview { steps, ..Overview::default() });
+    }
+    part.in_steps = Books { alloc: part.totals.alloc, ..Books::default() };
+    let (folded, rows) = books.of_user_code_with_rows();
+    let mut host = vec![0; books.len()];
+    for (step, metric, stack, amount) in books.in_steps() {
+        gain(part.in_steps.get_mut(metric), amount);
+        if metric == Metric::Cpu {
+            gain(&mut host[stack.index()], amount);
+        }
+        let Some(line) = innermost_line(&folded, rows[stack.index()]) else { continue };
+        let it = books_of(part, line, whole).steps.entry(step).or_default();
+        let of_step = match metric {
+            Metric::Cpu => &mut it.cpu,
+            Metric::Cuda => &mut it.cuda,
+            Metric::GpuIdle => &mut it.gpu_idle,
+            Metric::Sync => &mut it.sync,
+            Metric::Waiting => &mut it.waiting,
+            Metric::Alloc | Metric::Comm | Metric::CommExposed | Metric::Flops => continue,
+        };
+        gain(&mut of_step.0, amount);
+    }
+    // What is on a stack and below it.
+    for stack in books.stacks().rev() {
+        let amount = host[stack.index()];
+        gain(&mut host[books.parent(stack).index()], amount);
+        if let (StackFrame::Line(line), true) = (books.frame_of(stack), amount != 0)
+            && !is_around(books, stack, line)
+        {
+            gain(&mut books_of(part, line, whole).cpu_in_steps.0, amount);
+        }
+    }
 }
 
 /// Adds what was launched and the outermost operators of lines, from stacks of user code. Of kernels, names, calls and times are

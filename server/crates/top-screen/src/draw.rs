@@ -89,8 +89,10 @@ fn choices(screen: &Screen<'_>) -> Line<'static> {
         Span::styled(format!(" {name} {} ", screen.n_rows(list)), style)
     };
     let period = match screen.view.period {
-        _ if screen.shown.part.is_some() => "sum of the part".to_owned(),
-        Period::Mean if screen.recording.run.merged.steps.is_empty() => "whole run".to_owned(),
+        Period::Mean | Period::Run if screen.has_sums() && screen.shown.part.is_some() => {
+            "sum of the part".to_owned()
+        }
+        Period::Mean if screen.has_sums() => "whole run".to_owned(),
         Period::Mean => "mean step".to_owned(),
         Period::Step(step) => format!("step {step}"),
         Period::Run => "whole run".to_owned(),

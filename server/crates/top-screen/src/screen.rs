@@ -248,6 +248,11 @@ impl<'a> Screen<'a> {
         self.view.effective_metric(&self.recording.run.merged)
     }
 
+    /// Whether numbers are sums, not those of a step.
+    pub(crate) fn has_sums(&self) -> bool {
+        self.view.period == Period::Run || self.recording.run.merged.steps.is_empty()
+    }
+
     /// The chosen row of the list that is shown.
     pub(crate) fn chosen(&self) -> usize {
         self.chosen[self.list as usize]
