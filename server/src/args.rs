@@ -777,7 +777,7 @@ pub(crate) struct FilterArgs {
 impl FilterArgs {
     /// What the numbers of lines are of; which lines are shown is another matter.
     pub(crate) fn part(&self) -> StackFilter {
-        StackFilter { code: CodeFilter::default(), ..self.filter() }
+        self.filter().part()
     }
 
     /// The step, if one is all that is asked for: ledgers have its numbers.

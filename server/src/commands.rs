@@ -5,6 +5,7 @@ mod check;
 mod command_help;
 mod diff;
 mod editor;
+mod filtered;
 mod hang;
 mod list;
 mod opened;
@@ -30,6 +31,7 @@ use crate::args::{self, Cli, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, pager, terminal};
+use filtered::load_stacks;
 use print::print_table;
 
 /// Runs a command.
@@ -393,38 +395,6 @@ fn print_part(
     };
     let part = RecordingPart::take(&mut it.run, filter, whole_filter);
     print_run(args, &it.options, &it.run, it.timing, |out, it| write(out, it, Some(&part)))
-}
-
-/// A recording with the stacks that pass a filter.
-struct FilteredRecording {
-    options: LoadOptions,
-    run: Run,
-    timing: Timing,
-}
-
-/// Loads a recording with the stacks that pass `filter`; where none does, says so and gives `None`.
-fn load_stacks(
-    args: &args::RecordingArgs,
-    options: LoadOptions,
-    filter: &StackFilter,
-) -> Result<Option<FilteredRecording>, Failure> {
-    let mut options = LoadOptions { stacks: StackChoice::Always, ..options };
-    options.stack_options.events = filter.events.clone();
-    let (mut run, timing) = inputs::load(args, &options).map_err(|failure| match failure {
-        Failure::Load(loader::Error::NoStacks { path }) if !filter.is_empty() => {
-            Failure::NoStacks(path, filter.text())
-        }
-        other => other,
-    })?;
-    if let (false, Some(stacks)) = (filter.is_empty(), &run.stacks) {
-        let names = loader::display_names(&run.merged, &args.root);
-        run.stacks = Some(filter.apply(stacks, &names));
-    }
-    if let Some(nothing) = filter.without_match(&run) {
-        inputs::report(&nothing);
-        return Ok(None);
-    }
-    Ok(Some(FilteredRecording { options, run, timing }))
 }
 
 /// Whether it is known when things happened; says what is needed where it is not.

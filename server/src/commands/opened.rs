@@ -5,7 +5,7 @@ use std::path::Path;
 use ::report::{Recording, RecordingPart, StackFilter};
 use loader::{LoadOptions, Run, SourceFolders};
 
-use super::{FilteredRecording, load_stacks};
+use super::filtered::{FilteredRecording, load_stacks};
 use crate::args::RecordingArgs;
 use crate::failure::Failure;
 use crate::inputs;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loader::{DiscoveredRun, Error, LoadOptions, Signature, TextsByFile, Watch};
+use loader::{DiscoveredRun, LoadOptions, Signature, TextsByFile, Watch};
 use settings::Settings;
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
+use crate::load_failure::{LoadFailure, fault};
 use crate::loaded::LoadedRecording;
+use crate::part_load;
 use crate::paths;
 use crate::progress::Reporter;
 use crate::session::{BaselineComparison, Failed, Loading, Mode, RunFacts, Session, SessionState};
@@ -37,24 +39,6 @@ pub(crate) struct LoadTarget {
     /// What was looked for.
     mode: Mode,
     signature: Signature,
-}
-
-/// Why nothing was loaded.
-#[derive(Debug, Clone)]
-pub(crate) enum LoadFailure {
-    /// It was stopped, or something newer came.
-    Cancelled,
-    /// One line: what is wrong, and where.
-    Unusable(String),
-}
-
-impl From<Error> for LoadFailure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Cancelled => Self::Cancelled,
-            error => Self::Unusable(error.to_string()),
-        }
-    }
 }
 
 /// Loads what there is and what comes, until the session stops.
@@ -206,11 +190,6 @@ pub(crate) async fn compare(session: &Session) {
     if state.baseline.as_ref().is_some_and(|it| Arc::ptr_eq(it, &base)) {
         state.comparison = Some(comparison);
     }
-}
-
-fn fault(error: &tokio::task::JoinError) -> LoadFailure {
-    let message = "internal error while loading, a fault of Perfline: please report it";
-    LoadFailure::Unusable(format!("{message} ({error})"))
 }
 
 /// Its files, and the folder of its code.
@@ -370,6 +349,7 @@ async fn load(
                 )
                 .await;
             reporter.end(what);
+            part_load::follow(&session).await;
             compare(&session).await;
             session.refresh();
             // Nobody waits for it.

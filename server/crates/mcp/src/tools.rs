@@ -329,7 +329,7 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         ..request.workspace.view().clone()
     };
     let filter = arguments.filter.filter()?;
-    let part_filter = StackFilter { code: CodeFilter::default(), ..filter.clone() };
+    let part_filter = filter.part();
     let lines = |recording: &Recording<'_>| match filter.code.without_match(recording) {
         Some(nothing) => Err(nothing),
         None => {

@@ -153,6 +153,12 @@ impl StackFilter {
         self.code.is_empty() && self.phase.is_none() && self.events.is_all()
     }
 
+    /// What numbers are of; which lines are shown is another matter.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self { code: CodeFilter::default(), ..self.clone() }
+    }
+
     /// As it is written on the command line.
     #[must_use]
     pub fn text(&self) -> String {

@@ -120,6 +120,10 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
             if total != 0 && !is_around(books, stack, line) {
                 let line = books_of(&mut part, line, whole);
                 gain(&mut if_cpu(metric, &mut line.cpu_total, &mut line.cuda_total).0, total);
+                let caller = innermost_line(books, books.parent(stack));
+                if let Some(caller) = caller.filter(|_| metric == Metric::Cpu) {
+                    gain(&mut line.callers.entry(caller.key.clone()).or_default().0, total);
+                }
             }
         }
     }

@@ -1,15 +1,14 @@
 //! All that is known of a line, a function, a kernel or an operator: `perfline show`.
 
 mod find;
+mod options;
 mod sections;
 
 use std::io::{self, Write};
 
-use metrics::Period;
 use serde_json::json;
 
 use crate::fields::{escaped, write_list};
-use crate::filter::CodeFilter;
 use crate::findings::findings;
 use crate::json;
 use crate::model::{Level, Note, ReportedFinding, Section};
@@ -20,29 +19,10 @@ use crate::terminal::{DOUBT, FAINT, STRONG, Terminal, clean, cut};
 use crate::text;
 
 use find::Found;
+pub use options::ShowOptions;
 
 /// The name and version of the contract.
 const SCHEMA: &str = "perfline.show/1";
-
-/// What of it is shown.
-#[derive(Debug, Clone)]
-pub struct ShowOptions<'a> {
-    /// Rows of each table at most.
-    pub top: usize,
-    /// When rules fire.
-    pub rules: insights::RuleOptions,
-    /// Which lines are meant.
-    pub code: CodeFilter,
-    /// The part of the recording whose amounts are in the place of the whole; `None` for all of it.
-    pub part: Option<&'a RecordingPart>,
-}
-
-impl ShowOptions<'_> {
-    /// What numbers stand for.
-    fn period(&self) -> Period {
-        if self.part.is_some() { Period::Run } else { Period::Mean }
-    }
-}
 
 /// What is known of something that has a place or a name.
 #[derive(Debug)]

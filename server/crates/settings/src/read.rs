@@ -64,6 +64,7 @@ impl Settings {
                 severities: reader.get(&SEVERITY, severities),
                 thresholds: reader.get(&RULES, thresholds),
                 baseline: None,
+                part: None,
             },
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),

@@ -9,7 +9,7 @@ use report::show::ShowOptions;
 use report::terminal::{Colours, Terminal, clean};
 use report::{CodeFilter, Recording};
 
-use crate::screen::ScreenFilter;
+use crate::screen_filter::ScreenFilter;
 
 /// Rows of each table of the details.
 const TOP: usize = 10;

@@ -3,9 +3,10 @@
 use ide::{Charge, HotLine, Period, View, ViewMetric};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use report::terminal::Colours;
-use report::{CodeFilter, Recording, RecordingPart, ReportOptions, ReportedFinding};
+use report::{Recording, ReportOptions, ReportedFinding};
 
 use crate::chosen_line::{ChosenLine, OpenFile};
+use crate::screen_filter::ScreenFilter;
 
 /// Lines that are listed at most.
 const MAX_LINES: usize = 2_000;
@@ -29,35 +30,6 @@ pub enum Outcome {
 pub(crate) enum List {
     Lines,
     Findings,
-}
-
-/// Which part of a recording is on the screen.
-#[derive(Debug, Clone, Copy)]
-pub struct ScreenFilter<'a> {
-    /// Which lines are listed.
-    pub code: &'a CodeFilter,
-    /// The part whose amounts are in the place of the whole; `None` for all of the recording.
-    pub part: Option<&'a RecordingPart>,
-}
-
-impl ScreenFilter<'_> {
-    /// All of a recording.
-    pub const ALL: Self = Self { code: CodeFilter::ALL, part: None };
-
-    /// What is shown, where that is not all.
-    fn sentence(&self) -> Option<String> {
-        let code = self.code.text();
-        match self.part {
-            Some(part) if code.is_empty() => Some(part.sentence()),
-            Some(part) => Some(format!("only lines with {code}; {}", part.sentence())),
-            None => (!code.is_empty()).then(|| format!("only lines with {code}")),
-        }
-    }
-
-    /// Whether a line of the books is listed.
-    pub(crate) fn passes(&self, recording: &Recording<'_>, file: &str, line: u32) -> bool {
-        self.code.has_line(recording, file, line)
-    }
 }
 
 /// A recording on a screen, with what is chosen of it.

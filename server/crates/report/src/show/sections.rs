@@ -6,8 +6,8 @@ use ide::{BookTables, View};
 use ledger::{LineBooks, LineKey, Unit};
 use metrics::{Period, Quantity, Scale};
 
-use super::ShowOptions;
 use super::find::Found;
+use super::options::ShowOptions;
 use crate::model::{Cell, Column, Section, Subject};
 use crate::recording::Recording;
 

@@ -1,6 +1,7 @@
 use ledger::{Kernel, KernelKey, Ns, Operator};
 
 use super::*;
+use crate::filter::CodeFilter;
 use crate::terminal::{Colours, Terminal};
 use crate::testing::{recording, sources, training};
 
