@@ -417,7 +417,11 @@ test('view', function()
   }
   ok('a filter', wait(function() return vim.deep_equal(status().view.filter, filter) end), status())
   vim.cmd('Perfline filter phase=backward')
-  ok('the other lines are of another phase', wait(function() return hint(ITEM) == nil and hint(BACKWARD) ~= nil end), hints)
+  ok(
+    'the other lines are of another phase',
+    wait(function() return hint(ITEM) == nil and hint(BACKWARD) ~= nil end),
+    hints
+  )
   ok('which part', wait(function() return said:find('only --phase backward: ', 1, true) end), said)
   local words = vim.fn.getcompletion('Perfline filter ', 'cmdline')
   for _, word in ipairs({ 'in', 'slow_model.py', 'phase=optimizer', 'module=Gate', 'step=2', 'stream=7' }) do

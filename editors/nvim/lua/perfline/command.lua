@@ -26,9 +26,7 @@ local function say_view(view)
   local metric = view.metric
   if view.effectiveMetric ~= metric then metric = ('%s (%s)'):format(metric, view.effectiveMetric) end
   local shown = ('%s, %s · step: %s · rank: %s'):format(metric, view.charge, view.step, view.rank)
-  if view.part then
-    shown = ('%s · only %s: %s'):format(shown, view.part.filter, view.part.extent)
-  end
+  if view.part then shown = ('%s · only %s: %s'):format(shown, view.part.filter, view.part.extent) end
   local files, functions = table.concat(view.filter.files, ' '), table.concat(view.filter.functions, ' ')
   if files ~= '' then shown = ('%s · files: %s'):format(shown, files) end
   if functions ~= '' then shown = ('%s · functions: %s'):format(shown, functions) end
