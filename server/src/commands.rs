@@ -25,7 +25,7 @@ use ::report::{
     Recording, RecordingPart, StackFilter, annotate, html, json, lines, memory, ranks, show,
     tables, text,
 };
-use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
+use loader::{LoadOptions, Run, SourceFolders, TimelineChoice, Timing};
 
 use crate::args::{self, Cli, Command};
 use crate::failure::Failure;

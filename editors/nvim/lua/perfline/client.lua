@@ -90,7 +90,7 @@ end
 function M.config()
   local options = config.options
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  capabilities.experimental = { perfline = { status = true, explain = true } }
+  capabilities.experimental = { perfline = { status = true, explain = true, setSettings = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
     ['textDocument/inlayHint'] = function(...) return require('perfline.hints').on_answer(...) end,

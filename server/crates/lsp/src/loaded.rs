@@ -264,6 +264,11 @@ impl LoadedRecording {
         recordings.load(&self.inputs, &options, &Watch { progress: &|_| (), cancelled })
     }
 
+    /// The folder of the code that it is about.
+    pub(crate) fn root(&self) -> &Path {
+        &self.options.root
+    }
+
     /// The files that it was loaded from.
     pub(crate) fn inputs(&self) -> &[PathBuf] {
         &self.inputs

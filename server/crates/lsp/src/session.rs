@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use metrics::Scale;
 use pysource::Encoding;
 use report::StackFilter;
 use serde_json::Value;
-use settings::{ProjectFile, Settings};
+use settings::{ProjectFile, SectionValues, SettingFault, Settings};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
@@ -69,9 +69,9 @@ pub(crate) struct SessionState {
     pub(crate) settings: Arc<Settings>,
     /// What the client said of the settings last.
     pub(crate) section: Value,
-    /// What the `perfline.toml` of the workspace says.
-    pub(crate) project: ProjectFile,
-    /// What is wrong with it, one line for each: reported when it changes.
+    /// What the `perfline.toml` of each workspace folder says.
+    pub(crate) projects: Vec<(PathBuf, ProjectFile)>,
+    /// What is wrong with them, one line for each: reported when it changes.
     pub(crate) project_faults: Vec<String>,
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
@@ -97,6 +97,25 @@ pub(crate) struct SessionState {
 }
 
 impl SessionState {
+    /// The workspace folder of what is shown; without a recording, the first.
+    fn shown_folder(&self) -> Option<PathBuf> {
+        let loaded = self.loaded.as_ref().map(|it| it.root().to_owned());
+        loaded.or_else(|| self.folders.first().cloned())
+    }
+
+    /// The settings of a workspace folder: what its `perfline.toml` says, below what the client says; with what is wrong with
+    /// that.
+    fn settings_of(
+        &self,
+        folder: Option<&Path>,
+        values: SectionValues,
+    ) -> (Settings, Vec<SettingFault>) {
+        let mut projects = self.projects.iter();
+        let project = projects.find(|(it, _)| Some(it.as_path()) == folder).map(|(_, it)| it);
+        let none = ProjectFile::default();
+        project.unwrap_or(&none).settings_below(&self.section, values)
+    }
+
     /// What a filter leaves of the recording that is loaded, of a rank or of all; `None` where that is all of it, or nothing is
     /// loaded.
     pub(crate) fn part_key(&self, filter: &Arc<StackFilter>, rank: Option<u32>) -> Option<PartKey> {
@@ -373,7 +392,9 @@ impl Session {
         let (is_change, faults) = {
             let mut state = self.state();
             change(&mut state);
-            let (settings, faults) = state.project.settings_below(&state.section);
+            let values = self.abilities().settings;
+            let folder = state.shown_folder();
+            let (settings, faults) = state.settings_of(folder.as_deref(), values);
             let is_change = *state.settings != settings;
             state.settings = Arc::new(settings);
             (is_change, faults)
@@ -383,6 +404,17 @@ impl Session {
             self.look_for_recordings();
         }
         faults.iter().map(|it| it.text("perfline.")).collect()
+    }
+
+    /// The settings for recordings in a workspace folder.
+    pub(crate) fn settings_of(&self, folder: &Path) -> Settings {
+        self.state().settings_of(Some(folder), self.abilities().settings).0
+    }
+
+    /// The workspace folders, each with the settings for recordings in it.
+    pub(crate) fn folders(&self) -> Vec<(PathBuf, Settings)> {
+        let folders = Arc::clone(&self.state().folders);
+        folders.iter().map(|it| (it.clone(), self.settings_of(it))).collect()
     }
 
     /// Shows what is wrong with the settings.

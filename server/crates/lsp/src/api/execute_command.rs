@@ -112,6 +112,8 @@ fn unload(session: &Session) -> Value {
             loading.cancelled.store(true, Ordering::SeqCst);
         }
     }
+    // Those of the first folder again.
+    session.change_settings(|_| ());
     session.refresh();
     json!({"loaded": false})
 }

@@ -24,7 +24,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let of_session = Arc::clone(session);
     let work = session.background(move |snapshot, token| {
         let recordings = &*of_session.config.recordings;
-        let mut found = all(recordings, &snapshot.folders, &snapshot.settings);
+        let mut found = all(recordings, &of_session.folders());
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
         let loaded = snapshot.loaded.as_ref().map(|it| it.inputs());
