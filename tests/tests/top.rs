@@ -203,7 +203,7 @@ fn a_screen_of_a_part_says_which() {
     let (screen, _) = shown.part_after(&phase, &code, &[]);
     expect![[r#"
         slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)
-        only lines with --function 'Gate'; with --phase forward: 16 ms of 58.1 ms of thread time, 13.4 ms o…
+        with --phase forward, only lines with --function 'Gate': 16 ms of 58.1 ms of thread time, 13.4 ms o…
          Lines 2   Findings 0    cuda own · sum of the part
          6.07 %    971 µs   ~ slow_model.py:29  Gate.forward
          5.35 %    857 µs     slow_model.py:28  Gate.forward

@@ -187,6 +187,8 @@ export interface FoundRecording {
   timeText: string | null;
   /** The first digits of the commit that was checked out when recording began; null where it is not known. */
   commit: string | null;
+  /** Whether files that git tracks differed from it then. */
+  dirty: boolean | null;
   loaded: boolean;
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use ide::{Baseline, Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
-use loader::{CommitId, Run, Signature};
+use loader::{RecordedCommit, Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
 use report::StackFilter;
@@ -148,7 +148,7 @@ pub(crate) struct RunFacts {
     /// The mean step in nanoseconds, or the recording where it has none; 0 where no time was recorded.
     pub(crate) time: f64,
     /// The commit that it names.
-    pub(crate) commit: Option<CommitId>,
+    pub(crate) commit: Option<RecordedCommit>,
 }
 
 impl RunFacts {

@@ -119,7 +119,7 @@ async fn recordings_are_described_without_being_read() {
         };
         std::fs::File::options().append(true).open(&to).unwrap().set_modified(time).unwrap();
     }
-    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": false});
+    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": true});
     let sources = json!({"git": git, "files": []});
     let callers =
         json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources});
@@ -134,7 +134,8 @@ async fn recordings_are_described_without_being_read() {
         let row = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or("-").to_owned();
             let [name, time, commit] = ["name", "timeText", "commit"].map(text);
-            format!("{name} {} {time} {commit} {}", it["steps"], it["loaded"])
+            let dirty = if it["dirty"] == true { "-dirty" } else { "" };
+            format!("{name} {} {time} {commit}{dirty} {}", it["steps"], it["loaded"])
         };
         rows.map(row).collect::<Vec<_>>()
     };
@@ -150,7 +151,7 @@ async fn recordings_are_described_without_being_read() {
         assert_eq!(rows[0].ends_with("true"), mode == "newest", "{rows:#?}");
         assert_eq!(rows[1], "runs/middle.json.gz null - - false", "it was never read");
         let loaded = mode == "named";
-        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms 1a2b3c4 {loaded}"));
+        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms 1a2b3c4-dirty {loaded}"));
         let old = &answer["recordings"][2];
         assert_eq!((&old["kinds"], &old["ranks"]), (&json!(["kineto"]), &json!(1)));
         let beside = old["beside"].as_array().unwrap();

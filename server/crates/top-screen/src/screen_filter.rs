@@ -20,7 +20,9 @@ impl ScreenFilter<'_> {
         let code = self.code.text();
         match self.part {
             Some(part) if code.is_empty() => Some(part.sentence()),
-            Some(part) => Some(format!("only lines with {code}; {}", part.sentence())),
+            Some(part) => {
+                Some(format!("with {}, only lines with {code}: {}", part.text, part.extent))
+            }
             None => (!code.is_empty()).then(|| format!("only lines with {code}")),
         }
     }
