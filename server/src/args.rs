@@ -489,6 +489,9 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
     /// Text for people, JSON for programs (perfline.show/1)
     #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) format: OutputFormat,
@@ -680,6 +683,9 @@ pub(crate) struct CompileArgs {
 pub(crate) struct TopArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
+
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// The report in a browser, with timeline, flame graph and memory over time; its lines open in your editor
@@ -796,7 +802,7 @@ pub(crate) struct FilterArgs {
 impl FilterArgs {
     /// What the numbers of lines are of; which lines are shown is another matter.
     pub(crate) fn part(&self) -> StackFilter {
-        StackFilter { code: CodeFilter::default(), ..self.filter() }
+        self.filter().part()
     }
 
     /// The step, if one is all that is asked for: ledgers have its numbers.
@@ -928,6 +934,9 @@ pub(crate) struct ReportArgs {
     pub(crate) timing: bool,
 
     #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
+    #[command(flatten)]
     pub(crate) limits: LimitArgs,
 
     /// Prints again whenever the recording, a newer one in the folder, or a source has changed, until Ctrl-C
@@ -942,6 +951,7 @@ impl ReportArgs {
             top: self.top,
             rules: self.recording.settings.view.rules(),
             limits: self.limits.given(),
+            code: self.filter.code.filter(),
         }
     }
 }
@@ -1126,6 +1136,11 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
+    /// Whether one was given.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.given().is_empty()
+    }
+
     /// Those that were given.
     fn given(&self) -> Vec<(Limit, f64)> {
         let limits = [

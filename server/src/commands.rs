@@ -6,6 +6,7 @@ mod check;
 mod command_help;
 mod diff;
 mod editor;
+mod filtered;
 mod hang;
 mod list;
 mod opened;
@@ -25,12 +26,13 @@ use ::report::{
     Recording, RecordingPart, StackFilter, annotate, html, json, lines, memory, ranks, show,
     tables, text,
 };
-use loader::{LoadOptions, Run, SourceFolders, StackChoice, TimelineChoice, Timing};
+use loader::{LoadOptions, Run, SourceFolders, TimelineChoice, Timing};
 
 use crate::args::{self, Cli, Command};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{allocator, inputs, output, pager, terminal};
+use filtered::load_stacks;
 use print::print_table;
 
 /// Runs a command.
@@ -61,7 +63,8 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
                 Some(_) => StackFilter::default(),
                 None => args.filter.part(),
             };
-            print_part(&args.recording(), &filter, &args.filter.filter(), |out, it, part| {
+            let (recording, whole) = (args.recording(), args.filter.filter());
+            print_part(&recording, inputs::options(&recording), &filter, &whole, |out, it, part| {
                 let unknown = match part {
                     Some(_) => None,
                     None => annotate::unknown_step(&it.recording, &options),
@@ -80,7 +83,8 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
         }
         Command::Lines(args) => {
             let (filter, part) = (args.filter.filter(), args.filter.part());
-            print_part(&args.recording, &part, &filter, |out, it, part| {
+            let load = inputs::options(&args.recording);
+            print_part(&args.recording, load, &part, &filter, |out, it, part| {
                 if let Some(nothing) = filter.code.without_match(&it.recording) {
                     inputs::report(&nothing);
                     return Ok(ExitCode::from(2));
@@ -124,28 +128,43 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
             Ok(ExitCode::SUCCESS)
         }),
         Command::Report(args) => {
+            let (filter, part) = (args.filter.filter(), args.filter.part());
+            if !part.is_empty() && args.limits.is_any() {
+                return Err(Failure::NoLimits(part.text()));
+            }
             let mut options = inputs::options(&args.recording);
-            if args.html.is_some() {
+            if args.html.is_some() && part.is_empty() {
                 options = inputs::with_pictures(options);
             }
-            print_loaded(&args.recording, options, |out, it| report(out, it, args, &terminal))
+            print_part(&args.recording, options, &part, &filter, |out, it, part| {
+                report(out, it, args, part, &terminal)
+            })
         }
         Command::Export(args) => export(args),
         Command::Check(args) => check::run(args, &terminal),
-        Command::Show(args) => print(&args.recording, |out, it| {
-            let rules = args.recording.settings.view.rules();
-            match show::build(&it.recording, &args.place, args.top, &rules) {
-                Ok(shown) => match args.format {
-                    args::OutputFormat::Text => show::write_text(out, &shown, &terminal)?,
-                    args::OutputFormat::Json => show::write_json(out, &shown)?,
-                },
-                Err(unknown) => {
-                    inputs::report(&unknown);
-                    return Ok(ExitCode::from(2));
+        Command::Show(args) => {
+            let (filter, part) = (args.filter.filter(), args.filter.part());
+            let load = inputs::options(&args.recording);
+            print_part(&args.recording, load, &part, &filter, |out, it, part| {
+                let options = show::ShowOptions {
+                    top: args.top,
+                    rules: args.recording.settings.view.rules(),
+                    code: filter.code.clone(),
+                    part,
+                };
+                match show::build(&it.recording, &args.place, &options) {
+                    Ok(shown) => match args.format {
+                        args::OutputFormat::Text => show::write_text(out, &shown, &terminal)?,
+                        args::OutputFormat::Json => show::write_json(out, &shown)?,
+                    },
+                    Err(unknown) => {
+                        inputs::report(&unknown);
+                        return Ok(ExitCode::from(2));
+                    }
                 }
-            }
-            Ok(ExitCode::SUCCESS)
-        }),
+                Ok(ExitCode::SUCCESS)
+            })
+        }
         Command::Ops(args) => {
             let mut options = inputs::options(&args.recording);
             options.stack_options.operator_sizes = args.sizes;
@@ -282,9 +301,18 @@ fn report(
     out: &mut dyn Write,
     loaded: &CommandInput<'_>,
     args: &args::ReportArgs,
+    part: Option<&RecordingPart>,
     terminal: &Terminal,
 ) -> io::Result<ExitCode> {
-    let mut report = ::report::build(&loaded.recording, &args.options());
+    let options = args.options();
+    if let Some(nothing) = options.code.without_match(&loaded.recording) {
+        inputs::report(&nothing);
+        return Ok(ExitCode::from(2));
+    }
+    let mut report = match part {
+        Some(part) => ::report::build_part(&loaded.recording, &options, part),
+        None => ::report::build(&loaded.recording, &options),
+    };
     if args.timing {
         report.sections.push(::report::timing(&loaded.timing));
     }
@@ -344,10 +372,11 @@ fn print_stacks(
     }
 }
 
-/// Like [`print()`], of the part of a recording that passes `filter`, if it leaves anything out; `whole_filter` is all that was
+/// Like [`print_loaded()`], of the part of a recording that passes `filter`, if it leaves anything out; `whole_filter` is all that was
 /// asked for, lines that are shown included.
 fn print_part(
     args: &args::RecordingArgs,
+    options: LoadOptions,
     filter: &StackFilter,
     whole_filter: &StackFilter,
     write: impl FnOnce(
@@ -357,40 +386,15 @@ fn print_part(
     ) -> io::Result<ExitCode>,
 ) -> Result<ExitCode, Failure> {
     if filter.is_empty() {
-        return print(args, |out, it| write(out, it, None));
+        return print_loaded(args, options, |out, it| write(out, it, None));
     }
-    let Some(mut it) = load_stacks(args, inputs::options(args), filter)? else {
+    let mut options = options;
+    options.stack_options.by_step = true;
+    let Some(mut it) = load_stacks(args, options, filter)? else {
         return Ok(ExitCode::from(2));
     };
     let part = RecordingPart::take(&mut it.run, filter, whole_filter);
     print_run(args, &it.options, &it.run, it.timing, |out, it| write(out, it, Some(&part)))
-}
-
-/// A recording with the stacks that pass a filter.
-struct FilteredRecording {
-    options: LoadOptions,
-    run: Run,
-    timing: Timing,
-}
-
-/// Loads a recording with the stacks that pass `filter`; where none does, says so and gives `None`.
-fn load_stacks(
-    args: &args::RecordingArgs,
-    options: LoadOptions,
-    filter: &StackFilter,
-) -> Result<Option<FilteredRecording>, Failure> {
-    let mut options = LoadOptions { stacks: StackChoice::Always, ..options };
-    options.stack_options.events = filter.events.clone();
-    let (mut run, timing) = inputs::load(args, &options)?;
-    if let (false, Some(stacks)) = (filter.is_empty(), &run.stacks) {
-        let names = loader::display_names(&run.merged, &args.root);
-        run.stacks = Some(filter.apply(stacks, &names));
-    }
-    if let Some(nothing) = filter.without_match(&run) {
-        inputs::report(&nothing);
-        return Ok(None);
-    }
-    Ok(Some(FilteredRecording { options, run, timing }))
 }
 
 /// Whether it is known when things happened; says what is needed where it is not.

@@ -11,6 +11,8 @@ use settings::ProjectFault;
 pub(crate) enum Failure {
     /// The recording cannot be loaded.
     Load(loader::Error),
+    /// The file holds the amounts of lines alone, and a part of its stacks was asked for.
+    NoStacks(PathBuf, String),
     /// No recording was named, and none was found below this folder.
     NothingFound(PathBuf),
     /// No recordings were named to compare, and fewer than two were found below the current folder.
@@ -39,6 +41,8 @@ pub(crate) enum Failure {
     Binary(&'static str),
     /// The format has all of the recording, and a part was asked for.
     NoFilter(&'static str, String),
+    /// Limits are of the whole recording, and a part was asked for.
+    NoLimits(String),
     /// A screen needs a terminal, and there is none.
     NoTerminal,
     /// The page cannot be served.
@@ -63,6 +67,11 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Load(error) => write!(f, "{error}"),
+            Self::NoStacks(path, filter) => write!(
+                f,
+                "{}: a ledger holds no stacks, which {filter} needs; name the traces and snapshots that it was written from",
+                loader::shown(path)
+            ),
             Self::NothingFound(folder) => write!(
                 f,
                 "{}: no recording below this folder; name a trace (*.json, *.json.gz), a memory snapshot (*.pickle) or a ledger (*.perfline)",
@@ -119,6 +128,9 @@ impl std::fmt::Display for Failure {
             }
             Self::NoFilter(format, filter) => {
                 write!(f, "{format} has all events of the recording: leave out {filter}")
+            }
+            Self::NoLimits(filter) => {
+                write!(f, "limits (--max-…) are of the whole recording: leave out {filter}")
             }
             Self::NoTerminal => write!(
                 f,

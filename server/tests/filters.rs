@@ -318,10 +318,26 @@ fn trace_threads(trace: &str) -> Vec<String> {
 
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 16] = [
         (
             &["ops", TRACE, "--thread", "python", "--stream", "99"],
             "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
+        ),
+        (
+            &["report", TRACE, "--function", "nope"],
+            "perfline: no line of the recording passes --function 'nope'\n",
+        ),
+        (
+            &["report", TRACE, "--phase", "backward", "--max-step-ms", "5"],
+            "perfline: limits (--max-…) are of the whole recording: leave out --phase backward\n",
+        ),
+        (
+            &["show", "slow_model.py:97", TRACE, "--phase", "forward"],
+            "perfline: nothing of `slow_model.py:97` passes --phase forward; without it, there is\n",
+        ),
+        (
+            &["show", "forward", TRACE, "--function", "nope"],
+            "perfline: nothing that is called `forward` passes --function 'nope'\n",
         ),
         (
             &["ops", TRACE, "--function", "nope"],
@@ -374,4 +390,143 @@ fn a_filter_that_nothing_passes_says_so() {
         assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
         assert!(output.stdout.is_empty());
     }
+}
+
+/// Amounts in nanoseconds or bytes by line, of a section of a report or of what `show` prints.
+fn amounts_of_section(json: &Value, id: &str, column: &str) -> BTreeMap<String, i64> {
+    let sections = json["sections"].as_array().unwrap();
+    let Some(section) = sections.iter().find(|it| it["id"] == id) else { return BTreeMap::new() };
+    let columns = section["columns"].as_array().unwrap();
+    let at = columns.iter().position(|it| it["name"] == column).unwrap();
+    let place = columns.iter().position(|it| it["name"] == "line").unwrap();
+    let rows = section["rows"].as_array().unwrap().iter();
+    let row = |it: &Value| {
+        let amount = it[at]["value"].as_f64().unwrap_or_default().round() as i64;
+        (it[place]["text"].as_str().unwrap().to_owned(), amount)
+    };
+    rows.map(row).filter(|it| it.1 != 0).collect()
+}
+
+#[test]
+fn reports_of_a_part_have_the_sums_of_its_lines() {
+    let threads = trace_threads(TRACE);
+    let filters: [&[&str]; 7] = [
+        &["--phase", "backward"],
+        &["--module", "Gate"],
+        &["--stream", "7"],
+        &["--thread", &threads[0]],
+        &["--step", "2"],
+        &["--step", "2-3", "--phase", "forward"],
+        &["--module", "Gate", "--file", "slow_model.py", "--function", "^Gate"],
+    ];
+    for filter in filters {
+        let report = json(&[&["report", TRACE, "--top", "999"], filter].concat());
+        let tables = [
+            ("cpu_own_us", "lines-cpu", "part"),
+            ("cuda_own_us", "lines-cuda", "part"),
+            ("sync_us", "lines-sync", "part"),
+            ("cuda_own_us", "lines", "cuda own"),
+            ("gpu_idle_us", "lines", "gpu idle"),
+        ];
+        let arguments = [&[TRACE], filter].concat();
+        for (name, id, column) in tables {
+            let mut expected = lines(&arguments, name);
+            if id == "lines-cpu" {
+                // It is without waiting.
+                for (line, waiting) in lines(&arguments, "waiting_us") {
+                    *expected.get_mut(&line).unwrap() -= waiting;
+                }
+                expected.retain(|_, it| *it != 0);
+            }
+            let mut listed = amounts_of_section(&report, id, column);
+            if id == "lines" {
+                // Lines are listed for their time.
+                expected.retain(|it, _| listed.contains_key(it));
+                listed.retain(|it, _| expected.contains_key(it));
+            }
+            assert_eq!(listed, expected, "{filter:?}: {name}");
+        }
+        assert_eq!(report["filter"], json(&[&["lines"], &arguments[..]].concat())["filter"]);
+        // What the lines have, `show` says of each.
+        for (line, time) in lines(&arguments, "cuda_own_us").iter().take(2) {
+            let shown = json(&[&["show", line], &arguments[..]].concat());
+            let numbers = shown["sections"][0]["rows"].as_array().unwrap();
+            let number = numbers.iter().find(|it| it[0]["text"] == "CUDA, own").unwrap();
+            assert_eq!(number[1]["value"].as_f64().unwrap().round() as i64, *time, "{filter:?}");
+        }
+    }
+}
+
+#[test]
+fn a_report_of_a_part_leaves_out_findings_of_other_lines() {
+    let findings = |filter: &[&str]| -> Vec<String> {
+        let report = json(&[&["report", TRACE], filter].concat());
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings.map(|it| format!("{} {}", it["line"], it["rule"].as_str().unwrap())).collect()
+    };
+    let whole = findings(&[]);
+    for filter in [&["--phase", "backward"][..], &["--function", "SlowModel.forward"]] {
+        let part = findings(filter);
+        assert!(!part.is_empty() && part.len() < whole.len(), "{filter:?}: {part:?}");
+        assert!(part.iter().all(|it| whole.contains(it)), "{filter:?}: {part:?}");
+    }
+    assert!(findings(&["--phase", "backward"]).iter().all(|it| it.starts_with("97 ")));
+}
+
+#[test]
+fn reports_say_which_part_is_shown() {
+    let text = |arguments: &[&str]| String::from_utf8(perfline(arguments).stdout).unwrap();
+    let report = text(&["report", TRACE, "--module", "Gate", "--function", "^Gate", "--all"]);
+    let head: Vec<&str> = report.lines().take(3).collect();
+    assert!(head[1].starts_with("with --module 'Gate': 2.07 ms of 58.1 ms of thread time"));
+    assert_eq!(head[2], "only lines and findings with --function '^Gate'");
+    assert!(report.contains("of part") && !report.contains("of step"), "{report}");
+    let shown = text(&["show", "Gate.forward", TRACE, "--module", "Gate"]);
+    assert!(shown.contains("\nwith --module 'Gate': 2.07 ms of 58.1 ms"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    let page_argument = page.to_str().unwrap();
+    let output = perfline(&["report", TRACE, "--phase", "backward", "--html", page_argument]);
+    assert!(output.status.success());
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("with --phase backward: 20.9 ms of 58.1 ms of thread time"));
+    assert!(page.contains("evaluate_function: AddmmBackward0"), "the flame graph is of the part");
+    assert!(!page.contains("zero_grad"), "the flame graph is of the part");
+}
+
+#[test]
+fn lines_of_a_part_say_how_much_they_differ_from_step_to_step() {
+    const RANKS: &str = "cpu/torch2.15.0/late_rank.slow_line";
+    const NAMES: [&str; 6] = [
+        "cpu_own_step_median_us",
+        "cpu_own_step_max_us",
+        "cpu_own_max_step",
+        "cuda_own_step_median_us",
+        "cuda_own_step_max_us",
+        "cuda_own_max_step",
+    ];
+    let by_line = |arguments: &[&str]| -> BTreeMap<String, Vec<Value>> {
+        let lines = json(&[&["lines"], arguments].concat())["lines"].take();
+        let line = |it: &Value| {
+            let key = format!("{}:{}", it["file"].as_str().unwrap(), it["line"]);
+            (key, NAMES.map(|name| it[name].clone()).to_vec())
+        };
+        let lines = lines.as_array().unwrap().iter().map(line);
+        lines.filter(|it| it.1.iter().any(|it| !it.is_null())).collect()
+    };
+    for recording in [TRACE, RANKS] {
+        let whole = by_line(&[recording]);
+        assert!(3 < whole.len());
+        assert_eq!(by_line(&[recording, "--step", "0-999"]), whole, "{recording}");
+    }
+    // Of two steps, the worse is the most, and what both have is the sum.
+    let times = |step: &str| lines(&[TRACE, "--step", step, "--phase", "backward"], "cpu_own_us");
+    let (second, third) = (times("2"), times("3"));
+    let both = by_line(&[TRACE, "--step", "2-3", "--phase", "backward"]);
+    let backward = &both["slow_model.py:97"];
+    let ns = |it: &Value| (it.as_f64().unwrap() * 1e3).round() as i64;
+    let [second, third] = [&second, &third].map(|it| it["slow_model.py:97"]);
+    assert_eq!(ns(&backward[1]), second.max(third));
+    assert_eq!(backward[2], if third > second { 3 } else { 2 });
+    assert!((2 * ns(&backward[0]) - second - third).abs() <= 1);
 }

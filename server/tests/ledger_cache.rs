@@ -50,6 +50,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
         top: 20,
         rules: insights::RuleOptions::default(),
         limits: Vec::new(),
+        code: report::CodeFilter::default(),
     };
     let annotated = annotate::AnnotateOptions {
         period: Period::Mean,

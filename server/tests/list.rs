@@ -66,7 +66,7 @@ fn steps_and_commit_are_known_of_what_was_looked_at_before() {
     for (name, seconds) in [("new.json.gz", 100), ("old.json.gz", 4_000)] {
         record(trace, &folder.path().join(name), seconds);
     }
-    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": false});
+    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": true});
     let sources = json!({"git": git, "files": []});
     let callers =
         json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources});
@@ -93,9 +93,9 @@ fn steps_and_commit_are_known_of_what_was_looked_at_before() {
     let [new, old] = ["./new.json.gz", "./old.json.gz"];
     assert_eq!(listed(), [[new, "-", "-"], [old, "-", "-"]]);
     perfline(&["report", "old.json.gz"]);
-    assert_eq!(listed(), [[new, "-", "-"], [old, "2", "1a2b3c4"]]);
+    assert_eq!(listed(), [[new, "-", "-"], [old, "2", "1a2b3c4-dirty"]]);
     perfline(&["report", "new.json.gz"]);
-    assert_eq!(listed(), [[new, "2", "-"], [old, "2", "1a2b3c4"]], "one without a side-car");
+    assert_eq!(listed(), [[new, "2", "-"], [old, "2", "1a2b3c4-dirty"]], "one without a side-car");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn json_is_as_its_schema_says() {
     const TRACE: &str = "../simulated_cuda/torch2.15.0/slow_model.json.gz";
     const RANKS: &str = "../cpu/torch2.15.0/late_rank.slow_line";
     const COMPILED: &str = "../cpu/torch2.15.0/compile_reasons/compile_reasons.json.gz";
-    let outputs: [&[&str]; 24] = [
+    let outputs: [&[&str]; 26] = [
         &["report", TRACE],
         &["report", RANKS, "--top", "1"],
         &["report", TRACE, "--section", "steps", "--max-step-ms", "0"],
@@ -57,6 +57,8 @@ fn json_is_as_its_schema_says() {
         &["compile", COMPILED],
         &["list", "../cpu/torch2.15.0"],
         &["show", "slow_model.py:46", TRACE],
+        &["show", "slow_model.py:97", TRACE, "--phase", "backward"],
+        &["report", TRACE, "--module", "Gate", "--file", "*.py"],
         &["lines", TRACE],
         &["lines", RANKS],
         &["lines", TRACE, "--step", "2", "--phase", "forward", "--file", "*.py"],

@@ -5,14 +5,14 @@
 use std::sync::atomic::AtomicBool;
 
 use expect_test::expect;
-use loader::{LoadOptions, Watch, load};
+use loader::{LoadOptions, StackChoice, Watch, load};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use report::Recording;
 use report::terminal::Colours;
+use report::{CodeFilter, Recording, RecordingPart, StackFilter};
 use tests::fixtures::repository;
-use top_screen::{Outcome, Screen, draw};
+use top_screen::{Outcome, Screen, ScreenFilter, draw};
 
 /// Shows a recording on a screen of a size; `keys` are pressed one after the other, then what stands there is returned.
 struct Shown {
@@ -22,14 +22,33 @@ struct Shown {
 
 impl Shown {
     fn after(&self, keys: &[KeyCode]) -> (String, Outcome) {
+        self.part_after(&StackFilter::default(), CodeFilter::ALL, keys)
+    }
+
+    /// Of the part that passes `filter`, the lines that pass `code`.
+    fn part_after(
+        &self,
+        filter: &StackFilter,
+        code: &CodeFilter,
+        keys: &[KeyCode],
+    ) -> (String, Outcome) {
         let fixtures = repository().join("fixtures");
-        let options = LoadOptions::new(fixtures.join("workloads"), Some(Vec::new()));
+        let mut options = LoadOptions::new(fixtures.join("workloads"), Some(Vec::new()));
+        if !filter.is_empty() {
+            options.stacks = StackChoice::Always;
+        }
         let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
-        let run = load(&[fixtures.join(self.recording)], &options, &watch).unwrap();
+        let mut run = load(&[fixtures.join(self.recording)], &options, &watch).unwrap();
+        let part = (!filter.is_empty()).then(|| {
+            let names = loader::display_names(&run.merged, &options.root);
+            run.stacks = Some(filter.apply(run.stacks.as_ref().unwrap(), &names));
+            RecordingPart::take(&mut run, filter, filter)
+        });
+        let shown = ScreenFilter { code, part: part.as_ref() };
         let sources = loader::source_folders(&options);
         let names = loader::display_names(&run.merged, &options.root);
         let recording = Recording { run: &run, names, sources: &sources };
-        let mut screen = Screen::new(&recording, Colours::Plain, Default::default());
+        let mut screen = Screen::new(&recording, shown, Colours::Plain, Default::default());
         let mut outcome = Outcome::Draw;
         for key in keys {
             outcome = screen.press(KeyEvent::new(*key, KeyModifiers::NONE));
@@ -174,6 +193,43 @@ fn keys_choose_what_is_listed() {
         head(&letters("/nothing like it")),
         head(&[letters("/huber"), vec![KeyCode::Enter, KeyCode::Esc]].concat()),
     ]);
+}
+
+#[test]
+fn a_screen_of_a_part_says_which() {
+    let shown = Shown { recording: SLOW, size: (100, 12) };
+    let phase = StackFilter { phase: Some("forward".parse().unwrap()), ..StackFilter::default() };
+    let code = CodeFilter { functions: vec!["Gate".parse().unwrap()], ..CodeFilter::default() };
+    let (screen, _) = shown.part_after(&phase, &code, &[]);
+    expect![[r#"
+        slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)
+        with --phase forward, only lines with --function 'Gate': 16 ms of 58.1 ms of thread time, 13.4 ms o…
+         Lines 2   Findings 0    cuda own · sum of the part
+         6.07 %    971 µs   ~ slow_model.py:29  Gate.forward
+         5.35 %    857 µs     slow_model.py:28  Gate.forward
+
+         slow_model.py ─────────────────────────────────────────────────────────────────────────────────────
+           971 µs    ~   29         return x * torch.sigmoid(self.expand(s))
+         Details ───────────────────────────────────────────────────────────────────────────────────────────
+        slow_model.py:29 · Gate.forward · inferred
+          return x * torch.sigmoid(self.expand(s))
+        ↑↓ choose · Tab findings · m metric · t total · s step · / filter · ? keys · q end
+    "#]].assert_eq(&screen);
+    let (screen, _) = shown.part_after(&StackFilter::default(), &code, &[KeyCode::Tab]);
+    expect![[r#"
+        slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)
+        only lines with --function 'Gate'
+         Lines 2   Findings 0    cuda own · mean step
+        nothing here: m another metric, s another step, t own or total (steps have own alone), l libraries
+
+
+
+
+
+
+
+        ↑↓ choose · Tab findings · m metric · t total · s step · / filter · ? keys · q end
+    "#]].assert_eq(&screen);
 }
 
 #[test]

@@ -407,10 +407,30 @@ test('view', function()
   vim.cmd('Perfline rank all')
   vim.cmd('Perfline filter nowhere.py in nothing')
   ok('no line of other files', wait(function() return hint(BACKWARD) == nil end), hints)
-  local filter = { files = { 'nowhere.py' }, functions = { 'nothing' } }
+  local filter = {
+    files = { 'nowhere.py' },
+    functions = { 'nothing' },
+    modules = {},
+    steps = {},
+    threads = {},
+    streams = {},
+  }
   ok('a filter', wait(function() return vim.deep_equal(status().view.filter, filter) end), status())
+  vim.cmd('Perfline filter phase=backward')
+  ok(
+    'the other lines are of another phase',
+    wait(function() return hint(ITEM) == nil and hint(BACKWARD) ~= nil end),
+    hints
+  )
+  ok('which part', wait(function() return said:find('only --phase backward: ', 1, true) end), said)
+  local words = vim.fn.getcompletion('Perfline filter ', 'cmdline')
+  for _, word in ipairs({ 'in', 'slow_model.py', 'phase=optimizer', 'module=Gate', 'step=2', 'stream=7' }) do
+    ok('completion of ' .. word, vim.list_contains(words, word), words)
+  end
+  local functions = vim.fn.getcompletion('Perfline filter in Gate', 'cmdline')
+  ok('completion of functions', vim.list_contains(functions, 'Gate.forward'), functions)
   vim.cmd('Perfline filter')
-  ok('all lines', wait(function() return hint(BACKWARD) ~= nil end), hints)
+  ok('all lines', wait(function() return hint(BACKWARD) ~= nil and hint(ITEM) ~= nil end), hints)
   vim.cmd('Perfline metric auto')
   ok('as before', wait(function() return hint(BACKWARD):find('gpu', 1, true) end), hints)
   vim.cmd('Perfline metric nonsense')

@@ -7,10 +7,32 @@ export type Metric = (typeof METRICS)[number];
 export type Charge = 'own' | 'total';
 export type Evidence = 'exact' | 'inferred' | 'function';
 
-/** Globs of files and regular expressions of functions. */
+/** Which lines are shown, and which part of the recording their numbers are of. */
 export interface Filter {
+  /** Globs. */
+  files: string[];
+  /** Regular expressions. */
+  functions: string[];
+  /** Globs of names, or classes. */
+  modules: string[];
+  /** Numbers or ranges: `3`, `3-7`. */
+  steps: string[];
+  /** Ids or names. */
+  threads: string[];
+  streams: number[];
+  /** Of training: `forward`, `backward`, `optimizer`, `loader`. */
+  phase: string | null;
+}
+
+/** What a filter can be given of a recording. */
+export interface FilterValues {
   files: string[];
   functions: string[];
+  modules: string[];
+  steps: number[];
+  threads: string[];
+  streams: number[];
+  phases: string[];
 }
 
 export interface View {
@@ -20,7 +42,7 @@ export interface View {
   charge: Charge;
   step: 'mean' | 'run' | number;
   rank: 'all' | number;
-  /** Which lines are shown; all, where there are no patterns. */
+  /** Which lines are shown, and which part of the recording; all, where there is nothing in it. */
   filter: Filter;
   steps: number[];
   ranks: number[];
@@ -165,6 +187,8 @@ export interface FoundRecording {
   timeText: string | null;
   /** The first digits of the commit that was checked out when recording began; null where it is not known. */
   commit: string | null;
+  /** Whether files that git tracks differed from it then. */
+  dirty: boolean | null;
   loaded: boolean;
 }
 

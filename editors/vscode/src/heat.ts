@@ -69,7 +69,7 @@ export class HeatDecorations extends LineDrawing {
     const cursor = editor.selection.active.line + 1;
     const at = scope() === 'function' ? { firstLine: cursor, lastLine: cursor } : {};
     const heat = await this.session.server.ask<Heat>('perfline.heat', { uri, scope: scope(), ...at });
-    return worthShowing(heat?.lines ?? [], threshold(editor.document));
+    return worthShowing(heat?.lines ?? []);
   }
 
   private makeTypes(): void {
@@ -134,9 +134,4 @@ function style(): Style {
 
 function scope(): HeatScope {
   return vscode.workspace.getConfiguration('perfline').get<HeatScope>('heat.scope', 'step');
-}
-
-/** The share of 1 below which nothing is shown. */
-export function threshold(document?: vscode.TextDocument): number {
-  return vscode.workspace.getConfiguration('perfline', document?.uri).get('view.threshold', 0.5) / 100;
 }

@@ -21,9 +21,9 @@ export function barOf(evidence: Evidence, stale: boolean): Bar {
   return evidence === 'exact' ? 'solid' : 'dashed';
 }
 
-/** The lines that are hot enough to be drawn: `threshold` is a share of 1. */
-export function worthShowing<T extends { share: number; value: number }>(lines: T[], threshold: number): T[] {
-  return lines.filter((it) => it.value > 0 && it.share >= threshold);
+/** The lines that can be drawn: those of nothing cannot. The server leaves out what is below the threshold, for hints as for heat. */
+export function worthShowing<T extends { value: number }>(lines: T[]): T[] {
+  return lines.filter((it) => it.value > 0);
 }
 
 /** Lines by level and bar: `3 dashed`. */

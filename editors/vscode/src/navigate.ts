@@ -3,7 +3,6 @@
 import * as vscode from 'vscode';
 
 import type { Heat } from './api';
-import { threshold } from './heat';
 import { following, worthShowing } from './levels';
 import { goTo } from './reveal';
 import type { Session } from './session';
@@ -14,7 +13,7 @@ export async function goToHotLine(session: Session, direction: 'next' | 'previou
     return;
   }
   const heat = await session.server.ask<Heat>('perfline.heat', { uri: editor.document.uri.toString(), scope: 'step' });
-  const lines = worthShowing(heat?.lines ?? [], threshold(editor.document)).map((it) => it.line);
+  const lines = worthShowing(heat?.lines ?? []).map((it) => it.line);
   const line = following(lines, editor.selection.active.line + 1, direction);
   if (line === undefined) {
     vscode.window.setStatusBarMessage(vscode.l10n.t('There is no hot line in this file.'), 3000);

@@ -322,6 +322,13 @@ export class Server implements vscode.Disposable {
             return next(command, args) as unknown;
         }
       },
+      workspace: {
+        // A setting that somebody set to its default goes before a perfline.toml, one that nobody set does not.
+        configuration: (params, token, next) =>
+          params.items.every((it) => it.section === 'perfline')
+            ? params.items.map(() => this.setSettings())
+            : next(params, token),
+      },
       provideInlayHints: (document, range, token, next) => (areDecorations() ? [] : next(document, range, token)),
       handleDiagnostics: (uri, diagnostics, next) => {
         for (const diagnostic of diagnostics) {
@@ -339,6 +346,22 @@ export class Server implements vscode.Disposable {
         }
       },
     };
+  }
+
+  /** The settings of Perfline that somebody set, by name. */
+  private setSettings(): Record<string, unknown> {
+    const settings = vscode.workspace.getConfiguration('perfline');
+    const manifest = this.context.extension.packageJSON as {
+      contributes: { configuration: { properties: Record<string, unknown> }[] };
+    };
+    const names = manifest.contributes.configuration
+      .flatMap((it) => Object.keys(it.properties))
+      .map((it) => it.replace(/^perfline\./, ''));
+    const isSet = (name: string) => {
+      const found = settings.inspect(name);
+      return [found?.globalValue, found?.workspaceValue, found?.workspaceFolderValue].some((it) => it !== undefined);
+    };
+    return Object.fromEntries(names.filter(isSet).map((it) => [it, settings.get(it)]));
   }
 
   /** The server is gone without having been asked to: it is started again, but not for ever. */
@@ -393,11 +416,11 @@ export class Server implements vscode.Disposable {
   }
 }
 
-/** Notifies the server that this client listens to `perfline/status`, and shows the pages of rules. */
+/** Notifies the server that this client listens to `perfline/status`, shows the pages of rules, and sends settings that were set alone. */
 const announced: StaticFeature = {
   fillClientCapabilities: (capabilities) => {
     const experimental = (capabilities.experimental ?? {}) as Record<string, unknown>;
-    capabilities.experimental = { ...experimental, perfline: { status: true, explain: true } };
+    capabilities.experimental = { ...experimental, perfline: { status: true, explain: true, setSettings: true } };
   },
   initialize: () => undefined,
   getState: () => ({ kind: 'static' }),

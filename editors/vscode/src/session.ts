@@ -2,7 +2,7 @@
 
 import * as vscode from 'vscode';
 
-import type { BaselineStatus, Charge, Filter, Metric, Status, View } from './api';
+import type { BaselineStatus, Charge, Filter, FilterValues, Metric, Status, View } from './api';
 import type { Server } from './server';
 
 /** What to load: named files, or the newest in the workspace; nothing if the server finds something by itself. */
@@ -96,6 +96,11 @@ export class Session implements vscode.Disposable {
   async setFilter(filter: Filter): Promise<void> {
     await this.server.request('perfline.setFilter', filter);
     this.filter = filter;
+  }
+
+  /** What a filter can be given of the recording; nothing where none is loaded. */
+  async filterValues(): Promise<FilterValues | undefined> {
+    return this.server.ask<FilterValues>('perfline.filterValues');
   }
 
   dispose(): void {

@@ -5,6 +5,7 @@ import * as vscode from 'vscode';
 
 import type { Status } from './api';
 import type { Session } from './session';
+import { filterWords } from './filter';
 import { chargeName, metricName, rankName, stepName } from './wording';
 
 export class StatusItems implements vscode.Disposable {
@@ -69,8 +70,8 @@ export class StatusItems implements vscode.Disposable {
           : 'flame';
     const name = recordingName(status);
     const beside = status.baseline === null ? undefined : vscode.l10n.t('beside {0}', status.baseline.name);
-    const patterns = [...view.filter.files, ...view.filter.functions].join(', ');
-    const part = patterns === '' ? undefined : vscode.l10n.t('lines of {0}', patterns);
+    const words = filterWords(view.filter);
+    const part = words === '' ? undefined : vscode.l10n.t('only {0}', words);
     const text = [name, beside, of, part, status.lines === 0 ? vscode.l10n.t('nothing on lines') : attributed]
       .filter((it) => it !== undefined)
       .join(' · ');

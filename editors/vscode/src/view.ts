@@ -1,9 +1,9 @@
-/** Lets the user choose what is shown: metric, own or total, step, rank, which lines. */
+/** Lets the user choose what is shown: metric, own or total, step, rank, which part of the recording. */
 
 import * as vscode from 'vscode';
 
 import { METRICS, type Filter, type View } from './api';
-import { patterns } from './filter';
+import { ALL, filterWords, patterns } from './filter';
 import type { Session } from './session';
 import { chargeName, metricMeaning, metricName, rankName, stepName } from './wording';
 
@@ -45,32 +45,97 @@ export class ViewChooser {
     }
   }
 
-  /** Asks for the files and the functions whose lines are shown. */
+  /** Asks which part of the recording is shown: first which kind of part, then which of that kind. */
   async chooseFilter(): Promise<void> {
     const filter = this.session.status?.view.filter;
-    if (filter === undefined) {
+    const values = await this.session.filterValues();
+    if (filter === undefined || values === undefined) {
       return;
     }
-    const files = await vscode.window.showInputBox({
-      title: vscode.l10n.t('Perfline: Filter (1 of 2)'),
-      prompt: vscode.l10n.t('Files whose lines are shown, as patterns with commas between them; empty for all'),
-      placeHolder: 'model.py, models/**',
-      value: filter.files.join(', '),
-    });
-    if (files === undefined) {
-      return;
-    }
-    const functions = await vscode.window.showInputBox({
-      title: vscode.l10n.t('Perfline: Filter (2 of 2)'),
-      prompt: vscode.l10n.t(
-        'Functions whose lines are shown: a regular expression found in their names; empty for all',
+    const set = (change: Partial<Filter>) => this.session.setFilter({ ...filter, ...change });
+    const items: Choice[] = [
+      {
+        label: vscode.l10n.t('Files…'),
+        description: filter.files.join(', '),
+        apply: async () => {
+          const text = await vscode.window.showInputBox({
+            title: vscode.l10n.t('Perfline: Files'),
+            prompt: vscode.l10n.t('Files whose lines are shown, as patterns with commas between them; empty for all'),
+            placeHolder: 'model.py, models/**',
+            value: filter.files.join(', '),
+          });
+          if (text !== undefined) {
+            await set({ files: patterns(text) });
+          }
+        },
+      },
+      {
+        label: vscode.l10n.t('Functions…'),
+        description: filter.functions.join('|'),
+        apply: async () => {
+          const text = await vscode.window.showInputBox({
+            title: vscode.l10n.t('Perfline: Functions'),
+            prompt: vscode.l10n.t(
+              'Functions whose lines are shown: a regular expression found in their names; empty for all',
+            ),
+            placeHolder: '^Model\\.|forward$',
+            value: filter.functions.join('|'),
+          });
+          if (text !== undefined) {
+            await set({ functions: text === '' ? [] : [text] });
+          }
+        },
+      },
+      {
+        label: vscode.l10n.t('Phase…'),
+        description: filter.phase ?? '',
+        apply: async () => {
+          const all = vscode.l10n.t('All phases');
+          const phase = await vscode.window.showQuickPick([all, ...values.phases], {
+            title: vscode.l10n.t('Perfline: Phase of Training'),
+          });
+          if (phase !== undefined) {
+            await set({ phase: phase === all ? null : phase });
+          }
+        },
+      },
+      this.several(vscode.l10n.t('Modules…'), values.modules, filter.modules, (modules) => set({ modules })),
+      this.several(vscode.l10n.t('Steps…'), values.steps.map(String), filter.steps, (steps) => set({ steps })),
+      this.several(vscode.l10n.t('Threads…'), values.threads, filter.threads, (threads) => set({ threads })),
+      this.several(vscode.l10n.t('Streams…'), values.streams.map(String), filter.streams.map(String), (streams) =>
+        set({ streams: streams.map(Number) }),
       ),
-      placeHolder: '^Model\\.|forward$',
-      value: filter.functions.join('|'),
-    });
-    if (functions !== undefined) {
-      await this.session.setFilter({ files: patterns(files), functions: functions === '' ? [] : [functions] });
+    ];
+    if (filterWords(filter) !== '') {
+      items.unshift({ label: vscode.l10n.t('Show All'), apply: () => this.session.setFilter(ALL) });
     }
+    const chosen = await vscode.window.showQuickPick(items, {
+      title: vscode.l10n.t('Perfline: Filter'),
+      placeHolder: vscode.l10n.t(
+        'Files and functions choose lines, all others the part of the recording that numbers are of',
+      ),
+    });
+    await chosen?.apply?.();
+  }
+
+  /** Asks for some of `values`; what was chosen and is none of them can be left out. */
+  private several(label: string, values: string[], chosen: string[], set: (chosen: string[]) => Promise<void>): Choice {
+    const all = [...chosen.filter((it) => !values.includes(it)), ...values];
+    return {
+      label,
+      description: chosen.join(', '),
+      apply: async () => {
+        const items = all.map((it) => ({ label: it, picked: chosen.includes(it) }));
+        const picked = await vscode.window.showQuickPick(items, {
+          title: `Perfline: ${label}`,
+          canPickMany: true,
+          placeHolder: vscode.l10n.t('None for all'),
+        });
+        if (picked !== undefined) {
+          await set(picked.map((it) => it.label));
+        }
+      },
+    };
   }
 
   private choices(part: Part, view: View): { title: string; items: Choice[] } {
@@ -122,12 +187,11 @@ export class ViewChooser {
         return { title: vscode.l10n.t('Rank'), items: items.map(marked) };
       }
       case 'filter': {
-        const all: Filter = { files: [], functions: [] };
-        const chosen = [...view.filter.files, ...view.filter.functions].join(', ');
+        const chosen = filterWords(view.filter);
         const items = [
-          { label: vscode.l10n.t('All lines'), current: chosen === '', apply: () => session.setFilter(all) },
+          { label: vscode.l10n.t('All'), current: chosen === '', apply: () => session.setFilter(ALL) },
           {
-            label: vscode.l10n.t('Lines of some files or functions…'),
+            label: vscode.l10n.t('Filter…'),
             description: chosen,
             current: chosen !== '',
             apply: () => this.chooseFilter(),

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use ::report::Recording;
+use ::report::{Recording, RecordingPart, StackFilter};
 use loader::{LoadOptions, Run, SourceFolders};
 
+use super::filtered::{FilteredRecording, load_stacks};
 use crate::args::RecordingArgs;
 use crate::failure::Failure;
 use crate::inputs;
@@ -32,6 +33,27 @@ impl OpenedRecording {
         let (run, _) = inputs::load(&args, &options)?;
         let sources = loader::source_folders(&options);
         Ok(Self { args, options, run, sources })
+    }
+
+    /// The part of what `args` name that passes `filter`, if that leaves anything out, in the place of the whole; `None` where
+    /// nothing passes, which is said. `whole_filter` is all that was asked for, lines that are shown included.
+    pub(super) fn load_part(
+        args: &RecordingArgs,
+        filter: &StackFilter,
+        whole_filter: &StackFilter,
+    ) -> Result<Option<(Self, Option<RecordingPart>)>, Failure> {
+        if filter.is_empty() {
+            return Ok(Some((Self::load(args.clone())?, None)));
+        }
+        let mut options = inputs::options(args);
+        options.stack_options.by_step = true;
+        let Some(FilteredRecording { options, mut run, .. }) = load_stacks(args, options, filter)?
+        else {
+            return Ok(None);
+        };
+        let part = RecordingPart::take(&mut run, filter, whole_filter);
+        let sources = loader::source_folders(&options);
+        Ok(Some((Self { args: args.clone(), options, run, sources }, Some(part))))
     }
 
     /// What is printed from.

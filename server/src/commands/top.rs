@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use top_screen::{Outcome, Screen, draw};
+use top_screen::{Outcome, Screen, ScreenFilter, draw};
 
 use super::editor::Editor;
 use super::opened::OpenedRecording;
 use crate::args::TopArgs;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::terminal::Terminal;
 
 /// Shows a recording until the user ends it.
@@ -21,10 +22,18 @@ pub(super) fn run(args: &TopArgs, terminal: &Terminal) -> Result<ExitCode, Failu
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::NoTerminal);
     }
-    let opened = OpenedRecording::load(args.recording.clone())?;
+    let (filter, part) = (args.filter.filter(), args.filter.part());
+    let Some((opened, part)) = OpenedRecording::load_part(&args.recording, &part, &filter)? else {
+        return Ok(ExitCode::from(2));
+    };
     let recording = opened.recording();
-    let mut screen =
-        Screen::new(&recording, terminal.colours, args.recording.settings.view.clone());
+    if let Some(nothing) = filter.code.without_match(&recording) {
+        inputs::report(&nothing);
+        return Ok(ExitCode::from(2));
+    }
+    let shown = ScreenFilter { code: &filter.code, part: part.as_ref() };
+    let view = args.recording.settings.view.clone();
+    let mut screen = Screen::new(&recording, shown, terminal.colours, view);
     let mut window = ratatui::try_init()?;
     let shown = show(&mut screen, &mut window);
     let restored = ratatui::try_restore();

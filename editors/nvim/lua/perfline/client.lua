@@ -9,9 +9,19 @@ local M = {}
 ---@field charge 'own'|'total'
 ---@field step 'mean'|'run'|integer
 ---@field rank 'all'|integer
----@field filter { files: string[], functions: string[] } which lines are shown; all without patterns
+---@field filter perfline.Filter which lines are shown, and which part of the recording; all where it is empty
+---@field part { filter: string, extent: string }? the part whose numbers are shown, and how much of the recording that is
 ---@field steps integer[]
 ---@field ranks integer[]
+
+---@class perfline.Filter
+---@field files string[]
+---@field functions string[]
+---@field modules string[]
+---@field steps string[]
+---@field threads string[]
+---@field streams integer[]
+---@field phase string?
 
 ---@class perfline.Input
 ---@field path string
@@ -80,7 +90,7 @@ end
 function M.config()
   local options = config.options
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  capabilities.experimental = { perfline = { status = true, explain = true } }
+  capabilities.experimental = { perfline = { status = true, explain = true, setSettings = true } }
   local handlers = {
     ['perfline/status'] = function(_, status, context) on_status(context.client_id, without_null(status)) end,
     ['textDocument/inlayHint'] = function(...) return require('perfline.hints').on_answer(...) end,
@@ -215,6 +225,22 @@ function M.ask(command, argument, done, buf)
   else
     client.request('workspace/executeCommand', parameters, handler, buf)
   end
+end
+
+-- What a filter can be given of the recording that is loaded: lists by name, empty where there is none.
+---@return table<string, (string|integer)[]>
+function M.values()
+  local client = M.get()
+  if not client then return {} end
+  local parameters = { command = 'perfline.filterValues', arguments = {} }
+  local buf = vim.api.nvim_get_current_buf()
+  local answer
+  if vim.fn.has('nvim-0.11') == 1 then
+    answer = client:request_sync('workspace/executeCommand', parameters, 1000, buf)
+  else
+    answer = client.request_sync('workspace/executeCommand', parameters, 1000, buf)
+  end
+  return answer and without_null(answer.result) or {}
 end
 
 -- Sends the server its settings again.

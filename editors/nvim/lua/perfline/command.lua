@@ -26,26 +26,55 @@ local function say_view(view)
   local metric = view.metric
   if view.effectiveMetric ~= metric then metric = ('%s (%s)'):format(metric, view.effectiveMetric) end
   local shown = ('%s, %s · step: %s · rank: %s'):format(metric, view.charge, view.step, view.rank)
+  if view.part then shown = ('%s · only %s: %s'):format(shown, view.part.filter, view.part.extent) end
   local files, functions = table.concat(view.filter.files, ' '), table.concat(view.filter.functions, ' ')
   if files ~= '' then shown = ('%s · files: %s'):format(shown, files) end
   if functions ~= '' then shown = ('%s · functions: %s'):format(shown, functions) end
   client.say(shown)
 end
 
--- Patterns of files, and after `in` those of functions.
+-- What stands before the `=` of a word of a filter, and the list of the server that it goes to.
+local FILTER_LISTS = { module = 'modules', step = 'steps', thread = 'threads', stream = 'streams' }
+
+-- Patterns of files, and after `in` those of functions; `phase=backward`, `module=GLOB`, `step=3-7`, `thread=NAME`, `stream=7`.
 ---@param words string[]
----@return { files: string[], functions: string[] }
+---@return table<string, any>
 local function filter_of(words)
-  local filter = { files = {}, functions = {} }
+  local filter = { files = {}, functions = {}, modules = {}, steps = {}, threads = {}, streams = {} }
   local list = filter.files
   for _, word in ipairs(words) do
+    local name, value = word:match('^(%l+)=(.+)$')
     if word == 'in' then
       list = filter.functions
+    elseif name == 'phase' then
+      filter.phase = value
+    elseif name and FILTER_LISTS[name] then
+      table.insert(filter[FILTER_LISTS[name]], name == 'stream' and tonumber(value) or value)
     else
       table.insert(list, word)
     end
   end
+  -- An empty table is an object in JSON.
+  for name, values in pairs(filter) do
+    if type(values) == 'table' and #values == 0 then filter[name] = nil end
+  end
   return filter
+end
+
+-- What a filter can be given of the recording, after what is there already.
+---@param words string[]
+---@return string[]
+local function filter_words(words)
+  local values = client.values()
+  if vim.list_contains(words, 'in') then return values.functions or {} end
+  local found = vim.list_extend({ 'in' }, values.files or {})
+  local names = { phase = 'phases', module = 'modules', step = 'steps', thread = 'threads', stream = 'streams' }
+  for name, list in vim.spairs(names) do
+    for _, value in ipairs(values[list] or {}) do
+      table.insert(found, ('%s=%s'):format(name, value))
+    end
+  end
+  return found
 end
 
 ---@param word string
@@ -159,7 +188,10 @@ local subcommands = {
     run = function(call) client.ask('setRank', { rank = number_or_word(call.words[1] or 'all') }, say_view) end,
     complete = one_of(function() return vim.list_extend({ 'all' }, view_list('ranks')) end),
   },
-  filter = { run = function(call) client.ask('setFilter', filter_of(call.words), say_view) end },
+  filter = {
+    run = function(call) client.ask('setFilter', filter_of(call.words), say_view) end,
+    complete = filter_words,
+  },
   hot = { run = function(call) require('perfline.hot').pick(query(call)) end, complete = hot_words },
   quickfix = { run = function(call) require('perfline.hot').to_quickfix(query(call)) end, complete = hot_words },
   findings = { run = function() require('perfline.findings').to_quickfix() end },

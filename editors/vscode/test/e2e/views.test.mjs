@@ -48,6 +48,25 @@ test('hot lines by file, function and line', async () => {
   await window.screenshot('hot-lines');
 });
 
+test('a part of the recording is chosen from what it has', async () => {
+  const { page } = window;
+  await window.status(/Mean of 3 steps/);
+  await window.command('Perfline: Filter…');
+  await window.pick('Phase…');
+  await window.pick('backward');
+  await window.status(/only backward/);
+  await window.command('Perfline: Focus on Hot Lines View');
+  const rows = page.locator('.pane-body .monaco-list-row');
+  await rows.filter({ hasText: 'loss.backward()' }).first().waitFor();
+  await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor({ state: 'detached' });
+  await page.locator('.codelens-decoration', { hasText: '--phase backward' }).first().waitFor();
+  await window.screenshot('filter');
+  await window.command('Perfline: Filter…');
+  await window.pick('Show All');
+  await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % on lines/);
+  await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor();
+});
+
 test('hot lines are copied as Markdown', async () => {
   const { page } = window;
   await window.command('Perfline: Copy Hot Lines as Markdown');

@@ -17,6 +17,7 @@ const UNREAD: FoundRecording = {
   steps: null,
   timeText: null,
   commit: null,
+  dirty: null,
   loaded: false,
 };
 const READ: FoundRecording = { ...UNREAD, steps: 3, timeText: '19.2 ms' };
@@ -30,6 +31,9 @@ test('the commit stands before the time of a step', () => {
   const named = { ...READ, commit: '1a2b3c4', ranks: 2 };
   assert.deepEqual(factsOf(named), ['1a2b3c4', '19.2 ms', '3 steps', '2 ranks', '2 KiB']);
   assert.deepEqual(knownOnceShown(named), ['Commit 1a2b3c4 was checked out when recording began.']);
+  const dirty = { ...named, dirty: true };
+  assert.equal(factsOf(dirty)[0], '1a2b3c4-dirty');
+  assert.match(knownOnceShown(dirty)[0] ?? '', /files differed from it/);
 });
 
 test('one that names no commit', () => {

@@ -137,7 +137,8 @@ fn charge_all(
     let classes = &KernelClasses::new(profile);
     let memory = TraceMemory::new(profile, options.ignore_device_memory);
     // What an event has in each step is known by when it was charged.
-    let noted = if stack_options.events.steps.is_empty() { kept } else { kept.max(Kept::Times) };
+    let needs_times = stack_options.by_step || !stack_options.events.steps.is_empty();
+    let noted = if needs_times { kept.max(Kept::Times) } else { kept };
     let mut pass = timeline_pass(profile, names, sources, steps, gaps, &memory.rows, noted);
 
     let stacks = &device_stacks(profile, launches, &mut pass);

@@ -19,4 +19,6 @@ pub struct StackOptions {
     pub operator_sizes: bool,
     /// Which events they are made of; of others nothing is in them.
     pub events: EventChoice,
+    /// Whether they also say what stacks have in each step.
+    pub by_step: bool,
 }

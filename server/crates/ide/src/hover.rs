@@ -88,8 +88,12 @@ pub(crate) fn summary(
     scale: &ViewScale<'_>,
     placed: &Placed<'_>,
 ) -> HoverText {
-    let sections =
-        [Some(title(source, placed)), metrics(scale, placed), compared(source, scale, placed)];
+    let sections = [
+        Some(title(source, placed)),
+        part(scale),
+        metrics(scale, placed),
+        compared(source, scale, placed),
+    ];
     let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
     HoverText(sections.collect())
 }
@@ -102,6 +106,7 @@ pub(crate) fn of_line(
     placed: &Placed<'_>,
 ) -> Vec<LineSection> {
     let mut sections = vec![title(source, placed)];
+    sections.extend(part(scale));
     sections.extend(metrics(scale, placed));
     sections.extend(compared(source, scale, placed));
     sections.extend(ranks(scale, &placed.books));
@@ -130,6 +135,13 @@ fn title_of(source: &PlacedSource<'_>, line: u32, function: &str) -> LineSection
         "" => title,
         name => title.and(" · ").and_code(name),
     })
+}
+
+/// Which part of the recording the numbers are of, if not of all.
+fn part(scale: &ViewScale<'_>) -> Option<LineSection> {
+    let part = scale.part.as_ref()?;
+    let text = RichText::words("only ").and_code(&part.filter);
+    Some(LineSection::Text(text.and(format!(": {}", part.extent))))
 }
 
 /// A table of what the line costs: by itself, as the innermost line of your code, with all below it.
@@ -294,7 +306,8 @@ fn kernels(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Vec<LineSection> {
             count(scale.mean(kernel.calls as f64)),
             duration(scale.mean(kernel.total.as_f64())),
             duration(mean),
-            duration(kernel.max.as_f64()),
+            // Of a part the longest run is not known.
+            if kernel.max == Ns::ZERO { String::new() } else { duration(kernel.max.as_f64()) },
             shape,
             if 0.0 < occupancy { percent(occupancy) } else { String::new() },
         ];
@@ -490,9 +503,15 @@ fn of_function(
         ];
         (0.0 < value).then(|| cells.map(RichText::words).into())
     };
+    // Of a part it is not known on which threads it was.
+    let [elapsed, elsewhere] = match scale.part {
+        Some(_) => [0.0, totals.cpu],
+        None => [totals.elapsed, totals.elsewhere()],
+    };
+    let other = if scale.part.is_some() { "thread time" } else { "thread time, other threads" };
     let rows = [
-        row("thread time", Quantity::Elapsed, totals.elapsed, at_least),
-        row("thread time, other threads", Quantity::CpuTotal, totals.elsewhere(), at_least),
+        row("thread time", Quantity::Elapsed, elapsed, at_least),
+        row(other, Quantity::CpuTotal, elsewhere, at_least),
         row("CUDA", Quantity::CudaTotal, totals.cuda, at_least),
         row("wait for the GPU", Quantity::Wait, totals.wait, ""),
         row("memory", mean.primary(), totals.memory, ""),
@@ -500,7 +519,8 @@ fn of_function(
     let rows: Vec<Vec<RichText>> = rows.into_iter().flatten().collect();
     let table = table(&[&mean.period_name(), "the whole function", "share"], rows)?;
     let title = title_of(source, line, &function.qualified_name);
-    Some([title, table].into_iter().chain(coverage(scale)).collect())
+    let head = std::iter::once(title).chain(part(scale));
+    Some(head.chain([table]).chain(coverage(scale)).collect())
 }
 
 /// A line as readers find it: `line 17` in this file, `model.py:17` in another.

@@ -92,7 +92,7 @@ fn passes(scale: &ViewScale<'_>, books: &LoopBooks) -> Option<String> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     /// Thread time, all threads together.
-    cpu: f64,
+    pub(crate) cpu: f64,
     /// Of this, that of the threads that run the steps: never more than the step.
     pub(crate) elapsed: f64,
     pub(crate) cuda: f64,
@@ -177,7 +177,7 @@ impl Totals {
         let at_least = if self.is_recursive { "≥ " } else { "" };
         if scale.metric == ViewMetric::Memory {
             let share = scale.share(scale.primary(), self.memory);
-            let text = format!("{} {of} · {}", percent(share), bytes(self.memory));
+            let text = format!("{} {of} · {}{}", percent(share), bytes(self.memory), part(scale));
             return (0.0 < self.memory && threshold <= share).then_some(text);
         }
         let share = scale.share(Quantity::Elapsed, self.elapsed);
@@ -187,10 +187,13 @@ impl Totals {
             return None;
         }
         let mut parts = Vec::new();
-        if 0.0 < share || elsewhere <= 0.0 {
+        if scale.part.is_some() {
+            // Of a part it is not known on which threads it was.
+            parts.push(format!("{at_least}{} cpu", duration(self.cpu)));
+        } else if 0.0 < share || elsewhere <= 0.0 {
             parts.push(format!("{at_least}{} {of}", percent(share)));
         }
-        if 0.0 < elsewhere && threshold <= elsewhere {
+        if scale.part.is_none() && 0.0 < elsewhere && threshold <= elsewhere {
             parts.push(format!("{at_least}{} on other threads", duration(self.elsewhere())));
         }
         let mut text = parts.join(" · ");
@@ -207,8 +210,13 @@ impl Totals {
             let unit = if *side == Side::Device { " gpu" } else { "" };
             text += &format!(" · {}", uneven.text(unit));
         }
-        Some(text)
+        Some(text + &part(scale))
     }
+}
+
+/// Which part of the recording the numbers are of, if not of all.
+fn part(scale: &ViewScale<'_>) -> String {
+    scale.part.as_ref().map_or(String::new(), |it| format!(" · {}", it.filter))
 }
 
 #[cfg(test)]

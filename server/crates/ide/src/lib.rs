@@ -60,7 +60,7 @@ pub use rules::compiler::recompile_cause;
 pub use rules::ranks::straggler as straggler_message;
 pub use sections::{LineSection, RichText};
 pub use status::{Coverage, coverage, summary, summary_of_nothing};
-pub use view::{Charge, UnknownName, View, ViewMetric};
+pub use view::{Charge, UnknownName, View, ViewMetric, ViewPart};
 
 pub use metrics::{Period, Unit};
 

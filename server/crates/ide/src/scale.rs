@@ -8,7 +8,7 @@ use metrics::{Period, Quantity};
 
 use crate::baseline::{Baseline, BaselineDifference};
 use crate::shown::ShownQuantity;
-use crate::view::{Charge, View, ViewMetric};
+use crate::view::{Charge, View, ViewMetric, ViewPart};
 
 /// How far (as a share of 1) two numbers of one line may be from each other: by what rounding leaves.
 const SAME: f64 = 1e-6;
@@ -21,6 +21,7 @@ pub(crate) struct ViewScale<'a> {
     pub(crate) charge: Charge,
     threshold: f64,
     pub(crate) baseline: Option<Arc<Baseline>>,
+    pub(crate) part: Option<Arc<ViewPart>>,
 }
 
 impl<'a> Deref for ViewScale<'a> {
@@ -39,6 +40,7 @@ impl<'a> ViewScale<'a> {
             charge: view.charge,
             threshold: view.threshold,
             baseline: view.baseline.clone(),
+            part: view.part.clone(),
         }
     }
 

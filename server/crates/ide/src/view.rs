@@ -29,6 +29,17 @@ pub struct View {
     pub thresholds: Thresholds,
     /// What lines cost in the recording that this one is compared with, if there is one.
     pub baseline: Option<Arc<Baseline>>,
+    /// The part of the recording whose amounts the books have, if they are not those of the whole.
+    pub part: Option<Arc<ViewPart>>,
+}
+
+/// A part of a recording in the place of the whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewPart {
+    /// Which part, as it is written on the command line: `--phase backward`.
+    pub filter: String,
+    /// How much of the recording: `1.2 ms of 5 ms of thread time`.
+    pub extent: String,
 }
 
 impl Default for View {
@@ -43,6 +54,7 @@ impl Default for View {
             severities: Severities::default(),
             thresholds: Thresholds::default(),
             baseline: None,
+            part: None,
         }
     }
 }

@@ -41,8 +41,8 @@ pub struct KeptMoment {
     pub latest: Option<u64>,
     /// When recording began: seconds since the Unix epoch.
     pub began: Option<i64>,
-    /// The commit that the recording names.
-    pub commit: Option<[u8; 20]>,
+    /// The commit that the recording names, and whether files differed from it.
+    pub commit: Option<([u8; 20], bool)>,
 }
 
 /// A file that a recording names, and what was found for it.

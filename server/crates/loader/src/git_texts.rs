@@ -238,12 +238,12 @@ impl GitHistory {
 
     /// The commits of the time of a recording as the recording and the log name them, the likeliest first.
     fn by_log(&mut self, at: RecordedAt) -> Arc<Vec<GitCommit>> {
-        let key = (at.began, at.commit);
+        let commit = at.commit.map(|it| it.id);
+        let key = (at.began, commit);
         if let Some(known) = self.by_log.get(&key) {
             return Arc::clone(known);
         }
-        let mut first: Vec<ObjectId> =
-            at.commit.map(|it| ObjectId::from(it.0)).into_iter().collect();
+        let mut first: Vec<ObjectId> = commit.map(|it| ObjectId::from(it.0)).into_iter().collect();
         let mut near: Vec<(u64, ObjectId)> = Vec::new();
         if let Some(began) = at.began {
             // Clocks may have been set back, so that not all is in order.

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use ledger::{Ledger, SourceFile};
 use ledger_file::{KeptFile, KeptHead, KeptText, LedgerHead, Ledgers};
 use recorded::{
-    CommitId, GitBlob, RecordedFile, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+    CommitId, GitBlob, RecordedCommit, RecordedFile, RecordedSources, TextOrigin, TextThatRan,
+    TextsByFile,
 };
 
 use crate::compile_logs::LogFile;
@@ -42,7 +43,7 @@ pub(crate) struct KeptLedgers {
     pub(crate) inputs: Vec<Input>,
     pub(crate) ledgers: Vec<(u32, Ledger)>,
     pub(crate) texts: TextsByFile,
-    pub(crate) commit: Option<CommitId>,
+    pub(crate) commit: Option<RecordedCommit>,
     pub(crate) took: Duration,
 }
 

@@ -78,7 +78,7 @@ pub use memory_limit::{InvalidMemoryLimit, MemoryLimit};
 pub use options::{LoadOptions, RankChoice, StackChoice, TimelineChoice};
 pub use project_file::{PROJECT_FILE, leads_out, project_file};
 pub use python_environment::library_roots;
-pub use recorded::{CommitId, GitBlob, TextOrigin, TextThatRan, TextsByFile};
+pub use recorded::{CommitId, GitBlob, RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 pub use recording_text::RecordingText;
 pub use run::{Input, InputKind, Rank, Run};
 pub use signature::Signature;

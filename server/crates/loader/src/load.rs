@@ -19,7 +19,7 @@ use event_timeline::EventTimeline;
 use ledger::{DeviceKey, Ledger};
 use profile::{Callers, Profile, RecordedText, WarningKind, Warnings};
 use recorded::{
-    CommitId, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files,
+    RecordedCommit, RecordedFile, TextOrigin, TextThatRan, TextsByFile, recorded_snapshot_files,
 };
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
@@ -147,7 +147,7 @@ struct LoadedInput {
     /// The texts of your code that ran, by key in the ledger.
     texts: TextsByFile,
     /// The commit that it names.
-    commit: Option<CommitId>,
+    commit: Option<RecordedCommit>,
     /// Of what was read.
     times: Option<Times>,
     /// Of what was not read because its ledger was kept.
@@ -603,7 +603,7 @@ impl<'a> LoadContext<'a> {
         profile: &mut Profile,
         texts: &mut TextsByFile,
         rank: u32,
-    ) -> (Input, Option<CommitId>) {
+    ) -> (Input, Option<RecordedCommit>) {
         let mut commit = None;
         let mut input = Input {
             path: side_car.path().to_owned(),
@@ -639,7 +639,9 @@ impl<'a> LoadContext<'a> {
                             (file, TextThatRan { text, origin: TextOrigin::Recorded })
                         };
                         texts.extend(callers.texts.iter().map(text));
-                        commit = callers.commit.as_deref().and_then(commit_id);
+                        let is_dirty = callers.is_dirty;
+                        let id = callers.commit.as_deref().and_then(commit_id);
+                        commit = id.map(|id| RecordedCommit { id, is_dirty });
                     }
                 }
             }
@@ -892,7 +894,7 @@ fn merge(
     let mut packed: BTreeMap<u32, Rank> = BTreeMap::new();
     let mut failures: Vec<String> = failed.iter().map(Error::to_string).collect();
     let mut texts = TextsByFile::new();
-    let mut commits: Vec<(u32, CommitId)> = Vec::new();
+    let mut commits: Vec<(u32, RecordedCommit)> = Vec::new();
     let mut stacks: Vec<(u32, StackBooks)> = Vec::new();
     let mut timelines: Vec<EventTimeline> = Vec::new();
     let mut histories: Vec<MemoryHistory> = Vec::new();

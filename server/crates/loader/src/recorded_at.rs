@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ledger_file::KeptMoment;
 use profile::{Ns, Profile};
-use recorded::CommitId;
+use recorded::{CommitId, RecordedCommit};
 
 /// A trace that is older than its last event by more than this, or newer, is a copy: its own time says nothing of the run.
 const WRITING: Duration = Duration::from_secs(60 * 60);
@@ -28,13 +28,13 @@ pub(crate) struct RecordedAt {
     /// When recording began, in seconds since the Unix epoch.
     pub(crate) began: Option<i64>,
     /// The commit that the recording names.
-    pub(crate) commit: Option<CommitId>,
+    pub(crate) commit: Option<RecordedCommit>,
 }
 
 impl RecordedAt {
     /// Of a trace that was read from `path`. A trace is written when the run is over, so that what is newer than its file
     /// was changed since. Where the file is a copy, sources may have been copied with it.
-    pub(crate) fn of_trace(profile: &Profile, path: &Path, commit: Option<CommitId>) -> Self {
+    pub(crate) fn of_trace(profile: &Profile, path: &Path, commit: Option<RecordedCommit>) -> Self {
         let host = &profile.host;
         let ends =
             host.start.iter().zip(&host.duration).map(|(&start, &duration)| start + duration);
@@ -53,7 +53,8 @@ impl RecordedAt {
     pub(crate) fn of_kept(kept: KeptMoment) -> Self {
         let KeptMoment { latest, began, commit } = kept;
         let time = |it| SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(it));
-        Self { latest: latest.and_then(time), began, commit: commit.map(CommitId) }
+        let commit = commit.map(|(id, is_dirty)| RecordedCommit { id: CommitId(id), is_dirty });
+        Self { latest: latest.and_then(time), began, commit }
     }
 
     /// To keep it with a ledger.
@@ -61,7 +62,7 @@ impl RecordedAt {
         let Self { latest, began, commit } = self;
         let since = latest.and_then(|it| it.duration_since(SystemTime::UNIX_EPOCH).ok());
         let latest = since.and_then(|it| u64::try_from(it.as_nanos()).ok());
-        KeptMoment { latest, began, commit: commit.map(|it| it.0) }
+        KeptMoment { latest, began, commit: commit.map(|it| (it.id.0, it.is_dirty)) }
     }
 
     fn new(began: Option<Ns>, end: Option<Ns>, path: &Path) -> Self {

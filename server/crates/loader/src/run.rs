@@ -10,7 +10,7 @@ use ledger::{Balance, Ledger, LineKey, Ns, SourceFile, SourceFit};
 use ledger_file::PackedLedger;
 use profile::Warning;
 use pysource::LineMap;
-use recorded::{CommitId, TextOrigin, TextThatRan, TextsByFile};
+use recorded::{RecordedCommit, TextOrigin, TextThatRan, TextsByFile};
 use stack_books::StackBooks;
 
 /// What an input turned out to be.
@@ -160,7 +160,7 @@ pub struct Run {
     pub texts: TextsByFile,
     /// The commit that was checked out when recording began, of the first rank whose recording names one. Files may have been
     /// changed since it.
-    pub commit: Option<CommitId>,
+    pub commit: Option<RecordedCommit>,
     /// The amounts of `merged` by whole stacks, if [`crate::LoadOptions::stacks`] asked for them.
     pub stacks: Option<StackBooks>,
     /// What threads and devices of one rank did when, if [`crate::LoadOptions::timeline`] asked for it.

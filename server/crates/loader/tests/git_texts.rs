@@ -235,8 +235,8 @@ fn a_run_has_the_commit_of_the_first_rank_that_names_one() {
         assert_eq!(run.commit, kept.commit);
         run.commit.map(|it| it.to_string())
     };
-    assert_eq!(load(&[]).as_deref(), Some("1a1a1a1"), "of all ranks");
-    assert_eq!(load(&[0, 2]).as_deref(), Some("2b2b2b2"));
+    assert_eq!(load(&[]).as_deref(), Some("1a1a1a1-dirty"), "of all ranks");
+    assert_eq!(load(&[0, 2]).as_deref(), Some("2b2b2b2-dirty"));
     assert_eq!(load(&[0]), None);
 }
 

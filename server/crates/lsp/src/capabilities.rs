@@ -1,6 +1,7 @@
 //! What the client can do, and what we say we can.
 
 use pysource::Encoding;
+use settings::SectionValues;
 use tower_lsp::lsp_types::{
     ClientCapabilities, CodeActionKind, CodeActionOptions, CodeActionProviderCapability,
     CodeLensOptions, ExecuteCommandOptions, HoverProviderCapability, InlayHintOptions,
@@ -33,6 +34,8 @@ pub(crate) struct Abilities {
     pub(crate) explain: bool,
     /// Opens files and addresses when it is asked to: `window/showDocument`.
     pub(crate) show_document: bool,
+    /// Sends the settings that somebody set alone: `experimental.perfline.setSettings`.
+    pub(crate) settings: SectionValues,
     /// Wants to be notified of the status: `experimental.perfline.status`.
     pub(crate) status: bool,
 }
@@ -86,6 +89,10 @@ impl Abilities {
             show_document: window
                 .and_then(|it| it.show_document.as_ref())
                 .is_some_and(|it| it.support),
+            settings: match is_announced("/perfline/setSettings") {
+                true => SectionValues::Set,
+                false => SectionValues::All,
+            },
             status: is_announced("/perfline/status"),
             // A client that does not say is one from before Markdown was optional.
             markdown_hover: formats.is_none_or(|formats| formats.contains(&MarkupKind::Markdown)),

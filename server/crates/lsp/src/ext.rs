@@ -19,8 +19,10 @@ pub(crate) const SET_METRIC: &str = "perfline.setMetric";
 pub(crate) const SET_STEP: &str = "perfline.setStep";
 /// Chooses the rank.
 pub(crate) const SET_RANK: &str = "perfline.setRank";
-/// Chooses which lines are shown.
+/// Chooses which lines are shown, and which part of the recording.
 pub(crate) const SET_FILTER: &str = "perfline.setFilter";
+/// Lists what can be chosen so.
+pub(crate) const FILTER_VALUES: &str = "perfline.filterValues";
 /// Lists the lines that cost most.
 pub(crate) const HOT_LINES: &str = "perfline.hotLines";
 
@@ -49,7 +51,7 @@ pub(crate) const VIEW: &str = "perfline.view";
 pub(crate) const PLACE: &str = "perfline.place";
 
 /// All commands.
-pub(crate) const COMMANDS: [&str; 21] = [
+pub(crate) const COMMANDS: [&str; 22] = [
     LOAD,
     RECORDINGS,
     SET_BASELINE,
@@ -59,6 +61,7 @@ pub(crate) const COMMANDS: [&str; 21] = [
     SET_STEP,
     SET_RANK,
     SET_FILTER,
+    FILTER_VALUES,
     HOT_LINES,
     HEAT,
     DETAILS,

@@ -13,9 +13,12 @@ use loader::{
     StackChoice, TextOrigin, TextThatRan, TextsByFile, TimelineChoice, Watch,
 };
 use pysource::{LineIndex, LineMap, Module};
+use report::{RecordingPart, StackFilter};
 
 use crate::config::Recordings;
 use crate::document::{CellThatRan, Document};
+use crate::load_failure::LoadFailure;
+use crate::part_books::ShownBooks;
 use crate::paths;
 
 /// A recording that was loaded.
@@ -261,6 +264,11 @@ impl LoadedRecording {
         recordings.load(&self.inputs, &options, &Watch { progress: &|_| (), cancelled })
     }
 
+    /// The folder of the code that it is about.
+    pub(crate) fn root(&self) -> &Path {
+        &self.options.root
+    }
+
     /// The files that it was loaded from.
     pub(crate) fn inputs(&self) -> &[PathBuf] {
         &self.inputs
@@ -285,14 +293,53 @@ impl LoadedRecording {
             return Arc::clone(&found.findings);
         }
         // Not under the lock: the rules look at every line.
-        let findings: Arc<[Finding]> = view.findings(self.ledger(rank)).into();
+        let findings: Arc<[Finding]> = view.findings(self.of_rank(rank)).into();
         let found = FindingsOfRank { rank, view: view.clone(), findings: Arc::clone(&findings) };
         *known() = Some(found);
         findings
     }
 
+    /// The part of the recording that passes a filter, of a rank or of all, by step. The recording is read once more for it.
+    ///
+    /// # Errors
+    /// If nothing passes, the recording cannot be read, or `cancelled` is set.
+    pub(crate) fn part(
+        &self,
+        filter: &StackFilter,
+        rank: Option<u32>,
+        recordings: &dyn Recordings,
+        cancelled: &AtomicBool,
+    ) -> Result<(Ledger, RecordingPart), LoadFailure> {
+        let part = filter.part();
+        let mut run = self
+            .read_again(recordings, cancelled, |it| {
+                it.stacks = StackChoice::Always;
+                it.stack_options.events = part.events.clone();
+                it.stack_options.by_step = true;
+                it.ranks.ranks.extend(rank);
+            })
+            .map_err(|error| match error {
+                Error::NoStacks { .. } => {
+                    LoadFailure::Unusable(format!("{error} ({} needs them)", part.text()))
+                }
+                error => error.into(),
+            })?;
+        let names = loader::display_names(&run.merged, &self.options.root);
+        run.stacks = run.stacks.take().map(|it| part.apply(&it, &names));
+        if let Some(nothing) = part.without_match(&run) {
+            return Err(LoadFailure::Unusable(nothing));
+        }
+        let part = RecordingPart::take(&mut run, &part, filter);
+        Ok((run.merged, part))
+    }
+
+    /// The books that are shown.
+    pub(crate) fn ledger<'a>(&'a self, books: &'a ShownBooks) -> &'a Ledger {
+        books.part.as_ref().map_or_else(|| self.of_rank(books.rank), |it| &it.ledger)
+    }
+
     /// The books of a rank; of all where there is no such rank or none was chosen.
-    pub(crate) fn ledger(&self, rank: Option<u32>) -> &Ledger {
+    fn of_rank(&self, rank: Option<u32>) -> &Ledger {
         let chosen = self.run.ranks.iter().find(|it| Some(it.rank) == rank);
         let books = chosen.and_then(|it| Some((it, self.by_rank.get(&it.rank)?)));
         books.map_or(&self.run.merged, |(chosen, books)| {
@@ -377,10 +424,10 @@ impl LoadedRecording {
         text
     }
 
-    /// Calls `work` with an open document as a source of the books of `rank`; `None` if the recording does not know it.
+    /// Calls `work` with an open document as a source of `books`; `None` if the recording does not know it.
     pub(crate) fn with_document<T>(
         &self,
-        rank: Option<u32>,
+        books: &ShownBooks,
         document: &Document,
         folders: &[PathBuf],
         work: impl FnOnce(&PlacedSource<'_>) -> T,
@@ -389,7 +436,7 @@ impl LoadedRecording {
         let map =
             document.map(self.generation, || self.text_that_ran(key, Some((document, folders))));
         Some(work(&PlacedSource {
-            ledger: self.ledger(rank),
+            ledger: self.ledger(books),
             key,
             text: &document.text,
             index: &document.index,
@@ -401,13 +448,13 @@ impl LoadedRecording {
     /// Calls `work` with a file that is not open, as it is on disk; `None` if it is not there or cannot be read.
     pub(crate) fn with_file<T>(
         &self,
-        rank: Option<u32>,
+        books: &ShownBooks,
         key: &str,
         work: impl FnOnce(&PlacedSource<'_>) -> T,
     ) -> Option<T> {
         let file = self.closed(key)?;
         Some(work(&PlacedSource {
-            ledger: self.ledger(rank),
+            ledger: self.ledger(books),
             key,
             text: &file.text,
             index: &file.index,

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use loader::{DiscoveredRun, Error, LoadOptions, Signature, TextsByFile, Watch};
+use loader::{DiscoveredRun, LoadOptions, Signature, TextsByFile, Watch};
 use settings::Settings;
 use tokio::task::JoinHandle;
 use tower_lsp::lsp_types::MessageType;
 
+use crate::load_failure::{LoadFailure, fault};
 use crate::loaded::LoadedRecording;
+use crate::part_load;
 use crate::paths;
 use crate::progress::Reporter;
 use crate::session::{BaselineComparison, Failed, Loading, Mode, RunFacts, Session, SessionState};
@@ -37,24 +39,6 @@ pub(crate) struct LoadTarget {
     /// What was looked for.
     mode: Mode,
     signature: Signature,
-}
-
-/// Why nothing was loaded.
-#[derive(Debug, Clone)]
-pub(crate) enum LoadFailure {
-    /// It was stopped, or something newer came.
-    Cancelled,
-    /// One line: what is wrong, and where.
-    Unusable(String),
-}
-
-impl From<Error> for LoadFailure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Cancelled => Self::Cancelled,
-            error => Self::Unusable(error.to_string()),
-        }
-    }
 }
 
 /// Loads what there is and what comes, until the session stops.
@@ -130,16 +114,16 @@ fn is_news(state: &SessionState, target: &LoadTarget) -> bool {
 
 /// The recording that a mode shows, if there is one.
 pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
-    let (folders, settings) = {
-        let state = session.state();
-        (Arc::clone(&state.folders), Arc::clone(&state.settings))
-    };
+    let folders = session.folders();
     let recordings = Arc::clone(&session.config.recordings);
     let search = move || {
         let (inputs, root) = match &mode {
             Mode::Off => return None,
-            Mode::Newest => newest(&*recordings, &folders, &settings)?,
-            Mode::Named(paths) => named(&*recordings, paths, &folders)?,
+            Mode::Newest => newest(&*recordings, &folders)?,
+            Mode::Named(paths) => {
+                let folders: Vec<PathBuf> = folders.into_iter().map(|(it, _)| it).collect();
+                named(&*recordings, paths, &folders)?
+            }
         };
         let signature = Signature::of(&inputs);
         Some(LoadTarget { inputs, root, mode, signature })
@@ -149,13 +133,11 @@ pub(crate) async fn find(session: &Session, mode: Mode) -> Option<LoadTarget> {
 
 /// The recording in the workspace that is next older than what is shown.
 pub(crate) async fn find_before(session: &Session) -> Option<LoadTarget> {
-    let (folders, settings, loaded) = {
-        let state = session.state();
-        (Arc::clone(&state.folders), Arc::clone(&state.settings), state.loaded.clone()?)
-    };
+    let folders = session.folders();
+    let loaded = session.state().loaded.clone()?;
     let recordings = Arc::clone(&session.config.recordings);
     let search = move || {
-        let found = all(&*recordings, &folders, &settings);
+        let found = all(&*recordings, &folders);
         let (runs, roots): (Vec<_>, Vec<_>) =
             found.into_iter().map(|it| (it.run, it.folder)).unzip();
         let before = loader::recording_before(&runs, loaded.inputs())?;
@@ -208,19 +190,13 @@ pub(crate) async fn compare(session: &Session) {
     }
 }
 
-fn fault(error: &tokio::task::JoinError) -> LoadFailure {
-    let message = "internal error while loading, a fault of Perfline: please report it";
-    LoadFailure::Unusable(format!("{message} ({error})"))
-}
-
 /// Its files, and the folder of its code.
 fn newest(
     recordings: &dyn Recordings,
-    folders: &[PathBuf],
-    settings: &Settings,
+    folders: &[(PathBuf, Settings)],
 ) -> Option<(Vec<PathBuf>, PathBuf)> {
     // Of several that are as new as each other, the first.
-    all(recordings, folders, settings).into_iter().next().map(|it| (it.run.inputs, it.folder))
+    all(recordings, folders).into_iter().next().map(|it| (it.run.inputs, it.folder))
 }
 
 /// A recording in the workspace.
@@ -230,13 +206,12 @@ pub(crate) struct WorkspaceRecording {
     pub(crate) folder: PathBuf,
 }
 
-/// The recordings in the workspace that the settings do not leave out, newest first. Touches the disk.
+/// The recordings in the workspace folders that their settings do not leave out, newest first. Touches the disk.
 pub(crate) fn all(
     recordings: &dyn Recordings,
-    folders: &[PathBuf],
-    settings: &Settings,
+    folders: &[(PathBuf, Settings)],
 ) -> Vec<WorkspaceRecording> {
-    let found = folders.iter().flat_map(|folder| {
+    let found = folders.iter().flat_map(|(folder, settings)| {
         let wanted = |path: &PathBuf| {
             let below = path.strip_prefix(folder).unwrap_or(path);
             settings.wants(&below.to_string_lossy().replace('\\', "/"))
@@ -370,6 +345,9 @@ async fn load(
                 )
                 .await;
             reporter.end(what);
+            // The recording may be of another folder.
+            session.change_settings(|_| ());
+            part_load::follow(&session).await;
             compare(&session).await;
             session.refresh();
             // Nobody waits for it.
@@ -428,16 +406,16 @@ async fn read(
 
 /// How the settings want recordings to be read, with the code in `root`.
 pub(crate) fn load_options(session: &Session, root: PathBuf) -> LoadOptions {
-    let settings = Arc::clone(&session.state().settings);
+    let settings = session.settings_of(&root);
     let Config { text_cache, ledger_cache, .. } = &session.config;
     LoadOptions {
-        mine: settings.mine.clone(),
+        mine: settings.mine,
         captures: settings.captures.iter().map(|it| root.join(it)).collect(),
         git_texts: true,
         text_cache: text_cache.clone().filter(|_| settings.keeps_sources),
         ledger_cache: ledger_cache.clone().filter(|_| settings.keeps_ledgers),
         memory_limit: settings.memory_limit,
-        ..LoadOptions::new(root, settings.sites.clone())
+        ..LoadOptions::new(root, settings.sites)
     }
 }
 

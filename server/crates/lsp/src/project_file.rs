@@ -1,6 +1,6 @@
-//! The `perfline.toml` of the workspace: that of its first folder.
+//! The `perfline.toml` of each folder of the workspace.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loader::{PROJECT_FILE, leads_out};
@@ -8,18 +8,25 @@ use settings::ProjectFile;
 
 use crate::session::Session;
 
-/// Reads the file, makes what it says the settings of the project, and reports what is wrong with it. Where that is as before,
-/// nothing happens. Gives whether what is shown is to be loaded again.
+/// Reads the files, makes what they say the settings of their projects, and reports what is wrong with them. Where that is as
+/// before, nothing happens. Gives whether what is shown is to be loaded again.
 pub(crate) async fn follow(session: &Session) -> bool {
-    let folder = session.state().folders.first().cloned();
-    let read = move || folder.as_deref().map(read).unwrap_or_default();
-    let Ok((file, faults)) = tokio::task::spawn_blocking(read).await else { return false };
+    let folders = Arc::clone(&session.state().folders);
+    let read = move || {
+        let read = |folder: &PathBuf| {
+            let (file, faults) = read(folder);
+            ((folder.clone(), file), faults)
+        };
+        folders.iter().map(read).unzip::<_, _, Vec<_>, Vec<_>>()
+    };
+    let Ok((files, faults)) = tokio::task::spawn_blocking(read).await else { return false };
+    let faults = faults.concat();
     let (before, is_other, is_news, shows) = {
         let mut state = session.state();
         let is_news = state.project_faults != faults;
         state.project_faults.clone_from(&faults);
         let shows = state.loaded.is_some() || state.loading.is_some();
-        (Arc::clone(&state.settings), state.project != file, is_news, shows)
+        (Arc::clone(&state.settings), state.projects != files, is_news, shows)
     };
     if is_news {
         session.report_faults(&faults).await;
@@ -28,7 +35,7 @@ pub(crate) async fn follow(session: &Session) -> bool {
         return false;
     }
     // What is wrong with what the client says was reported when it came.
-    session.change_settings(|state| state.project = file);
+    session.change_settings(|state| state.projects = files);
     let now = Arc::clone(&session.state().settings);
     shows && !now.reads_as(&before)
 }

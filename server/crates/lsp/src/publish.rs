@@ -143,7 +143,7 @@ fn of_file(
         found.map(|it| to_proto::diagnostic(source.index, it, encoding, related, uri_of)).collect()
     };
     match document {
-        Some(document) => loaded.with_document(snapshot.rank, document, &snapshot.folders, work),
-        None => loaded.with_file(snapshot.rank, key, work),
+        Some(document) => loaded.with_document(&snapshot.books, document, &snapshot.folders, work),
+        None => loaded.with_file(&snapshot.books, key, work),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use std::time::Duration;
 use dashmap::DashMap;
 use ide::{Baseline, Charge, Finding, Period, View, ViewMetric};
 use ledger::Ledger;
-use loader::{CommitId, Run, Signature};
+use loader::{RecordedCommit, Run, Signature};
 use metrics::Scale;
 use pysource::Encoding;
-use report::CodeFilter;
+use report::StackFilter;
 use serde_json::Value;
-use settings::{ProjectFile, Settings};
+use settings::{ProjectFile, SectionValues, SettingFault, Settings};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::Client;
@@ -26,6 +26,8 @@ use crate::Config;
 use crate::capabilities::Abilities;
 use crate::document::Document;
 use crate::loaded::LoadedRecording;
+use crate::part_books::{PartBooks, PartKey, ShownBooks};
+use crate::shown_code::ShownCode;
 
 /// How long loads wait for the client's settings. Later ones are followed all the same.
 pub(crate) const SETTINGS_PATIENCE: Duration = Duration::from_secs(5);
@@ -67,15 +69,17 @@ pub(crate) struct SessionState {
     pub(crate) settings: Arc<Settings>,
     /// What the client said of the settings last.
     pub(crate) section: Value,
-    /// What the `perfline.toml` of the workspace says.
-    pub(crate) project: ProjectFile,
-    /// What is wrong with it, one line for each: reported when it changes.
+    /// What the `perfline.toml` of each workspace folder says.
+    pub(crate) projects: Vec<(PathBuf, ProjectFile)>,
+    /// What is wrong with them, one line for each: reported when it changes.
     pub(crate) project_faults: Vec<String>,
     /// What is wrong with the settings that came with `initialize`, until it is reported.
     pub(crate) faults: Vec<String>,
     pub(crate) choice: ViewChoice,
-    /// Which lines are shown.
-    pub(crate) filter: Arc<CodeFilter>,
+    /// Which lines are shown, and which part of the recording.
+    pub(crate) filter: Arc<StackFilter>,
+    /// The books of that part, once they were read.
+    pub(crate) part: Option<Arc<PartBooks>>,
     pub(crate) mode: Mode,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What is being loaded.
@@ -90,6 +94,40 @@ pub(crate) struct SessionState {
     pub(crate) comparison: Option<BaselineComparison>,
     /// What is known of recordings by their files, as these were then; `None` where nothing is known without reading them.
     pub(crate) known_runs: HashMap<Vec<PathBuf>, (Signature, Option<RunFacts>)>,
+}
+
+impl SessionState {
+    /// The workspace folder of what is shown; without a recording, the first.
+    fn shown_folder(&self) -> Option<PathBuf> {
+        let loaded = self.loaded.as_ref().map(|it| it.root().to_owned());
+        loaded.or_else(|| self.folders.first().cloned())
+    }
+
+    /// The settings of a workspace folder: what its `perfline.toml` says, below what the client says; with what is wrong with
+    /// that.
+    fn settings_of(
+        &self,
+        folder: Option<&Path>,
+        values: SectionValues,
+    ) -> (Settings, Vec<SettingFault>) {
+        let mut projects = self.projects.iter();
+        let project = projects.find(|(it, _)| Some(it.as_path()) == folder).map(|(_, it)| it);
+        let none = ProjectFile::default();
+        project.unwrap_or(&none).settings_below(&self.section, values)
+    }
+
+    /// What a filter leaves of the recording that is loaded, of a rank or of all; `None` where that is all of it, or nothing is
+    /// loaded.
+    pub(crate) fn part_key(&self, filter: &Arc<StackFilter>, rank: Option<u32>) -> Option<PartKey> {
+        PartKey::new(self.loaded.as_ref()?.generation, rank, filter)
+    }
+
+    /// The part that is shown, nothing while it is being read; `None` where all of the recording is shown.
+    fn shown_part(&self) -> Option<Arc<PartBooks>> {
+        let key = self.part_key(&self.filter, self.choice.rank)?;
+        let known = self.part.as_ref().filter(|it| it.of.as_ref() == Some(&key));
+        Some(known.map_or_else(Arc::default, Arc::clone))
+    }
 }
 
 /// A recording beside the baseline.
@@ -110,7 +148,7 @@ pub(crate) struct RunFacts {
     /// The mean step in nanoseconds, or the recording where it has none; 0 where no time was recorded.
     pub(crate) time: f64,
     /// The commit that it names.
-    pub(crate) commit: Option<CommitId>,
+    pub(crate) commit: Option<RecordedCommit>,
 }
 
 impl RunFacts {
@@ -162,9 +200,9 @@ pub(crate) struct SessionSnapshot {
     pub(crate) folders: Arc<[PathBuf]>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) view: View,
-    pub(crate) rank: Option<u32>,
-    /// Which lines are shown.
-    pub(crate) filter: Arc<CodeFilter>,
+    pub(crate) books: ShownBooks,
+    /// Which lines are shown, and which part of the recording.
+    pub(crate) filter: Arc<StackFilter>,
     pub(crate) loaded: Option<Arc<LoadedRecording>>,
     /// What that is compared with.
     pub(crate) baseline: Option<Arc<LoadedRecording>>,
@@ -180,12 +218,30 @@ pub(crate) struct SessionSnapshot {
 impl SessionSnapshot {
     /// The books that are shown.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
-        self.loaded.as_ref().map(|loaded| loaded.ledger(self.rank))
+        self.loaded.as_ref().map(|loaded| loaded.ledger(&self.books))
     }
 
-    /// What there is to find in the books that are shown.
+    /// What there is to find in the whole recording, or in the rank, on the lines that are shown.
     pub(crate) fn findings(&self) -> Arc<[Finding]> {
-        self.loaded.as_ref().map_or_else(Arc::default, |it| it.findings(self.rank, &self.view))
+        let Some(loaded) = &self.loaded else { return Arc::default() };
+        let found = loaded.findings(self.books.rank, &self.view);
+        if self.filter.is_empty() {
+            return found;
+        }
+        let code = self.shown_code();
+        let is_shown = |it: &&Finding| {
+            let (file, line) = (&it.place.file, it.place.line);
+            self.books.part.as_ref().is_none_or(|part| part.ledger.lines.contains_key(&it.place))
+                && code.as_ref().is_none_or(|code| code.has(file, line))
+        };
+        found.iter().filter(is_shown).cloned().collect()
+    }
+
+    /// Which lines are shown; `None` where all are.
+    pub(crate) fn shown_code(&self) -> Option<ShownCode<'_>> {
+        let code = &self.filter.code;
+        let loaded = self.loaded.as_ref().filter(|_| !code.is_empty())?;
+        Some(ShownCode::new(code, loaded.ledger(&self.books), loaded.names()))
     }
 
     /// Calls `work` with an open document; `None` where nothing was recorded of it.
@@ -194,7 +250,7 @@ impl SessionSnapshot {
         document: &Document,
         work: impl FnOnce(&ide::PlacedSource<'_>) -> T,
     ) -> Option<T> {
-        self.loaded.as_ref()?.with_document(self.rank, document, &self.folders, work)
+        self.loaded.as_ref()?.with_document(&self.books, document, &self.folders, work)
     }
 
     pub(crate) fn encoding(&self) -> Encoding {
@@ -260,11 +316,14 @@ impl Session {
         let state = self.state();
         let loaded = state.loaded.as_ref().map(|it| it.generation);
         let comparison = state.comparison.as_ref().filter(|it| Some(it.generation) == loaded);
-        // All ranks together are compared.
-        let lines = comparison.filter(|_| state.choice.rank.is_none()).map(|it| &it.lines);
+        let part = state.shown_part();
+        // All of all ranks together is compared.
+        let is_all = state.choice.rank.is_none() && part.is_none();
+        let lines = comparison.filter(|_| is_all).map(|it| &it.lines);
         let view = &state.settings.view;
         let view = View {
             baseline: lines.cloned(),
+            part: part.as_ref().and_then(|it| it.described.clone().ok()),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
             period: state.choice.period.unwrap_or(view.period),
@@ -274,7 +333,7 @@ impl Session {
             folders: Arc::clone(&state.folders),
             settings: Arc::clone(&state.settings),
             view,
-            rank: state.choice.rank,
+            books: ShownBooks { rank: state.choice.rank, part },
             filter: Arc::clone(&state.filter),
             loaded: state.loaded.clone(),
             baseline: state.baseline.clone(),
@@ -333,7 +392,9 @@ impl Session {
         let (is_change, faults) = {
             let mut state = self.state();
             change(&mut state);
-            let (settings, faults) = state.project.settings_below(&state.section);
+            let values = self.abilities().settings;
+            let folder = state.shown_folder();
+            let (settings, faults) = state.settings_of(folder.as_deref(), values);
             let is_change = *state.settings != settings;
             state.settings = Arc::new(settings);
             (is_change, faults)
@@ -343,6 +404,17 @@ impl Session {
             self.look_for_recordings();
         }
         faults.iter().map(|it| it.text("perfline.")).collect()
+    }
+
+    /// The settings for recordings in a workspace folder.
+    pub(crate) fn settings_of(&self, folder: &Path) -> Settings {
+        self.state().settings_of(Some(folder), self.abilities().settings).0
+    }
+
+    /// The workspace folders, each with the settings for recordings in it.
+    pub(crate) fn folders(&self) -> Vec<(PathBuf, Settings)> {
+        let folders = Arc::clone(&self.state().folders);
+        folders.iter().map(|it| (it.clone(), self.settings_of(it))).collect()
     }
 
     /// Shows what is wrong with the settings.

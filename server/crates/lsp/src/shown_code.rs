@@ -6,8 +6,6 @@ use ide::PlacedSource;
 use ledger::{Ledger, LineKey};
 use report::CodeFilter;
 
-use crate::session::SessionSnapshot;
-
 /// The code that is shown of a recording.
 pub(crate) struct ShownCode<'a> {
     filter: &'a CodeFilter,
@@ -17,11 +15,13 @@ pub(crate) struct ShownCode<'a> {
 }
 
 impl<'a> ShownCode<'a> {
-    /// `None` where all lines are shown.
-    pub(crate) fn new(snapshot: &'a SessionSnapshot) -> Option<Self> {
-        let filter = &*snapshot.filter;
-        let loaded = snapshot.loaded.as_ref().filter(|_| !filter.is_empty())?;
-        Some(Self { filter, ledger: snapshot.ledger()?, names: loaded.names() })
+    /// The code of a ledger, with what its files are called.
+    pub(crate) fn new(
+        filter: &'a CodeFilter,
+        ledger: &'a Ledger,
+        names: BTreeMap<&'a str, String>,
+    ) -> Self {
+        Self { filter, ledger, names }
     }
 
     /// Whether a recorded line is shown.
@@ -35,5 +35,15 @@ impl<'a> ShownCode<'a> {
     pub(crate) fn lines_of(&self, source: &PlacedSource<'_>) -> HashSet<u32> {
         let lines = source.lines().into_iter().filter(|it| self.has(source.key, it.recorded));
         lines.map(|it| it.line).collect()
+    }
+
+    /// Whether a line of a file as it is now is shown, or begins a function with a line that is.
+    pub(crate) fn is_around(&self, source: &PlacedSource<'_>, line: u32) -> bool {
+        let shown = self.lines_of(source);
+        let functions = source.module.functions().iter();
+        let mut functions = functions.filter(|it| it.def_line == line);
+        shown.contains(&line)
+            || functions
+                .any(|it| shown.iter().any(|at| (it.first_line..=it.last_line).contains(at)))
     }
 }

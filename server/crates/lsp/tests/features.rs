@@ -350,7 +350,10 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     let view = client.command("perfline.setMetric", json!(["cpu"])).await.unwrap();
     let expected = json!({
         "metric": "cpu", "effectiveMetric": "cpu", "charge": "own", "step": "mean", "rank": "all", "steps": [1, 2],
-        "ranks": [0, 1], "filter": {"files": [], "functions": []},
+        "ranks": [0, 1], "part": null,
+        "filter": {
+            "files": [], "functions": [], "modules": [], "steps": [], "threads": [], "streams": [], "phase": null,
+        },
     });
     assert_eq!(view, expected);
     assert_eq!(client.hints(&uri).await[0], "1:16 1 ms cpu");
@@ -384,7 +387,8 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
     assert!(all.iter().all(|it| 0 < *it), "{all:?}");
     let filter = json!([{"files": ["train.py"], "functions": ["^step$"]}]);
     let view = client.command("perfline.setFilter", filter).await.unwrap();
-    assert_eq!(view["filter"], json!({"files": ["train.py"], "functions": ["^step$"]}));
+    assert_eq!(view["filter"]["files"], json!(["train.py"]));
+    assert_eq!(view["filter"]["functions"], json!(["^step$"]));
     assert_eq!(counts(&mut client).await, all);
     for filter in [json!([{"functions": ["^train$"]}]), json!([["other.py", "a/*.py"]])] {
         client.command("perfline.setFilter", filter).await.unwrap();
@@ -428,6 +432,16 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         ),
         (
             "perfline.setFilter",
+            json!([{"phase": "warmup"}]),
+            "phase: unknown phase `warmup`, expected one of: forward, backward, optimizer, loader",
+        ),
+        (
+            "perfline.setFilter",
+            json!([{"streams": ["seven"]}]),
+            "streams: expected a list of numbers, found [\"seven\"]",
+        ),
+        (
+            "perfline.setFilter",
             json!(["train.py"]),
             "files: expected a list of patterns, found \"train.py\"",
         ),
@@ -437,7 +451,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
             "perfline.sing",
             json!([]),
             "unknown command `perfline.sing`, expected one of: perfline.load, perfline.recordings, perfline.setBaseline, perfline.clearBaseline, perfline.unload, perfline.setMetric, \
-             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.view, perfline.place",
+             perfline.setStep, perfline.setRank, perfline.setFilter, perfline.filterValues, perfline.hotLines, perfline.heat, perfline.details, perfline.status, perfline.explain, perfline.findings, perfline.report, perfline.flame, perfline.timeline, perfline.memoryTimeline, perfline.view, perfline.place",
         ),
         ("perfline.heat", json!([]), "uri is missing"),
         (

@@ -119,7 +119,7 @@ async fn recordings_are_described_without_being_read() {
         };
         std::fs::File::options().append(true).open(&to).unwrap().set_modified(time).unwrap();
     }
-    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": false});
+    let git = json!({"revision": "1a2b3c4d".repeat(5), "dirty": true});
     let sources = json!({"git": git, "files": []});
     let callers =
         json!({"schema": "perfline.callers/1", "strings": [], "threads": [], "sources": sources});
@@ -134,7 +134,8 @@ async fn recordings_are_described_without_being_read() {
         let row = |it: &Value| {
             let text = |name: &str| it[name].as_str().unwrap_or("-").to_owned();
             let [name, time, commit] = ["name", "timeText", "commit"].map(text);
-            format!("{name} {} {time} {commit} {}", it["steps"], it["loaded"])
+            let dirty = if it["dirty"] == true { "-dirty" } else { "" };
+            format!("{name} {} {time} {commit}{dirty} {}", it["steps"], it["loaded"])
         };
         rows.map(row).collect::<Vec<_>>()
     };
@@ -150,7 +151,7 @@ async fn recordings_are_described_without_being_read() {
         assert_eq!(rows[0].ends_with("true"), mode == "newest", "{rows:#?}");
         assert_eq!(rows[1], "runs/middle.json.gz null - - false", "it was never read");
         let loaded = mode == "named";
-        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms 1a2b3c4 {loaded}"));
+        assert_eq!(rows[2], format!("runs/old.json.gz 3 19.2 ms 1a2b3c4-dirty {loaded}"));
         let old = &answer["recordings"][2];
         assert_eq!((&old["kinds"], &old["ranks"]), (&json!(["kineto"]), &json!(1)));
         let beside = old["beside"].as_array().unwrap();
@@ -565,6 +566,113 @@ async fn a_recording_with_a_device() {
     let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
     let is_hot = |it: &serde_json::Value| it["line"] == item + 1;
     assert!(heat["lines"].as_array().unwrap().iter().any(is_hot), "{heat}");
+}
+
+/// A folder with a recording and the program that it is of.
+fn slow_model() -> tempfile::TempDir {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("simulated_cuda/torch2.15.0/slow_model.json.gz", "slow_model.json.gz"),
+        ("simulated_cuda/torch2.15.0/slow_model.callers.json.gz", "slow_model.callers.json.gz"),
+        ("workloads/slow_model.py", "slow_model.py"),
+    ] {
+        std::fs::copy(fixtures.join(from), folder.path().join(to)).unwrap();
+    }
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_a_recording_is_shown_everywhere() {
+    let folder = slow_model();
+    let path = folder.path().join("slow_model.py");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let uri = support::uri(&path);
+    let mut client =
+        Client::start(Arc::new(Kept::default()), folder.path(), all_capabilities()).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    client.open(&uri, &text).await;
+    let hints = client.hints(&uri).await;
+    let values = client.command("perfline.filterValues", json!([])).await.unwrap();
+    assert_eq!(values["files"], json!(["slow_model.py"]));
+    assert_eq!((&values["steps"], &values["streams"]), (&json!([1, 2, 3]), &json!([7])));
+    for (name, value) in [("modules", "Gate"), ("functions", "Gate.forward"), ("phases", "loader")]
+    {
+        assert!(values[name].as_array().unwrap().contains(&json!(value)), "{values}");
+    }
+
+    let view = client.command("perfline.setFilter", json!([{"phase": "backward"}])).await.unwrap();
+    let extent = "20.9 ms of 58.1 ms of thread time, 12.6 ms of 29.7 ms of CUDA time";
+    assert_eq!(view["part"], json!({"filter": "--phase backward", "extent": extent}));
+    // What `perfline lines --phase backward` says, by its three steps.
+    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu · 2.89 ms gpu idle"]);
+    let hot = client.command("perfline.hotLines", json!([])).await.unwrap();
+    let lines: Vec<&Value> =
+        hot["lines"].as_array().unwrap().iter().map(|it| &it["line"]).collect();
+    assert_eq!(lines, [97]);
+    assert_eq!(hot["lines"][0]["value"], (12_595_355 + 1) / 3);
+    let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
+    assert_eq!(heat["lines"].as_array().unwrap().len(), 1);
+    let document = json!({"textDocument": {"uri": uri}});
+    let lenses = client.request("textDocument/codeLens", document).await.unwrap();
+    let titles: Vec<&str> = lenses
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["command"]["title"].as_str().unwrap())
+        .collect();
+    assert!(titles.iter().all(|it| it.ends_with(" · --phase backward")), "{titles:?}");
+    assert_eq!(titles[0], "train_step: 6.96 ms cpu · 4.2 ms gpu · --phase backward");
+    let hover = async |client: &mut Client, line: u32| {
+        let at =
+            json!({"textDocument": {"uri": uri}, "position": {"line": line - 1, "character": 8}});
+        client.request("textDocument/hover", at).await.unwrap()
+    };
+    let of_line = hover(&mut client, 97).await["contents"]["value"].as_str().unwrap().to_owned();
+    assert!(of_line.contains("only `--phase backward`: 20.9 ms of 58.1 ms"), "{of_line}");
+    assert!(of_line.contains("|   4.2 ms |  4.2 ms | 21.8 % |"), "{of_line}");
+    assert!(of_line.contains("median 4.2 ms, 4.19 ms to 4.2 ms (step 3) in 3 steps"), "{of_line}");
+    assert_eq!(hover(&mut client, 46).await, Value::Null);
+    let details = json!([{"uri": uri, "line": 97}]);
+    let details = client.command("perfline.details", details).await.unwrap();
+    assert_eq!(details["steps"].as_array().unwrap().len(), 3);
+    let most = &details["kernels"][0];
+    assert_eq!(
+        (&most["calls"], &most["shortName"]),
+        (&json!(37), &json!("ampere_sgemm_32x32_sliced1x4_nn"))
+    );
+    let findings = client.command("perfline.findings", json!([])).await.unwrap();
+    let findings = findings["findings"].as_array().unwrap();
+    assert!(!findings.is_empty() && findings.iter().all(|it| it["line"] == 97), "{findings:?}");
+    let status = client.command("perfline.status", json!([])).await.unwrap();
+    let summary = status["summary"].as_str().unwrap();
+    assert!(summary.ends_with("mean of 3 steps · 19.2 ms · --phase backward"), "{summary}");
+
+    // One step, and the sum.
+    client.command("perfline.setStep", json!([2])).await.unwrap();
+    assert_eq!(client.hints(&uri).await, ["96:19 4.2 ms gpu · 3.72 ms gpu idle"]);
+    client.command("perfline.setStep", json!(["run"])).await.unwrap();
+    assert_eq!(client.hints(&uri).await, ["96:19 12.6 ms gpu · 8.67 ms gpu idle"]);
+    client.command("perfline.setStep", json!(["mean"])).await.unwrap();
+
+    // With a rank, a module, steps and lines of some functions.
+    client.command("perfline.setRank", json!([0])).await.unwrap();
+    let filter =
+        json!([{"modules": ["Gate"], "steps": [2, "3"], "functions": ["^Gate"], "streams": [7]}]);
+    client.command("perfline.setFilter", filter).await.unwrap();
+    assert_eq!(client.hints(&uri).await, ["27:35 284 µs gpu", "28:48 ~321 µs gpu"]);
+    client.command("perfline.setRank", json!(["all"])).await.unwrap();
+
+    // Where nothing passes, what was shown stays.
+    let error =
+        client.command("perfline.setFilter", json!([{"threads": ["nope"]}])).await.unwrap_err();
+    assert_eq!(error["message"], "nothing of the recording passes --thread 'nope'");
+    assert_eq!(client.hints(&uri).await.len(), 2);
+    // A recording that is loaded meanwhile is filtered, too.
+    client.command("perfline.load", json!([{"paths": ["slow_model.json.gz"]}])).await.unwrap();
+    assert_eq!(client.hints(&uri).await.len(), 2);
+    client.command("perfline.setFilter", json!([])).await.unwrap();
+    assert_eq!(client.hints(&uri).await, hints);
 }
 
 #[tokio::test(flavor = "multi_thread")]

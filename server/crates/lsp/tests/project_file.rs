@@ -50,6 +50,64 @@ async fn the_file_applies_and_the_editor_goes_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_editor_that_sends_what_was_set_alone_sets_a_default_back() {
+    let fake = Fake::new();
+    std::fs::write(fake.path("perfline.toml"), "[view]\nmetric = 'wait'\n").unwrap();
+    let mut client = Client::new(fake.clone());
+    client.settings = json!({"view.metric": "auto"});
+    let mut capabilities = all_capabilities();
+    capabilities["experimental"]["perfline"]["setSettings"] = json!(true);
+    client.initialize(fake.folder(), capabilities).await;
+    client.command("perfline.load", json!([])).await.unwrap();
+    let uri = fake.uri("train.py");
+    client.open(&uri, TRAIN).await;
+    assert_eq!(client.hints(&uri).await, CUDA);
+    client.settings = json!({});
+    client.notify("workspace/didChangeConfiguration", json!({"settings": null})).await;
+    until_hints(&mut client, &uri, &WAIT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_folder_has_its_file() {
+    let fake = Fake::new();
+    let mut folders = Vec::new();
+    for (name, text) in [("one", "[view]\nper = 'run'\n"), ("two", "[view]\nmetric = 'wait'\n")] {
+        let folder = fake.path(name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("perfline.toml"), text).unwrap();
+        std::fs::write(folder.join("trace.json"), "{}").unwrap();
+        folders.push(json!({"uri": support::uri(&folder), "name": name}));
+    }
+    let mut client = Client::new(fake.clone());
+    client.settings = json!({});
+    let params = json!({"capabilities": all_capabilities(), "workspaceFolders": folders});
+    client.request("initialize", params).await.unwrap();
+    client.notify("initialized", json!({})).await;
+    for (name, metric, step) in [("one", "auto", "run"), ("two", "wait", "mean")] {
+        let paths = json!([{"paths": [fake.path(name).join("trace.json")]}]);
+        client.command("perfline.load", paths).await.unwrap();
+        let view = client.command("perfline.status", json!([])).await.unwrap()["view"].take();
+        assert_eq!((&view["metric"], &view["step"]), (&json!(metric), &json!(step)), "{name}");
+    }
+    // What one folder leaves out, the other lists.
+    let two = fake.path("two").join("perfline.toml");
+    std::fs::write(&two, "[recordings]\nexclude = ['**']\n").unwrap();
+    let change = json!({"uri": support::uri(&two), "type": 2});
+    client.notify("workspace/didChangeWatchedFiles", json!({"changes": [change]})).await;
+    let began = Instant::now();
+    loop {
+        let listed = client.command("perfline.recordings", json!([])).await.unwrap();
+        let listed = listed["recordings"].as_array().unwrap();
+        if listed.len() == 1 {
+            assert_eq!(listed[0]["paths"], json!([fake.path("one").join("trace.json")]));
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{listed:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_followed() {
     let fake = Fake::new();
     let mut client = ready(&fake).await;

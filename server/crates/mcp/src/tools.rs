@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use ide::{Charge, Period, View, ViewMetric};
 use report::annotate::{self, AnnotateOptions, AnnotatedRow};
+use report::show::ShowOptions;
 use report::tables::{self, NamedTable, StepOrder};
 use report::terminal::{Colours, Terminal};
 use report::{
@@ -287,7 +288,12 @@ fn report_of(
     let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
     let recording = kept.recording();
     let rules = request.workspace.view().rules();
-    let options = ReportOptions { top: arguments.top.0, rules, limits: Vec::new() };
+    let options = ReportOptions {
+        top: arguments.top.0,
+        rules,
+        limits: Vec::new(),
+        code: CodeFilter::default(),
+    };
     let mut report = report::build(&recording, &options);
     report.top = findings;
     match arguments.format {
@@ -323,7 +329,7 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         ..request.workspace.view().clone()
     };
     let filter = arguments.filter.filter()?;
-    let part_filter = StackFilter { code: CodeFilter::default(), ..filter.clone() };
+    let part_filter = filter.part();
     let lines = |recording: &Recording<'_>| match filter.code.without_match(recording) {
         Some(nothing) => Err(nothing),
         None => {
@@ -361,12 +367,10 @@ fn noted(mut lines: NamedTable, part: RecordingPart) -> NamedTable {
 fn show(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let arguments: ShowArguments = parse("show", std::mem::take(&mut request.arguments))?;
     let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
-    let shown = show::build(
-        &kept.recording(),
-        &arguments.place,
-        arguments.top.0,
-        &request.workspace.view().rules(),
-    )?;
+    let rules = request.workspace.view().rules();
+    let options =
+        ShowOptions { top: arguments.top.0, rules, code: CodeFilter::default(), part: None };
+    let shown = show::build(&kept.recording(), &arguments.place, &options)?;
     printed(|out| match arguments.format {
         AnswerFormat::Text => show::write_text(out, &shown, &PLAIN),
         AnswerFormat::Json => show::write_json(out, &shown),

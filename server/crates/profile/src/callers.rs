@@ -17,6 +17,8 @@ pub struct Callers {
     pub texts: Vec<RecordedText>,
     /// The commit that was checked out then, in hexadecimal digits, where it was recorded.
     pub commit: Option<String>,
+    /// Whether files that git tracks differed from it.
+    pub is_dirty: bool,
     /// The modules that ran, where their names were recorded.
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler, where it was measured.

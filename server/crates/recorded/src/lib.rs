@@ -40,7 +40,8 @@ pub use runtime_calls::{
     launches_kernel, put_on_stream, reserves_memory,
 };
 pub use sources::{
-    CommitId, GitBlob, RecordedSource, RecordedSources, TextOrigin, TextThatRan, TextsByFile,
+    CommitId, GitBlob, RecordedCommit, RecordedSource, RecordedSources, TextOrigin, TextThatRan,
+    TextsByFile,
 };
 pub use steps::{Step, Steps};
 pub use waiting::{idle_threads, is_waiting_call};

@@ -35,6 +35,22 @@ impl fmt::Display for CommitId {
     }
 }
 
+/// The commit that was checked out when recording began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordedCommit {
+    /// Its id.
+    pub id: CommitId,
+    /// Whether files that git tracks differed from it then.
+    pub is_dirty: bool,
+}
+
+/// `1a2b3c4`, and `1a2b3c4-dirty` where files differed, as `git describe` writes it.
+impl fmt::Display for RecordedCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.id, if self.is_dirty { "-dirty" } else { "" })
+    }
+}
+
 /// A text in a git repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GitBlob {

@@ -6,9 +6,11 @@ use ledger::{Bytes, Ledger, LineBooks, LineKey, Metric, Ns};
 use loader::Run;
 use metrics::{Period, Quantity, Scale};
 
+use crate::filter::CodeFilter;
 use crate::findings::findings;
 use crate::limits::{self, Limit};
 use crate::model::{Bottleneck, Cell, Chart, Column, Note, Report, Section, Subject, Unit};
+use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
@@ -29,6 +31,8 @@ pub struct ReportOptions {
     pub rules: insights::RuleOptions,
     /// What the recording must not exceed.
     pub limits: Vec<(Limit, f64)>,
+    /// Which lines are listed, and findings of which.
+    pub code: CodeFilter,
 }
 
 /// Computes the report of a recording.
@@ -39,8 +43,8 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
     let scale = Scale::new(&run.merged, Period::Mean);
     let suppression = Suppression::new(recording);
     let lines =
-        LineTables { recording, scale: &scale, suppression: &suppression, top: options.top };
-    let mut sections = vec![totals(ledger, &scale), steps(run)];
+        LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
+    let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
     sections.extend(ranks::sections(recording, options.top));
     let [breakdown, overlap, usage, idle, launches, copies, arithmetic] =
         run_summary::sections(run);
@@ -52,7 +56,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
         lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
         lines.waits(),
         lines.hottest("lines-waiting", "Lines that wait for something else", Quantity::Waiting),
-        run_summary::lines(recording, options.top),
+        run_summary::lines(recording, &options.code, options.top),
         lines.hottest("lines-peak", "Lines by bytes at the peak", Quantity::Peak),
         inputs(run),
         books(ledger),
@@ -74,21 +78,88 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
         let note = summary::launch_bound(ledger);
         summary.notes.retain(|it| Some(&it.text) != note.as_ref());
     }
+    if !options.code.is_empty() {
+        summary.notes.push(Note::plain(format!(
+            "only lines and findings with {}; all other numbers, and what shares are of, are those of the whole recording",
+            options.code.text()
+        )));
+    }
+    let is_wanted = |it: &insights::Finding| lines.passes(&it.place, &it.function);
     Report {
         summary,
         verdict,
         figures: key_figures::of(run, &scale),
-        findings: findings(recording, &options.rules, &suppression, |_| true),
+        findings: findings(recording, ledger, &options.rules, &suppression, is_wanted),
         top: options.top,
         charts,
         sections,
         empty,
         exceeded: limits::exceeded(&scale, &options.limits),
+        filter: options.code.json(),
     }
 }
 
-fn totals(ledger: &Ledger, scale: &Scale<'_>) -> Section {
-    let mut columns = vec![Column::text(""), Column::mixed("run")];
+/// The same of a part of the recording, whose amounts are in the place of the whole: what stacks have of it, as sums, with the
+/// findings of the whole recording on its lines. What is known of the run alone is not in it: steps, the use of devices.
+#[must_use]
+pub fn build_part<'a>(
+    recording: &Recording<'a>,
+    options: &ReportOptions,
+    part: &RecordingPart,
+) -> Report<'a> {
+    let ledger = &recording.run.merged;
+    let scale = Scale::new(ledger, Period::Run);
+    let suppression = Suppression::new(recording);
+    let lines = LineTables {
+        recording,
+        scale: &scale,
+        suppression: &suppression,
+        options,
+        of: Some("of part"),
+    };
+    let mut sections = vec![
+        totals(ledger, &scale, "part"),
+        lines.costliest(),
+        lines.hottest("lines-cpu", "Lines by own thread time", Quantity::CpuBusy),
+        lines.hottest("lines-cuda", "Lines by own CUDA time", Quantity::CudaOwn),
+        lines.hottest("lines-sync", "Lines that wait for the device", Quantity::Wait),
+        lines.hottest("lines-waiting", "Lines that wait for something else", Quantity::Waiting),
+        lines.hottest("lines-alloc", "Lines by allocated bytes", Quantity::Alloc),
+        inputs(recording.run),
+        books(ledger),
+        reasons(ledger),
+    ];
+    let empty = sections.iter().filter(|it| it.rows.is_empty()).map(|it| it.id).collect();
+    sections.retain(|it| !it.rows.is_empty());
+    let is_wanted = |it: &insights::Finding| {
+        ledger.lines.contains_key(&it.place) && lines.passes(&it.place, &it.function)
+    };
+    let findings = findings(recording, &part.whole, &options.rules, &suppression, is_wanted);
+    let mut summary = part.summary.clone();
+    if !options.code.is_empty() {
+        let text = format!("only lines and findings with {}", options.code.text());
+        summary.notes.push(Note::plain(text));
+    }
+    summary
+        .notes
+        .extend((!findings.is_empty()).then_some(RecordingPart::OF_FINDINGS).map(Note::plain));
+    Report {
+        summary,
+        verdict: None,
+        figures: Vec::new(),
+        findings,
+        top: options.top,
+        charts: Vec::new(),
+        sections,
+        empty,
+        exceeded: Vec::new(),
+        filter: part.filter.clone(),
+    }
+}
+
+/// What was recorded in all; `of` is what the sums are called.
+fn totals(ledger: &Ledger, scale: &Scale<'_>, of: &'static str) -> Section {
+    let mut columns = vec![Column::text(""), Column::mixed(of)];
     if scale.period() == Period::Mean {
         columns.extend([Column::mixed("per step"), Column::mixed("outside steps")]);
     }
@@ -173,8 +244,10 @@ struct LineTables<'a> {
     recording: &'a Recording<'a>,
     scale: &'a Scale<'a>,
     suppression: &'a Suppression<'a>,
-    /// How many lines a table has at most.
-    top: usize,
+    /// How many lines a table has at most, and which.
+    options: &'a ReportOptions,
+    /// What shares of time are of, unless of the run or the step: `of part`.
+    of: Option<&'static str>,
 }
 
 impl<'a> LineTables<'a> {
@@ -183,6 +256,7 @@ impl<'a> LineTables<'a> {
         let name = match quantity {
             Quantity::Peak => "peak",
             _ if self.scale.period() == Period::Mean => "per step",
+            _ if self.of.is_some() => "part",
             _ => "run",
         };
         let columns = [
@@ -251,10 +325,15 @@ impl<'a> LineTables<'a> {
     /// What the shares of a quantity are shares of.
     fn share_of(&self, quantity: Quantity) -> &'static str {
         match (quantity.unit(), self.scale.period()) {
-            (Unit::Bytes, _) => "of peak",
-            (_, Period::Run) => "of run",
+            (Unit::Bytes, _) if self.of.is_none() => "of peak",
+            (_, Period::Run) => self.of.unwrap_or("of run"),
             (_, Period::Mean | Period::Step(_)) => "of step",
         }
+    }
+
+    /// Whether a line is one of those that are listed.
+    fn passes(&self, line: &LineKey, function: &str) -> bool {
+        self.options.code.passes(self.recording.file(&line.file), function)
     }
 
     fn value(&self, quantity: Quantity, line: &LineBooks) -> f64 {
@@ -294,7 +373,9 @@ impl<'a> LineTables<'a> {
         }
         let lines = self.recording.run.merged.lines.iter();
         let hidden: Vec<&LineBooks> = lines
-            .filter(|(key, it)| Ns::ZERO < it.sync && is_suppressed(key))
+            .filter(|(key, it)| {
+                Ns::ZERO < it.sync && is_suppressed(key) && self.passes(key, &it.function)
+            })
             .map(|(_, it)| it)
             .collect();
         if !hidden.is_empty() {
@@ -320,12 +401,14 @@ impl<'a> LineTables<'a> {
         let lines = self.recording.run.merged.lines.iter();
         let mut lines: Vec<_> = lines
             .map(|(key, it)| (value(it), key, it))
-            .filter(|(value, key, _)| 0.0 < *value && is_wanted(key))
+            .filter(|(value, key, it)| {
+                0.0 < *value && is_wanted(key) && self.passes(key, &it.function)
+            })
             .collect();
         // Stable: ties stay in order of file and line.
         lines.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
-        let left_out = lines.len().saturating_sub(self.top);
-        lines.truncate(self.top);
+        let left_out = lines.len().saturating_sub(self.options.top);
+        lines.truncate(self.options.top);
         (lines.into_iter().map(|(_, key, it)| (key, it)).collect(), left_out)
     }
 }
@@ -407,7 +490,10 @@ mod tests {
     fn report(run: &Run, sources: &dyn SourceTexts) -> String {
         let rules = insights::RuleOptions::default();
         let recording = recording(run, sources);
-        let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
+        let report = build(
+            &recording,
+            &ReportOptions { top: 3, rules, limits: Vec::new(), code: CodeFilter::default() },
+        );
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
         text::write(&mut out, &report, "--top", &terminal).unwrap();
@@ -435,7 +521,8 @@ mod tests {
     fn overview(width: Option<usize>) -> String {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
-        let options = ReportOptions { top: 2, rules, limits: Vec::new() };
+        let options =
+            ReportOptions { top: 2, rules, limits: Vec::new(), code: CodeFilter::default() };
         let built = build(&recording(&run, &sources), &options);
         let terminal = crate::terminal::Terminal { colours: Colours::Plain, width };
         let mut out = Vec::new();
@@ -488,7 +575,8 @@ mod tests {
     fn sections_are_chosen_by_name() {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
-        let options = ReportOptions { top: 2, rules, limits: Vec::new() };
+        let options =
+            ReportOptions { top: 2, rules, limits: Vec::new(), code: CodeFilter::default() };
         let built = build(&recording(&run, &sources), &options);
         let names = ["steps", "ranks"].map(str::to_owned);
         assert_eq!(built.unknown_section(&names), None);

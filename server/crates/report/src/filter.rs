@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
-use ledger::{Ledger, Metric};
+use ledger::{Ledger, LineKey, Metric};
 use loader::{Run, StackBooks};
 use metrics::numbers;
 use regex::Regex;
@@ -84,6 +84,9 @@ pub struct CodeFilter {
 }
 
 impl CodeFilter {
+    /// All lines.
+    pub const ALL: &Self = &Self { files: Vec::new(), functions: Vec::new() };
+
     /// Whether all lines pass.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -98,12 +101,26 @@ impl CodeFilter {
                 || self.functions.iter().any(|it| it.0.is_match(function)))
     }
 
+    /// Whether a line of the books of a recording passes.
+    #[must_use]
+    pub fn has_line(&self, recording: &Recording<'_>, file: &str, line: u32) -> bool {
+        let key = LineKey { file: file.to_owned(), line };
+        let function = recording.run.merged.lines.get(&key).map_or("", |it| &it.function);
+        self.is_empty() || self.passes(recording.file(file), function)
+    }
+
     /// As it is written on the command line.
     #[must_use]
     pub fn text(&self) -> String {
         let files = self.files.iter().map(|it| format!("--file '{it}'"));
         let functions = self.functions.iter().map(|it| format!("--function '{it}'"));
         files.chain(functions).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As contracts have it; null where all lines pass.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        StackFilter { code: self.clone(), ..StackFilter::default() }.json()
     }
 
     /// Says that no line of a recording passes; `None` where one does.
@@ -134,6 +151,12 @@ impl StackFilter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.code.is_empty() && self.phase.is_none() && self.events.is_all()
+    }
+
+    /// What numbers are of; which lines are shown is another matter.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self { code: CodeFilter::default(), ..self.clone() }
     }
 
     /// As it is written on the command line.

@@ -129,7 +129,15 @@ pub fn served_page(
     data: &PictureData<'_>,
     version: u64,
 ) -> Result<String, PlotError> {
-    let report = build(recording, &ReportOptions { top: SERVED_TOP, rules, limits: Vec::new() });
+    let report = build(
+        recording,
+        &ReportOptions {
+            top: SERVED_TOP,
+            rules,
+            limits: Vec::new(),
+            code: crate::CodeFilter::default(),
+        },
+    );
     let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
     let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
     page(&report, &Pictures { served: Some(version), ..drawn })
@@ -349,7 +357,15 @@ mod tests {
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page = page(
-            &build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() }),
+            &build(
+                &recording,
+                &ReportOptions {
+                    top: 3,
+                    rules,
+                    limits: Vec::new(),
+                    code: crate::CodeFilter::default(),
+                },
+            ),
             &Pictures::default(),
         )
         .unwrap();
@@ -386,7 +402,15 @@ mod tests {
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
         let page = page(
-            &build(&recording, &ReportOptions { top: 9, rules, limits: Vec::new() }),
+            &build(
+                &recording,
+                &ReportOptions {
+                    top: 9,
+                    rules,
+                    limits: Vec::new(),
+                    code: crate::CodeFilter::default(),
+                },
+            ),
             &Pictures::default(),
         )
         .unwrap();
@@ -405,7 +429,15 @@ mod tests {
         let books = run.stacks.as_ref().unwrap();
         let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
-        let report = build(&recording, &ReportOptions { top: 3, rules, limits: Vec::new() });
+        let report = build(
+            &recording,
+            &ReportOptions {
+                top: 3,
+                rules,
+                limits: Vec::new(),
+                code: crate::CodeFilter::default(),
+            },
+        );
         let page =
             page(&report, &Pictures { flame: Some(graph.clone()), ..Pictures::default() }).unwrap();
         assert_eq!(page.matches("<script").count(), 2);

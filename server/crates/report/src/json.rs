@@ -21,7 +21,7 @@ pub fn report(report: &Report<'_>) -> Json {
 }
 
 /// The fields in the order in which they are printed; of findings and sections, those that `names` has, if it has any.
-fn fields(report: &Report<'_>, names: &[String]) -> [(&'static str, Json); 8] {
+fn fields(report: &Report<'_>, names: &[String]) -> [(&'static str, Json); 9] {
     let is_wanted = |id: &str| names.is_empty() || names.iter().any(|it| it == id);
     let (wanted, others): (Vec<&Section>, Vec<&Section>) =
         report.sections.iter().partition(|it| is_wanted(it.id));
@@ -29,6 +29,7 @@ fn fields(report: &Report<'_>, names: &[String]) -> [(&'static str, Json); 8] {
     [
         ("schema", json!(SCHEMA)),
         ("run", summary(report)),
+        ("filter", report.filter.clone()),
         ("verdict", report.verdict.as_ref().map_or(Json::Null, verdict)),
         ("findings", report.findings.iter().take(top).map(finding).collect()),
         ("findings_left_out", json!(report.findings.len().saturating_sub(top))),
@@ -84,7 +85,7 @@ fn verdict(it: &Verdict) -> Json {
     })
 }
 
-fn note(note: &model::Note) -> Json {
+pub(crate) fn note(note: &model::Note) -> Json {
     json!({"text": note.text, "level": note.level.name()})
 }
 
@@ -154,6 +155,7 @@ mod tests {
             top: 9,
             rules: insights::RuleOptions::default(),
             limits: Vec::new(),
+            code: crate::CodeFilter::default(),
         };
         let built = crate::build(&recording(&run, &sources), &options);
         let mut out = Vec::new();

@@ -13,7 +13,7 @@ use pysource::LineMap;
 use ranks::{Comparison, Spread};
 
 use crate::fields::{FieldValue, escaped, object, write_list};
-use crate::filter::{CodeFilter, StackFilter};
+use crate::filter::CodeFilter;
 use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::summary::warning;
@@ -36,8 +36,7 @@ pub fn write_json(
     writeln!(out, ",")?;
     let failures: Vec<_> = run.failures.iter().map(|it| FieldValue::text(it).json()).collect();
     writeln!(out, r#" "failures": [{}],"#, failures.join(", "))?;
-    let of_code = || StackFilter { code: code.clone(), ..StackFilter::default() }.json();
-    let filter = part.map_or_else(of_code, |it| it.filter.clone());
+    let filter = part.map_or_else(|| code.json(), |it| it.filter.clone());
     writeln!(out, r#" "filter": {},"#, escaped(&filter).trim_end())?;
     writeln!(out, r#" "steps": {},"#, part.map_or(ledger.steps.len(), |it| it.steps))?;
     let mut totals = amounts(&ledger.totals, part);
@@ -46,7 +45,7 @@ pub fn write_json(
     writeln!(out, r#" "totals": {},"#, object(&totals))?;
     writeln!(out, r#" "unattributed": {},"#, object(&unattributed(ledger, part)))?;
     writeln!(out, r#" "books": {},"#, object(&books(ledger, part)))?;
-    let ranks = RanksOfLines::new(recording);
+    let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
     let scale = Scale::new(ledger, Period::Mean);
     let lines = rows.iter().map(|LineOfOutput { key, now, books }| {
         let mut fields = Vec::from(columns_of(key, *now, books, part));
@@ -165,7 +164,7 @@ pub fn write_csv(
     code: &CodeFilter,
     part: Option<&RecordingPart>,
 ) -> io::Result<()> {
-    let ranks = RanksOfLines::new(recording);
+    let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
     let scale = Scale::new(&recording.run.merged, Period::Mean);
     let (key, blank) = (LineKey { file: String::new(), line: 0 }, LineBooks::default());
     let names = columns(&key, LineNow::default(), &blank).into_iter();

@@ -26,6 +26,8 @@ pub struct Report<'a> {
     pub empty: Vec<&'static str>,
     /// One sentence for each limit that the recording exceeds.
     pub exceeded: Vec<String>,
+    /// What the filter says, as contracts have it; null without one.
+    pub filter: serde_json::Value,
 }
 
 /// The name of the findings among the sections.

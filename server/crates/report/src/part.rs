@@ -1,6 +1,9 @@
 //! A part of a recording in the place of the whole: the amounts of lines that its stacks have.
 
-use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, Metric, Ns, ThreadKey};
+use ledger::{
+    Books, DeviceBooks, DeviceKey, Interval, Kernel, KernelKey, Ledger, LineBooks, Metric, Ns,
+    Operator, Overview, ThreadKey,
+};
 use loader::{InputKind, Run, StackBooks};
 use metrics::{Period, Scale};
 use serde_json::Value as Json;
@@ -15,28 +18,35 @@ use crate::summary;
 pub struct RecordingPart {
     /// What the whole recording is, and which part of it is shown.
     pub summary: Summary,
-    /// The filter as contracts have it.
+    /// The filter as it is written on the command line.
+    pub text: String,
+    /// How much of the recording passes: `1.2 ms of 5 ms of thread time`.
+    pub extent: String,
+    /// The filter as contracts have it, with which lines are shown.
     pub filter: Json,
     /// The steps that it is of.
     pub steps: usize,
     /// The metrics of which the part is known.
     pub metrics: Vec<Metric>,
+    /// The books of the whole recording.
+    pub whole: Ledger,
 }
 
 impl RecordingPart {
-    /// Puts the stacks of a run, which are those that pass `filter`, in the place of its ledger: what stacks do not have is not
-    /// in it, and there are no steps, so that all numbers are sums. `whole_filter` is all that was asked for: which lines are
-    /// shown, too.
+    /// Puts what the stacks of a run have, which are those that pass `filter`, in the place of its ledger: what stacks do not
+    /// have is not in it. It has the steps that pass if the stacks were loaded by step (`loader::StackOptions::by_step`), else none, so
+    /// that all numbers are sums. `whole_filter` is all that was asked for: which lines are shown, too.
     #[must_use]
     pub fn take(run: &mut Run, filter: &StackFilter, whole_filter: &StackFilter) -> Self {
-        let books = run.stacks.take().unwrap_or_default();
+        let none = StackBooks::default();
+        let books = run.stacks.as_ref().unwrap_or(&none);
         let mut summary = summary::summary(run, &Scale::new(&run.merged, Period::Mean));
         // What the whole took is not beside the numbers of a part.
         summary.notes.retain(|it| it.level != Level::Plain);
+        let extent = part_of(books, &run.merged);
+        let text = filter.text();
         summary.notes.push(Note::plain(format!(
-            "with {}: {}; numbers are sums of that part, shares are of it",
-            filter.text(),
-            part_of(&books, &run.merged)
+            "with {text}: {extent}; numbers are sums of that part, shares are of it"
         )));
         let steps = run.merged.steps.keys().filter(|it| filter.events.has_step(Some(**it))).count();
         // What a snapshot holds of a device is known of all events alone.
@@ -44,8 +54,21 @@ impl RecordingPart {
             filter.events.is_all() || run.inputs.iter().all(|it| it.kind != InputKind::Snapshot);
         let mut metrics = StackBooks::METRICS.to_vec();
         metrics.retain(|it| *it != Metric::Alloc || has_memory);
-        run.merged = ledger_of(&books, &metrics, &run.merged);
-        Self { summary, filter: whole_filter.json(), steps, metrics }
+        let mut part = ledger_of(books, &metrics, &run.merged);
+        if books.has_steps() {
+            add_steps(&mut part, books, &run.merged, filter);
+        }
+        let whole = std::mem::replace(&mut run.merged, part);
+        Self { summary, text, extent, filter: whole_filter.json(), steps, metrics, whole }
+    }
+
+    /// What is said of the findings on the lines of a part.
+    pub(crate) const OF_FINDINGS: &str = "findings on its lines are those of the whole recording";
+
+    /// Which part it is, and how much of the recording.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        format!("with {}: {}", self.text, self.extent)
     }
 }
 
@@ -82,6 +105,7 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
             }
         }
     }
+    add_launched(&mut part, &folded, whole);
     for metric in [Metric::Cpu, Metric::Cuda] {
         let inclusive = books.inclusive(metric);
         for stack in books.stacks() {
@@ -96,6 +120,10 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
             if total != 0 && !is_around(books, stack, line) {
                 let line = books_of(&mut part, line, whole);
                 gain(&mut if_cpu(metric, &mut line.cpu_total, &mut line.cuda_total).0, total);
+                let caller = innermost_line(books, books.parent(stack));
+                if let Some(caller) = caller.filter(|_| metric == Metric::Cpu) {
+                    gain(&mut line.callers.entry(caller.key.clone()).or_default().0, total);
+                }
             }
         }
     }
@@ -106,6 +134,82 @@ fn ledger_of(books: &StackBooks, metrics: &[Metric], whole: &Ledger) -> Ledger {
     let device = DeviceBooks { busy: part.totals.cuda, ..DeviceBooks::default() };
     part.devices.insert(DeviceKey { rank: 0, device: 0 }, device);
     part
+}
+
+/// Adds the steps that pass `filter`, and what lines have in them.
+fn add_steps(part: &mut Ledger, books: &StackBooks, whole: &Ledger, filter: &StackFilter) {
+    let passes = |step: &u32| filter.events.has_step(Some(*step));
+    part.steps = whole.steps.iter().filter(|(it, _)| passes(it)).map(|(k, v)| (*k, *v)).collect();
+    // Ranks may have recorded different steps.
+    for (&rank, overview) in &whole.overviews {
+        let steps = overview.steps.keys().filter(|it| passes(it));
+        let steps = steps.map(|it| (*it, Interval::default())).collect();
+        part.overviews.insert(rank, Overview { steps, ..Overview::default() });
+    }
+    part.in_steps = Books { alloc: part.totals.alloc, ..Books::default() };
+    let (folded, rows) = books.of_user_code_with_rows();
+    let mut host = vec![0; books.len()];
+    for (step, metric, stack, amount) in books.in_steps() {
+        gain(part.in_steps.get_mut(metric), amount);
+        if metric == Metric::Cpu {
+            gain(&mut host[stack.index()], amount);
+        }
+        let Some(line) = innermost_line(&folded, rows[stack.index()]) else { continue };
+        let it = books_of(part, line, whole).steps.entry(step).or_default();
+        let of_step = match metric {
+            Metric::Cpu => &mut it.cpu,
+            Metric::Cuda => &mut it.cuda,
+            Metric::GpuIdle => &mut it.gpu_idle,
+            Metric::Sync => &mut it.sync,
+            Metric::Waiting => &mut it.waiting,
+            Metric::Alloc | Metric::Comm | Metric::CommExposed | Metric::Flops => continue,
+        };
+        gain(&mut of_step.0, amount);
+    }
+    // What is on a stack and below it.
+    for stack in books.stacks().rev() {
+        let amount = host[stack.index()];
+        gain(&mut host[books.parent(stack).index()], amount);
+        if let (StackFrame::Line(line), true) = (books.frame_of(stack), amount != 0)
+            && !is_around(books, stack, line)
+        {
+            gain(&mut books_of(part, line, whole).cpu_in_steps.0, amount);
+        }
+    }
+}
+
+/// Adds what was launched and the outermost operators of lines, from stacks of user code. Of kernels, names, calls and times are
+/// known.
+fn add_launched(part: &mut Ledger, folded: &StackBooks, whole: &Ledger) {
+    let [cpu, cuda] = [Metric::Cpu, Metric::Cuda].map(|it| folded.inclusive(it));
+    for stack in folded.stacks() {
+        let frame = folded.frame_of(stack);
+        let Some(line) = innermost_line(folded, stack) else { continue };
+        match frame {
+            StackFrame::Device(name) => {
+                let key = KernelKey { name: name.clone(), grid: [0; 3], block: [0; 3] };
+                let line = books_of(part, line, whole);
+                let kernel: &mut Kernel = line.kernel_table.entry(key).or_default();
+                kernel.calls = kernel.calls.saturating_add(folded.events(stack));
+                gain(&mut kernel.total.0, folded.amount(Metric::Cuda, stack));
+            }
+            StackFrame::Operator(name) if is_outermost_operator(folded, stack) => {
+                let line = books_of(part, line, whole);
+                let operator: &mut Operator = line.operators.entry(name.clone()).or_default();
+                operator.calls = operator.calls.saturating_add(folded.events(stack));
+                gain(&mut operator.cpu.0, cpu[stack.index()]);
+                gain(&mut operator.cuda.0, cuda[stack.index()]);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether no operator is around the innermost entry of a stack, on the line that it is on.
+fn is_outermost_operator(books: &StackBooks, stack: StackRow) -> bool {
+    let around = books.outwards(stack).skip(1).map(|it| books.frame_of(it));
+    let mut on_line = around.take_while(|it| !matches!(it, StackFrame::Line(_)));
+    !on_line.any(|it| matches!(it, StackFrame::Operator(_)))
 }
 
 /// What a line is charged with of a metric that stacks have.

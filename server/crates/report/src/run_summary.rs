@@ -8,6 +8,7 @@ use ledger::{
 };
 use loader::Run;
 
+use crate::filter::CodeFilter;
 use crate::model::{Bar, Cell, Column, Section, Subject, Unit};
 use crate::recording::Recording;
 
@@ -316,13 +317,15 @@ fn arithmetic(ranks: &[(u32, &Overview)], devices: &[DeviceOfRank<'_>]) -> Secti
 }
 
 /// The `top` lines with most FLOPs.
-pub(crate) fn lines(recording: &Recording<'_>, top: usize) -> Section {
+pub(crate) fn lines(recording: &Recording<'_>, code: &CodeFilter, top: usize) -> Section {
     let run = recording.run;
     let columns = RATES.into_iter().chain([Column::text("line"), Column::text("function")]);
     let mut section = Section::new("lines-flops", "Lines by FLOPs", Subject::Lines, columns);
     let devices = run.merged.overviews.values().flat_map(|it| it.devices.values());
     let peak = devices.into_iter().find_map(|it| it.peak);
-    let mut lines: Vec<_> = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0).collect();
+    let passes = |file: &str, function: &str| code.passes(recording.file(file), function);
+    let lines = run.merged.lines.iter().filter(|(_, it)| it.flops() != 0);
+    let mut lines: Vec<_> = lines.filter(|(key, it)| passes(&key.file, &it.function)).collect();
     lines.sort_by_key(|(_, it)| std::cmp::Reverse(it.flops()));
     section.left_out = lines.len().saturating_sub(top);
     for (key, it) in lines.into_iter().take(top) {

@@ -21,5 +21,5 @@ mod values;
 pub use document::{TomlDocument, TomlFault};
 pub use fault::SettingFault;
 pub use project_file::{ProjectFault, ProjectFile};
-pub use read::Settings;
+pub use read::{SectionValues, Settings};
 pub use table::{SETTINGS, Setting, SettingChoice, SettingKind};

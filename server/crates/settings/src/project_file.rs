@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::document::TomlDocument;
 use crate::fault::SettingFault;
-use crate::read::{Settings, given, unknown};
+use crate::read::{SectionValues, Settings, given, unknown};
 use crate::table::{SETTINGS, Setting, SettingKind};
 
 /// The table of limits, which the crate `budget` reads.
@@ -63,7 +63,7 @@ impl ProjectFile {
             fault(std::slice::from_ref(key), unknown.to_string());
         }
         let section = Value::Object(document.value.clone());
-        let (_, mut wrong) = Settings::read(&section, &Value::Null);
+        let (_, mut wrong) = Settings::read(&section, &Value::Null, SectionValues::All);
         wrong.extend(unknown(&section, &[]));
         wrong.iter().for_each(|it| fault(&it.keys, it.text("")));
         let mut values = Map::new();
@@ -85,14 +85,18 @@ impl ProjectFile {
     /// The settings where nothing else says any.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        Settings::read(&Value::Null, &self.values).0
+        Settings::read(&Value::Null, &self.values, SectionValues::All).0
     }
 
     /// The settings where an editor says `section`, which goes before the file. A value in it that is the default counts as not
-    /// set, because some editors send all settings, set or not. The faults are those of the section.
+    /// set if the editor sends all settings, set or not. The faults are those of the section.
     #[must_use]
-    pub fn settings_below(&self, section: &Value) -> (Settings, Vec<SettingFault>) {
-        let (settings, mut faults) = Settings::read(section, &self.values);
+    pub fn settings_below(
+        &self,
+        section: &Value,
+        values: SectionValues,
+    ) -> (Settings, Vec<SettingFault>) {
+        let (settings, mut faults) = Settings::read(section, &self.values, values);
         faults.extend(unknown(section, &OF_EDITORS));
         (settings, faults)
     }
@@ -228,7 +232,8 @@ mod tests {
         for (fault, start) in faults.iter().zip(starts) {
             assert!(fault.starts_with(start), "{fault}");
         }
-        let rest = Settings::read(&json!({"view.threshold": 1}), &Value::Null).0;
+        let rest =
+            Settings::read(&json!({"view.threshold": 1}), &Value::Null, SectionValues::All).0;
         assert_eq!(settings, rest);
         let (settings, faults) = read("cache = false\n[view\n");
         assert_eq!((settings, faults.len()), (Settings::default(), 1));

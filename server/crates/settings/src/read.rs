@@ -44,11 +44,24 @@ pub struct Settings {
     pub diagnostics: bool,
 }
 
+/// What the values of an editor's section are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SectionValues {
+    /// Those of all settings, set or not: what is the default says nothing.
+    All,
+    /// Those that somebody set.
+    Set,
+}
+
 impl Settings {
-    /// Reads a section. What is absent, null or the default is as `below` says, whose values can all be used; what cannot be
-    /// used is so too, with a fault for each.
-    pub(crate) fn read(section: &Value, below: &Value) -> (Self, Vec<SettingFault>) {
-        let mut reader = SettingsReader { section, below, faults: Vec::new() };
+    /// Reads a section. What is absent is as `below` says, whose values can all be used; what cannot be used is so too, with a
+    /// fault for each. What is null or the default is as well, unless the section has what was set alone.
+    pub(crate) fn read(
+        section: &Value,
+        below: &Value,
+        values: SectionValues,
+    ) -> (Self, Vec<SettingFault>) {
+        let mut reader = SettingsReader { section, below, values, faults: Vec::new() };
         let settings = Self {
             include: reader.get(&INCLUDE, globs),
             exclude: reader.get(&EXCLUDE, globs),
@@ -64,6 +77,7 @@ impl Settings {
                 severities: reader.get(&SEVERITY, severities),
                 thresholds: reader.get(&RULES, thresholds),
                 baseline: None,
+                part: None,
             },
             hints: reader.get(&HINTS, boolean),
             keeps_sources: reader.get(&KEEP, boolean),
@@ -92,13 +106,14 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self::read(&Value::Null, &Value::Null).0
+        Self::read(&Value::Null, &Value::Null, SectionValues::All).0
     }
 }
 
 struct SettingsReader<'a> {
     section: &'a Value,
     below: &'a Value,
+    values: SectionValues,
     faults: Vec<SettingFault>,
 }
 
@@ -110,8 +125,11 @@ impl SettingsReader<'_> {
     ) -> T {
         let default = (setting.default)();
         let mut value = given(self.below, setting).map(|(_, it)| it.clone());
-        // Some editors send all settings, set or not: what is the default says nothing.
-        if let Some((keys, it)) = given(self.section, setting).filter(|(_, it)| **it != default) {
+        let is_said = |it: &Value| self.values == SectionValues::Set || *it != default;
+        if self.values == SectionValues::Set && is_null(self.section, setting) {
+            value = None;
+        }
+        if let Some((keys, it)) = given(self.section, setting).filter(|(_, it)| is_said(it)) {
             match read(it) {
                 Ok(_) => value = Some(merged(value, it)),
                 Err(fault) => {
@@ -124,6 +142,12 @@ impl SettingsReader<'_> {
         // That every default can be read is tested.
         read(&value.unwrap_or(default)).unwrap_or_default()
     }
+}
+
+/// Whether a section says null of a setting, which is the default of some.
+fn is_null(section: &Value, setting: &Setting) -> bool {
+    let nested = setting.name.split('.').try_fold(section, |value, key| value.get(key));
+    nested.or_else(|| section.get(setting.name)).is_some_and(Value::is_null)
 }
 
 /// What a section says of a setting, with the keys that lead to it: `{"view": {"metric": …}}` is what editors send; some users
@@ -193,7 +217,7 @@ mod tests {
 
     /// What an editor alone says, with the faults as editors show them.
     fn read(section: &Value) -> (Settings, Vec<String>) {
-        let (settings, mut faults) = Settings::read(section, &Value::Null);
+        let (settings, mut faults) = Settings::read(section, &Value::Null, SectionValues::All);
         faults.extend(unknown(section, &["hints.provider"]));
         (settings, faults.iter().map(|it| it.text("perfline.")).collect())
     }
@@ -308,7 +332,7 @@ mod tests {
             "view": {"metric": "auto", "threshold": 3, "charge": "own"},
             "rules": {"sync": {"warning": 20}},
         });
-        let (settings, faults) = Settings::read(&above, &below);
+        let (settings, faults) = Settings::read(&above, &below, SectionValues::All);
         assert_eq!(faults, []);
         assert_eq!(settings.view.metric, Some(ViewMetric::Cuda));
         assert_eq!(settings.view.threshold, 0.03);
@@ -317,7 +341,16 @@ mod tests {
         thresholds.set("gc-pause", "warning", 5.0).unwrap();
         assert_eq!(settings.view.thresholds, thresholds);
         // What cannot be used leaves it, too.
-        let (settings, faults) = Settings::read(&json!({"view": {"metric": "gpu"}}), &below);
+        let (settings, faults) =
+            Settings::read(&json!({"view": {"metric": "gpu"}}), &below, SectionValues::All);
         assert_eq!((settings.view.metric, faults.len()), (Some(ViewMetric::Cuda), 1));
+        // A client that sends what was set alone sets defaults back.
+        let below =
+            json!({"view.metric": "cuda", "view.threshold": 2, "python.sitePackages": ["/env"]});
+        let above = json!({"view": {"metric": "auto"}, "python": {"sitePackages": null}});
+        let (settings, faults) = Settings::read(&above, &below, SectionValues::Set);
+        assert_eq!(faults, []);
+        assert_eq!((settings.view.metric, settings.view.threshold), (None, 0.02));
+        assert_eq!(settings.sites, None);
     }
 }

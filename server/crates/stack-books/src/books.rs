@@ -104,6 +104,10 @@ pub struct StackBooks {
     amounts: BTreeMap<Metric, Vec<i64>>,
     /// By stack, how many events its innermost entry stands for, by the rule of `amounts`.
     events: Vec<u64>,
+    /// Of `amounts` what was in each step, where that was asked for.
+    in_steps: FxHashMap<(u32, Metric, StackRow), i64>,
+    /// Whether it was.
+    has_steps: bool,
 }
 
 impl Default for StackBooks {
@@ -118,6 +122,8 @@ impl Default for StackBooks {
             index: FxHashMap::default(),
             amounts: BTreeMap::new(),
             events: Vec::new(),
+            in_steps: FxHashMap::default(),
+            has_steps: false,
         }
     }
 }
@@ -166,6 +172,30 @@ impl StackBooks {
             column.resize(self.parent.len(), 0);
         }
         column[stack.index()] = column[stack.index()].saturating_add(amount);
+    }
+
+    /// Says that what stacks have in each step will be added.
+    pub fn keep_steps(&mut self) {
+        self.has_steps = true;
+    }
+
+    /// Whether it is known what stacks have in each step.
+    #[must_use]
+    pub fn has_steps(&self) -> bool {
+        self.has_steps
+    }
+
+    /// Says that of what is on `stack` itself an amount was in a step.
+    pub fn add_in_step(&mut self, step: u32, metric: Metric, stack: StackRow, amount: i64) {
+        if amount != 0 {
+            let sum = self.in_steps.entry((step, metric, stack)).or_default();
+            *sum = sum.saturating_add(amount);
+        }
+    }
+
+    /// What is on stacks themselves in each step: its number, the metric, the stack, and nanoseconds. In no order. Of allocated bytes nothing is known by step.
+    pub fn in_steps(&self) -> impl Iterator<Item = (u32, Metric, StackRow, i64)> {
+        self.in_steps.iter().map(|(&(step, metric, stack), &amount)| (step, metric, stack, amount))
     }
 
     /// Counts events that the innermost entry of `stack` stands for: calls, operators, what ran on a device.
@@ -246,6 +276,10 @@ impl StackBooks {
         }
         for (&row, &events) in rows.iter().zip(&other.events) {
             self.count(row, events);
+        }
+        self.has_steps |= other.has_steps;
+        for (step, metric, stack, amount) in other.in_steps() {
+            self.add_in_step(step, metric, rows[stack.index()], amount);
         }
     }
 

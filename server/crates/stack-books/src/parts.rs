@@ -31,11 +31,17 @@ impl StackBooks {
     ) -> Self {
         let frames: Vec<(&StackFrame, Evidence)> = self.frames().collect();
         let mut part = Self::default();
+        if self.has_steps() {
+            part.keep_steps();
+        }
         // By stack: what is known of it, and its place in the part, where it has one.
         let mut known = vec![(start, Some(StackRow::ROOT))];
+        // By stack: its place in the part, where it is wanted itself.
+        let mut places = vec![None];
         for stack in self.stacks() {
             let state = step(known[self.parent(stack).index()].0, self.frame_of(stack));
             known.push((state, None));
+            places.push(None);
             if !is_wanted(state) {
                 continue;
             }
@@ -60,6 +66,12 @@ impl StackBooks {
                 part.add(metric, row, self.amount(metric, stack));
             }
             part.count(row, self.events(stack));
+            places[stack.index()] = Some(row);
+        }
+        for (step, metric, stack, amount) in self.in_steps() {
+            if let Some(row) = places[stack.index()] {
+                part.add_in_step(step, metric, row, amount);
+            }
         }
         part
     }

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use ide::{HotLine, View};
 use pysource::Carried;
-use report::Recording;
+use report::show::ShowOptions;
 use report::terminal::{Colours, Terminal, clean};
+use report::{CodeFilter, Recording};
+
+use crate::screen_filter::ScreenFilter;
 
 /// Rows of each table of the details.
 const TOP: usize = 10;
@@ -49,6 +52,7 @@ impl ChosenLine {
     /// The line `line` of `file`, which is a key of the ledger. What was read of the file for `before` is taken from it.
     pub(crate) fn new(
         recording: &Recording<'_>,
+        shown: &ScreenFilter<'_>,
         view: &View,
         before: Option<Self>,
         file: String,
@@ -65,7 +69,9 @@ impl ChosenLine {
             Some(before) => before.source,
             None => {
                 let ledger = &recording.run.merged;
-                let costs = ide::hot_lines(ledger, view, usize::MAX, false, |it, _| it == file);
+                let costs = ide::hot_lines(ledger, view, usize::MAX, false, |it, line| {
+                    it == file && shown.passes(recording, it, line)
+                });
                 let costs = costs.into_iter().filter_map(|it| {
                     let at = now(it.line)?;
                     Some((at.line, (it, at.is_edited)))
@@ -92,17 +98,31 @@ impl ChosenLine {
     }
 
     /// What is known of the line, in lines of at most `width` columns.
-    pub(crate) fn details(&mut self, recording: &Recording<'_>, width: usize) -> &[String] {
+    pub(crate) fn details(
+        &mut self,
+        recording: &Recording<'_>,
+        shown: &ScreenFilter<'_>,
+        width: usize,
+    ) -> &[String] {
         if self.details.as_ref().is_none_or(|(of, _)| *of != width) {
-            self.details = Some((width, details(recording, &self.place, &self.view, width)));
+            self.details = Some((width, details(recording, shown, &self.place, &self.view, width)));
         }
         self.details.as_ref().map_or(&[], |(_, lines)| lines)
     }
 }
 
-fn details(recording: &Recording<'_>, place: &str, view: &View, width: usize) -> Vec<String> {
+fn details(
+    recording: &Recording<'_>,
+    shown: &ScreenFilter<'_>,
+    place: &str,
+    view: &View,
+    width: usize,
+) -> Vec<String> {
     let terminal = Terminal { colours: Colours::Plain, width: Some(width) };
-    let text = match report::show::build(recording, place, TOP, &view.rules()) {
+    // The line is named: which lines are listed says nothing of it.
+    let code = CodeFilter::default();
+    let options = ShowOptions { top: TOP, rules: view.rules(), code, part: shown.part };
+    let text = match report::show::build(recording, place, &options) {
         Ok(shown) => {
             let mut out = Vec::new();
             // Nothing is written that could fail.

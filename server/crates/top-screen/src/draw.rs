@@ -89,7 +89,10 @@ fn choices(screen: &Screen<'_>) -> Line<'static> {
         Span::styled(format!(" {name} {} ", screen.n_rows(list)), style)
     };
     let period = match screen.view.period {
-        Period::Mean if screen.recording.run.merged.steps.is_empty() => "whole run".to_owned(),
+        Period::Mean | Period::Run if screen.has_sums() && screen.shown.part.is_some() => {
+            "sum of the part".to_owned()
+        }
+        Period::Mean if screen.has_sums() => "whole run".to_owned(),
         Period::Mean => "mean step".to_owned(),
         Period::Step(step) => format!("step {step}"),
         Period::Run => "whole run".to_owned(),
@@ -258,10 +261,10 @@ fn source_line<'a>(screen: &Screen<'_>, line: &'a ChosenLine, index: usize, at: 
 }
 
 fn details(screen: &mut Screen<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let recording = screen.recording;
+    let (recording, shown) = (screen.recording, screen.shown);
     let Some(line) = &mut screen.line else { return };
     let inner = pane(frame, area, " Details ".to_owned());
-    let lines = line.details(recording, inner.width.into());
+    let lines = line.details(recording, &shown, inner.width.into());
     let last = lines.len().saturating_sub(inner.height.into());
     screen.scrolled = screen.scrolled.min(last);
     let shown = lines.iter().skip(screen.scrolled).take(inner.height.into());

@@ -10,7 +10,9 @@
 mod chosen_line;
 mod draw;
 mod screen;
+mod screen_filter;
 
 pub use chosen_line::OpenFile;
 pub use draw::draw;
 pub use screen::{Outcome, Screen};
+pub use screen_filter::ScreenFilter;

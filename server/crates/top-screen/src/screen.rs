@@ -6,6 +6,7 @@ use report::terminal::Colours;
 use report::{Recording, ReportOptions, ReportedFinding};
 
 use crate::chosen_line::{ChosenLine, OpenFile};
+use crate::screen_filter::ScreenFilter;
 
 /// Lines that are listed at most.
 const MAX_LINES: usize = 2_000;
@@ -34,8 +35,9 @@ pub(crate) enum List {
 /// A recording on a screen, with what is chosen of it.
 pub struct Screen<'a> {
     pub(crate) recording: &'a Recording<'a>,
+    pub(crate) shown: ScreenFilter<'a>,
     pub(crate) colours: Colours,
-    /// The name of the recording, and what limits its step.
+    /// The name of the recording, and what limits its step, or which part is shown.
     pub(crate) head: [String; 2],
     /// All findings, the costliest first.
     findings: Vec<ReportedFinding>,
@@ -65,13 +67,22 @@ pub struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// A recording as it is first shown: as `view` says, as far as the recording has that, else by the metric that fits it, in
-    /// the mean step.
+    /// What is shown of a recording, as it is first shown: as `view` says, as far as the recording has that, else by the metric
+    /// that fits it, in the mean step.
     #[must_use]
-    pub fn new(recording: &'a Recording<'a>, colours: Colours, mut view: View) -> Self {
+    pub fn new(
+        recording: &'a Recording<'a>,
+        shown: ScreenFilter<'a>,
+        colours: Colours,
+        mut view: View,
+    ) -> Self {
         let ledger = &recording.run.merged;
-        let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new() };
-        let report = report::build(recording, &options);
+        let code = shown.code.clone();
+        let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new(), code };
+        let report = match shown.part {
+            Some(part) => report::build_part(recording, &options, part),
+            None => report::build(recording, &options),
+        };
         let has_some = |metric: &ViewMetric| {
             let view = View { metric: Some(*metric), ..View::default() };
             !ide::hot_lines(ledger, &view, 1, false, |_, _| true).is_empty()
@@ -86,10 +97,12 @@ impl<'a> Screen<'a> {
             view.period = Period::Mean;
         }
         let verdict = report.verdict.map(|it| it.text).unwrap_or_default();
+        let second = shown.sentence().unwrap_or(verdict);
         let mut screen = Self {
             recording,
+            shown,
             colours,
-            head: [report.summary.title(), verdict],
+            head: [report.summary.title(), second],
             findings: report.findings,
             metrics: ViewMetric::ALL.into_iter().filter(has_some).collect(),
             periods,
@@ -207,6 +220,11 @@ impl<'a> Screen<'a> {
         self.view.effective_metric(&self.recording.run.merged)
     }
 
+    /// Whether numbers are sums, not those of a step.
+    pub(crate) fn has_sums(&self) -> bool {
+        self.view.period == Period::Run || self.recording.run.merged.steps.is_empty()
+    }
+
     /// The chosen row of the list that is shown.
     pub(crate) fn chosen(&self) -> usize {
         self.chosen[self.list as usize]
@@ -242,7 +260,10 @@ impl<'a> Screen<'a> {
         let before = self.lines.get(self.chosen[List::Lines as usize]);
         let before = before.map(|it| (it.file.clone(), it.line));
         let ledger = &recording.run.merged;
-        let mut lines = ide::hot_lines(ledger, &self.view, MAX_LINES, self.own_only, |_, _| true);
+        let mut lines =
+            ide::hot_lines(ledger, &self.view, MAX_LINES, self.own_only, |file, line| {
+                self.shown.passes(recording, file, line)
+            });
         lines.retain(|it| is_wanted([recording.file(&it.file), &it.function, ""]));
         let is_before = |it: &HotLine| before.as_ref() == Some(&(it.file.clone(), it.line));
         self.chosen[List::Lines as usize] = lines.iter().position(is_before).unwrap_or(0);
@@ -273,8 +294,9 @@ impl<'a> Screen<'a> {
             }
         };
         let before = self.line.take();
+        let (shown, view) = (&self.shown, &self.view);
         self.line =
-            place.map(|(file, line)| ChosenLine::new(recording, &self.view, before, file, line));
+            place.map(|(file, line)| ChosenLine::new(recording, shown, view, before, file, line));
     }
 }
 

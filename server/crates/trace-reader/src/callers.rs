@@ -104,6 +104,8 @@ struct FileSources {
     files: Vec<(i64, Option<String>)>,
     /// The commit that was checked out.
     commit: Option<String>,
+    /// Whether files differed from it.
+    is_dirty: bool,
 }
 
 impl FileSources {
@@ -131,6 +133,10 @@ impl FileSources {
                     b"revision" if scan::byte(values.buf, values.at)? == b'"' => {
                         sources.commit = Some(decoded(values)?);
                         Ok(())
+                    }
+                    b"dirty" => {
+                        sources.is_dirty = scan::byte(values.buf, values.at)? == b't';
+                        values.skip()
                     }
                     _ => values.skip(),
                 })
@@ -276,13 +282,13 @@ impl CallersFile {
         let Self { strings, ids, threads, torch, lines, sources, modules, plain_steps, .. } = self;
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
-        let commit = sources.commit.clone();
+        let (commit, is_dirty) = (sources.commit.clone(), sources.is_dirty);
         let texts = sources.texts(&ids, warnings);
         let modules = modules.modules(&ids, warnings);
         let is_duration = |it: &i64| (1..TIMES.end.0).contains(it);
         let plain_steps = plain_steps.into_iter().filter(is_duration).map(Ns).collect();
         let torch = version(&torch);
-        Callers { strings, threads, torch, lines, texts, commit, modules, plain_steps }
+        Callers { strings, threads, torch, lines, texts, commit, is_dirty, modules, plain_steps }
     }
 }
 

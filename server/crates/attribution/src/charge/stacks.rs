@@ -36,6 +36,9 @@ pub(crate) fn stack_books<'a>(from: &'a StackSources<'a>) -> StackCharging<'a> {
     let no_line =
         if from.events.names.has_stacks { Reason::NoPythonFrame } else { Reason::NoStacks };
     let mut booked = BookedStacks::new(&from.events.stacks, from.sources);
+    if from.options.by_step {
+        booked.books.keep_steps();
+    }
     let leaves = Leaves::new(from, &mut booked.books);
     let chosen = ChosenEvents::new(from);
     let rows = FxHashMap::default();
@@ -55,6 +58,8 @@ struct ChosenEvents {
     are_in_modules: Option<Vec<bool>>,
     /// By host event, what it has in the steps that count; `None` where all time counts.
     in_steps: Option<Vec<EventAmounts>>,
+    /// What host events have in each step that counts, in the order of events and steps; empty unless it is asked for.
+    by_step: Vec<(HostEventId, u32, EventAmounts)>,
     /// Whether what happens on the host counts.
     has_host: bool,
     /// Whether what happens while nothing is open on the host counts, in steps that do.
@@ -73,6 +78,7 @@ impl ChosenEvents {
             are_in_modules: (!events.modules.is_empty())
                 .then(|| are_in_modules(from.profile, from.events, events)),
             in_steps: (!events.steps.is_empty()).then(|| amounts_in_steps(from)),
+            by_step: if from.options.by_step { amounts_by_step(from) } else { Vec::new() },
             has_host: events.streams.is_empty(),
             has_rest: events.is_by_step_alone(),
             is_all: events.is_all(),
@@ -113,16 +119,47 @@ fn amounts_in_steps(from: &StackSources<'_>) -> Vec<EventAmounts> {
     amounts
 }
 
+/// What host events have in each step that counts, in the order of events and steps.
+fn amounts_by_step(from: &StackSources<'_>) -> Vec<(HostEventId, u32, EventAmounts)> {
+    let Some(times) = &from.by_event.times else { return Vec::new() };
+    let mut amounts: FxHashMap<(HostEventId, u32), EventAmounts> = FxHashMap::default();
+    for span in times.threads.iter().flatten() {
+        let waits = from.by_event.amounts[span.event.index()].waiting != Ns::ZERO;
+        split_by_step(from, span.start, span.end, |step, time| {
+            let amounts = amounts.entry((span.event, step)).or_default();
+            amounts.cpu += time;
+            amounts.waiting += if waits { time } else { Ns::ZERO };
+        });
+    }
+    for span in times.idle.values().flatten() {
+        split_by_step(from, span.start, span.end, |step, time| {
+            amounts.entry((span.event, step)).or_default().idle += time;
+        });
+    }
+    let mut sorted: Vec<_> =
+        amounts.into_iter().map(|((event, step), it)| (event, step, it)).collect();
+    sorted.sort_unstable_by_key(|&(event, step, _)| (event.index(), step));
+    sorted
+}
+
+/// Calls `charge` with each step that counts and what of `start..end` lies in it.
+fn split_by_step(from: &StackSources<'_>, start: Ns, end: Ns, mut charge: impl FnMut(u32, Ns)) {
+    let (steps, chosen) = (from.steps, &from.options.events);
+    let mut cursor = steps.0.partition_point(|it| it.end <= start);
+    steps.split(start, end, &mut cursor, |step, time| {
+        if chosen.has_step(Some(step)) {
+            charge(step, time);
+        }
+    });
+}
+
 /// What of `start..end` lies in the steps that count; all of it where steps do not matter.
 fn time_in_steps(from: &StackSources<'_>, start: Ns, end: Ns) -> Ns {
-    let (steps, chosen) = (from.steps, &from.options.events);
-    if chosen.steps.is_empty() {
+    if from.options.events.steps.is_empty() {
         return end - start;
     }
-    let (mut cursor, mut sum) = (steps.0.partition_point(|it| it.end <= start), Ns::ZERO);
-    steps.split(start, end, &mut cursor, |step, time| {
-        sum += if chosen.has_step(Some(step)) { time } else { Ns::ZERO };
-    });
+    let mut sum = Ns::ZERO;
+    split_by_step(from, start, end, |_, time| sum += time);
     sum
 }
 
@@ -278,6 +315,16 @@ impl StackCharging<'_> {
         }
     }
 
+    /// Says that of what is on a line stack an amount was in a step, in parts as [`Self::add`].
+    fn add_in_step(&mut self, step: u32, metric: Metric, node: Node, leaf: Leaf, amount: i64) {
+        let n_parts = self.booked.n_parts(node);
+        for part in 0..n_parts {
+            let row = self.row(node, part, leaf);
+            let amount = share_of(amount, n_parts, part);
+            self.booked.books.add_in_step(step, metric, row, amount);
+        }
+    }
+
     fn row(&mut self, node: Node, part: usize, leaf: Leaf) -> StackRow {
         let Self { no_line, booked, leaves, rows, .. } = self;
         *rows.entry((node, part, leaf)).or_insert_with(|| {
@@ -315,6 +362,7 @@ impl StackCharging<'_> {
             self.add(Metric::Cpu, node, leaf, amounts.cpu.0);
             self.add(Metric::Waiting, node, leaf, amounts.waiting.0);
             self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
+            self.add_host_by_step(id, node, leaf);
         }
         for &sync in *syncs {
             if !self.chosen.has_host(profile, sync) {
@@ -323,12 +371,30 @@ impl StackCharging<'_> {
             let (node, leaf) = (events.stack_of[sync.index()], self.leaves.of_event[sync.index()]);
             let (start, end) = (profile.host.start[sync.index()], profile.host.end(sync));
             self.add(Metric::Sync, node, leaf, time_in_steps(self.from, start, end).0);
+            if self.from.options.by_step {
+                split_by_step(self.from, start, end, |step, time| {
+                    self.add_in_step(step, Metric::Sync, node, leaf, time.0);
+                });
+            }
+        }
+    }
+
+    /// Says what a host event has in each step.
+    fn add_host_by_step(&mut self, event: HostEventId, node: Node, leaf: Leaf) {
+        let mut at = self.chosen.by_step.partition_point(|(it, ..)| it.index() < event.index());
+        while let Some(&(_, step, amounts)) =
+            self.chosen.by_step.get(at).filter(|(it, ..)| *it == event)
+        {
+            self.add_in_step(step, Metric::Cpu, node, leaf, amounts.cpu.0);
+            self.add_in_step(step, Metric::Waiting, node, leaf, amounts.waiting.0);
+            self.add_in_step(step, Metric::GpuIdle, node, leaf, amounts.idle.0);
+            at += 1;
         }
     }
 
     /// Device time: each event below the operator that launched it.
     fn add_devices(&mut self) {
-        let StackSources { profile, stacks, launches, options, .. } = self.from;
+        let StackSources { profile, steps, stacks, launches, options, .. } = self.from;
         let device = &profile.device;
         for event in device.ids() {
             let launch = launches.launch(event);
@@ -343,6 +409,10 @@ impl StackCharging<'_> {
             let n_parts = self.booked.n_parts(node);
             let name = profile.strings.get(device.name[event.index()]).to_owned();
             let frame = self.booked.books.frame(StackFrame::Device(name));
+            let step = launch.filter(|_| options.by_step).and_then(|it| {
+                let step = steps.at(profile.host.start[it.index()]);
+                step.filter(|it| options.events.has_step(Some(*it)))
+            });
             for part in 0..n_parts {
                 let base = self.launch_row(event, node, part);
                 let books = &mut self.booked.books;
@@ -350,6 +420,9 @@ impl StackCharging<'_> {
                 let time = share_of(device.duration[event.index()].0, n_parts, part);
                 books.add(Metric::Cuda, row, time);
                 books.count(row, u64::from(part == 0));
+                if let Some(step) = step {
+                    books.add_in_step(step, Metric::Cuda, row, time);
+                }
             }
         }
     }

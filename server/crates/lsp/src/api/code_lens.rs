@@ -4,7 +4,6 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{CodeLens, CodeLensParams};
 
 use crate::session::Session;
-use crate::shown_code::ShownCode;
 use crate::to_proto;
 
 pub(crate) async fn handle(
@@ -18,7 +17,7 @@ pub(crate) async fn handle(
         }
         snapshot.with_document(&document, |source| {
             let mut lenses = ide::lenses(source, &snapshot.view);
-            if let Some(code) = ShownCode::new(snapshot) {
+            if let Some(code) = snapshot.shown_code() {
                 let shown = code.lines_of(source);
                 lenses.retain(|it| shown.iter().any(|line| it.lines.contains(line)));
             }

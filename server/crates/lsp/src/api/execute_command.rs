@@ -4,6 +4,7 @@ mod arguments;
 mod baseline;
 mod current_files;
 mod details;
+mod filter_values;
 mod findings;
 mod flame;
 mod heat;
@@ -18,9 +19,10 @@ pub(crate) mod status;
 mod timeline;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ::report::CodeFilter;
+use ::loader::EventChoice;
+use ::report::{CodeFilter, StackFilter};
 use ide::{Charge, Period, ViewMetric};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
@@ -28,6 +30,7 @@ use tower_lsp::lsp_types::ExecuteCommandParams;
 
 use crate::ext;
 use crate::loader;
+use crate::part_load;
 use crate::session::{Mode, Session};
 use arguments::{CommandArguments, invalid, metric, text};
 use requested_load::{StopOnDrop, paths, refused};
@@ -46,8 +49,9 @@ pub(crate) async fn handle(
         ext::UNLOAD => unload(session),
         ext::SET_METRIC => set_metric(session, &arguments)?,
         ext::SET_STEP => set_step(session, &arguments)?,
-        ext::SET_RANK => set_rank(session, &arguments)?,
-        ext::SET_FILTER => set_filter(session, &arguments)?,
+        ext::SET_RANK => set_rank(session, &arguments).await?,
+        ext::SET_FILTER => set_filter(session, &arguments).await?,
+        ext::FILTER_VALUES => filter_values::handle(session).await?,
         ext::HOT_LINES => hot_lines::handle(session, &arguments).await?,
         ext::HEAT => heat::handle(session, &arguments).await?,
         ext::DETAILS => details::handle(session, &arguments).await?,
@@ -108,6 +112,8 @@ fn unload(session: &Session) -> Value {
             loading.cancelled.store(true, Ordering::SeqCst);
         }
     }
+    // Those of the first folder again.
+    session.change_settings(|_| ());
     session.refresh();
     json!({"loaded": false})
 }
@@ -127,13 +133,37 @@ fn set_metric(session: &Session, arguments: &CommandArguments) -> Result<Value> 
     Ok(view(&session.snapshot()))
 }
 
-/// Shows the lines of some files and functions alone; without any, all.
-fn set_filter(session: &Session, arguments: &CommandArguments) -> Result<Value> {
-    let filter = CodeFilter {
-        files: arguments.patterns(0, "files")?,
-        functions: arguments.patterns(1, "functions")?,
+/// Shows the lines of some files and functions alone, and the numbers of a part of the recording; without any of these, all.
+/// Answers when the part was read.
+async fn set_filter(session: &Session, arguments: &CommandArguments) -> Result<Value> {
+    let phase = arguments.get(6, "phase").map(|it| text(it).parse()).transpose();
+    let filter = StackFilter {
+        code: CodeFilter {
+            files: arguments.patterns(0, "files")?,
+            functions: arguments.patterns(1, "functions")?,
+        },
+        phase: phase.map_err(|error| invalid(format!("phase: {error}")))?,
+        events: EventChoice {
+            modules: arguments.patterns(2, "modules")?,
+            steps: arguments.patterns(3, "steps")?,
+            threads: arguments.texts(4, "threads")?,
+            streams: arguments.integers(5, "streams")?.into_iter().collect(),
+        },
     };
-    session.state().filter = Arc::new(filter);
+    let rank = session.state().choice.rank;
+    show_part(session, Arc::new(filter), rank).await
+}
+
+/// Shows what passes a filter, of a rank or of all, and answers with the view.
+async fn show_part(
+    session: &Session,
+    filter: Arc<StackFilter>,
+    rank: Option<u32>,
+) -> Result<Value> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let guard = StopOnDrop(Arc::clone(&cancelled));
+    part_load::show(session, filter, rank, cancelled).await.map_err(refused)?;
+    drop(guard);
     session.refresh();
     Ok(view(&session.snapshot()))
 }
@@ -174,7 +204,7 @@ fn set_step(session: &Session, arguments: &CommandArguments) -> Result<Value> {
     Ok(view(&session.snapshot()))
 }
 
-fn set_rank(session: &Session, arguments: &CommandArguments) -> Result<Value> {
+async fn set_rank(session: &Session, arguments: &CommandArguments) -> Result<Value> {
     let snapshot = session.snapshot();
     let ranks = ranks(&snapshot);
     let allowed = || {
@@ -193,7 +223,6 @@ fn set_rank(session: &Session, arguments: &CommandArguments) -> Result<Value> {
             return Err(invalid(format!("unknown rank `{value}`, expected one of: {}", allowed())));
         }
     };
-    session.state().choice.rank = rank;
-    session.refresh();
-    Ok(view(&session.snapshot()))
+    let filter = Arc::clone(&session.state().filter);
+    show_part(session, filter, rank).await
 }

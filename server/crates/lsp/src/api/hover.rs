@@ -15,7 +15,11 @@ pub(crate) async fn handle(session: &Session, params: &HoverParams) -> Result<Op
             return None;
         }
         let hover = snapshot.with_document(&document, |source| {
-            ide::hover(source, &snapshot.view, &snapshot.findings(), line)
+            snapshot
+                .shown_code()
+                .is_none_or(|code| code.is_around(source, line))
+                .then(|| ide::hover(source, &snapshot.view, &snapshot.findings(), line))
+                .flatten()
         });
         let is_markdown = snapshot.abilities.markdown_hover;
         hover

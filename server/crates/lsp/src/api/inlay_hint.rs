@@ -6,7 +6,6 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{InlayHint, InlayHintParams, Url};
 
 use crate::session::Session;
-use crate::shown_code::ShownCode;
 use crate::{from_proto, to_proto};
 
 pub(crate) async fn handle(
@@ -22,7 +21,7 @@ pub(crate) async fn handle(
         snapshot.with_document(&document, |source| {
             let is_markdown = snapshot.abilities.markdown_hover;
             let mut hints = ide::hints(source, &snapshot.view, lines);
-            if let Some(code) = ShownCode::new(snapshot) {
+            if let Some(code) = snapshot.shown_code() {
                 let shown = code.lines_of(source);
                 hints.retain(|it| shown.contains(&it.line));
             }

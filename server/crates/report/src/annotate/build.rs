@@ -161,7 +161,8 @@ pub fn build_part(
     options: &AnnotateOptions,
     part: &RecordingPart,
 ) -> Annotated {
-    let annotated = build(recording, options);
+    let options = AnnotateOptions { period: Period::Run, ..options.clone() };
+    let annotated = build(recording, &options);
     Annotated { summary: part.summary.clone(), period: "of part".to_owned(), ..annotated }
 }
 

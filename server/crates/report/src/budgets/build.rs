@@ -89,7 +89,7 @@ pub fn build(
         checked.code(limit);
     }
     let suppression = Suppression::new(recording);
-    let found = findings(recording, rules, &suppression, |_| true);
+    let found = findings(recording, &recording.run.merged, rules, &suppression, |_| true);
     for limit in &budget.findings {
         checked.findings(limit, &found);
     }

@@ -100,6 +100,7 @@ pub fn build(
             sections: Vec::new(),
             empty: Vec::new(),
             exceeded: Vec::new(),
+            filter: serde_json::Value::Null,
         },
         difference,
         findings,

@@ -52,7 +52,8 @@ pub fn build<'a>(
         run.merged.categories.iter().map(|(&rank, memory)| builder.categories(rank, memory));
     let is_of_memory = |it: &insights::Finding| matches!(it.detail, Detail::Memory(_));
     let suppression = Suppression::new(recording);
-    let mut findings = findings(recording, rules, &suppression, is_of_memory);
+    let mut findings =
+        findings(recording, &recording.run.merged, rules, &suppression, is_of_memory);
     for finding in &mut findings {
         finding.place = shortened(&finding.place);
     }

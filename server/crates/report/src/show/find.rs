@@ -1,7 +1,8 @@
 //! From a name to the lines that it stands for.
 
-use ledger::{LineBooks, LineKey};
+use ledger::{Ledger, LineBooks, LineKey};
 
+use crate::filter::CodeFilter;
 use crate::recording::Recording;
 
 /// What a name stands for.
@@ -19,17 +20,27 @@ pub(super) enum Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// A line before a function, before an operator, before a kernel.
-    pub(super) fn by_name(recording: &'a Recording<'_>, name: &'a str) -> Result<Self, String> {
-        let ledger = &recording.run.merged;
+    /// A line before a function, before an operator, before a kernel, of those that pass `code` in a ledger of the recording.
+    pub(super) fn by_name(
+        recording: &'a Recording<'_>,
+        ledger: &'a Ledger,
+        name: &'a str,
+        code: &CodeFilter,
+    ) -> Result<Self, String> {
+        let passes =
+            |key: &LineKey, it: &LineBooks| code.passes(recording.file(&key.file), &it.function);
         if let Some((file, line)) = name.rsplit_once(':')
             && let Ok(line) = line.parse::<u32>()
         {
-            return Self::line(recording, file, line);
+            let found = Self::line(recording, ledger, file, line)?;
+            let is_wanted = found.lines().iter().any(|(key, it)| passes(key, it));
+            return is_wanted
+                .then_some(found)
+                .ok_or_else(|| format!("{name} does not pass {}", code.text()));
         }
         let lines_where = |is_wanted: &dyn Fn(&LineBooks) -> bool| {
             let lines = ledger.lines.iter().filter(|(_, books)| is_wanted(books));
-            lines.collect::<Vec<_>>()
+            lines.filter(|(key, it)| passes(key, it)).collect::<Vec<_>>()
         };
         let is_function = |books: &LineBooks| {
             // `forward` is any `forward`, `Model.forward` that of `Model`.
@@ -49,6 +60,9 @@ impl<'a> Found<'a> {
         if !lines.is_empty() {
             return Ok(Self::Launched { name, lines });
         }
+        if !code.is_empty() && Self::by_name(recording, ledger, name, CodeFilter::ALL).is_ok() {
+            return Err(format!("nothing that is called `{name}` passes {}", code.text()));
+        }
         Err(format!(
             "nothing that was recorded is called `{name}`; name a line (train.py:41), a function (Model.forward), an operator that \
              Python calls (aten::linear) or a part of the name of a kernel; perfline lines, ops and kernels list them, and ops \
@@ -56,8 +70,12 @@ impl<'a> Found<'a> {
         ))
     }
 
-    fn line(recording: &'a Recording<'_>, file: &str, line: u32) -> Result<Self, String> {
-        let ledger = &recording.run.merged;
+    fn line(
+        recording: &Recording<'_>,
+        ledger: &'a Ledger,
+        file: &str,
+        line: u32,
+    ) -> Result<Self, String> {
         let is_file = |key: &str| {
             let shown = recording.file(key);
             shown == file || shown.strip_suffix(file).is_some_and(|it| it.ends_with('/'))

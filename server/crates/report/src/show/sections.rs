@@ -7,6 +7,7 @@ use ledger::{LineBooks, LineKey, Unit};
 use metrics::{Period, Quantity, Scale};
 
 use super::find::Found;
+use super::options::ShowOptions;
 use crate::model::{Cell, Column, Section, Subject};
 use crate::recording::Recording;
 
@@ -14,15 +15,16 @@ use crate::recording::Recording;
 pub(super) fn of_lines(
     recording: &Recording<'_>,
     lines: &[(&LineKey, &LineBooks)],
-    top: usize,
+    options: &ShowOptions<'_>,
 ) -> Vec<Section> {
     let ledger = &recording.run.merged;
+    let view = View { period: options.period(), ..View::default() };
     let mut together = LineBooks::default();
     lines.iter().for_each(|(_, books)| together.merge(books));
-    let tables = BookTables::new(ledger, &View::default(), &together);
+    let tables = BookTables::new(ledger, &view, &together);
     let mut sections = Vec::new();
     if 1 < lines.len() {
-        sections.push(each_line(recording, lines));
+        sections.push(each_line(recording, lines, options.period()));
     }
     sections.extend([
         kernels(&tables),
@@ -34,16 +36,23 @@ pub(super) fn of_lines(
         allocations(&tables),
         steps(&tables),
     ]);
-    let shortened = sections.into_iter().map(|it| shortened(it, top));
+    let shortened = sections.into_iter().map(|it| shortened(it, options.top));
+    let of = match options.part {
+        Some(_) => "part",
+        None if ledger.steps.is_empty() => "run",
+        None => "per step",
+    };
     // Amounts are few, and each is another.
-    std::iter::once(numbers_of(&tables, lines.len(), !ledger.steps.is_empty()))
-        .chain(shortened)
-        .collect()
+    std::iter::once(numbers_of(&tables, lines.len(), of)).chain(shortened).collect()
 }
 
 /// The lines that ran an operator or launched a kernel.
-pub(super) fn of_name(recording: &Recording<'_>, found: &Found<'_>, top: usize) -> Vec<Section> {
-    let scale = Scale::new(&recording.run.merged, Period::Mean);
+pub(super) fn of_name(
+    recording: &Recording<'_>,
+    found: &Found<'_>,
+    options: &ShowOptions<'_>,
+) -> Vec<Section> {
+    let scale = Scale::new(&recording.run.merged, options.period());
     let amounts = |books: &LineBooks| match found {
         Found::Operator { name, .. } => books
             .operators
@@ -86,9 +95,9 @@ pub(super) fn of_name(recording: &Recording<'_>, found: &Found<'_>, top: usize) 
             ]
         })
         .collect();
-    let mut sections = vec![shortened(section, top)];
+    let mut sections = vec![shortened(section, options.top)];
     if matches!(found, Found::Launched { .. }) {
-        sections.push(shortened(launched(found, &scale), top));
+        sections.push(shortened(launched(found, &scale), options.top));
     }
     sections
 }
@@ -102,7 +111,8 @@ fn launched(found: &Found<'_>, scale: &Scale<'_>) -> Section {
         let kernel_table = kernels.map(|(key, it)| (key.clone(), it.clone())).collect();
         together.merge(&LineBooks { kernel_table, ..LineBooks::default() });
     }
-    kernels(&BookTables::new(scale.ledger(), &View::default(), &together))
+    let view = View { period: scale.period(), ..View::default() };
+    kernels(&BookTables::new(scale.ledger(), &view, &together))
 }
 
 /// At most `top` rows, and how many there are besides.
@@ -112,12 +122,9 @@ fn shortened(mut section: Section, top: usize) -> Section {
     section
 }
 
-fn numbers_of(tables: &BookTables, n_lines: usize, has_steps: bool) -> Section {
-    let columns = [
-        Column::text("amount"),
-        Column::mixed(if has_steps { "per step" } else { "run" }),
-        Column::number("share", Unit::Share),
-    ];
+/// The amounts; `of` is what they are sums or means of.
+fn numbers_of(tables: &BookTables, n_lines: usize, of: &'static str) -> Section {
+    let columns = [Column::text("amount"), Column::mixed(of), Column::number("share", Unit::Share)];
     let mut section = Section::new("numbers", "Amounts", Subject::Lines, columns);
     // What was called from one line of a function is in the totals of others.
     let is_sum = |name: &str| {
@@ -139,8 +146,12 @@ fn numbers_of(tables: &BookTables, n_lines: usize, has_steps: bool) -> Section {
     section
 }
 
-fn each_line(recording: &Recording<'_>, lines: &[(&LineKey, &LineBooks)]) -> Section {
-    let scale = Scale::new(&recording.run.merged, Period::Mean);
+fn each_line(
+    recording: &Recording<'_>,
+    lines: &[(&LineKey, &LineBooks)],
+    period: Period,
+) -> Section {
+    let scale = Scale::new(&recording.run.merged, period);
     let quantities =
         [Quantity::CpuBusy, Quantity::CudaOwn, Quantity::Wait, Quantity::Waiting, Quantity::Idle];
     let mut columns = vec![Column::number("share", Unit::Share)];
@@ -197,7 +208,7 @@ fn kernels(tables: &BookTables) -> Section {
             Cell::real(it.total, Unit::Ns),
             Cell::count(it.calls),
             Cell::real(it.mean, Unit::Ns),
-            Cell::duration(it.max),
+            Cell::duration(it.max).unless_zero(),
             it.occupancy.map_or_else(Cell::default, Cell::share),
             if is_known { Cell::text(launch) } else { Cell::default() },
             Cell::text(&it.short_name),
@@ -222,9 +233,9 @@ fn operators(tables: &BookTables) -> Section {
         .iter()
         .map(|it| {
             vec![
-                Cell::real(it.cpu, Unit::Ns),
+                Cell::real(it.cpu, Unit::Ns).unless_zero(),
                 Cell::real(it.cuda, Unit::Ns).unless_zero(),
-                Cell::count(it.calls),
+                Cell::count(it.calls).unless_zero(),
                 Cell::text(&it.name),
             ]
         })

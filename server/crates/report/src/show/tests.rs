@@ -1,8 +1,14 @@
 use ledger::{Kernel, KernelKey, Ns, Operator};
 
 use super::*;
+use crate::filter::CodeFilter;
 use crate::terminal::{Colours, Terminal};
 use crate::testing::{recording, sources, training};
+
+fn options() -> ShowOptions<'static> {
+    let rules = insights::RuleOptions::default();
+    ShowOptions { top: 3, rules, code: CodeFilter::default(), part: None }
+}
 
 fn text(name: &str) -> Result<String, String> {
     let (mut run, sources) = (training(), sources());
@@ -25,7 +31,7 @@ fn text(name: &str) -> Result<String, String> {
         let operator = Operator { calls: 84, cpu: Ns(840_000), cuda: Ns(8_400_000) };
         books.operators.insert("aten::mm".to_owned(), operator);
     }
-    let shown = build(&recording(&run, &sources), name, 3, &Default::default())?;
+    let shown = build(&recording(&run, &sources), name, &options())?;
     let mut out = Vec::new();
     let terminal = Terminal { colours: Colours::Plain, width: None };
     write_text(&mut out, &shown, &terminal).unwrap();
@@ -170,7 +176,7 @@ fn kernels_and_operators_show_their_lines() {
 fn amounts_of_a_recording_without_steps_are_of_the_run() {
     let (mut run, sources) = (training(), sources());
     run.merged.steps.clear();
-    let shown = build(&recording(&run, &sources), "train.py:18", 3, &Default::default()).unwrap();
+    let shown = build(&recording(&run, &sources), "train.py:18", &options()).unwrap();
     let numbers = shown.sections.iter().find(|it| it.id == "numbers").unwrap();
     assert_eq!(numbers.columns[1].name, "run");
 }

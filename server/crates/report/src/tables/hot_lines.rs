@@ -37,11 +37,7 @@ pub fn build(
         Column::text("statement"),
     ];
     let mut section = Section::new("hot-lines", "Lines that cost most", Subject::Lines, columns);
-    let passes = |file: &str, line: u32| {
-        let key = LineKey { file: file.to_owned(), line };
-        let function = ledger.lines.get(&key).map_or("", |it| &it.function);
-        code.is_empty() || code.passes(recording.file(file), function)
-    };
+    let passes = |file: &str, line: u32| code.has_line(recording, file, line);
     let lines = ide::hot_lines(ledger, view, usize::MAX, !all, passes);
     section.left_out = lines.len().saturating_sub(top);
     section.rows = lines

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ledger::{Bytes, Ns};
-use loader::CommitId;
+use loader::RecordedCommit;
 use metrics::Unit;
 
 use super::NamedTable;
@@ -30,7 +30,7 @@ pub struct ListedRecording {
     /// How many steps it has and the mean of one in nanoseconds, where that is kept of an earlier look.
     pub steps: Option<(usize, f64)>,
     /// The commit that it names, where that is kept of an earlier look.
-    pub commit: Option<CommitId>,
+    pub commit: Option<RecordedCommit>,
 }
 
 /// The recordings below `folder`, in the order given.
@@ -122,7 +122,7 @@ mod tests {
         };
         let known = ListedRecording {
             steps: Some((3, 41_000_000.0)),
-            commit: Some(CommitId([0x1a; 20])),
+            commit: Some(RecordedCommit { id: loader::CommitId([0x1a; 20]), is_dirty: true }),
             ..listed.clone()
         };
         let texts = |it: &ListedRecording| -> Vec<String> {
@@ -132,6 +132,6 @@ mod tests {
             texts(&listed),
             ["1 min", "2 KiB", "2", "1", "", "", "", "kineto, snapshot", "runs/a.json.gz"]
         );
-        assert_eq!(texts(&known)[4..7], ["3", "41 ms", "1a1a1a1"]);
+        assert_eq!(texts(&known)[4..7], ["3", "41 ms", "1a1a1a1-dirty"]);
     }
 }

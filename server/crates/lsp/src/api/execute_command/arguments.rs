@@ -59,10 +59,30 @@ impl CommandArguments {
         let expected = || invalid(format!("{name}: expected a list of patterns, found {value}"));
         let texts = value.as_array().ok_or_else(expected)?.iter();
         let pattern = |it: &Value| {
-            let text = it.as_str().filter(|it| !it.is_empty()).ok_or_else(expected)?;
-            text.parse().map_err(|error| invalid(format!("{name}: {error}")))
+            // Steps may be numbers.
+            let is_known = it.is_u64() || it.as_str().is_some_and(|it| !it.is_empty());
+            text(is_known.then_some(it).ok_or_else(expected)?)
+                .parse()
+                .map_err(|error| invalid(format!("{name}: {error}")))
         };
         texts.map(pattern).collect()
+    }
+
+    /// Names, none of which is empty.
+    pub(super) fn texts(&self, place: usize, name: &str) -> Result<Vec<String>> {
+        let Some(value) = self.get(place, name) else { return Ok(Vec::new()) };
+        let expected = || invalid(format!("{name}: expected a list of names, found {value}"));
+        let texts = value.as_array().ok_or_else(expected)?.iter();
+        let text = |it: &Value| Some(text(it)).filter(|it| !it.is_empty()).ok_or_else(expected);
+        texts.map(text).collect()
+    }
+
+    /// Whole numbers.
+    pub(super) fn integers(&self, place: usize, name: &str) -> Result<Vec<i64>> {
+        let Some(value) = self.get(place, name) else { return Ok(Vec::new()) };
+        let expected = || invalid(format!("{name}: expected a list of numbers, found {value}"));
+        let numbers = value.as_array().ok_or_else(expected)?.iter();
+        numbers.map(|it| it.as_i64().ok_or_else(expected)).collect()
     }
 
     pub(super) fn need(&self, name: &str, allowed: &str) -> Result<&Value> {

@@ -47,7 +47,7 @@ impl<'a> CurrentFiles<'a> {
     ) -> Option<T> {
         match self.open.get(key) {
             Some(document) => self.snapshot.with_document(document, work),
-            None => self.loaded.with_file(self.snapshot.rank, key, work),
+            None => self.loaded.with_file(&self.snapshot.books, key, work),
         }
     }
 

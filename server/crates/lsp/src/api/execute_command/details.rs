@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ide::{Details, LineRow, LineSection, RichText, Unit};
-use ledger::LineKey;
+use ledger::{LineKey, Ns};
 use metrics::numbers::{self, bytes, duration, percent};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
@@ -23,8 +23,12 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         let places = CurrentFiles::new(snapshot, loaded, &documents);
         let key = places.key(&uri)?;
         let shown = with_metric(&snapshot.view, metric);
-        let details = places
-            .with_source(key, |source| ide::details(source, &shown, &snapshot.findings(), line));
+        let code = snapshot.shown_code();
+        let details = places.with_source(key, |source| {
+            code.is_none_or(|it| it.lines_of(source).contains(&line))
+                .then(|| ide::details(source, &shown, &snapshot.findings(), line))
+                .flatten()
+        });
         let details = details.flatten()?;
         let mut described = json!({"view": view(snapshot), "place": place(&places, key, &details)});
         extend(&mut described, tables(&places, details));
@@ -78,7 +82,8 @@ fn tables(places: &CurrentFiles<'_>, details: Details) -> Value {
                 "calls": numbers::count(it.calls),
                 "total": duration(it.total),
                 "mean": duration(it.mean),
-                "max": duration(it.max.as_f64()),
+                // Of a part the longest run is not known.
+                "max": if it.max == Ns::ZERO { String::new() } else { duration(it.max.as_f64()) },
                 "occupancy": it.occupancy.map(percent),
                 "bytes": (0.0 < it.bytes).then(|| bytes(it.bytes)),
             },

@@ -10,8 +10,8 @@ use tower_lsp::jsonrpc::Result;
 
 use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
+use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::loader::LoadFailure;
 use crate::session::Session;
 
 pub(super) async fn handle(session: &Arc<Session>) -> Result<Value> {

@@ -12,7 +12,6 @@ use super::arguments::{CommandArguments, invalid, text};
 use super::current_files::{CurrentFiles, whole};
 use super::status::view;
 use crate::session::Session;
-use crate::shown_code::ShownCode;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
     let uri = arguments.uri(0, "uri")?.ok_or_else(|| invalid("uri is missing".to_owned()))?;
@@ -26,7 +25,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             let places = CurrentFiles::new(snapshot, loaded, &documents);
             places.with_source(places.key(&uri)?, |source| {
                 let mut heat = ide::heat(source, &snapshot.view, &lines, scope);
-                if let Some(code) = ShownCode::new(snapshot) {
+                if let Some(code) = snapshot.shown_code() {
                     let shown = code.lines_of(source);
                     heat.lines.retain(|it| shown.contains(&it.line));
                 }

@@ -13,7 +13,6 @@ use super::arguments::{CommandArguments, invalid, text, with_metric};
 use super::current_files::{CurrentFiles, extend, mark, whole};
 use super::status::view;
 use crate::session::Session;
-use crate::shown_code::ShownCode;
 
 /// Lines that are listed if it is not said how many.
 const LIMIT: u32 = 20;
@@ -50,7 +49,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             });
             (key, recorded.unwrap_or_default())
         });
-        let shown_code = ShownCode::new(snapshot);
+        let shown_code = snapshot.shown_code();
         let is_wanted = |file: &str, line| {
             wanted.as_ref().is_none_or(|(key, lines)| *key == Some(file) && lines.contains(&line))
                 && shown_code.as_ref().is_none_or(|it| it.has(file, line))
@@ -58,7 +57,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
         // Who asks for a file wants to see it, whether it is user code or not.
         let own_only = own_only.unwrap_or(uri.is_none());
         let shown = with_metric(&snapshot.view, metric);
-        let ledger = loaded.ledger(snapshot.rank);
+        let ledger = loaded.ledger(&snapshot.books);
         let most = if by_difference { usize::MAX } else { limit };
         let mut hot = ide::hot_lines(ledger, &shown, most, own_only, is_wanted);
         if by_difference {

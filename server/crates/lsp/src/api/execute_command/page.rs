@@ -15,8 +15,8 @@ use super::current_files::CurrentFiles;
 use super::requested_load::{Drawn, picture, refused};
 use super::{memory_timeline, place, timeline};
 use crate::config::Recordings;
+use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::loader::LoadFailure;
 use crate::session::{Session, SessionSnapshot};
 
 /// The pictures that the page may begin with.
@@ -166,7 +166,8 @@ fn draw(
     recordings: &dyn Recordings,
     cancelled: &AtomicBool,
 ) -> Drawn {
-    let (stacks, timeline, histories) = loaded.pictures(snapshot.rank, recordings, cancelled)?;
+    let (stacks, timeline, histories) =
+        loaded.pictures(snapshot.books.rank, recordings, cancelled)?;
     let recording = loaded.recording();
     let data = PictureData {
         stacks: stacks.as_deref(),

@@ -24,7 +24,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let of_session = Arc::clone(session);
     let work = session.background(move |snapshot, token| {
         let recordings = &*of_session.config.recordings;
-        let mut found = all(recordings, &snapshot.folders, &snapshot.settings);
+        let mut found = all(recordings, &of_session.folders());
         let left_out = found.len().saturating_sub(limit);
         found.truncate(limit);
         let loaded = snapshot.loaded.as_ref().map(|it| it.inputs());
@@ -52,6 +52,7 @@ fn described(
     let description = loader::describe(&run.inputs);
     let kinds: Vec<&str> = description.kinds.iter().map(|it: &InputKind| it.name()).collect();
     let facts = facts(session, recordings, &run.inputs, folder);
+    let commit = facts.and_then(|it| it.commit);
     let modified = run.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     json!({
         "paths": run.inputs,
@@ -65,7 +66,8 @@ fn described(
         "ranks": description.ranks,
         "steps": facts.map(|it| it.steps),
         "timeText": facts.filter(|it| 0.0 < it.time).map(|it| duration(it.time)),
-        "commit": facts.and_then(|it| it.commit).map(|it| it.to_string()),
+        "commit": commit.map(|it| it.id.to_string()),
+        "dirty": commit.map(|it| it.is_dirty),
         "loaded": is_loaded,
     })
 }

@@ -10,8 +10,8 @@ use tower_lsp::lsp_types::Url;
 
 use super::arguments::{CommandArguments, invalid};
 use crate::config::Recordings;
+use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::loader::LoadFailure;
 use crate::paths;
 use crate::session::Session;
 

@@ -7,6 +7,7 @@ use ide::{Period, ViewMetric};
 use ledger::SourceFit;
 use loader::Input;
 use metrics::numbers::percent;
+use report::StackFilter;
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
@@ -53,16 +54,20 @@ pub(super) fn baseline(snapshot: &SessionSnapshot) -> Value {
 }
 
 fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings: bool) -> Value {
-    let ledger = loaded.ledger(snapshot.rank);
+    let ledger = loaded.ledger(&snapshot.books);
     let coverage = ide::coverage(ledger);
     let sources = |fit| ledger.files.values().filter(|it| it.fit == fit).count();
     // Side-cars belong to their trace.
     let inputs_of_its_own = loaded.run.inputs.iter().filter(|it| !it.kind.is_side_car());
     let paths: Vec<PathBuf> = inputs_of_its_own.map(|it| it.path.clone()).collect();
     let failures = loaded.run.failures.iter().map(String::as_str);
-    let mut summary = ide::summary(ledger, &snapshot.view, &names(&paths), snapshot.rank);
+    let mut summary = ide::summary(ledger, &snapshot.view, &names(&paths), snapshot.books.rank);
     if !snapshot.filter.is_empty() {
         summary = format!("{summary} · {}", snapshot.filter.text());
+    }
+    let part = snapshot.books.part.as_ref();
+    if let Some(Err(reason)) = part.map(|it| it.described.as_ref()) {
+        summary = format!("{summary}: {reason}");
     }
     json!({
         "inputs": inputs(loaded, with_warnings),
@@ -136,15 +141,25 @@ pub(super) fn view(snapshot: &SessionSnapshot) -> Value {
             Period::Run => json!("run"),
             Period::Step(step) => json!(step),
         },
-        "rank": snapshot.rank.map_or(json!("all"), |rank| json!(rank)),
-        "filter": {
-            "files": snapshot.filter.files.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "functions":
-                snapshot.filter.functions.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        },
+        "rank": snapshot.books.rank.map_or(json!("all"), |rank| json!(rank)),
+        "filter": filter(&snapshot.filter),
+        "part": view.part.as_ref().map(|it| json!({"filter": it.filter, "extent": it.extent})),
         "steps": steps,
         "ranks": ranks(snapshot),
     })
+}
+
+/// What the filter says; without any, lists that are empty.
+fn filter(filter: &StackFilter) -> Value {
+    let lists = ["files", "functions", "modules", "steps", "threads", "streams"];
+    let none = || {
+        let lists = lists.map(|it| (it.to_owned(), json!([]))).into_iter();
+        Value::Object(lists.chain([("phase".to_owned(), Value::Null)]).collect())
+    };
+    match filter.json() {
+        Value::Null => none(),
+        filter => filter,
+    }
 }
 
 pub(super) fn ranks(snapshot: &SessionSnapshot) -> Vec<u32> {

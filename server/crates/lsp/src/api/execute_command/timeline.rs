@@ -12,8 +12,8 @@ use super::arguments::{CommandArguments, invalid};
 use super::flame::files;
 use super::requested_load::{Drawn, picture};
 use crate::config::Recordings;
+use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
-use crate::loader::LoadFailure;
 use crate::session::Session;
 
 pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments) -> Result<Value> {
