@@ -25,7 +25,8 @@ mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
-    CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup, RankCommunication,
+    Blocked, CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup,
+    RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
 pub use keys::{DeviceKey, LineKey, ThreadKey};

@@ -299,6 +299,7 @@ pub fn write_json(
                 ("file", file),
                 ("line", number),
                 ("cost_us", time(it.lateness)),
+                ("saving_us", time(it.saving)),
                 ("late", FieldValue::number(it.late)),
                 ("collectives", FieldValue::number(it.collectives)),
                 ("waits_at_file", waits_file),
