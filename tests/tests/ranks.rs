@@ -189,6 +189,27 @@ fn each_line_says_what_each_rank_spends_on_it() {
 }
 
 #[test]
+fn the_steps_of_a_rank_add_up_to_it() {
+    for name in ["late_rank.slow_line", "late_rank.slow_data", "late_rank.balanced"] {
+        let ledger = fixture(name);
+        let compared = compared(&ledger);
+        let steps = ranks::rank_steps(&ledger, &compared);
+        for it in &compared.ranks {
+            let of_rank = || steps.iter().filter(|step| step.rank == it.rank);
+            let run = &ledger.overviews[&it.rank].run;
+            assert_eq!(of_rank().count() as u64, it.steps);
+            assert_eq!(of_rank().map(|step| step.time).sum::<Ns>(), run.time);
+            assert_eq!(of_rank().map(|step| step.compute).sum::<Ns>(), run.breakdown.cpu);
+            // Means are rounded down.
+            let mean = |sum: Ns| sum / i64::try_from(it.steps).expect("few");
+            assert_eq!(mean(of_rank().map(|step| step.wait).sum()), it.wait);
+            assert_eq!(mean(of_rank().map(|step| step.transfer).sum()), it.transfer);
+            assert_eq!(mean(of_rank().map(|step| step.waited_for).sum()), it.waited_for);
+        }
+    }
+}
+
+#[test]
 fn one_rank_alone_says_which_it_is() {
     let mut ledger = fixture("late_rank.slow_line");
     ledger.communication.retain(|rank, _| *rank == 3);
