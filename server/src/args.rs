@@ -858,9 +858,9 @@ pub(crate) struct RanksArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 
-    /// Text for people, JSON for programs (perfline.ranks/1)
-    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
-    pub(crate) format: OutputFormat,
+    /// Text for people, JSON for programs (perfline.ranks/1); CSV has each step of each rank
+    #[arg(long, value_enum, default_value_t = RanksFormat::Text)]
+    pub(crate) format: RanksFormat,
 
     /// Lines listed
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -869,6 +869,17 @@ pub(crate) struct RanksArgs {
     /// Also list the lines that rank A spends more or less time on than rank B, the largest difference first
     #[arg(long, value_name = "A,B", value_parser = two_ranks)]
     pub(crate) between: Option<(u32, u32)>,
+
+    /// Also list each step of each rank
+    #[arg(long)]
+    pub(crate) steps: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RanksFormat {
+    Text,
+    Json,
+    Csv,
 }
 
 /// Where the ranks of a job stood that hangs: who waits in which collective, at which line, and who did not call it

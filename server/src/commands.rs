@@ -120,10 +120,12 @@ fn run_once(mut command: Command, terminal: Terminal) -> Result<ExitCode, Failur
                 return Ok(ExitCode::from(2));
             }
             match args.format {
-                args::OutputFormat::Text => {
-                    ranks::write_text(out, &it.recording, args.top, between, &terminal)?;
+                args::RanksFormat::Text => {
+                    let has_steps = args.steps;
+                    ranks::write_text(out, &it.recording, args.top, between, has_steps, &terminal)?;
                 }
-                args::OutputFormat::Json => ranks::write_json(out, &it.recording, between)?,
+                args::RanksFormat::Json => ranks::write_json(out, &it.recording, between)?,
+                args::RanksFormat::Csv => ranks::write_csv(out, &it.recording)?,
             }
             Ok(ExitCode::SUCCESS)
         }),

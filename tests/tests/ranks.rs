@@ -80,6 +80,30 @@ fn slow_data_of_one_rank_are_named() {
     assert!((50.0..70.0).contains(&lateness), "{lateness}");
 }
 
+/// What a step of the job is shorter by without the cause of the lateness, in ms.
+fn saving(ledger: &Ledger) -> f64 {
+    compared(ledger).straggler.expect("a straggler").saving.as_f64() / 1e6
+}
+
+#[test]
+fn a_step_of_the_job_is_shorter_by_what_was_planted() {
+    // The batch of rank 1 takes 60 ms of sleep, that of rank 0 none; the line of rank 1 takes 29.1 ms in the mean step.
+    assert!((57.0..60.0).contains(&saving(&fixture("late_rank.slow_data"))));
+    assert!((27.0..29.2).contains(&saving(&fixture("late_rank.slow_line"))));
+}
+
+#[test]
+fn without_a_change_a_replay_lasts_as_long_as_the_recording() {
+    for name in ["late_rank.slow_data", "late_rank.slow_line"] {
+        let ledger = fixture(name);
+        let replayed = compared(&ledger).replay.expect("a replay").step().as_f64();
+        // Steps are as long as their longest rank; between them the profiler works for 0.1 ms.
+        let recorded =
+            ledger.steps.values().copied().sum::<Ns>().as_f64() / ledger.steps.len() as f64;
+        assert!((replayed / recorded - 1.0).abs() < 0.01, "{name}: {replayed} of {recorded}");
+    }
+}
+
 #[test]
 fn ranks_that_are_alike_hardly_wait() {
     let ledger = fixture("late_rank.balanced");
@@ -165,6 +189,27 @@ fn each_line_says_what_each_rank_spends_on_it() {
 }
 
 #[test]
+fn the_steps_of_a_rank_add_up_to_it() {
+    for name in ["late_rank.slow_line", "late_rank.slow_data", "late_rank.balanced"] {
+        let ledger = fixture(name);
+        let compared = compared(&ledger);
+        let steps = ranks::rank_steps(&ledger, &compared);
+        for it in &compared.ranks {
+            let of_rank = || steps.iter().filter(|step| step.rank == it.rank);
+            let run = &ledger.overviews[&it.rank].run;
+            assert_eq!(of_rank().count() as u64, it.steps);
+            assert_eq!(of_rank().map(|step| step.time).sum::<Ns>(), run.time);
+            assert_eq!(of_rank().map(|step| step.compute).sum::<Ns>(), run.breakdown.cpu);
+            // Means are rounded down.
+            let mean = |sum: Ns| sum / i64::try_from(it.steps).expect("few");
+            assert_eq!(mean(of_rank().map(|step| step.wait).sum()), it.wait);
+            assert_eq!(mean(of_rank().map(|step| step.transfer).sum()), it.transfer);
+            assert_eq!(mean(of_rank().map(|step| step.waited_for).sum()), it.waited_for);
+        }
+    }
+}
+
+#[test]
 fn one_rank_alone_says_which_it_is() {
     let mut ledger = fixture("late_rank.slow_line");
     ledger.communication.retain(|rank, _| *rank == 3);
@@ -188,5 +233,9 @@ fn nccl_ranks_wait_as_a_plain_count_says() {
     let late: Vec<u64> = compared.ranks.iter().map(|it| it.late).collect();
     assert_eq!(late, [0, 0, 0, 0, 1, 2, 0, 5]);
     assert_eq!(compared.unmatched, 0);
-    assert_eq!(compared.straggler.map(|it| it.rank), Some(7));
+    let straggler = compared.straggler.expect("a straggler");
+    // Rank 7 begins the only step late: what it computes within that saves little.
+    assert_eq!((straggler.rank, straggler.saving.0 / 1000), (7, 771));
+    // From the first begin to the last end; the longest step of a rank takes 18.7 ms.
+    assert_eq!(compared.replay.expect("a replay").step().0 / 1000, 19_526);
 }

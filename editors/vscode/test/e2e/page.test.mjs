@@ -161,6 +161,38 @@ test('the timeline shows the median step, and its sums are those of its boxes', 
   assert.deepEqual(errors, []);
 });
 
+test('the map of ranks and steps has the numbers of perfline ranks, and keys choose the amount', async () => {
+  const inputs = [path.join(REPOSITORY, 'fixtures/cpu/torch2.15.0/late_rank.slow_line'), ...INPUT.slice(1)];
+  const file = path.join(temporaryFolder(), 'ranks.html');
+  perfline('report', ...inputs, '--html', file);
+  const { steps } = JSON.parse(perfline('ranks', ...inputs, '--format', 'json'));
+  await page.goto(pathToFileURL(file).href);
+  const layers = page.locator('.heat-layer');
+  const fields = ['waited_for_us', 'step_us', 'compute_us', 'comm_wait_us', 'comm_transfer_us'];
+  assert.equal(await layers.count(), fields.length);
+  await page.locator('.heat-map input:checked').focus();
+  for (const [index, field] of fields.entries()) {
+    const shown = await Promise.all((await layers.all()).map((it) => it.isVisible()));
+    assert.deepEqual(shown, fields.map((_, at) => at === index));
+    const cells = await layers.nth(index).locator('td').allInnerTexts();
+    const { size } = new Set(steps.map((it) => it.step));
+    assert.equal(cells.length, steps.length);
+    for (const it of steps) {
+      const text = cells[it.rank * size + it.step - 1];
+      const [number, unit] = text.split(' ');
+      const shownUs = text === '' ? 0 : Number(number) * { µs: 1, ms: 1e3, s: 1e6 }[unit];
+      // Three digits are shown.
+      assert.ok(Math.abs(shownUs - it[field]) <= 0.005 * it[field] + 0.001, `${field} ${text} ${it[field]}`);
+    }
+    await page.keyboard.press('ArrowRight');
+  }
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator('.heat-map').screenshot({ path: path.join(SHOTS, `ranks-${colorScheme}.png`) });
+  }
+  assert.deepEqual(errors, []);
+});
+
 test('what is in use at the peak is what perfline memory says of it', async () => {
   const inputs = [SNAPSHOT, ...INPUT.slice(1)];
   const file = path.join(temporaryFolder(), 'memory.html');

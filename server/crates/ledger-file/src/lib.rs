@@ -27,7 +27,7 @@ const MAGIC: &[u8] = b"perfline ledger ";
 
 /// The version of the format. It changes with every change of a type of the ledger: values stand in the file one after the
 /// other, without names.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Decompressed bytes of a file at most, so that a small file cannot take all memory.
 pub const MAX_BYTES: usize = 1 << 30;
@@ -269,8 +269,8 @@ mod tests {
     use std::io::Read;
 
     use ledger::{
-        CollectiveCall, CollectiveKind, CollectiveSite, LineBooks, LineKey, Metric, Ns, PerStep,
-        ProcessGroup, RankCommunication, Reason, SourceFile, ThreadKey,
+        Blocked, CollectiveCall, CollectiveKind, CollectiveSite, LineBooks, LineKey, Metric, Ns,
+        PerStep, ProcessGroup, RankCommunication, Reason, SourceFile, ThreadKey,
     };
     use profile::WarningKind;
     use proptest::prelude::*;
@@ -305,7 +305,13 @@ mod tests {
             is_on_device: true,
             line: Some(key),
         };
-        let call = CollectiveCall { start: Ns(5), end: Ns(9), step: Some(3), sequence: None };
+        let call = CollectiveCall {
+            start: Ns(5),
+            end: Ns(9),
+            step: Some(3),
+            sequence: None,
+            blocked: Blocked { from: Ns(1), until: Ns(4) },
+        };
         let sites = [(site, vec![call])].into();
         let communication = RankCommunication { sites, ..RankCommunication::default() };
         ledger.communication.insert(1, communication);
@@ -351,7 +357,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let bytes = unpacked(&sample());
-        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 3 "));
+        assert!(looks_like_ledger(&bytes) && bytes.starts_with(b"perfline ledger 4 "));
         assert_eq!(read(&bytes), Ok(sample()));
     }
 
@@ -407,7 +413,7 @@ mod tests {
 
         #[test]
         fn noise_is_no_panic(noise in prop::collection::vec(any::<u8>(), 0..400)) {
-            let bytes = [b"perfline ledger 3 0\n", &*noise].concat();
+            let bytes = [b"perfline ledger 4 0\n", &*noise].concat();
             let _ = read(&bytes);
         }
     }

@@ -13,8 +13,20 @@ pub struct RankCommunication {
     pub host: String,
     /// The process groups that the rank is in, where the recording lists them.
     pub groups: BTreeSet<GroupMembers>,
+    /// When each step began and ended on the rank, since the Unix epoch by the clock of its host, as [`crate::Interval`] defines
+    /// a step. A recording without steps has one, without a number.
+    pub steps: BTreeMap<Option<u32>, TimeRange>,
     /// The collectives, by what they are and by the line that launched them.
     pub sites: BTreeMap<CollectiveSite, Vec<CollectiveCall>>,
+}
+
+/// From when until when something lasted, since the Unix epoch by the clock of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TimeRange {
+    /// When it began.
+    pub start: Ns,
+    /// When it ended.
+    pub end: Ns,
 }
 
 /// What the collectives of one place have in common.
@@ -81,6 +93,38 @@ pub struct CollectiveCall {
     pub step: Option<u32>,
     /// `Seq`: its number in the process group, where it is recorded.
     pub sequence: Option<u64>,
+    /// When the rank stood still for it.
+    pub blocked: Blocked,
+}
+
+/// The longest time during a collective in which its rank computes nothing, if that ends with the collective, or before that by a twentieth of its
+/// duration at most. Compute are kernels that do not communicate, or, where no kernel is recorded, operators. Both times count from
+/// the begin of the collective; they are equal where there is none.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub struct Blocked {
+    /// When the rank stops computing.
+    pub from: Ns,
+    /// When it goes on.
+    pub until: Ns,
+}
+
+impl Blocked {
+    /// What of it lies before `end`.
+    #[must_use]
+    pub fn before(self, end: Ns) -> Self {
+        Self { from: self.from.min(end), until: self.until.min(end) }
+    }
 }
 
 /// What a collective does.

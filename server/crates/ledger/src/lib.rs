@@ -25,7 +25,8 @@ mod unit;
 
 pub use books::{Balance, Books, Metric, Reason, Unattributed};
 pub use communication::{
-    CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup, RankCommunication,
+    Blocked, CollectiveCall, CollectiveKind, CollectiveSite, GroupMembers, ProcessGroup,
+    RankCommunication, TimeRange,
 };
 pub use compiled::{CompiledFunction, RecompileCause, RecompileReason};
 pub use keys::{DeviceKey, LineKey, ThreadKey};
@@ -42,7 +43,7 @@ pub use memory::{
 pub use modules::{ModuleBooks, ModuleKey};
 pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
-    KernelClass, LaunchSummary, Overlap, Overview, Precision, TensorCores,
+    KernelClass, LaunchSummary, Overlap, Overview, Precision, StreamQueue, TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
 pub use split::share_of;

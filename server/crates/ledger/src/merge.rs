@@ -324,12 +324,16 @@ impl DeviceBooks {
 impl RankCommunication {
     /// Adds what another recording of the same rank holds.
     fn merge(&mut self, other: &Self) {
-        let Self { world_size, host, groups, sites } = other;
+        let Self { world_size, host, groups, steps, sites } = other;
         self.groups.extend(groups.iter().cloned());
         self.world_size = self.world_size.max(*world_size);
         if self.host < *host {
             self.host.clone_from(host);
         }
+        merge_map(&mut self.steps, steps, |mine, theirs| {
+            mine.start = mine.start.min(theirs.start);
+            mine.end = mine.end.max(theirs.end);
+        });
         merge_map(&mut self.sites, sites, |mine, theirs| {
             mine.extend(theirs);
             mine.sort_unstable();
@@ -342,12 +346,12 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::{
-        Allocation, Arithmetic, Balance, Bytes, Call, CollectiveCall, CollectiveKind,
+        Allocation, Arithmetic, Balance, Blocked, Bytes, Call, CollectiveCall, CollectiveKind,
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
         ModuleKey, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, ProcessGroup,
         ProductSizes, RankCommunication, Reason, RecordingCost, SegmentTime, SourceFile, SourceFit,
-        ThreadKey,
+        ThreadKey, TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -477,8 +481,9 @@ mod tests {
                 is_on_device: true,
                 line: None,
             };
-            let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1) };
-            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), sites: [(site, vec![call])].into() };
+            let call = CollectiveCall { start: Ns(rest[0]), end: Ns(rest[1]), step: None, sequence: Some(1), blocked: Blocked { from: Ns(rest[2]), until: Ns(rest[3]) } };
+            let range = TimeRange { start: Ns(rest[0]), end: Ns(rest[1]) };
+            let mine = RankCommunication { world_size: Some(rank), host: format!("node{rank}"), groups: [GroupMembers { ranks: vec![rank], ..GroupMembers::default() }].into(), steps: [(Some(1), range)].into(), sites: [(site, vec![call])].into() };
             ledger.communication.insert(rank, mine);
             let key = ModuleKey { name: "head".to_owned(), class: "Linear".to_owned() };
             let module = ModuleBooks { is_named: rank == 0, calls: 2, cpu_own: Ns(rest[0]), cuda_total: Ns(rest[1]), parameters: Some(8).filter(|_| rank == 1), ..ModuleBooks::default() };

@@ -8,7 +8,9 @@ mod device;
 mod merge;
 
 pub use arithmetic::{Arithmetic, Bound, DevicePeak, Precision};
-pub use device::{Copies, DeviceOverview, IdleClasses, KernelClass, LaunchSummary, TensorCores};
+pub use device::{
+    Copies, DeviceOverview, IdleClasses, KernelClass, LaunchSummary, StreamQueue, TensorCores,
+};
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@ use ledger::{Bytes, CollectiveKind, Ledger, LineKey, Ns};
 use crate::clocks::Clocks;
 use crate::matching::{Matched, matched};
 use crate::rank_summary::{RankSummary, rank_summary};
+use crate::replay::JobReplay;
 use crate::spread::ranks_of;
 use crate::straggler::{Straggler, straggler};
 use crate::waited_for::{CollectiveTime, waited_for};
@@ -32,6 +33,8 @@ pub struct Comparison {
     pub lines: Vec<LineCommunication>,
     /// The rank that the others wait for step after step, if there is one.
     pub straggler: Option<Straggler>,
+    /// The ranks as they depend on each other; `None` where no rank is late, or no step is known.
+    pub replay: Option<JobReplay>,
 }
 
 /// The matched collectives of one kind that were launched from one line. Sums over the recording.
@@ -75,7 +78,17 @@ impl Comparison {
             .into_iter()
             .map(|rank| rank_summary(ledger, rank, host_of(rank), &matched, &waited_for))
             .collect();
-        let straggler = straggler(ledger, &ranks, &matched, &waited_for);
+        let mut straggler = straggler(ledger, &ranks, &matched, &waited_for);
+        let replay = match &straggler {
+            Some(_) => JobReplay::new(communication, &matched, &clocks),
+            None => None,
+        };
+        if let (Some(it), Some(replay)) = (&mut straggler, &replay) {
+            let n = ranks.iter().find(|of| of.rank == it.rank).map_or(1, |it| it.steps.max(1));
+            let n = i64::try_from(n).unwrap_or(i64::MAX);
+            let excess = it.cause.as_ref().map(|it| it.here.saturating_sub(it.others));
+            it.saving = replay.saving(it.rank, excess.map(|it| it.saturating_mul(n)));
+        }
         Some(Self {
             world_size,
             lines: lines(&matched, world_size),
@@ -85,6 +98,7 @@ impl Comparison {
             clocks,
             waited_for,
             straggler,
+            replay,
         })
     }
 

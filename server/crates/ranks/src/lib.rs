@@ -2,8 +2,9 @@
 //!
 //! *Owns*: which collectives of the ranks are one (`matching`), what their clocks differ by (`clocks`), how long each rank
 //! waited for others and how long was transferred (`waits`), for whom (`waited_for`), which rank is late and which line differs there (`straggler`),
+//! how much shorter a step of the job would be without (`replay`),
 //! how the costs of a line lie around each other and what two ranks differ by (`spread`), and the tables by rank, by line and by collective
-//! (`rank_summary`, `comparison`, `operations`).
+//! (`rank_summary`, `rank_steps`, `comparison`, `operations`).
 //!
 //! *Never*: formats a number, decides what is shown, looks at anything but the ledger.
 //!
@@ -14,7 +15,9 @@ mod clocks;
 mod comparison;
 mod matching;
 mod operations;
+mod rank_steps;
 mod rank_summary;
+mod replay;
 mod spread;
 mod straggler;
 mod waited_for;
@@ -24,6 +27,8 @@ pub use clocks::{Clock, Clocks};
 pub use comparison::{Comparison, LineCommunication};
 pub use matching::{Matched, Part};
 pub use operations::{Bandwidth, CommunicationOperation, operations};
+pub use rank_steps::{RankStep, rank_steps};
 pub use rank_summary::RankSummary;
+pub use replay::JobReplay;
 pub use spread::{LineDifference, Side, Spread, differences, median, ranks_of, times_by_rank};
 pub use straggler::{Cause, Straggler};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication};
+use ledger::{
+    Blocked, Bytes, CollectiveCall, CollectiveKind, LineKey, Ns, ProcessGroup, RankCommunication,
+};
 
 /// A collective, with the part of each recorded rank in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Part {
     pub start: Ns,
     /// When it was done there.
     pub end: Ns,
+    /// When the rank stood still for it.
+    pub blocked: Blocked,
     /// The size of its message.
     pub bytes: Option<Bytes>,
     /// The line that launched it, where it is known.
@@ -38,9 +42,11 @@ pub struct Part {
 
 #[cfg(test)]
 impl Part {
-    /// A part whose message and line are not known, from `start` to `end` in nanoseconds.
+    /// A part beside which nothing is computed and whose message and line are not known, from `start` to `end` in nanoseconds.
     pub(crate) fn between(rank: u32, start: i64, end: i64) -> Self {
-        Self { rank, start: Ns(start), end: Ns(end), bytes: None, line: None }
+        let (start, end) = (Ns(start), Ns(end));
+        let blocked = Blocked { from: Ns::ZERO, until: end - start };
+        Self { rank, start, end, blocked, bytes: None, line: None }
     }
 }
 
@@ -122,5 +128,6 @@ pub(crate) fn matched(ranks: &BTreeMap<u32, RankCommunication>) -> (Vec<Matched>
 }
 
 fn part(rank: u32, &(call, line, bytes): &SitedCall<'_>) -> Part {
-    Part { rank, start: call.start, end: call.end, bytes, line: line.cloned() }
+    let &CollectiveCall { start, end, blocked, .. } = call;
+    Part { rank, start, end, blocked, bytes, line: line.cloned() }
 }

@@ -172,7 +172,7 @@ fn group_name(ledger: &Ledger, group: &ProcessGroup) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ledger::{CollectiveCall, RankCommunication};
+    use ledger::{Blocked, CollectiveCall, RankCommunication};
 
     use super::*;
 
@@ -183,6 +183,7 @@ mod tests {
             end: Ns(end),
             step: Some(1),
             sequence: None,
+            blocked: Blocked::default(),
         };
         let group = ProcessGroup { name: "0".to_owned(), ranks: "[0, 1]".to_owned(), size: 2 };
         let line = Some(LineKey { file: "train.py".to_owned(), line: 7 });

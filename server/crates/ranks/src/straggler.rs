@@ -40,6 +40,9 @@ pub struct Straggler {
     pub late: u64,
     /// Matched collectives that it took part in.
     pub collectives: u64,
+    /// By how much a step of the job, or the job without steps, would be shorter if the cause took as long as on the others; without a cause, if
+    /// the rank computed no longer than they do. By a replay (`docs/accounting.md`).
+    pub saving: Ns,
     /// The line at which the others wait longest, where it is known.
     pub waits_at: Option<LineKey>,
     /// The line that takes longer on this rank, where one explains the lateness.
@@ -109,6 +112,7 @@ pub(crate) fn straggler(
         steps: by_step.keys().flatten().count() as u64,
         late: worst.late,
         collectives: worst.collectives,
+        saving: Ns::ZERO,
         waits_at,
         cause,
     })

@@ -46,9 +46,9 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
         LineTables { recording, scale: &scale, suppression: &suppression, options, of: None };
     let mut sections = vec![totals(ledger, &scale, "run"), steps(run)];
     sections.extend(ranks::sections(recording, options.top));
-    let [breakdown, overlap, usage, idle, launches, copies, arithmetic] =
+    let [breakdown, overlap, usage, idle, launches, queues, copies, arithmetic] =
         run_summary::sections(run);
-    sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, copies]);
+    sections.extend([breakdown, overlap, devices(ledger), usage, idle, launches, queues, copies]);
     sections.extend([
         arithmetic,
         lines.costliest(),

@@ -194,7 +194,7 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                     (table(section))
                 }
                 @for map in &ranks {
-                    h2 { "How long others waited for a rank, by step" }
+                    h2 { "Ranks by step" }
                     (map)
                 }
                 @for section in lines {

@@ -54,8 +54,8 @@ pub use checks::{duplicates, faults, has_losses, losses};
 pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;
 pub use model::{
-    Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatMap, HeatRow, Level, Note,
-    Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
+    Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatLayer, HeatMap, Level,
+    Note, Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
 };
 pub use part::RecordingPart;
 pub use recording::{PresentText, Recording, SourceTexts};

@@ -208,30 +208,34 @@ pub struct ReportedFinding {
 pub enum Chart<'a> {
     /// What each step (of several ranks, each rank's mean step) went to.
     Bars(Vec<Bar>),
-    /// How long others waited for each rank, step by step.
+    /// Each rank, step by step.
     Ranks(HeatMap),
     /// Device memory over time, of every device of the ledger.
     Memory(&'a Ledger),
 }
 
-/// How long others waited for each rank, step by step.
+/// Ranks and steps, with several amounts to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeatMap {
     /// The numbers of the steps.
     pub steps: Vec<u32>,
     /// The ranks that are shown, by number.
-    pub rows: Vec<HeatRow>,
+    pub ranks: Vec<u32>,
+    /// The amounts, the first of which is shown unasked.
+    pub layers: Vec<HeatLayer>,
     /// Ranks that are not shown: others waited less for them.
     pub left_out: usize,
 }
 
-/// A rank of a [`HeatMap`].
+/// One amount of a [`HeatMap`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeatRow {
-    /// Which rank.
-    pub rank: u32,
-    /// How long the rank that waited longest waited for it, added up over the collectives of each step.
-    pub waits: Vec<Ns>,
+pub struct HeatLayer {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is, as a sentence.
+    pub about: &'static str,
+    /// Of each rank, the amount in each step; `None` of a step that the rank did not record.
+    pub rows: Vec<Vec<Option<Ns>>>,
 }
 
 /// A bar of parts that follow each other.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use ::ranks::{
-    Comparison, LineCommunication, LineDifference, RankSummary, Side, differences, ranks_of,
+    Comparison, LineCommunication, LineDifference, RankStep, RankSummary, Side, differences,
+    rank_steps, ranks_of,
 };
 use ledger::{LineKey, Ns};
 
 use crate::fields::{FieldValue, object, write_list};
-use crate::model::{Cell, Column, HeatMap, HeatRow, Note, Section, Subject, Unit};
+use crate::model::{Cell, Column, HeatLayer, HeatMap, Note, Section, Subject, Unit};
 use crate::recording::Recording;
 use crate::terminal::Terminal;
 use crate::{summary, text};
@@ -34,31 +35,99 @@ const MAX_RANKS_SHOWN: usize = 64;
 /// Steps that a map shows at most: the last ones.
 const MAX_STEPS_SHOWN: usize = 24;
 
-/// How long others waited for each rank in each step; `None` where no step has a matched collective.
+/// One amount of a step of a rank: its name, what it is, and its value.
+type StepAmount = (&'static str, &'static str, fn(&RankStep) -> Ns);
+
+/// The amounts of a step of a rank.
+const STEP_AMOUNTS: [StepAmount; 5] = [
+    (
+        "waited for",
+        "Of each collective the longest wait of another rank counts, for the rank that began last.",
+        |it| it.waited_for,
+    ),
+    ("step time", "How long the step took.", |it| it.time),
+    ("compute", "Kernels that do not communicate, or on a CPU operators.", |it| it.compute),
+    ("comm wait", "Time in collectives before all ranks had begun.", |it| it.wait),
+    ("comm transfer", "Time in collectives after all ranks had begun.", |it| it.transfer),
+];
+
+/// Each rank in each step; `None` where no collective that several ranks recorded is in a step.
 pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
-    waits_by_step(&Comparison::new(&recording.run.merged)?)
+    let ledger = &recording.run.merged;
+    let compared = Comparison::new(ledger)?;
+    let is_in_step = compared.matched.iter().any(|it| it.step.is_some());
+    is_in_step.then(|| map_of(&rank_steps(ledger, &compared))).flatten()
 }
 
-fn waits_by_step(compared: &Comparison) -> Option<HeatMap> {
-    let steps: BTreeSet<u32> = compared.waited_for.keys().filter_map(|(step, _)| *step).collect();
+fn map_of(rows: &[RankStep]) -> Option<HeatMap> {
+    let steps: BTreeSet<u32> = rows.iter().map(|it| it.step).collect();
     let n_left_out = steps.len().saturating_sub(MAX_STEPS_SHOWN);
     let steps: Vec<u32> = steps.into_iter().skip(n_left_out).collect();
-    let mut waits: BTreeMap<u32, Vec<Ns>> =
-        compared.ranks.iter().map(|it| (it.rank, vec![Ns::ZERO; steps.len()])).collect();
-    for (&(step, last), &wait) in &compared.waited_for {
-        let place = step.and_then(|step| steps.binary_search(&step).ok());
-        if let (Some(place), Some(of_rank)) = (place, waits.get_mut(&last)) {
-            of_rank[place] = wait;
-        }
+    let mut waited_for: BTreeMap<u32, Ns> = BTreeMap::new();
+    let mut by_place: BTreeMap<(u32, u32), &RankStep> = BTreeMap::new();
+    for it in rows.iter().filter(|it| steps.binary_search(&it.step).is_ok()) {
+        let sum = waited_for.entry(it.rank).or_default();
+        *sum = sum.saturating_add(it.waited_for);
+        by_place.insert((it.rank, it.step), it);
     }
-    let sum = |row: &HeatRow| row.waits.iter().fold(Ns::ZERO, |sum, it| sum.saturating_add(*it));
-    let mut rows: Vec<HeatRow> =
-        waits.into_iter().map(|(rank, waits)| HeatRow { rank, waits }).collect();
-    let left_out = rows.len().saturating_sub(MAX_RANKS_SHOWN);
-    rows.sort_by_key(|it| std::cmp::Reverse(sum(it)));
-    rows.truncate(MAX_RANKS_SHOWN);
-    rows.sort_by_key(|it| it.rank);
-    (!steps.is_empty()).then_some(HeatMap { steps, rows, left_out })
+    let mut ranks: Vec<u32> = waited_for.keys().copied().collect();
+    let left_out = ranks.len().saturating_sub(MAX_RANKS_SHOWN);
+    ranks.sort_by_key(|it| std::cmp::Reverse(waited_for.get(it)));
+    ranks.truncate(MAX_RANKS_SHOWN);
+    ranks.sort_unstable();
+    let layer = |&(name, about, amount): &StepAmount| {
+        let cell = |rank: u32, step: u32| by_place.get(&(rank, step)).map(|it| amount(it));
+        let row = |&rank: &u32| steps.iter().map(|&step| cell(rank, step)).collect();
+        HeatLayer { name, about, rows: ranks.iter().map(row).collect() }
+    };
+    let layers = STEP_AMOUNTS.iter().map(layer).collect();
+    (!steps.is_empty()).then_some(HeatMap { steps, ranks, layers, left_out })
+}
+
+/// The steps of all ranks as a table.
+fn by_step(recording: &Recording<'_>) -> Section {
+    let numbers = ["step", "rank"].map(|it| Column::number(it, Unit::Count));
+    let amounts = STEP_AMOUNTS.map(|(name, ..)| Column::number(name, Unit::Ns));
+    let columns = numbers.into_iter().chain(amounts);
+    let mut section = Section::new("rank_steps", "Ranks by step", Subject::Run, columns);
+    for it in steps(recording) {
+        let amounts =
+            STEP_AMOUNTS.iter().map(|(.., amount)| Cell::duration(amount(&it)).unless_zero());
+        let numbers = [Cell::integer(it.step), Cell::integer(it.rank)];
+        section.rows.push(numbers.into_iter().chain(amounts).collect());
+    }
+    section
+}
+
+fn steps(recording: &Recording<'_>) -> Vec<RankStep> {
+    let ledger = &recording.run.merged;
+    Comparison::new(ledger).map(|it| rank_steps(ledger, &it)).unwrap_or_default()
+}
+
+/// A step of a rank, in the order of the columns.
+fn step_fields(it: &RankStep) -> [(&'static str, FieldValue<'static>); 7] {
+    [
+        ("step", FieldValue::number(it.step)),
+        ("rank", FieldValue::number(it.rank)),
+        ("step_us", time(it.time)),
+        ("compute_us", time(it.compute)),
+        ("comm_wait_us", time(it.wait)),
+        ("comm_transfer_us", time(it.transfer)),
+        ("waited_for_us", time(it.waited_for)),
+    ]
+}
+
+/// Prints the steps of all ranks as CSV, with a header.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_csv(out: &mut dyn Write, recording: &Recording<'_>) -> io::Result<()> {
+    let names = step_fields(&RankStep::default()).map(|(name, _)| name);
+    writeln!(out, "{}", names.join(","))?;
+    for it in steps(recording) {
+        writeln!(out, "{}", step_fields(&it).map(|(_, value)| value.csv()).join(","))?;
+    }
+    Ok(())
 }
 
 /// Says which of two ranks is none of the recording, if one is not.
@@ -71,7 +140,8 @@ pub fn unknown_rank(recording: &Recording<'_>, between: Option<(u32, u32)>) -> O
     Some(format!("unknown rank `{unknown}`, expected one of: {}", there.join(", ")))
 }
 
-/// Prints the ranks of a run, at most `top` lines among them, and the lines that two ranks differ by, if two are named.
+/// Prints the ranks of a run, at most `top` lines among them, the lines that two ranks differ by, if two are named, and each step of each rank, if
+/// `has_steps`.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -80,12 +150,14 @@ pub fn write_text(
     recording: &Recording<'_>,
     top: usize,
     between: Option<(u32, u32)>,
+    has_steps: bool,
     terminal: &Terminal,
 ) -> io::Result<()> {
     let scale = metrics::Scale::new(&recording.run.merged, metrics::Period::Mean);
     let mut summary = summary::summary(recording.run, &scale);
     let mut sections = sections(recording, top);
     sections.extend(between.map(|it| by_difference(recording, it, top)));
+    sections.extend(has_steps.then(|| by_step(recording)).filter(|it| !it.rows.is_empty()));
     if sections.is_empty() {
         summary.notes.push(Note::doubt(ONE_RANK));
     }
@@ -287,6 +359,8 @@ pub fn write_json(
     writeln!(out, ",")?;
     write_list(out, "lines", compared.lines.iter().map(|it| line(recording, it)))?;
     writeln!(out, ",")?;
+    write_list(out, "steps", steps(recording).iter().map(|it| object(&step_fields(it))))?;
+    writeln!(out, ",")?;
     write_list(
         out,
         "stragglers",
@@ -299,6 +373,7 @@ pub fn write_json(
                 ("file", file),
                 ("line", number),
                 ("cost_us", time(it.lateness)),
+                ("saving_us", time(it.saving)),
                 ("late", FieldValue::number(it.late)),
                 ("collectives", FieldValue::number(it.collectives)),
                 ("waits_at_file", waits_file),
@@ -372,28 +447,27 @@ fn line(recording: &Recording<'_>, it: &LineCommunication) -> String {
 mod tests {
     use super::*;
 
+    fn step(rank: u32, step: u32, waited_for: i64) -> RankStep {
+        RankStep { rank, step, time: Ns(1_000), waited_for: Ns(waited_for), ..RankStep::default() }
+    }
+
     #[test]
-    fn the_map_says_for_whom_others_waited_in_which_step() {
-        let rank = |rank| RankSummary { rank, ..RankSummary::default() };
-        let waited_for =
-            [((Some(4), 1), Ns(100)), ((Some(5), 0), Ns(20)), ((None, 0), Ns(900))].into();
-        let ranks = vec![rank(0), rank(1)];
-        let compared = Comparison { ranks, waited_for, ..Comparison::default() };
-        let row = |rank, waits: [i64; 2]| HeatRow { rank, waits: waits.map(Ns).into() };
-        let rows = vec![row(0, [0, 20]), row(1, [100, 0])];
-        let expected = HeatMap { steps: vec![4, 5], rows, left_out: 0 };
-        assert_eq!(waits_by_step(&compared), Some(expected));
-        assert_eq!(waits_by_step(&Comparison::default()), None);
+    fn the_map_has_each_rank_in_each_step() {
+        let map = map_of(&[step(0, 4, 0), step(1, 4, 100), step(0, 5, 20)]).unwrap();
+        assert_eq!((map.steps, map.ranks, map.left_out), (vec![4, 5], vec![0, 1], 0));
+        let rows = |layer: usize| map.layers[layer].rows.clone();
+        let some = |it: [Option<i64>; 2]| it.map(|it| it.map(Ns)).to_vec();
+        assert_eq!(rows(0), [some([Some(0), Some(20)]), some([Some(100), None])]);
+        assert_eq!(rows(1), [some([Some(1_000), Some(1_000)]), some([Some(1_000), None])]);
+        assert_eq!(map_of(&[]), None);
     }
 
     #[test]
     fn of_many_ranks_those_that_others_waited_for_are_shown() {
-        let rank = |rank| RankSummary { rank, ..RankSummary::default() };
-        let ranks = (0..1_000).map(rank).collect();
-        let waited_for = [((Some(1), 1), Ns(70))].into();
-        let compared = Comparison { ranks, waited_for, ..Comparison::default() };
-        let map = waits_by_step(&compared).unwrap();
-        assert_eq!((map.rows.len(), map.left_out), (64, 936));
-        assert!(map.rows.iter().any(|it| it.rank == 1 && it.waits == [Ns(70)]));
+        let mut rows: Vec<RankStep> = (0..1_000).map(|rank| step(rank, 1, 0)).collect();
+        rows[707].waited_for = Ns(70);
+        let map = map_of(&rows).unwrap();
+        assert_eq!((map.ranks.len(), map.left_out), (64, 936));
+        assert!(map.ranks.contains(&707));
     }
 }

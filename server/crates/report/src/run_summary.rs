@@ -45,7 +45,7 @@ fn overviews(run: &Run) -> impl Iterator<Item = (u32, &Overview)> {
 }
 
 /// The sections, in the order in which they are printed. Those without rows say nothing of the run.
-pub(crate) fn sections(run: &Run) -> [Section; 7] {
+pub(crate) fn sections(run: &Run) -> [Section; 8] {
     let ranks: Vec<(u32, &Overview)> = overviews(run).collect();
     let devices: Vec<DeviceOfRank<'_>> = ranks
         .iter()
@@ -59,6 +59,7 @@ pub(crate) fn sections(run: &Run) -> [Section; 7] {
         usage(&devices),
         idle(&devices),
         launches(&devices),
+        queues(&devices),
         copies(&devices),
         arithmetic(&ranks, &devices),
     ]
@@ -229,6 +230,31 @@ fn launches(devices: &[DeviceOfRank<'_>]) -> Section {
         row.extend([Cell::duration(delay), Cell::duration(it.longest_delay)]);
         row.extend([it.long_delays, it.shorter_than_call, it.short].map(some));
         section.rows.push(row);
+    }
+    section
+}
+
+fn queues(devices: &[DeviceOfRank<'_>]) -> Section {
+    let columns = [
+        Column::number("stream", Unit::Count),
+        Column::number("launches", Unit::Count),
+        Column::number("mean length", Unit::Count),
+        Column::number("longest", Unit::Count),
+        Column::number("full", Unit::Ns),
+    ];
+    let mut section = by_device("queues", "Launches that wait, by stream", columns);
+    for device in devices {
+        for (&stream, it) in &device.usage.queues {
+            let mut row = device.cells();
+            row.extend([
+                Cell::integer(stream),
+                Cell::count(it.launches as f64),
+                it.mean_length().map(Cell::count).unwrap_or_default(),
+                Cell::count(it.longest as f64),
+                Cell::duration(it.full).unless_zero(),
+            ]);
+            section.rows.push(row);
+        }
     }
     section
 }

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Bytes, CollectiveKind, KernelClass, Ns, ProcessGroup};
-use profile::{DeviceEventId, HostEventId, HostKind, Message, Profile, StrId, ThreadId};
+use ledger::{Blocked, Bytes, CollectiveKind, KernelClass, Ns, ProcessGroup};
+use profile::{
+    DeviceEventId, DeviceKind, HostEventId, HostKind, Message, Profile, StrId, ThreadId,
+};
 use recorded::{KernelClasses, Launches};
 use serde_json::Value;
+
+use crate::intervals::Intervals;
+
+/// A rank that goes on computing this share of the duration before a collective ends waited for its end: ranges on the host end late.
+const BLOCKED_UNTIL: i64 = 20;
 
 /// What ran a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +43,8 @@ pub struct RecordedCollective {
     pub launched: Ns,
     /// `Seq`, where it is recorded.
     pub sequence: Option<u64>,
+    /// When the rank stood still for it.
+    pub blocked: Blocked,
 }
 
 /// The collectives that devices and the host ran.
@@ -51,7 +60,36 @@ pub(crate) fn collective_calls(
             found.push(on_device(profile, launches, &ranges, event));
         }
     }
+    if !found.is_empty() {
+        let compute = compute(profile, classes);
+        for it in &mut found {
+            let last = it.end - (it.end - it.start) / BLOCKED_UNTIL;
+            let (from, until) = compute.longest_gap(it.start, it.end, last);
+            it.blocked = Blocked { from: from - it.start, until: until - it.start };
+        }
+    }
     found
+}
+
+/// When the rank computed: kernels that do not communicate; where there are none, operators but for those that communicate.
+fn compute(profile: &Profile, classes: &KernelClasses) -> Intervals {
+    let (host, device) = (&profile.host, &profile.device);
+    let is_kernel = |it: &DeviceEventId| {
+        device.kind[it.index()] == DeviceKind::Kernel
+            && classes.class(*it) != KernelClass::Communication
+    };
+    let kernels = device.ids().filter(is_kernel);
+    let kernels: Intervals = kernels.map(|it| (device.start[it.index()], device.end(it))).collect();
+    if kernels != Intervals::default() {
+        return kernels;
+    }
+    let names = profile.strings.iter();
+    let communicates: Vec<bool> = names.map(|(_, name)| name.starts_with("c10d::")).collect();
+    let is_operator = |it: &HostEventId| {
+        host.kind[it.index()] == HostKind::Operator && !communicates[host.name[it.index()].index()]
+    };
+    let operators = host.ids().filter(is_operator);
+    operators.map(|it| (host.start[it.index()], host.end(it))).collect()
 }
 
 fn on_device(
@@ -84,6 +122,7 @@ fn on_device(
         end: device.end(event),
         launched,
         sequence: message.and_then(|it| u64::try_from(it.sequence).ok()),
+        blocked: Blocked::default(),
     }
 }
 
@@ -223,6 +262,7 @@ impl Ranges {
                 end: host.end(id),
                 launched: operator.map_or(start, |it| host.start[it.index()]),
                 sequence: None,
+                blocked: Blocked::default(),
             }
         };
         self.on_host.iter().map(collective).collect()

@@ -98,6 +98,22 @@ impl Intervals {
         Self(rest)
     }
 
+    /// The longest time from `start` to `end` without an instant, of those that end at `last` or later; `end` twice where there is none.
+    pub(crate) fn longest_gap(&self, start: Ns, end: Ns, last: Ns) -> (Ns, Ns) {
+        let first = self.0.partition_point(|it| it.0 < last);
+        let before = first.checked_sub(1).and_then(|it| self.0.get(it));
+        let mut from = before.map_or(start, |it| it.1.max(start));
+        let mut longest = (end, end);
+        let inside = self.0[first..].iter().take_while(|it| it.0 < end).copied();
+        for (until, next) in inside.chain([(end, end)]) {
+            if longest.1 - longest.0 < until - from {
+                longest = (from, until);
+            }
+            from = next;
+        }
+        longest
+    }
+
     /// How many of the instants from `start` to `end`.
     pub(crate) fn within(&self, start: Ns, end: Ns) -> Ns {
         let first = self.0.partition_point(|it| it.1 <= start);
@@ -131,6 +147,22 @@ mod tests {
                 assert_eq!(mine.within(Ns(2), Ns(7)), Ns(i64::from(part.count_ones())));
             }
         }
+    }
+
+    #[test]
+    fn the_longest_gap_that_ends_late_is_found() {
+        let set = [(0, 3), (50, 70), (97, 99)].map(|(start, end)| (Ns(start), Ns(end)));
+        let set: Intervals = set.into_iter().collect();
+        let gap = |start, end, last| {
+            let (from, until) = set.longest_gap(Ns(start), Ns(end), Ns(last));
+            (from.0, until.0)
+        };
+        assert_eq!(gap(1, 100, 95), (70, 97), "computes a little before the end");
+        assert_eq!(gap(1, 100, 98), (99, 100), "too long before the end");
+        assert_eq!(gap(1, 60, 57), (60, 60), "computes at the end");
+        assert_eq!(gap(60, 90, 88), (70, 90));
+        assert_eq!(gap(5, 50, 48), (5, 50), "computes nothing");
+        assert_eq!(gap(200, 200, 200), (200, 200));
     }
 
     #[test]

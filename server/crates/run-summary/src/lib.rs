@@ -25,6 +25,7 @@ mod usage;
 pub use arithmetic::CountedOperator;
 pub use collective_calls::{CollectiveEvent, RecordedCollective};
 pub use communication::Collective;
+pub use spans::StepSpan;
 
 use ledger::Overview;
 use profile::{HostEventId, Profile};
@@ -41,6 +42,8 @@ pub struct RunSummary {
     pub collective_calls: Vec<RecordedCollective>,
     /// The collectives that devices ran.
     pub collectives: Vec<Collective>,
+    /// The steps in order; one without a number where the recording has none.
+    pub spans: Vec<StepSpan>,
 }
 
 impl RunSummary {
@@ -74,6 +77,6 @@ impl RunSummary {
         };
         let collectives = communication::collectives(profile, classes);
         let collective_calls = collective_calls::collective_calls(profile, launches, classes);
-        Self { overview, counted, collective_calls, collectives }
+        Self { overview, counted, collective_calls, collectives, spans }
     }
 }

@@ -6,11 +6,13 @@ use recorded::{Launches, Steps};
 
 /// A step, from its begin on the host to the end of what it launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StepSpan {
+pub struct StepSpan {
     /// `None` for the only span of a recording without steps.
-    pub(crate) number: Option<u32>,
-    pub(crate) start: Ns,
-    pub(crate) end: Ns,
+    pub number: Option<u32>,
+    /// When it began, relative to the base of the recording.
+    pub start: Ns,
+    /// When it ended.
+    pub end: Ns,
 }
 
 /// A last step with less than this share of the device events of the step before was not recorded whole.

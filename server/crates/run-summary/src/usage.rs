@@ -48,6 +48,7 @@ pub(crate) fn devices(
         events.launches(&mut usage.launches);
         events.copies(&mut usage);
         usage.idle = streams::idle(profile, launches, events.events);
+        usage.queues = streams::queues(profile, launches, events.events);
         (ordinal, usage)
     };
     by_device.into_iter().map(of_device).collect()

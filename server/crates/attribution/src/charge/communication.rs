@@ -1,10 +1,10 @@
 //! The collectives of the rank, by the lines that launched them.
 
-use ledger::{CollectiveCall, CollectiveSite, GroupMembers, Ns, RankCommunication};
+use ledger::{CollectiveCall, CollectiveSite, GroupMembers, Ns, RankCommunication, TimeRange};
 use line_stacks::line_key;
 use profile::{Profile, RankGroup};
 use recorded::Steps;
-use run_summary::{CollectiveEvent, RunSummary};
+use run_summary::{CollectiveEvent, RunSummary, StepSpan};
 
 use super::device::DeviceStacks;
 use crate::event_stacks::EventStacks;
@@ -25,6 +25,7 @@ pub(crate) fn communication(
         world_size: meta.world_size,
         host: meta.host.clone(),
         groups: meta.groups.iter().map(members).collect(),
+        steps: summary.spans.iter().map(|it| (it.number, range(meta.base, it))).collect(),
         ..RankCommunication::default()
     };
     // A range on the host that is open when the profiler stops lasts as long as that takes.
@@ -51,10 +52,15 @@ pub(crate) fn communication(
             end: meta.base.saturating_add(end),
             step,
             sequence: it.sequence,
+            blocked: it.blocked.before(end - it.start),
         });
     }
     found.sites.values_mut().for_each(|calls| calls.sort_unstable());
     Some(found)
+}
+
+fn range(base: Ns, step: &StepSpan) -> TimeRange {
+    TimeRange { start: base.saturating_add(step.start), end: base.saturating_add(step.end) }
 }
 
 fn members(group: &RankGroup) -> GroupMembers {

@@ -1,7 +1,7 @@
 //! What the rules over several ranks found, in words.
 
 use insights::{Finding, RankDetail};
-use ledger::LineKey;
+use ledger::{LineKey, Ns};
 use metrics::numbers::duration;
 use ranks::Straggler;
 
@@ -18,12 +18,16 @@ pub(crate) fn message(
             true => Some("this line".to_owned()),
             false => name(line),
         }),
-        RankDetail::Imbalance { rank, here, mean } => {
-            let per_step = if finding.steps == 0 { "" } else { " per step" };
+        RankDetail::Imbalance { rank, here, mean, saving } => {
+            let (per_step, step) = match finding.steps {
+                0 => ("", "the run"),
+                _ => (" per step", "a step"),
+            };
             format!(
-                "takes {}{per_step} on rank {rank}, {} in the mean of all ranks; the others wait for it",
+                "takes {}{per_step} on rank {rank}, {} in the mean of all ranks; the others wait for it: {step} would be {} shorter",
                 duration(here.as_f64()),
-                duration(mean.as_f64())
+                duration(mean.as_f64()),
+                duration(saving.as_f64())
             )
         }
     };
@@ -57,12 +61,17 @@ pub fn straggler(it: &Straggler, name: impl Fn(&LineKey) -> Option<String>) -> S
             ),
         };
     }
+    if it.saving != Ns::ZERO {
+        let step = if it.steps == 0 { "the run" } else { "a step" };
+        let so =
+            if it.cause.is_some() { "without it" } else { "if it computed no longer than they do" };
+        text += &format!("; {so} {step} would be {} shorter", duration(it.saving.as_f64()));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use ledger::Ns;
     use ranks::Cause;
 
     use super::*;
@@ -78,6 +87,7 @@ mod tests {
             steps: 3,
             late: 8,
             collectives: 9,
+            saving: Ns(160_000_000),
             waits_at: Some(line(65)),
             cause: Some(cause),
         };
@@ -85,11 +95,17 @@ mod tests {
         assert_eq!(
             straggler(&it, name),
             "rank 1 is late at 8 of 9 collectives; the others wait 200 ms per step at train.py:65; \
-             the difference is train.py:86: 173 ms on rank 1 only"
+             the difference is train.py:86: 173 ms on rank 1 only; without it a step would be 160 ms shorter"
         );
         it.cause = None;
         it.waits_at = None;
+        assert_eq!(
+            straggler(&it, name),
+            "rank 1 is late at 8 of 9 collectives; the others wait 200 ms per step; \
+             if it computed no longer than they do a step would be 160 ms shorter"
+        );
         it.steps = 0;
+        it.saving = Ns::ZERO;
         assert_eq!(
             straggler(&it, name),
             "rank 1 is late at 8 of 9 collectives; the others wait 200 ms"

@@ -16,5 +16,7 @@ pub enum RankDetail {
         here: Ns,
         /// The mean over all ranks.
         mean: Ns,
+        /// By how much a step of the job would be shorter if it took as long as on the others.
+        saving: Ns,
     },
 }

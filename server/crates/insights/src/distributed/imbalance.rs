@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ledger::{Ledger, LineBooks, Ns};
 use metrics::Scale;
-use ranks::{Comparison, RankSummary};
+use ranks::{Comparison, RankSummary, median};
 
 use super::common::WARNING;
 use super::detail::RankDetail;
@@ -20,8 +20,9 @@ pub(super) static RULE: Rule = Rule {
     summary: "One rank spends more time on a line than the others, and they wait for it.",
     severity: Severity::Information,
     trigger: "On the rank that the others wait for step after step (`straggler`), a line's own time is above the mean over the ranks by the \
-              factor of the threshold and by a share of the step that reaches the threshold. The line that `straggler` names is left out.",
-    measure: "Own time of the line per step, of the device or the host, whichever differs more; its largest over the ranks, and the mean.",
+              factor of the threshold, and without what it takes longer than on the median of the others a step of the job would be shorter by a share that reaches the threshold. The line that `straggler` names is left out.",
+    measure: "Own time of the line per step, of the device or the host, whichever differs more; its largest over the ranks, and the mean. \
+              The cost is by how much a step of the job would be shorter, by the replay of `straggler`.",
     thresholds: &[FACTOR, MINIMUM, WARNING],
     remedy: "Give ranks equal work: batches of equal numbers of tokens, layers of equal cost on each stage, experts of equal load; do on all ranks, or on none in the loop, what one does.",
     before: "batch = items[rank::world]                 # long ones may all be of one rank",
@@ -48,12 +49,13 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let n = scale.n_steps().max(u64::from(ledger.ranks.max(1)));
     let lines = ledger.lines.iter().filter(|(line, _)| Some(*line) != named);
     let findings = lines.filter_map(|(line, books)| {
-        let (rank, here, mean) = most_unequal(books, &compared.ranks)?;
+        let Unequal { rank, here, mean, excess } = most_unequal(books, &compared.ranks)?;
         if rank != straggler.rank || here.as_f64() < limits.get(&FACTOR) * mean.as_f64() {
             return None;
         }
-        let cost = (here - mean).saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
-        let detail = Detail::Ranks(RankDetail::Imbalance { rank, here, mean });
+        let saving = compared.replay.as_ref().map_or(Ns::ZERO, |it| it.saving(rank, Some(excess)));
+        let cost = saving.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+        let detail = Detail::Ranks(RankDetail::Imbalance { rank, here, mean, saving });
         let remedy = "Give the ranks equal work here, or do on all of them what one does.";
         let draft =
             Costly { count: books.calls, ..Costly::line(line, books, cost, detail, remedy) };
@@ -63,21 +65,33 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     findings.collect()
 }
 
-/// The rank with the most own time per step on a line, that time, and the mean over the ranks: of the device or of the host,
-/// whichever differs more.
-fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<(u32, Ns, Ns)> {
+/// A line on the rank on which it takes longest. Times are own time per step.
+struct Unequal {
+    rank: u32,
+    here: Ns,
+    /// The mean over the ranks.
+    mean: Ns,
+    /// What it takes longer than the median of the other ranks, over the recording.
+    excess: Ns,
+}
+
+/// The rank with the most own time per step on a line, of the device or of the host, whichever differs more.
+fn most_unequal(books: &LineBooks, ranks: &[RankSummary]) -> Option<Unequal> {
     let n_ranks = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
     let unequal = |times: &BTreeMap<u32, Ns>| {
-        let per_step = ranks.iter().map(|it| {
-            let time = times.get(&it.rank).copied().unwrap_or(Ns::ZERO);
-            (it.rank, time / i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX))
-        });
-        let mean = per_step.clone().map(|(_, time)| time).sum::<Ns>() / n_ranks;
-        let most = per_step.max_by_key(|&(rank, time)| (time, std::cmp::Reverse(rank)));
-        most.map(|(rank, here)| (rank, here, mean))
+        let n_steps = |it: &RankSummary| i64::try_from(it.steps.max(1)).unwrap_or(i64::MAX);
+        let per_step =
+            |it: &RankSummary| times.get(&it.rank).copied().unwrap_or(Ns::ZERO) / n_steps(it);
+        let mean = ranks.iter().map(per_step).sum::<Ns>() / n_ranks;
+        let longest = |it: &&RankSummary| (per_step(it), std::cmp::Reverse(it.rank));
+        let most = ranks.iter().max_by_key(longest)?;
+        let others = ranks.iter().filter(|it| it.rank != most.rank).map(per_step);
+        let here = per_step(most);
+        let excess = here.saturating_sub(median(others.collect())).saturating_mul(n_steps(most));
+        Some(Unequal { rank: most.rank, here, mean, excess })
     };
     [unequal(&books.host_by_rank()), unequal(&books.device_by_rank())]
         .into_iter()
         .flatten()
-        .max_by_key(|(_, here, mean)| *here - *mean)
+        .max_by_key(|it| it.here - it.mean)
 }

@@ -17,11 +17,12 @@ pub(super) static RULE: Rule = Rule {
     title: "The others wait for one rank",
     summary: "One rank comes late to collectives step after step, so that every step of the job takes as long as its.",
     severity: Severity::Information,
-    trigger: "In the median step the other ranks wait for one rank longer than for all others, by a share of the step that reaches the \
-              threshold. A delay in a few steps does not count.",
+    trigger: "In the median step the other ranks wait for one rank longer than for all others, and without the difference a step of the job would be shorter by a \
+              share that reaches the threshold. A delay in a few steps does not count.",
     measure: "Collectives are matched over the ranks, and clocks aligned by them. In each, the time before the last rank began is waiting for \
               that rank; of the ranks that wait, the longest counts. The line named is the one whose own time per step on the late rank is furthest above \
-              the median of the others, if that explains a third of the lateness.",
+              the median of the others, if that explains a third of the lateness. The cost is what a step of the job would be shorter by if that line took as long as on the others: \
+              the ranks are replayed with less work there, and each collective begins when its last rank is there.",
     thresholds: &[MINIMUM, WARNING],
     remedy: "Look at the line on the late rank: more data or longer sequences there, work that only one rank does (logging, evaluation, checkpoints), a \
              slower disk, a slower device. Give ranks equal work, or do on all what one does.",
@@ -32,7 +33,8 @@ pub(super) static RULE: Rule = Rule {
     ],
     limits: "It needs the traces of at least two ranks. A rank that is not recorded cannot be seen: waiting for it counts as transfer. Where two ranks are late by \
              nearly the same, the later one is named. Without Python stacks no line is known, and only `perfline ranks` says who is late. What a rank is late by is \
-             what the others wait, which may be partly hidden by their computation.",
+             what the others wait, which may be partly hidden by their computation; what a step would save is estimated without that. \
+             [accounting.md](../accounting.md#replay) has what the replay assumes.",
     find,
 };
 
@@ -41,9 +43,9 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
     let finding = straggler.and_then(|it| {
         let line = it.cause.as_ref().map(|it| &it.line).or(it.waits_at.as_ref())?.clone();
         let books = ledger.lines.get(&line)?;
-        // A mean over steps and ranks of this is the lateness again.
+        // A mean over steps and ranks of this is the saving of a step again.
         let n = scale.n_steps().max(u64::from(ledger.ranks.max(1)));
-        let cost = it.lateness.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
+        let cost = it.saving.saturating_mul(i64::try_from(n).unwrap_or(i64::MAX));
         let count = it.late;
         let remedy = "Look at what this line does on the late rank only: more data, work of one rank alone, a slower disk or device. \
                       Give the ranks equal work.";

@@ -1,8 +1,8 @@
 //! From ledgers of several ranks, made by hand, to findings.
 
 use ledger::{
-    CollectiveCall, CollectiveKind, CollectiveSite, Interval, Ledger, LineBooks, LineKey, Ns,
-    Overview, ProcessGroup, RankCommunication, ThreadKey,
+    Blocked, CollectiveCall, CollectiveKind, CollectiveSite, Interval, Ledger, LineBooks, LineKey,
+    Ns, Overview, ProcessGroup, RankCommunication, ThreadKey, TimeRange,
 };
 
 use crate::{Detail, RankDetail, RuleOptions, find};
@@ -29,6 +29,7 @@ fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
                 end: Ns(begin + STEP),
                 step: Some(step),
                 sequence: None,
+                blocked: Blocked { from: Ns::ZERO, until: Ns(STEP - begins(rank, step)) },
             }
         };
         let site = CollectiveSite {
@@ -39,7 +40,13 @@ fn ledger(begins: impl Fn(u32, u32) -> i64) -> Ledger {
             line: Some(key(9)),
         };
         let sites = [(site, (0..STEPS).map(call).collect())].into();
-        let communication = RankCommunication { world_size: Some(2), sites, ..Default::default() };
+        let range = |step: u32| {
+            let start = Ns(i64::from(step) * STEP);
+            (Some(step), TimeRange { start, end: start + Ns(STEP) })
+        };
+        let steps = (0..STEPS).map(range).collect();
+        let communication =
+            RankCommunication { world_size: Some(2), steps, sites, ..Default::default() };
         ledger.communication.insert(rank, communication);
     }
     ledger.steps = (0..STEPS).map(|step| (step, Ns(STEP))).collect();
@@ -71,9 +78,11 @@ fn the_late_rank_and_its_unequal_lines_are_found() {
     add(&mut ledger, 9, [500_000, 0]);
     assert_eq!(found(&ledger), [("straggler", 3), ("imbalance", 4)]);
     let findings = find(&ledger, &RuleOptions::default());
-    assert_eq!(findings[0].cost_per_step, Some(Ns(500_000)));
-    assert_eq!(findings[1].cost_per_step, Some(Ns(50_000)));
-    let expected = RankDetail::Imbalance { rank: 1, here: Ns(120_000), mean: Ns(70_000) };
+    // Of the 500 µs that rank 0 waits in a step, line 3 takes 400 longer on rank 1, and line 4 100.
+    assert_eq!(findings[0].cost_per_step, Some(Ns(400_000)));
+    assert_eq!(findings[1].cost_per_step, Some(Ns(100_000)));
+    let (here, mean, saving) = (Ns(120_000), Ns(70_000), Ns(100_000));
+    let expected = RankDetail::Imbalance { rank: 1, here, mean, saving };
     assert_eq!(findings[1].detail, Detail::Ranks(expected));
 }
 

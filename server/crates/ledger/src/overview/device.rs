@@ -62,6 +62,8 @@ pub struct DeviceOverview {
     pub idle: IdleClasses,
     /// How work reached the device.
     pub launches: LaunchSummary,
+    /// What had been launched and not begun, by stream.
+    pub queues: BTreeMap<i64, StreamQueue>,
     /// Copies and fills by kind as recorded (`Memcpy HtoD (Pageable -> Device)`).
     pub copies: BTreeMap<String, Copies>,
     /// What operators with known FLOPs did here.
@@ -77,6 +79,22 @@ pub struct IdleClasses {
     pub kernel_wait: Ns,
     /// The next event was launched already, and the gap is long: it waited for something else, such as another stream.
     pub other: Ns,
+}
+
+/// The launches of a stream that had not begun. An event counts if its runtime call is in the recording, from the begin of the call to the start of
+/// the event, as in HTA's queue length.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct StreamQueue {
+    /// How many launches.
+    pub launches: u64,
+    /// How many waited at most.
+    pub longest: u64,
+    /// Σ waiting launches × nanoseconds.
+    pub length_time: i128,
+    /// From the first call to the start of the last event.
+    pub span: Ns,
+    /// Of it, while the queue was full: at least [`StreamQueue::FULL`] launches waited, so that the next one blocks its thread.
+    pub full: Ns,
 }
 
 /// How work reached a device. An event counts if its runtime call is in the recording.
@@ -215,6 +233,17 @@ impl IdleClasses {
     #[must_use]
     pub fn parts(&self) -> [(&'static str, Ns); 3] {
         [("host_wait", self.host_wait), ("kernel_wait", self.kernel_wait), ("other", self.other)]
+    }
+}
+
+impl StreamQueue {
+    /// As many launches wait at most on CUDA: the default of HTA.
+    pub const FULL: u64 = 1_024;
+
+    /// How many launches waited on the mean.
+    #[must_use]
+    pub fn mean_length(&self) -> Option<f64> {
+        (Ns::ZERO < self.span).then(|| self.length_time as f64 / self.span.as_f64())
     }
 }
 

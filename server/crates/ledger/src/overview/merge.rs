@@ -2,7 +2,7 @@
 
 use super::{
     Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, LaunchSummary, Overlap,
-    Overview,
+    Overview, StreamQueue,
 };
 use crate::amount::Amount;
 use crate::merge::merge_map;
@@ -82,6 +82,7 @@ impl DeviceOverview {
         self.exposed_memory.gain(other.exposed_memory);
         self.idle.merge(&other.idle);
         self.launches.merge(&other.launches);
+        merge_map(&mut self.queues, &other.queues, StreamQueue::merge);
         merge_map(&mut self.copies, &other.copies, Copies::merge);
         merge_map(&mut self.arithmetic, &other.arithmetic, Arithmetic::merge);
     }
@@ -105,6 +106,16 @@ impl LaunchSummary {
         self.long_calls.gain(other.long_calls);
         self.shorter_than_call.gain(other.shorter_than_call);
         self.short.gain(other.short);
+    }
+}
+
+impl StreamQueue {
+    fn merge(&mut self, other: &Self) {
+        self.launches.gain(other.launches);
+        self.longest = self.longest.max(other.longest);
+        self.length_time.gain(other.length_time);
+        self.span.gain(other.span);
+        self.full.gain(other.full);
     }
 }
 
