@@ -170,8 +170,8 @@ fn describe(
     let steps: Vec<String> = window.steps.iter().map(u32::to_string).collect();
     let part = match steps.as_slice() {
         [] => "the beginning".to_owned(),
-        [step] => format!("step {step} of {}", outline.steps().len()),
-        steps => format!("steps {} of {}", steps.join(", "), outline.steps().len()),
+        [step] => format!("step {step}, one of {}", outline.steps().len()),
+        steps => format!("steps {}, of {}", steps.join(", "), outline.steps().len()),
     };
     let path = args.output.display();
     let (kept, all) = (cut.events, outline.events());

@@ -67,7 +67,8 @@ impl ReplacedKind {
     fn prefix(self) -> &'static str {
         match self {
             Self::Folder => "d",
-            Self::File => "f",
+            // A short one would be found again in other projects.
+            Self::File => "replaced",
             Self::Function => "fn",
             Self::Class => "C",
             Self::Operator => "op",
@@ -717,29 +718,29 @@ mod tests {
                 "torch/nn/modules/linear.py(114): forward",
             ),
             ("contextlib.py(141): helper", "contextlib.py(141): helper"),
-            ("train.py(9): step", "f1.py(9): fn1"),
-            ("pkg/train.py(9): Net.forward", "d1/f1.py(9): fn2.forward"),
-            ("/home/ann/pkg/train.py(9): <lambda>", "/d2/d3/d1/f1.py(9): <lambda>"),
-            (r"D:\ann\train.py(3): step", r"D:\d3\f1.py(3): fn1"),
+            ("train.py(9): step", "replaced1.py(9): fn1"),
+            ("pkg/train.py(9): Net.forward", "d1/replaced1.py(9): fn2.forward"),
+            ("/home/ann/pkg/train.py(9): <lambda>", "/d2/d3/d1/replaced1.py(9): <lambda>"),
+            (r"D:\ann\train.py(3): step", r"D:\d3\replaced1.py(3): fn1"),
             (
                 "/home/ann/env/lib/python3.7/site-packages/torch/x.py(1): f",
                 "/d2/d3/d4/lib/python3.7/site-packages/torch/x.py(1): f",
             ),
             (
                 "/opt/lib/python3.7/site-packages/own/x.py(1): f",
-                "/d5/lib/python3.7/site-packages/d6/f2.py(1): fn3",
+                "/d5/lib/python3.7/site-packages/d6/replaced2.py(1): fn3",
             ),
-            ("transformers/models/x.py(1): f", "transformers/d7/f2.py(1): fn3"),
-            ("test/x.py(1): f", "test/f2.py(1): fn3"),
+            ("transformers/models/x.py(1): f", "transformers/d7/replaced2.py(1): fn3"),
+            ("test/x.py(1): f", "test/replaced2.py(1): fn3"),
             ("<string>(2): __init__", "<string>(2): __init__"),
             ("<ann>(2): build", "<f3>(2): fn4"),
             (
                 "train.py(9): torch_dynamo_resume_in_step_at_76",
-                "f1.py(9): torch_dynamo_resume_in_fn1_at_76",
+                "replaced1.py(9): torch_dynamo_resume_in_fn1_at_76",
             ),
             (
                 "/tmp/torchinductor_ann/ab/cabc.py(3): call",
-                "/tmp/torchinductor_d3/ab/f4.py(3): fn5",
+                "/tmp/torchinductor_d3/ab/replaced4.py(3): fn5",
             ),
             (
                 "/tmp/ipykernel_2566/1623915622.py(18): <cell line: 0>",
