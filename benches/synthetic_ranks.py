@@ -5,7 +5,7 @@
 
 Rank i is a copy of trace i modulo the number of those that are there. On the slow rank, each step is stopped for a while in
 the middle of the first event called `--at`: what was going on then lasts longer, what comes later is moved. On all other
-ranks each step is stopped as long in the middle of its first collective, which waits for that rank.
+ranks each step is stopped as long in its first collective, which waits for that rank, when operators beside it are done.
 """
 
 import argparse
@@ -14,8 +14,19 @@ import json
 import pathlib
 
 
-def middle_in_steps(events, name):
-    """The middle of the first event called `name` in each step, in microseconds."""
+def last_gap(events, start, end):
+    """The middle of the last time from `start` to `end` in which no operator is open, in microseconds."""
+    operators = sorted((it["ts"], it["ts"] + it["dur"]) for it in events if it.get("cat") == "cpu_op")
+    gap, at = (start + end) / 2, start
+    for begins, ends in [it for it in operators if start < it[1] and it[0] < end] + [(end, end)]:
+        if at < begins:
+            gap = (at + begins) / 2
+        at = max(at, ends)
+    return gap
+
+
+def middle_in_steps(events, name, is_waiting):
+    """The middle of the first event called `name` in each step, in microseconds; if `is_waiting`, of the last time in it without operators."""
     steps = [it for it in events if it.get("name", "").startswith("ProfilerStep#") and "dur" in it]
     middles = []
     for step in steps:
@@ -23,7 +34,8 @@ def middle_in_steps(events, name):
         inside = [it for it in events if it.get("name") == name and step["ts"] <= it["ts"] < end and "dur" in it]
         if inside:
             first = min(inside, key=lambda it: it["ts"])
-            middles.append(first["ts"] + first["dur"] / 2)
+            start, end = first["ts"], first["ts"] + first["dur"]
+            middles.append(last_gap(events, start, end) if is_waiting else (start + end) / 2)
     return sorted(set(middles))
 
 
@@ -56,15 +68,15 @@ def main():
     traces = [json.loads(gzip.decompress(it.read_bytes())) for it in paths]
     args.output.mkdir(parents=True, exist_ok=True)
 
-    def text(trace, name):
-        instants = middle_in_steps(trace["traceEvents"], name)
+    def text(trace, name, is_waiting):
+        instants = middle_in_steps(trace["traceEvents"], name, is_waiting)
         return json.dumps(stopped(trace, instants, 1000 * args.by))
 
     # Of a trace, only the rank differs from copy to copy.
-    waiting = [text(it, args.collective) for it in traces]
+    waiting = [text(it, args.collective, True) for it in traces]
     for rank in range(args.ranks):
         index = rank % len(traces)
-        written = text(traces[index], args.at) if rank == args.slow else waiting[index]
+        written = text(traces[index], args.at, False) if rank == args.slow else waiting[index]
         info = traces[index]["distributedInfo"]
         group = {**info["pg_config"][0], "pg_size": args.ranks, "ranks": list(range(args.ranks))}
         mine = {**info, "rank": rank, "world_size": args.ranks, "pg_config": [group]}
