@@ -48,7 +48,7 @@ fn random(seed: u64) -> u64 {
 /// began to write a file in `folder`.
 fn kill(mut child: Child, seed: u64, usual: Duration, folder: &Path) {
     let fraction = (random(seed) % 1000) as f64 / 1000.0;
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         std::thread::sleep(usual.mul_f64(fraction));
     } else {
         let before = files(folder).len();

@@ -141,7 +141,7 @@ mod tests {
     impl Read for Faulty<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.n_reads += 1;
-            if self.n_reads % 3 == 0 {
+            if self.n_reads.is_multiple_of(3) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             if self.fails_at.is_some_and(|it| it <= self.at) {

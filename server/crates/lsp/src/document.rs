@@ -8,6 +8,9 @@ use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
 
 use crate::{from_proto, paths};
 
+/// Changes of one message from which on they are made at once, where they can be: one by one, each would cost a look at the whole text.
+const MANY_CHANGES: usize = 256;
+
 /// One version of an open document. A change makes another one, so that requests keep what they began with.
 pub(crate) struct Document {
     /// As the client spells it.
@@ -68,7 +71,7 @@ impl Document {
         let mut text = self.text.to_string();
         let mut index = self.index.clone();
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for change in changes {
+        for change in self.at_once(changes, encoding) {
             let range = match change.range {
                 Some(range) => from_proto::range(&index, &text, range, encoding),
                 None => 0..text.len(),
@@ -90,6 +93,39 @@ impl Document {
             carried: Mutex::new(carried),
             cell: Mutex::new(self.cell.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         }
+    }
+
+    /// Many changes as one that has the same effect on the text, if each stands on lines before those of the one before it, as
+    /// editors send what they format, replace everywhere or type at several places; else as they are.
+    fn at_once(
+        &self,
+        changes: Vec<TextDocumentContentChangeEvent>,
+        encoding: Encoding,
+    ) -> Vec<TextDocumentContentChangeEvent> {
+        let ranges: Option<Vec<_>> = (MANY_CHANGES <= changes.len())
+            .then(|| {
+                let range = |it: &TextDocumentContentChangeEvent| {
+                    Some(from_proto::range(&self.index, &self.text, it.range?, encoding))
+                };
+                changes.iter().map(range).collect()
+            })
+            .flatten();
+        let Some(ranges) = ranges else { return changes };
+        let is_before = |pair: &[std::ops::Range<usize>]| {
+            self.index.line(pair[1].end) < self.index.line(pair[0].start)
+        };
+        if !ranges.windows(2).all(is_before) {
+            return changes;
+        }
+        let mut text = String::with_capacity(self.text.len());
+        let mut at = 0;
+        for (range, change) in ranges.iter().zip(&changes).rev() {
+            text.push_str(&self.text[at..range.start]);
+            text.push_str(&change.text);
+            at = range.end;
+        }
+        text.push_str(&self.text[at..]);
+        vec![TextDocumentContentChangeEvent { range: None, range_length: None, text }]
     }
 
     /// The path on disk in its one spelling; `None` for what is not on disk. Touches the disk the first time.
@@ -162,6 +198,38 @@ mod tests {
             assert_eq!(&*text(2), "é𝄞X\n");
             assert_eq!(&*text(3), "whole");
         }
+    }
+
+    #[test]
+    fn many_changes_have_the_effect_of_each_after_the_other() {
+        let text: String = (0..300).map(|it| format!("line {it}\r\né = {it}\n")).collect();
+        let document = document(&text);
+        let rows = [
+            // From the last line to the first, and in other orders; several on a line; some that are not there.
+            (0..300_u32)
+                .rev()
+                .map(|it| change(Some([2 * it, 1, 2 * it + 1, 1]), "x\n"))
+                .collect::<Vec<_>>(),
+            (0..2_000)
+                .rev()
+                .map(|it| change(Some([2 * it + 1, 0, 2 * it + 1, 9_999]), ""))
+                .collect(),
+            (0..260).map(|it| change(Some([2 * it, 1, 2 * it, 1]), "x\n")).collect(),
+            (0..260).rev().map(|it| change(Some([it / 2, it % 2, it / 2, it % 2]), "yy")).collect(),
+            (0..700).rev().map(|it| change(Some([it, 0, it, 0]), "z")).collect(),
+        ];
+        for (row, changes) in rows.into_iter().enumerate() {
+            let one_by_one =
+                changes.iter().fold(document.changed(2, Vec::new(), Encoding::Utf16), |it, one| {
+                    it.changed(2, vec![one.clone()], Encoding::Utf16)
+                });
+            let at_once = document.changed(2, changes, Encoding::Utf16);
+            assert!(at_once.text == one_by_one.text, "{row}");
+        }
+        let is_one = |changes| document.at_once(changes, Encoding::Utf16).len() == 1;
+        assert!(is_one((0..300).rev().map(|it| change(Some([it, 0, it, 1]), "x")).collect()));
+        assert!(!is_one((0..300).map(|it| change(Some([it, 0, it, 1]), "x")).collect()));
+        assert!(!is_one((0..300).rev().map(|_| change(None, "x")).collect()));
     }
 
     #[test]
