@@ -7,7 +7,7 @@ use pysource::flow::{
 };
 use rustc_hash::FxHashSet;
 
-use crate::c_objects::is_object_of_c;
+use crate::c_objects::{is_object_of_c, is_type_call};
 use crate::costs::Costs;
 use crate::facts::{Certainty, Expression, HeldValue, is_class_name};
 use crate::keys::{ChildKey, FunctionKey, MODULE_GENERATORS, Owner};
@@ -235,6 +235,12 @@ pub(crate) fn repeat_cost(
             costs.repeat_indexing
         }
         (_, ChildKey::Function(it)) if it.name == "<genexpr>" => 0,
+        // `sorted(xs, key=lambda x: …)` calls it for each element.
+        (SiteKind::Call { passes, .. }, ChildKey::Function(it))
+            if it.name == "<lambda>" && !passes.is_empty() =>
+        {
+            0
+        }
         (SiteKind::Spread { .. }, ChildKey::Function(_)) => 0,
         (SiteKind::Spread { .. } | SiteKind::Unpack { .. }, _) if site.calls_for_elements() => 0,
         // A class is called: `__new__`, then `__init__`.
@@ -278,34 +284,6 @@ fn takes_later(name: &str) -> bool {
 /// Whether a type takes one value, not elements.
 fn is_scalar_type(name: &str) -> bool {
     matches!(name, "int" | "float" | "bool" | "str")
-}
-
-fn is_type_call(name: &str) -> bool {
-    let types = [
-        "int",
-        "float",
-        "bool",
-        "str",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "frozenset",
-        "range",
-        "enumerate",
-        "zip",
-        "map",
-        "filter",
-        "reversed",
-        "slice",
-        "type",
-        "super",
-        "object",
-        "bytes",
-        "property",
-        "partial",
-    ];
-    types.contains(&name)
 }
 
 fn called(site: &Expression<'_>, key: &FunctionKey, costs: &Costs) -> Option<u32> {
@@ -641,10 +619,11 @@ fn comprehension(
             Some(if is_here(*function) { 0 } else { costs.other_comprehension })
         }
         // Whatever takes a generator's elements runs its frame.
-        (SiteKind::Call { passes, .. }, "<genexpr>" | "<lambda>")
+        (SiteKind::Call { callee, passes, .. }, "<genexpr>" | "<lambda>")
             if passes.iter().any(|&it| is_here(it)) =>
         {
-            Some(0)
+            let is_later = callee.path.len() == 1 && callee.name().is_some_and(takes_later);
+            Some(if is_later { costs.argument_elsewhere } else { 0 })
         }
         (SiteKind::Call { callee, .. }, "<genexpr>") => Some(
             elsewhere

@@ -86,3 +86,32 @@ const UNIVERSAL_FUNCTIONS: [&str; 38] = [
     "logical_or",
     "logical_not",
 ];
+
+/// Whether a built-in type of this name is called without an event.
+pub(crate) fn is_type_call(name: &str) -> bool {
+    let types = [
+        "int",
+        "float",
+        "bool",
+        "str",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "frozenset",
+        "range",
+        "enumerate",
+        "zip",
+        "map",
+        "filter",
+        "reversed",
+        "slice",
+        "type",
+        "super",
+        "object",
+        "bytes",
+        "property",
+        "partial",
+    ];
+    types.contains(&name)
+}

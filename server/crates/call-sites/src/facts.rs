@@ -7,6 +7,7 @@ use pysource::{AssignedValue, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
 
+use crate::c_objects::is_type_call;
 use crate::code::FunctionCode;
 use crate::keys::OF_ONE_OBJECT;
 
@@ -122,7 +123,9 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
                     if callee.name().is_some_and(|it| OF_ONE_OBJECT.contains(&it)) {
                         target.bases = class.names();
                     }
-                    shared = callee.name().map(|_| callee.path.join("."));
+                    // What `tuple(…)` leaves depends on what it is given.
+                    let is_type = callee.path.len() == 1 && is_type_call(&callee.path[0]);
+                    shared = (!is_type && callee.name().is_some()).then(|| callee.path.join("."));
                 }
                 SiteKind::Attribute { name, is_of_self: true, owner, is_called, .. } => {
                     target.bases = class.names();

@@ -300,7 +300,8 @@ pub enum SiteKind {
         positional: u32,
         /// Number of keyword arguments, `**` arguments included.
         keywords: u32,
-        /// The lambdas and generator expressions among the arguments: they probably run during the call.
+        /// The lambdas and generator expressions among the arguments, and among those of a `map` or `filter` there: they
+        /// probably run during the call. Those of `map` and `filter` themselves run when their elements are taken.
         passes: Vec<usize>,
     },
     /// A binary operator.

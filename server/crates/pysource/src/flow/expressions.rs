@@ -340,19 +340,33 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.expr(&it.func);
         }
         self.arguments(&it.arguments, line);
-        let values = args.iter().chain(keywords.iter().map(|keyword| &keyword.value));
-        let passes = values.filter_map(|value| match value {
-            Expr::Lambda(it) => self.scopes.number(it),
-            Expr::Generator(it) => self.scopes.number(it),
-            _ => None,
-        });
+        let passes = self.passed(&it.arguments);
         let kind = SiteKind::Call {
             callee: self.callee(&it.func),
             positional: args.len() as u32,
             keywords: keywords.len() as u32,
-            passes: passes.collect(),
+            passes,
         };
         self.site(kind, lines, it.range());
+    }
+
+    /// The lambdas and generator expressions among arguments, and among those of `map` and `filter` there, which run them
+    /// when their elements are taken.
+    fn passed(&self, arguments: &Arguments) -> Vec<usize> {
+        let mut passed = Vec::new();
+        let mut next = vec![arguments];
+        while let Some(arguments) = next.pop() {
+            let keywords = arguments.keywords.iter().map(|keyword| &keyword.value);
+            for value in arguments.args.iter().chain(keywords) {
+                match value {
+                    Expr::Lambda(it) => passed.extend(self.scopes.number(it)),
+                    Expr::Generator(it) => passed.extend(self.scopes.number(it)),
+                    Expr::Call(it) if is_lazy(&it.func) => next.push(&it.arguments),
+                    _ => {}
+                }
+            }
+        }
+        passed
     }
 
     /// Arguments of a call or class, from left to right; a lone `*` argument is unpacked by the call itself.
@@ -638,6 +652,11 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
                 || expr.is_bytes_literal_expr()
         }
     }
+}
+
+/// Whether a call of this calls a function for each element, but only when that is taken.
+fn is_lazy(called: &Expr) -> bool {
+    called.as_name_expr().is_some_and(|it| matches!(it.id.as_str(), "map" | "filter"))
 }
 
 fn is_super_call(expr: &Expr) -> bool {
