@@ -173,7 +173,10 @@ test('the map of ranks and steps has the numbers of perfline ranks, and keys cho
   await page.locator('.heat-map input:checked').focus();
   for (const [index, field] of fields.entries()) {
     const shown = await Promise.all((await layers.all()).map((it) => it.isVisible()));
-    assert.deepEqual(shown, fields.map((_, at) => at === index));
+    assert.deepEqual(
+      shown,
+      fields.map((_, at) => at === index),
+    );
     const cells = await layers.nth(index).locator('td').allInnerTexts();
     const { size } = new Set(steps.map((it) => it.step));
     assert.equal(cells.length, steps.length);
