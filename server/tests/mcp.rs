@@ -300,6 +300,18 @@ fn answers_are_what_the_commands_print() {
     }
     let printed = project.printed(&["modules", trace, "--top", "10", "--module", "Gate"]);
     assert_eq!(agent.text("table", json!({"name": "modules", "modules": ["Gate"]})), printed);
+    let of_code = json!({"files": ["slow_model.py"], "functions": ["^Gate"]});
+    let code_flags = ["--top", "10", "--file", "slow_model.py", "--function", "^Gate"];
+    for (filter, flags) in [(filter, &flags[..]), (of_code, &code_flags[..])] {
+        let command = ["report", trace, "--section", "findings", "--format", "json"];
+        let printed = project.printed_json(&[&command[..], flags].concat());
+        assert_eq!(agent.json("findings", json!({"filter": filter})), printed);
+        for place in ["slow_model.py:28", "Gate.forward", "sgemm"] {
+            let printed = project.printed(&[&["show", place, trace][..], flags].concat());
+            let arguments = json!({"place": place, "filter": filter, "top": 10});
+            assert_eq!(agent.text("show", arguments), printed);
+        }
+    }
     // The first screen of the report, without what only the command line has.
     let printed = project.printed(&["report", trace]);
     let text = agent.text("summary", json!({}));

@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use expect_test::expect;
-use loader::{LoadOptions, StackChoice, Watch, load};
+use loader::{EventChoice, LoadOptions, StackChoice, Watch, load};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -203,18 +203,34 @@ fn a_screen_of_a_part_says_which() {
     let (screen, _) = shown.part_after(&phase, &code, &[]);
     expect![[r#"
         slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)
-        with --phase forward, only lines with --function 'Gate': 16 ms of 58.1 ms of thread time, 13.4 ms o…
+        with --phase forward, only lines with --function 'Gate': 16 ms of 58.1 ms of thread time, 13.4 ms of
+        29.7 ms of CUDA time
          Lines 2   Findings 0    cuda own · sum of the part
          6.07 %    971 µs   ~ slow_model.py:29  Gate.forward
          5.35 %    857 µs     slow_model.py:28  Gate.forward
-
          slow_model.py ─────────────────────────────────────────────────────────────────────────────────────
+           857 µs        28         s = F.silu(self.squeeze(x))
            971 µs    ~   29         return x * torch.sigmoid(self.expand(s))
          Details ───────────────────────────────────────────────────────────────────────────────────────────
         slow_model.py:29 · Gate.forward · inferred
-          return x * torch.sigmoid(self.expand(s))
         ↑↓ choose · Tab findings · m metric · t total · s step · / filter · ? keys · q end
     "#]].assert_eq(&screen);
+    // In 80 columns it is named in full, too.
+    let narrow = Shown { recording: SLOW, size: (80, 24) };
+    let steps = EventChoice { steps: vec!["1-3".parse().unwrap()], ..EventChoice::default() };
+    let part = StackFilter { events: steps, ..phase };
+    let (screen, _) = narrow.part_after(&part, &code, &[]);
+    let head: Vec<&str> = screen.lines().take(5).collect();
+    expect![[r#"
+        [
+            "slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)",
+            "with --phase forward --step 1-3, only lines with --function 'Gate': 16 ms of",
+            "58.1 ms of thread time, 13.4 ms of 29.7 ms of CUDA time",
+            " Lines 2   Findings 0    cuda own · sum of the part",
+            " 6.07 %    971 µs   ~ slow_model.py:29  Gate.forward",
+        ]
+    "#]]
+    .assert_debug_eq(&head);
     let (screen, _) = shown.part_after(&StackFilter::default(), &code, &[KeyCode::Tab]);
     expect![[r#"
         slow_model.json.gz · 3 steps of 19.2 ms (18.1 ms to 19.9 ms)

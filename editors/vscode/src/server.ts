@@ -8,6 +8,7 @@ import {
   type CloseHandlerResult,
   CodeAction,
   CodeActionRequest,
+  CodeLensRequest,
   type ErrorHandlerResult,
   ErrorAction,
   ExecuteCommandRequest,
@@ -27,12 +28,16 @@ import {
 import type { Status } from './api';
 import { LoadProgress } from './progress';
 import { areDecorations } from './hints';
+import { LensRefresh } from './lensRefresh';
 import { type Located, locate, thisMachine } from './locate';
 import { isCompatible, parseVersion, versionText } from './version';
 
 /** After so many deaths within the time below, the server is left alone: it would die again. */
 const DEATHS = 5;
 const DEATHS_WITHIN_MS = 3 * 60 * 1000;
+
+/** What the server is asked about. */
+const PYTHON = ['file', 'vscode-notebook-cell'].map((scheme) => ({ scheme, language: 'python' }));
 
 /** What can be done about a finding. */
 export interface OfferedAction {
@@ -59,6 +64,7 @@ export class Server implements vscode.Disposable {
   readonly onDidChangeHints = this.hintsEmitter.event;
   /** What the client has for inlay hints. */
   private inlayHints: InlayHintsProviderShape | undefined;
+  private readonly lenses = new LensRefresh(PYTHON);
   /** What is done when a lens is clicked; its command is one of the server's. */
   onLens: (args: unknown[]) => unknown = () => undefined;
   /** What is done to explain a rule. */
@@ -162,6 +168,7 @@ export class Server implements vscode.Disposable {
 
   async dispose(): Promise<void> {
     await this.enqueue(() => this.stop());
+    this.lenses.dispose();
     this.stateEmitter.dispose();
     this.statusEmitter.dispose();
     this.hintsEmitter.dispose();
@@ -277,7 +284,7 @@ export class Server implements vscode.Disposable {
   private clientOf(located: Located): LanguageClient {
     const run = { command: located.path, args: ['lsp'], transport: TransportKind.stdio };
     const client: LanguageClient = new LanguageClient('perfline', 'Perfline', run, {
-      documentSelector: ['file', 'vscode-notebook-cell'].map((scheme) => ({ scheme, language: 'python' })),
+      documentSelector: PYTHON,
       outputChannel: this.log,
       // What the user has to know is shown as a message, with what to do.
       revealOutputChannelOn: RevealOutputChannelOn.Never,
@@ -328,6 +335,11 @@ export class Server implements vscode.Disposable {
           params.items.every((it) => it.section === 'perfline')
             ? params.items.map(() => this.setSettings())
             : next(params, token),
+      },
+      provideCodeLenses: (document, token, next) => {
+        const provider = client().getFeature(CodeLensRequest.method).getProvider(document);
+        this.lenses.asked(document, provider?.onDidChangeCodeLensEmitter);
+        return next(document, token);
       },
       provideInlayHints: (document, range, token, next) => (areDecorations() ? [] : next(document, range, token)),
       handleDiagnostics: (uri, diagnostics, next) => {

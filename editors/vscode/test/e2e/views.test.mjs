@@ -51,11 +51,16 @@ test('hot lines by file, function and line', async () => {
 test('a part of the recording is chosen from what it has', async () => {
   const { page } = window;
   await window.status(/Mean of 3 steps/);
+  await window.goTo(97);
+  const lens = page.locator('.codelens-decoration', { hasText: 'train_step: ' });
+  await lens.filter({ hasText: 'of the step' }).waitFor();
   await window.command('Perfline: Filter…');
   await window.pick('Phase…');
   await window.pick('backward');
   await window.status(/only backward/);
+  // VS Code does not ask for lenses when the editor loses the focus just then.
   await window.command('Perfline: Focus on Hot Lines View');
+  await lens.filter({ hasText: '--phase backward' }).waitFor();
   const rows = page.locator('.pane-body .monaco-list-row');
   await rows.filter({ hasText: 'loss.backward()' }).first().waitFor();
   await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor({ state: 'detached' });
@@ -63,6 +68,7 @@ test('a part of the recording is chosen from what it has', async () => {
   await window.command('Perfline: Filter…');
   await window.pick('Show All');
   await window.status(/slow_model\.json\.gz · Mean of 3 steps · [\d.]+ % on lines/);
+  await lens.filter({ hasText: 'of the step' }).waitFor();
   await rows.filter({ hasText: 'if x.max().item() > 100:' }).first().waitFor();
 });
 

@@ -601,7 +601,9 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
         assert!(values[name].as_array().unwrap().contains(&json!(value)), "{values}");
     }
 
+    client.expect("workspace/codeLens/refresh").await;
     let view = client.command("perfline.setFilter", json!([{"phase": "backward"}])).await.unwrap();
+    client.expect("workspace/codeLens/refresh").await;
     let extent = "20.9 ms of 58.1 ms of thread time, 12.6 ms of 29.7 ms of CUDA time";
     assert_eq!(view["part"], json!({"filter": "--phase backward", "extent": extent}));
     // What `perfline lines --phase backward` says, by its three steps.

@@ -52,6 +52,24 @@ pub(crate) struct ReportArguments {
     pub(crate) format: AnswerFormat,
 }
 
+/// The findings of a recording.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FindingsArguments {
+    /// As in `summary`.
+    pub(crate) recording: Option<String>,
+    /// Only findings on lines of these files and functions, and on those that have something of a part of the recording (the
+    /// others). What findings cost is that of the whole recording.
+    #[serde(default)]
+    pub(crate) filter: FilterArguments,
+    /// Rows of the answer; it says how many are left out.
+    #[serde(default = "ten")]
+    pub(crate) top: Top,
+    /// As in `summary`.
+    #[serde(default)]
+    pub(crate) format: AnswerFormat,
+}
+
 /// Which part of a recording is asked about. Of several values of one field one must fit, of different fields all.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -174,6 +192,10 @@ pub(crate) struct ShowArguments {
     pub(crate) place: String,
     /// As in `summary`.
     pub(crate) recording: Option<String>,
+    /// Only these lines (files, functions), and what they, or an operator or kernel, cost in a part of the recording alone (the
+    /// others): then as the sum of that part, and findings are those of the whole recording.
+    #[serde(default)]
+    pub(crate) filter: FilterArguments,
     /// Rows of each table; the answer says how many are left out.
     #[serde(default = "six")]
     pub(crate) top: Top,

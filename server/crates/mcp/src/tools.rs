@@ -20,9 +20,9 @@ use rmcp::schemars::JsonSchema;
 use serde_json::json;
 
 use crate::arguments::{
-    AnswerFormat, DiffArguments, ExplainArguments, FolderArguments, HotLinesArguments,
-    KernelsArguments, OperatorsArguments, PerChoice, RecordingArguments, ReportArguments,
-    ShowArguments, SourceArguments, TableArguments, TableName, Top, each, parse,
+    AnswerFormat, DiffArguments, ExplainArguments, FindingsArguments, FolderArguments,
+    HotLinesArguments, KernelsArguments, OperatorsArguments, PerChoice, RecordingArguments,
+    ReportArguments, ShowArguments, SourceArguments, TableArguments, TableName, Top, each, parse,
 };
 use crate::workspace::{KeptRecording, StackNeed, Workspace};
 
@@ -83,7 +83,7 @@ const TOOLS: [ToolEntry; 12] = [
         title: "What can be won",
         description: "What rules found, the costliest first: file and line, what is wrong, what it costs (per mean step where there are \
                       steps), share of the step, remedy. `explain` says more of a rule. As JSON: perfline.report/1.",
-        schema: schema::<ReportArguments>,
+        schema: schema::<FindingsArguments>,
         answer: findings,
     },
     ToolEntry {
@@ -217,9 +217,28 @@ impl ToolRequest<'_> {
         &self,
         named: Option<&str>,
         filter: &StackFilter,
+        by_step: bool,
     ) -> Result<KeptRecording, String> {
         let inputs = self.workspace.inputs(named)?;
-        self.workspace.open_part(inputs, filter, self.cancelled)
+        self.workspace.open_part(inputs, filter, by_step, self.cancelled)
+    }
+
+    /// What `answer` makes of the lines of the part that passes `filter`; of the whole recording where the filter chooses no part.
+    /// With `by_step` the part has its steps, too.
+    fn of_lines<T>(
+        &self,
+        named: Option<&str>,
+        filter: &StackFilter,
+        by_step: bool,
+        answer: impl FnOnce(&Recording<'_>, Option<&RecordingPart>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let part = filter.part();
+        if part.is_empty() {
+            return answer(&self.open(named, StackNeed::Lines)?.recording(), None);
+        }
+        let mut kept = self.open_part(named, &part, by_step)?;
+        let part = kept.take_part(&part, filter);
+        answer(&kept.recording(), Some(&part))
     }
 
     /// A table that `build` makes of the stacks that pass `filter`.
@@ -235,7 +254,7 @@ impl ToolRequest<'_> {
             let kept = self.open(named, StackNeed::Stacks)?;
             return table(build(&kept.recording()), top, format);
         }
-        let kept = self.open_part(named, filter)?;
+        let kept = self.open_part(named, filter, false)?;
         let recording = kept.recording();
         let built = build(&recording).map(|it| filter.noted_in(it, recording.run));
         table(built, top, format)
@@ -280,43 +299,51 @@ fn recordings(request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
 /// Parts of the report: the findings, at most `findings` of them, and `sections`. `more` says what lists more in a text.
 fn report_of(
     request: &ToolRequest<'_>,
-    arguments: &ReportArguments,
+    arguments: &FindingsArguments,
     findings: usize,
     sections: &[&str],
     more: &str,
 ) -> Result<Vec<u8>, String> {
-    let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
-    let recording = kept.recording();
-    let rules = request.workspace.view().rules();
+    let filter = arguments.filter.filter()?;
     let options = ReportOptions {
         top: arguments.top.0,
-        rules,
+        rules: request.workspace.view().rules(),
         limits: Vec::new(),
-        code: CodeFilter::default(),
+        code: filter.code.clone(),
     };
-    let mut report = report::build(&recording, &options);
-    report.top = findings;
-    match arguments.format {
-        AnswerFormat::Text => {
-            report.sections.retain(|it| sections.contains(&it.id));
-            printed(|out| text::write(out, &report, more, &PLAIN))
+    request.of_lines(arguments.recording.as_deref(), &filter, true, |recording, part| {
+        if let Some(nothing) = filter.code.without_match(recording) {
+            return Err(nothing);
         }
-        AnswerFormat::Json => {
-            let names = ["findings"].iter().chain(sections).map(|it| (*it).to_owned());
-            let names: Vec<String> = names.collect();
-            printed(|out| json::write_report(out, &report, &names))
+        let mut report = match part {
+            Some(part) => report::build_part(recording, &options, part),
+            None => report::build(recording, &options),
+        };
+        report.top = findings;
+        match arguments.format {
+            AnswerFormat::Text => {
+                report.sections.retain(|it| sections.contains(&it.id));
+                printed(|out| text::write(out, &report, more, &PLAIN))
+            }
+            AnswerFormat::Json => {
+                let names = ["findings"].iter().chain(sections).map(|it| (*it).to_owned());
+                let names: Vec<String> = names.collect();
+                printed(|out| json::write_report(out, &report, &names))
+            }
         }
-    }
+    })
 }
 
 fn summary(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let arguments = parse("summary", std::mem::take(&mut request.arguments))?;
+    let ReportArguments { recording, top, format } =
+        parse("summary", std::mem::take(&mut request.arguments))?;
+    let arguments = FindingsArguments { recording, filter: Default::default(), top, format };
     let sections = ["ranks", "lines"];
     report_of(&request, &arguments, SUMMARY_FINDINGS, &sections, "findings, hot_lines")
 }
 
 fn findings(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let arguments: ReportArguments = parse("findings", std::mem::take(&mut request.arguments))?;
+    let arguments: FindingsArguments = parse("findings", std::mem::take(&mut request.arguments))?;
     report_of(&request, &arguments, arguments.top.0, &[], "top")
 }
 
@@ -329,51 +356,55 @@ fn hot_lines(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
         ..request.workspace.view().clone()
     };
     let filter = arguments.filter.filter()?;
-    let part_filter = filter.part();
-    let lines = |recording: &Recording<'_>| match filter.code.without_match(recording) {
-        Some(nothing) => Err(nothing),
-        None => {
-            let (top, all) = (arguments.top.0, arguments.all);
-            Ok(tables::hot_lines(recording, &view, &filter.code, top, all))
-        }
-    };
+    let part = filter.part();
+    if let Some(metric @ (ViewMetric::Backward | ViewMetric::Communication)) =
+        view.metric.filter(|_| !part.is_empty())
+    {
+        return Err(format!(
+            "what lines have of {} in a part of the recording is not known; leave out {}, or ask for cpu, cuda, wait, idle \
+             or memory",
+            metric.name(),
+            part.text()
+        ));
+    }
     let named = arguments.recording.as_deref();
-    let mut lines = if part_filter.is_empty() {
-        lines(&request.open(named, StackNeed::Lines)?.recording())?
-    } else {
-        if let Some(metric @ (ViewMetric::Backward | ViewMetric::Communication)) = view.metric {
-            return Err(format!(
-                "what lines have of {} in a part of the recording is not known; leave out {}, or ask for cpu, cuda, wait, idle \
-                 or memory",
-                metric.name(),
-                part_filter.text()
-            ));
+    let lines = request.of_lines(named, &filter, false, |recording, part| {
+        if let Some(nothing) = filter.code.without_match(recording) {
+            return Err(nothing);
         }
-        let mut kept = request.open_part(named, &part_filter)?;
-        let part = kept.take_part(&part_filter, &filter);
-        let lines = lines(&kept.recording())?;
-        noted(lines, part)
-    };
-    lines.filter = filter.json();
+        let (top, all) = (arguments.top.0, arguments.all);
+        let lines = tables::hot_lines(recording, &view, &filter.code, top, all);
+        let lines = match part {
+            Some(part) => noted(lines, part),
+            None => lines,
+        };
+        Ok(NamedTable { filter: filter.json(), ..lines })
+    })?;
     table(Ok(lines), arguments.top, arguments.format)
 }
 
 /// A table of lines that says which part of the recording its amounts are of.
-fn noted(mut lines: NamedTable, part: RecordingPart) -> NamedTable {
+fn noted(mut lines: NamedTable, part: &RecordingPart) -> NamedTable {
     lines.section.notes.extend(part.summary.notes.iter().cloned());
-    NamedTable { summary: part.summary, ..lines }
+    NamedTable { summary: part.summary.clone(), ..lines }
 }
 
 fn show(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
     let arguments: ShowArguments = parse("show", std::mem::take(&mut request.arguments))?;
-    let kept = request.open(arguments.recording.as_deref(), StackNeed::Lines)?;
-    let rules = request.workspace.view().rules();
-    let options =
-        ShowOptions { top: arguments.top.0, rules, code: CodeFilter::default(), part: None };
-    let shown = show::build(&kept.recording(), &arguments.place, &options)?;
-    printed(|out| match arguments.format {
-        AnswerFormat::Text => show::write_text(out, &shown, &PLAIN),
-        AnswerFormat::Json => show::write_json(out, &shown),
+    let filter = arguments.filter.filter()?;
+    let named = arguments.recording.as_deref();
+    request.of_lines(named, &filter, true, |recording, part| {
+        let options = ShowOptions {
+            top: arguments.top.0,
+            rules: request.workspace.view().rules(),
+            code: filter.code.clone(),
+            part,
+        };
+        let shown = show::build(recording, &arguments.place, &options)?;
+        printed(|out| match arguments.format {
+            AnswerFormat::Text => show::write_text(out, &shown, &PLAIN),
+            AnswerFormat::Json => show::write_json(out, &shown),
+        })
     })
 }
 

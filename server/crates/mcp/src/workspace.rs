@@ -215,7 +215,8 @@ impl Workspace {
         Ok(read)
     }
 
-    /// Reads the stacks of `inputs` that pass `filter`. They are not kept: the next question is about another part.
+    /// Reads the stacks of `inputs` that pass `filter`, with `by_step` those of each step. They are not kept: the next question
+    /// is about another part.
     ///
     /// # Errors
     /// If nothing of them can be read, if nothing passes, or after `cancelled` was set.
@@ -223,10 +224,12 @@ impl Workspace {
         &self,
         inputs: Vec<PathBuf>,
         filter: &StackFilter,
+        by_step: bool,
         cancelled: &AtomicBool,
     ) -> Result<KeptRecording, String> {
         let mut options = LoadOptions { stacks: StackChoice::Always, ..self.options.clone() };
         options.stack_options.events = filter.events.clone();
+        options.stack_options.by_step = by_step;
         let signature = Signature::of(&inputs);
         let mut read = self.read(inputs, signature, &options, cancelled)?;
         if let Some(stacks) = &read.run.stacks {

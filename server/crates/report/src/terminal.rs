@@ -217,7 +217,8 @@ pub(crate) fn left(text: &str, width: usize) -> String {
 const UNITS: [&str; 8] = ["%", "ns", "µs", "ms", "s", "KiB", "MiB", "GiB"];
 
 /// `text` in lines of at most `width` columns, where its words allow. No line begins with the unit of a number.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));

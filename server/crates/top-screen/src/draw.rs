@@ -8,7 +8,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
-use report::terminal::{Colours, Ink, Terminal, clean, cut, cut_left};
+use report::terminal::{Colours, Ink, Terminal, clean, cut, cut_left, wrapped};
 
 use crate::chosen_line::{ChosenLine, SourceLine};
 use crate::screen::{List, Screen};
@@ -43,17 +43,15 @@ const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
 
 /// Draws the screen, with `message` in place of the keys.
 pub fn draw(screen: &mut Screen<'_>, frame: &mut Frame<'_>, message: Option<&str>) {
+    let title = head(screen, frame.area().width.into());
     let [head, bar, main, keys] = Layout::vertical([
-        Constraint::Length(2),
+        Constraint::Length(u16::try_from(title.len()).unwrap_or(u16::MAX)),
         Constraint::Length(1),
         Constraint::Min(3),
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    let [title, verdict] = screen.head.each_ref().map(|it| clean(it));
-    let title = Line::styled(cut(&title, Some(head.width.into())), STRONG);
-    let verdict = Line::raw(cut(&verdict, Some(head.width.into())));
-    frame.render_widget(Paragraph::new(vec![title, verdict]), head);
+    frame.render_widget(Paragraph::new(title), head);
     frame.render_widget(Paragraph::new(choices(screen)), bar);
     let (list_area, source_area, details_area) = areas(main);
     list(screen, frame, list_area);
@@ -67,6 +65,15 @@ pub fn draw(screen: &mut Screen<'_>, frame: &mut Frame<'_>, message: Option<&str
     if screen.is_help {
         help(frame);
     }
+}
+
+/// The recording, and the verdict in a line; or which part is shown, in as many lines as that takes.
+fn head(screen: &Screen<'_>, width: usize) -> Vec<Line<'static>> {
+    let [title, below] = screen.head.each_ref().map(|it| clean(it));
+    let below = if screen.shown.is_all() { vec![below] } else { wrapped(&below, width) };
+    let below = below.iter().map(|it| Line::raw(cut(it, Some(width))));
+    let title = Line::styled(cut(&title, Some(width)), STRONG);
+    std::iter::once(title).chain(below).collect()
 }
 
 /// Where the list, the source and the details are.

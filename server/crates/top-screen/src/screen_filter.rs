@@ -15,6 +15,11 @@ impl ScreenFilter<'_> {
     /// All of a recording.
     pub const ALL: Self = Self { code: CodeFilter::ALL, part: None };
 
+    /// Whether nothing is left out.
+    pub(crate) fn is_all(&self) -> bool {
+        self.part.is_none() && self.code.is_empty()
+    }
+
     /// What is shown, where that is not all.
     pub(crate) fn sentence(&self) -> Option<String> {
         let code = self.code.text();
