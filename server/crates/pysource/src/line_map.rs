@@ -113,11 +113,13 @@ impl LineMap {
         self.runs = compose(&self.runs, &change);
         self.n_lines = n_lines;
         let shift = new.raw.len() as u32;
+        let changed: Vec<u64> = new.canonical.iter().map(|it| hash_of(it)).collect();
+        let hash_before = |line| hash(index.line_range(line).map_or("", |range| &text[range]));
         self.restore(first..first + shift, |line| match line.checked_sub(first) {
-            Some(row) if row < shift => new.raw[row as usize],
+            Some(row) if row < shift => changed[row as usize],
             // Behind the change, the lines moved.
-            Some(row) => index.line_range(row - shift + last + 1).map_or("", |range| &text[range]),
-            None => index.line_range(line).map_or("", |range| &text[range]),
+            Some(row) => hash_before(row - shift + last + 1),
+            None => hash_before(line),
         });
     }
 
@@ -170,14 +172,14 @@ impl LineMap {
     }
 
     /// Finds recorded lines again that were changed or deleted: between two lines that were not, both texts have some
-    /// lines of which some may be the same. Looks where the lines `changed` of the current text are, which are those
-    /// that `line` gives.
-    fn restore<'a>(&mut self, changed: Range<u32>, line: impl Fn(u32) -> &'a str) {
+    /// lines of which some may be the same. Looks where the lines `changed` of the current text are, whose hashes
+    /// `hash_at` gives.
+    fn restore(&mut self, changed: Range<u32>, hash_at: impl Fn(u32) -> u64) {
         let n_recorded = self.recorded.len() as u32;
         let end = LineRun { old: n_recorded + 1, new: self.n_lines + 1, len: 0, is_edited: false };
         let before = std::mem::take(&mut self.runs);
         // A line beside the change that reads like one in it may be a copy of the one that was changed.
-        let rewritten: FxHashSet<u64> = changed.clone().map(|row| hash(line(row))).collect();
+        let rewritten: FxHashSet<u64> = changed.clone().map(&hash_at).collect();
         let (mut at_old, mut at_new) = (1, 1);
         let mut edited = Vec::new();
         for run in before.into_iter().chain([end]) {
@@ -188,7 +190,7 @@ impl LineMap {
             let (old, new) = (at_old..run.old, at_new..run.new);
             let is_changed = new.start <= changed.end && changed.start <= new.end;
             if is_changed && !old.is_empty() && !new.is_empty() {
-                let hashes: Vec<u64> = new.clone().map(|row| hash(line(row))).collect();
+                let hashes: Vec<u64> = new.clone().map(&hash_at).collect();
                 let recorded = &self.recorded[old.start as usize - 1..old.end as usize - 1];
                 let is_doubtful =
                     |row: u32, hash: u64| !changed.contains(&row) && rewritten.contains(&hash);
@@ -508,18 +510,122 @@ fn unchanged(hunks: &[Hunk], n_old: u32) -> impl Iterator<Item = LineRun> {
     starts.zip(ends).map(|((old, new), end)| LineRun { old, new, len: end - old, is_edited: false })
 }
 
-/// Lines of both texts up to which they are compared by a histogram, which finds the parts that people see. It takes time quadratic
-/// in the number of places that differ.
-const MAX_FOR_HISTOGRAM: usize = 16_384;
+/// Lines of both texts up to which they are compared as a whole.
+const MAX_COMPARED_WHOLE: usize = 16_384;
+
+/// Lines of each text that are compared at once in longer ones.
+const WINDOW: usize = 4096;
 
 /// What differs between two sequences of lines.
 pub(crate) fn diff<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<Hunk> {
+    if old.len() + new.len() <= MAX_COMPARED_WHOLE {
+        // Finds the parts that people see, in time quadratic in the number of places that differ.
+        diff_by(Algorithm::Histogram, old, new)
+    } else {
+        long_diff(old, new, WINDOW)
+    }
+}
+
+fn diff_by<T: Copy + Eq + Hash>(algorithm: Algorithm, old: &[T], new: &[T]) -> Vec<Hunk> {
     let input = InternedInput::new(Tokens(old), Tokens(new));
-    let is_long = MAX_FOR_HISTOGRAM < old.len() + new.len();
-    let algorithm = if is_long { Algorithm::Myers } else { Algorithm::Histogram };
     let mut diff = Diff::compute(algorithm, &input);
     diff.postprocess_no_heuristic(&input);
     diff.hunks().collect()
+}
+
+/// [`diff`] in time proportional to the lengths, but for a logarithm: lines that are there once in both sequences hold these together
+/// (patience diff); what lies between two such lines is compared in windows, of at most `window` lines of each sequence: where few
+/// lines are distinct, the Myers diff of `imara-diff` takes time quadratic in them.
+fn long_diff<T: Copy + Eq + Hash>(old: &[T], new: &[T], window: usize) -> Vec<Hunk> {
+    let mut same = Vec::new();
+    let mut at = (0, 0);
+    let end = (old.len(), new.len());
+    for (old_row, new_row) in anchors(old, new).into_iter().chain([end]) {
+        // A line that holds the sequences together is the first one of the next part.
+        push_same(&mut same, &old[at.0..old_row], &new[at.1..new_row], at, window);
+        at = (old_row, new_row);
+    }
+    let starts = std::iter::once((0, 0)).chain(same.iter().map(|it| (it.old_end(), it.new_end())));
+    let ends = same.iter().map(|it| (it.old, it.new)).chain([(end.0 as u32, end.1 as u32)]);
+    let hunks =
+        starts.zip(ends).map(|(start, end)| Hunk { before: start.0..end.0, after: start.1..end.1 });
+    hunks.filter(|it| !it.before.is_empty() || !it.after.is_empty()).collect()
+}
+
+/// The rows of most lines that are there once in each of two sequences and stand in the same order in both.
+fn anchors<T: Copy + Eq + Hash>(old: &[T], new: &[T]) -> Vec<(usize, usize)> {
+    let (of_old, of_new) = (rows_of_single(old), rows_of_single(new));
+    let rows =
+        new.iter().filter_map(|it| Some((of_old.get(it)?.as_ref()?, of_new.get(it)?.as_ref()?)));
+    let both: Vec<(usize, usize)> = rows.map(|(old, new)| (*old, *new)).collect();
+    // The longest subsequence that ascends in `old`, too: for each length, where the one ends that ends first there.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(both.len());
+    for (index, (row, _)) in both.iter().enumerate() {
+        let length = ends.partition_point(|&end| both[end].0 < *row);
+        before.push(length.checked_sub(1).map(|it| ends[it]));
+        match ends.get_mut(length) {
+            Some(end) => *end = index,
+            None => ends.push(index),
+        }
+    }
+    let backwards = std::iter::successors(ends.last().copied(), |&it| before[it]);
+    let mut anchors: Vec<_> = backwards.map(|it| both[it]).collect();
+    anchors.reverse();
+    anchors
+}
+
+/// The row of each line; `None` where several are alike.
+fn rows_of_single<T: Copy + Eq + Hash>(lines: &[T]) -> FxHashMap<T, Option<usize>> {
+    let mut rows = FxHashMap::default();
+    for (row, line) in lines.iter().enumerate() {
+        rows.entry(*line).and_modify(|it| *it = None).or_insert(Some(row));
+    }
+    rows
+}
+
+/// Adds the lines that are the same in two parts, which begin at the rows `at`. What is found in the last quarter of a window is looked
+/// for again with what follows it.
+fn push_same<T: Copy + Eq + Hash>(
+    same: &mut Vec<LineRun>,
+    mut old: &[T],
+    mut new: &[T],
+    mut at: (usize, usize),
+    window: usize,
+) {
+    let mut push_run = |at: (usize, usize), len: usize| {
+        let (old, new) = (at.0 as u32, at.1 as u32);
+        push(same, LineRun { old, new, len: len as u32, is_edited: false });
+    };
+    let prefix = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    push_run(at, prefix);
+    at = (at.0 + prefix, at.1 + prefix);
+    (old, new) = (&old[prefix..], &new[prefix..]);
+    let back = old.iter().rev().zip(new.iter().rev());
+    let suffix = back.take_while(|(old, new)| old == new).count();
+    (old, new) = (&old[..old.len() - suffix], &new[..new.len() - suffix]);
+    let end = (at.0 + old.len(), at.1 + new.len());
+    while !old.is_empty() && !new.is_empty() && old.len().max(new.len()) > 1 {
+        let is_last = old.len().max(new.len()) <= window;
+        let limit = if is_last { window } else { window - window / 4 };
+        let (of_old, of_new) = (&old[..old.len().min(window)], &new[..new.len().min(window)]);
+        let hunks = diff_by(Algorithm::Myers, of_old, of_new);
+        let found = unchanged(&hunks, of_old.len() as u32);
+        let found = found.map(|it| (it.old as usize, it.new as usize, it.len as usize));
+        let mut done = (0, 0);
+        for (old_row, new_row, len) in found.chain([(of_old.len(), of_new.len(), 0)]) {
+            let start = (old_row.min(limit), new_row.min(limit));
+            let len = len.min(limit - start.0.max(start.1));
+            push_run((at.0 + start.0, at.1 + start.1), len);
+            done = (start.0 + len, start.1 + len);
+            if done.0.max(done.1) == limit {
+                break;
+            }
+        }
+        at = (at.0 + done.0, at.1 + done.1);
+        (old, new) = (&old[done.0..], &new[done.1..]);
+    }
+    push_run(end, suffix);
 }
 
 /// [`diff`], after equal lines at both ends were set aside; `suffix_first` shows which end may take a line that is at
@@ -664,7 +770,53 @@ mod tests {
         !is_before && !is_after
     }
 
+    /// Whether both texts are the same outside of the hunks, which have gaps between them.
+    fn check_hunks(old: &[u8], new: &[u8], hunks: &[Hunk]) -> Result<(), TestCaseError> {
+        let mut at = (0, 0);
+        let end = Hunk {
+            before: old.len() as u32..old.len() as u32,
+            after: new.len() as u32..new.len() as u32,
+        };
+        for (index, hunk) in hunks.iter().chain([&end]).enumerate() {
+            let same = at.0 as usize..hunk.before.start as usize;
+            prop_assert_eq!(&old[same], &new[at.1 as usize..hunk.after.start as usize]);
+            if index < hunks.len() {
+                prop_assert!(index == 0 || at.0 < hunk.before.start, "neighbours are one");
+                prop_assert!(!hunk.before.is_empty() || !hunk.after.is_empty());
+            }
+            at = (hunk.before.end, hunk.after.end);
+        }
+        Ok(())
+    }
+
+    /// Lines that are the same.
+    fn n_same(old: &[u8], hunks: &[Hunk]) -> usize {
+        old.len() - hunks.iter().map(|it| it.before.len()).sum::<usize>()
+    }
+
     proptest! {
+        #[test]
+        fn what_long_diffs_leave_is_the_same(
+            old in prop::collection::vec(0_u8..30, 0..80),
+            new in prop::collection::vec(0_u8..30, 0..80),
+            window in 4_usize..40,
+        ) {
+            check_hunks(&old, &new, &long_diff(&old, &new, window))?;
+        }
+
+        #[test]
+        fn long_diffs_find_all_lines_but_those_taken_away_and_added(
+            kept in prop::collection::btree_map(0_u8..200, prop::sample::select(vec!["both", "old", "new"]), 0..100),
+            window in 4_usize..40,
+        ) {
+            // Lines of which each is there once.
+            let side = |side| kept.iter().filter(|it| *it.1 == "both" || *it.1 == side).map(|it| *it.0).collect::<Vec<_>>();
+            let (old, new) = (side("old"), side("new"));
+            let hunks = long_diff(&old, &new, window);
+            check_hunks(&old, &new, &hunks)?;
+            prop_assert_eq!(n_same(&old, &hunks), kept.values().filter(|it| **it == "both").count());
+        }
+
         #[test]
         fn a_run_crosses_one_of_many_where_it_crosses_any(
             gaps in prop::collection::vec((0_u32..3, 0_u32..3, 1_u32..4), 0..8),
@@ -682,6 +834,22 @@ mod tests {
             let run = LineRun { old, new, len, is_edited: true };
             prop_assert_eq!(crosses_any(&runs, &run), runs.iter().any(|it| crosses(it, &run)));
         }
+    }
+
+    #[test]
+    fn long_diffs_find_most_lines_where_none_is_there_once() {
+        let old: Vec<u8> = (0..200).map(|it| (it / 2 % 5) as u8).collect();
+        for every in [2, 10, 50] {
+            let mut replaced = old.clone();
+            replaced.iter_mut().step_by(every).for_each(|it| *it = 100);
+            let hunks = long_diff(&old, &replaced, 32);
+            check_hunks(&old, &replaced, &hunks).unwrap();
+            assert_eq!(n_same(&old, &hunks), 200 - 200 / every, "{every}");
+        }
+        // More is put in front than a window holds.
+        let longer = [&[100; 50][..], &old].concat();
+        assert_eq!(n_same(&old, &long_diff(&old, &longer, 32)), 200);
+        assert_eq!(n_same(&longer, &long_diff(&longer, &old, 32)), 200);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What of a line matters: its tokens, without comments, white space between them, and the choice of quotes. Lines are taken
 //! by themselves, whatever stands around them, so that half-typed code is no special case.
 
+use std::borrow::Cow;
+
 /// A line for comparisons: its indentation and its tokens. Empty where it has none: a blank line, a comment.
 pub(crate) fn canonical(line: &str) -> String {
     let tokens = tokens(line);
@@ -31,13 +33,13 @@ pub(crate) struct LogicalLine<'a> {
 /// The statements of some lines; those without tokens belong to none, or to the statement that goes on around them.
 pub(crate) fn logical_lines<'a>(lines: &[&'a str]) -> Vec<LogicalLine<'a>> {
     let mut found = Vec::new();
-    let mut open: Vec<(String, usize)> = Vec::new();
+    let mut open: Vec<(Cow<'a, str>, usize)> = Vec::new();
     let mut depth = 0usize;
     for (row, line) in lines.iter().enumerate() {
         let mut tokens = tokens(line);
         let goes_on = tokens.pop_if(|it| it == "\\").is_some();
         for token in tokens {
-            match token.as_str() {
+            match &*token {
                 "(" | "[" | "{" => depth += 1,
                 ")" | "]" | "}" => depth = depth.saturating_sub(1),
                 _ => {}
@@ -54,12 +56,12 @@ pub(crate) fn logical_lines<'a>(lines: &[&'a str]) -> Vec<LogicalLine<'a>> {
 
 /// The statement of some tokens that ends before a row.
 fn closed<'a>(
-    mut tokens: Vec<(String, usize)>,
+    mut tokens: Vec<(Cow<'a, str>, usize)>,
     lines: &[&'a str],
     end: usize,
 ) -> Option<LogicalLine<'a>> {
     let first = tokens.first()?.1;
-    let closes = |it: &(String, usize)| matches!(it.0.as_str(), ")" | "]" | "}");
+    let closes = |it: &(Cow<'_, str>, usize)| matches!(&*it.0, ")" | "]" | "}");
     let mut is_left_out: Vec<bool> = tokens
         .iter()
         .enumerate()
@@ -71,7 +73,7 @@ fn closed<'a>(
     }
     let mut left_out = is_left_out.into_iter();
     tokens.retain(|_| left_out.next() != Some(true));
-    let key: Vec<&str> = tokens.iter().map(|it| it.0.as_str()).collect();
+    let key: Vec<&str> = tokens.iter().map(|it| &*it.0).collect();
     let at = tokens.iter().map(|it| it.1).collect();
     Some(LogicalLine {
         key: key.join(" "),
@@ -82,8 +84,8 @@ fn closed<'a>(
 }
 
 /// Parentheses around all that follows `=` or a keyword, without a comma directly in them: they mean nothing.
-fn redundant_parentheses(tokens: &[(String, usize)]) -> Option<(usize, usize)> {
-    let text = |index: usize| tokens.get(index).map(|it| it.0.as_str());
+fn redundant_parentheses(tokens: &[(Cow<'_, str>, usize)]) -> Option<(usize, usize)> {
+    let text = |index: usize| tokens.get(index).map(|it| &*it.0);
     let starts = |index: usize| {
         text(index) == Some("(")
             && matches!(
@@ -114,7 +116,7 @@ fn indentation(line: &str) -> &str {
 }
 
 /// The tokens of a line; numbers and names are distinguished from operators and not from each other.
-fn tokens(line: &str) -> Vec<String> {
+fn tokens(line: &str) -> Vec<Cow<'_, str>> {
     let mut tokens = Vec::new();
     let mut rest = line.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -156,11 +158,11 @@ fn string_length(text: &str) -> usize {
 }
 
 /// A token with one kind of quotes where both mean the same.
-fn unquoted(token: &str) -> String {
+fn unquoted(token: &str) -> Cow<'_, str> {
     let inner = token.trim_matches('\'');
     let is_single =
         token.starts_with('\'') && token.ends_with('\'') && !inner.contains(['"', '\\', '\'']);
-    if is_single { token.replace('\'', "\"") } else { token.to_owned() }
+    if is_single { Cow::Owned(token.replace('\'', "\"")) } else { Cow::Borrowed(token) }
 }
 
 #[cfg(test)]
