@@ -6,6 +6,7 @@ use ide::LazyModule;
 use pysource::{Encoding, LineIndex, LineMap};
 use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
 
+use crate::carried_lines::CarriedLines;
 use crate::{from_proto, paths};
 
 /// Changes of one message from which on they are made at once, where they can be: one by one, each would cost a look at the whole text.
@@ -17,11 +18,11 @@ pub(crate) struct Document {
     pub(crate) uri: Url,
     pub(crate) version: i32,
     pub(crate) text: Arc<str>,
-    pub(crate) index: LineIndex,
+    pub(crate) index: Arc<LineIndex>,
     pub(crate) module: LazyModule,
     /// The path on disk, in its one spelling; the same for all versions.
     path: Arc<OnceLock<Option<String>>>,
-    carried: Mutex<Option<CarriedLines>>,
+    carried: Mutex<Option<LinesOfLoad>>,
     cell: Mutex<Option<CellThatRan>>,
 }
 
@@ -38,16 +39,16 @@ pub(crate) struct CellThatRan {
 
 /// Where the lines of a recording are in the document.
 #[derive(Clone)]
-struct CarriedLines {
-    /// Which load the map belongs to.
+struct LinesOfLoad {
+    /// Which load they belong to.
     generation: u64,
     /// `None` where the text that ran is not known.
-    map: Option<Arc<LineMap>>,
+    lines: Option<Arc<CarriedLines>>,
 }
 
 impl Document {
     pub(crate) fn new(uri: Url, version: i32, text: String) -> Self {
-        let index = LineIndex::new(&text);
+        let index = Arc::new(LineIndex::new(&text));
         let text: Arc<str> = text.into();
         Self {
             uri,
@@ -61,7 +62,7 @@ impl Document {
         }
     }
 
-    /// The document after `changes`, in their order. Lines that were carried before are carried on through them.
+    /// The document after `changes`, in their order. Lines that were carried before will be carried on through them.
     pub(crate) fn changed(
         &self,
         version: i32,
@@ -69,19 +70,25 @@ impl Document {
         encoding: Encoding,
     ) -> Self {
         let mut text = self.text.to_string();
-        let mut index = self.index.clone();
-        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut index = Arc::clone(&self.index);
+        let mut edits = Vec::new();
         for change in self.at_once(changes, encoding) {
             let range = match change.range {
                 Some(range) => from_proto::range(&index, &text, range, encoding),
                 None => 0..text.len(),
             };
-            if let Some(map) = carried.as_mut().and_then(|it| it.map.as_mut()) {
-                Arc::make_mut(map).edit(&text, &index, range.clone(), &change.text);
-            }
-            text.replace_range(range, &change.text);
-            index = LineIndex::new(&text);
+            text.replace_range(range.clone(), &change.text);
+            index = Arc::new(LineIndex::new(&text));
+            edits.push((range, change.text));
         }
+        let known = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let carried = known.and_then(|LinesOfLoad { generation, lines }| {
+            let lines = match lines {
+                Some(lines) => Some(lines.changed(&self.text, &self.index, edits)?),
+                None => None,
+            };
+            Some(LinesOfLoad { generation, lines })
+        });
         let text: Arc<str> = text.into();
         Self {
             uri: self.uri.clone(),
@@ -155,14 +162,14 @@ impl Document {
         recorded: impl FnOnce() -> Option<Arc<str>>,
     ) -> Option<Arc<LineMap>> {
         let known = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(carried) = known.filter(|it| it.generation == generation) {
-            return carried.map;
-        }
         // Not under the lock: a diff may take a while, and the next change waits for the lock.
-        let map = recorded().map(|recorded| Arc::new(LineMap::between(&recorded, &self.text)));
-        let carried = CarriedLines { generation, map: map.clone() };
-        *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = Some(carried);
-        map
+        let carried = known.filter(|it| it.generation == generation).unwrap_or_else(|| {
+            let map = recorded().map(|recorded| LineMap::between(&recorded, &self.text));
+            let carried = LinesOfLoad { generation, lines: map.map(CarriedLines::new) };
+            *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = Some(carried.clone());
+            carried
+        });
+        carried.lines.map(|it| it.map())
     }
 }
 

@@ -16,6 +16,7 @@
 mod api;
 mod backend;
 mod capabilities;
+mod carried_lines;
 mod config;
 mod document;
 mod ending;
