@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     /// A text, its lines carried when somebody asks, and carried at each change.
-    struct Buffer {
+    struct EditedText {
         text: Arc<str>,
         lines: Option<Arc<CarriedLines>>,
         at_once: LineMap,
     }
 
-    impl Buffer {
+    impl EditedText {
         fn new(text: &str) -> Self {
             let at_once = LineMap::identity(text);
             let lines = Some(CarriedLines::new(at_once.clone()));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn changes_are_followed_when_somebody_asks() {
-        let mut buffer = Buffer::new("a()\nb()\nc()\n");
+        let mut buffer = EditedText::new("a()\nb()\nc()\n");
         buffer.change(&[(0..0, "new()\n"), (6..9, "aa()"), (0..1, "N")]);
         buffer.change(&[(11..14, "")]);
         let first = buffer.lines.clone().unwrap();
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn threads_that_ask_at_once_get_the_same() {
-        let mut buffer = Buffer::new("a()\nb()\n");
+        let mut buffer = EditedText::new("a()\nb()\n");
         for _ in 0..MAX_WAITING {
             buffer.change(&[(0..0, "x")]);
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_so_many_changes_wait() {
-        let mut buffer = Buffer::new("a()\n");
+        let mut buffer = EditedText::new("a()\n");
         for _ in 0..MAX_WAITING {
             buffer.change(&[(0..0, "x")]);
         }

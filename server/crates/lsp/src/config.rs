@@ -12,7 +12,8 @@ pub struct Config {
     /// Where recordings come from.
     pub recordings: Arc<dyn Recordings>,
     /// How often recordings are looked for where the client does not watch files. A search that takes long is repeated
-    /// less often: twenty times its own time passes in between, and up to 320 times where searches find nothing new.
+    /// less often: twenty times its own time passes in between, and where searches find nothing new up to 320 times, but then two
+    /// minutes at most.
     pub poll: Duration,
     /// The same where the client watches files: it does not see all of them.
     pub poll_watched: Duration,

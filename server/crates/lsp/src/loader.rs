@@ -26,6 +26,9 @@ const SEARCH_SHARE: u32 = 20;
 /// How often the part of the time is halved.
 const MAX_HALVINGS: u32 = 4;
 
+/// A new recording that the client does not report is found after this time, unless a search takes more than a [`SEARCH_SHARE`]th of it.
+const MAX_PAUSE: Duration = Duration::from_secs(120);
+
 /// Why what is shown is loaded again: the settings say otherwise what is decided while loading.
 pub(crate) const SETTINGS_CHANGED: &str =
     "the folders of library code, what counts as yours, or the traces of captures changed";
@@ -88,7 +91,9 @@ pub(crate) async fn watch(session: Arc<Session>) {
 
 /// How long to wait after a search that took `took`, with `n_vain` searches in a row before it that found nothing new.
 fn pause(least: Duration, took: Duration, n_vain: u32) -> Duration {
-    least.max(took * (SEARCH_SHARE << n_vain.min(MAX_HALVINGS)))
+    let shortest = took * SEARCH_SHARE;
+    let rare = shortest * (1 << n_vain.min(MAX_HALVINGS));
+    least.max(rare.min(MAX_PAUSE.max(shortest)))
 }
 
 /// How long to wait until files are looked at again, unless the client reports a change before.
@@ -494,6 +499,12 @@ mod tests {
         let (least, took) = (Duration::from_secs(2), Duration::from_millis(200));
         let pauses = [0, 1, 2, 3, 4, 5, u32::MAX].map(|it| pause(least, took, it).as_secs());
         assert_eq!(pauses, [4, 8, 16, 32, 64, 64, 64]);
+        let slow = Duration::from_secs(2);
+        assert_eq!(
+            [0, 1, 2, u32::MAX].map(|it| pause(least, slow, it).as_secs()),
+            [40, 80, 120, 120]
+        );
+        assert_eq!(pause(least, 10 * slow, u32::MAX).as_secs(), 400);
         // What is found at once is looked for as often as ever.
         assert_eq!(pause(least, Duration::from_millis(1), u32::MAX), least);
     }
