@@ -733,7 +733,7 @@ mod tests {
             ("transformers/models/x.py(1): f", "transformers/d7/replaced2.py(1): fn3"),
             ("test/x.py(1): f", "test/replaced2.py(1): fn3"),
             ("<string>(2): __init__", "<string>(2): __init__"),
-            ("<ann>(2): build", "<f3>(2): fn4"),
+            ("<ann>(2): build", "<replaced3>(2): fn4"),
             (
                 "train.py(9): torch_dynamo_resume_in_step_at_76",
                 "replaced1.py(9): torch_dynamo_resume_in_fn1_at_76",
