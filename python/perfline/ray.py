@@ -108,7 +108,7 @@ def _ledger(
         for trace in traces:
             having.setdefault(trace, []).append(node)
     tasks = [(path, on[index % len(on)]) for index, ((path, *_), on) in enumerate(sorted(having.items()))]
-    say(f"{len(tasks)} traces, read on {len(nodes)} node{'s'[len(nodes) == 1 :]}")
+    say(f"{len(tasks)} traces, read on {len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}")
     reading = {executor.submit(read_trace, path, options, node=node) for path, node in tasks}
     pending, ready, n_read = list(reading), [], 0
     while pending:
@@ -162,10 +162,9 @@ def _run_program(paths: list[str], options: list[str]) -> Part:
         output = pathlib.Path(folder, "ledger.perfline")
         command = [_binary.find(), "ledger", *options, f"--output={output}", "--", *paths]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if output.is_file():
-            return Part(output.read_bytes())
         message = done.stderr.decode("utf-8", "replace").strip()
-        return Part(None, (message or f"{paths[0]}: perfline ended with {done.returncode}",))
+        failures = (message or f"{paths[0]}: perfline ended with {done.returncode}",) if done.returncode else ()
+        return Part(output.read_bytes() if output.is_file() else None, failures)
 
 
 class _RayExecutor:

@@ -46,12 +46,7 @@ fn printed(run: &Run) -> Vec<(&'static str, Vec<u8>)> {
     let names = loader::display_names(&run.merged, &root);
     let it = Recording { run, names, sources: &sources };
     let terminal = Terminal { colours: Colours::Plain, width: None };
-    let options = report::ReportOptions {
-        top: 20,
-        rules: insights::RuleOptions::default(),
-        limits: Vec::new(),
-        code: report::CodeFilter::default(),
-    };
+    let options = report::ReportOptions::new(20, insights::RuleOptions::default());
     let annotated = annotate::AnnotateOptions {
         period: Period::Mean,
         context: 2,

@@ -257,12 +257,7 @@ fn printed(run: &Run) -> String {
     let names =
         run.merged.files.keys().map(|it| (it.as_str(), it.clone())).collect::<BTreeMap<_, _>>();
     let recording = Recording { run, names, sources: &NoTexts };
-    let options = ReportOptions {
-        top: 20,
-        rules: insights::RuleOptions::default(),
-        limits: Vec::new(),
-        code: report::CodeFilter::default(),
-    };
+    let options = ReportOptions::new(20, insights::RuleOptions::default());
     let mut out = Vec::new();
     let report = report::build(&recording, &options);
     report::json::write_report(&mut out, &report, &[]).unwrap();

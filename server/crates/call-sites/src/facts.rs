@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pysource::flow::{Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, SiteKind};
+use pysource::flow::{
+    Access, Binding, Callee, Flow, Iterable, Iteration, Mentions, SiteKind, calls_for_each,
+};
 use pysource::{AssignedValue, Function, FunctionKind, Module};
 use recorded::RecordedSources;
 use rustc_hash::FxHashMap;
@@ -162,8 +164,8 @@ pub(crate) fn expressions<'a>(code: &'a FunctionCode, classes: &'a Classes) -> V
             let is_builtin_iterable = is_builtin_call(&site.iterable)
                 || (!values.is_empty() && values.iter().all(|value| is_builtin_made(value)));
             values.into_iter().for_each(|value| target.add_value(value));
-            let is_lazy = is_lazy_call(&site.iterable)
-                || LAZY.iter().any(|maker| target.makers.contains(maker));
+            let is_lazy =
+                is_lazy_call(&site.iterable) || target.makers.iter().any(|it| calls_for_each(it));
             let iterates_lambda =
                 matches!(site.iterable, Iterable::Call { passes_lambda: true, .. });
             let takes = match site.iterable {
@@ -274,11 +276,8 @@ impl<'a> CallTarget<'a> {
     }
 }
 
-/// Built-ins that call a function for each element that is taken from them.
-const LAZY: [&str; 2] = ["map", "filter"];
-
 fn is_lazy_call(iterable: &Iterable) -> bool {
-    matches!(iterable, Iterable::Call { name, is_method: false, .. } if LAZY.contains(&name.as_str()))
+    matches!(iterable, Iterable::Call { name, is_method: false, .. } if calls_for_each(name))
 }
 
 fn is_made_by_type(iterable: &Iterable) -> bool {

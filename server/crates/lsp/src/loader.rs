@@ -350,8 +350,7 @@ async fn load(
                 )
                 .await;
             reporter.end(what);
-            // The recording may be of another folder.
-            session.change_settings(|_| ());
+            session.take_settings_of_shown();
             part_load::follow(&session).await;
             compare(&session).await;
             session.refresh();

@@ -406,6 +406,11 @@ impl Session {
         faults.iter().map(|it| it.text("perfline.")).collect()
     }
 
+    /// Takes the settings of the folder of what is shown now.
+    pub(crate) fn take_settings_of_shown(&self) {
+        self.change_settings(|_| ());
+    }
+
     /// The settings for recordings in a workspace folder.
     pub(crate) fn settings_of(&self, folder: &Path) -> Settings {
         self.state().settings_of(Some(folder), self.abilities().settings).0

@@ -443,6 +443,12 @@ pub enum Iterable {
     },
 }
 
+/// Whether a built-in type of this name calls a function for each element when that is taken.
+#[must_use]
+pub fn calls_for_each(name: &str) -> bool {
+    matches!(name, "map" | "filter")
+}
+
 /// What a call names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callee {

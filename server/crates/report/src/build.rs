@@ -35,6 +35,14 @@ pub struct ReportOptions {
     pub code: CodeFilter,
 }
 
+impl ReportOptions {
+    /// Of all lines, without limits.
+    #[must_use]
+    pub fn new(top: usize, rules: insights::RuleOptions) -> Self {
+        Self { top, rules, limits: Vec::new(), code: CodeFilter::default() }
+    }
+}
+
 /// Computes the report of a recording.
 #[must_use]
 pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'a> {
@@ -490,10 +498,7 @@ mod tests {
     fn report(run: &Run, sources: &dyn SourceTexts) -> String {
         let rules = insights::RuleOptions::default();
         let recording = recording(run, sources);
-        let report = build(
-            &recording,
-            &ReportOptions { top: 3, rules, limits: Vec::new(), code: CodeFilter::default() },
-        );
+        let report = build(&recording, &ReportOptions::new(3, rules));
         let mut out = Vec::new();
         let terminal = Terminal { colours: Colours::Plain, width: None };
         text::write(&mut out, &report, "--top", &terminal).unwrap();
@@ -521,8 +526,7 @@ mod tests {
     fn overview(width: Option<usize>) -> String {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
-        let options =
-            ReportOptions { top: 2, rules, limits: Vec::new(), code: CodeFilter::default() };
+        let options = ReportOptions::new(2, rules);
         let built = build(&recording(&run, &sources), &options);
         let terminal = crate::terminal::Terminal { colours: Colours::Plain, width };
         let mut out = Vec::new();
@@ -575,8 +579,7 @@ mod tests {
     fn sections_are_chosen_by_name() {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
-        let options =
-            ReportOptions { top: 2, rules, limits: Vec::new(), code: CodeFilter::default() };
+        let options = ReportOptions::new(2, rules);
         let built = build(&recording(&run, &sources), &options);
         let names = ["steps", "ranks"].map(str::to_owned);
         assert_eq!(built.unknown_section(&names), None);

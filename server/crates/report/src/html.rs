@@ -129,15 +129,7 @@ pub fn served_page(
     data: &PictureData<'_>,
     version: u64,
 ) -> Result<String, PlotError> {
-    let report = build(
-        recording,
-        &ReportOptions {
-            top: SERVED_TOP,
-            rules,
-            limits: Vec::new(),
-            code: crate::CodeFilter::default(),
-        },
-    );
+    let report = build(recording, &ReportOptions::new(SERVED_TOP, rules));
     let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
     let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
     page(&report, &Pictures { served: Some(version), ..drawn })
@@ -356,19 +348,8 @@ mod tests {
         let (run, sources) = (training(), sources());
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
-        let page = page(
-            &build(
-                &recording,
-                &ReportOptions {
-                    top: 3,
-                    rules,
-                    limits: Vec::new(),
-                    code: crate::CodeFilter::default(),
-                },
-            ),
-            &Pictures::default(),
-        )
-        .unwrap();
+        let page =
+            page(&build(&recording, &ReportOptions::new(3, rules)), &Pictures::default()).unwrap();
         let rest = page.replace("http://www.w3.org/2000/svg", "").replace("http-equiv", "");
         for foreign in ["http", "<script", "<link", "src=", "@import", "url("] {
             assert!(!rest.contains(foreign), "{foreign}");
@@ -401,19 +382,8 @@ mod tests {
         let sources = sources();
         let rules = insights::RuleOptions::default();
         let recording = recording(&run, &sources);
-        let page = page(
-            &build(
-                &recording,
-                &ReportOptions {
-                    top: 9,
-                    rules,
-                    limits: Vec::new(),
-                    code: crate::CodeFilter::default(),
-                },
-            ),
-            &Pictures::default(),
-        )
-        .unwrap();
+        let page =
+            page(&build(&recording, &ReportOptions::new(9, rules)), &Pictures::default()).unwrap();
         assert!(page.contains("<td>&lt;/td&gt;&lt;script&gt;\u{fffd}&quot;&amp;</td>"), "{page}");
     }
 
@@ -429,15 +399,7 @@ mod tests {
         let books = run.stacks.as_ref().unwrap();
         let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
-        let report = build(
-            &recording,
-            &ReportOptions {
-                top: 3,
-                rules,
-                limits: Vec::new(),
-                code: crate::CodeFilter::default(),
-            },
-        );
+        let report = build(&recording, &ReportOptions::new(3, rules));
         let page =
             page(&report, &Pictures { flame: Some(graph.clone()), ..Pictures::default() }).unwrap();
         assert_eq!(page.matches("<script").count(), 2);

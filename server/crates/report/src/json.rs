@@ -151,12 +151,7 @@ mod tests {
     #[test]
     fn what_is_printed_is_what_editors_get() {
         let (run, sources) = (training(), sources());
-        let options = crate::ReportOptions {
-            top: 9,
-            rules: insights::RuleOptions::default(),
-            limits: Vec::new(),
-            code: crate::CodeFilter::default(),
-        };
+        let options = crate::ReportOptions::new(9, insights::RuleOptions::default());
         let built = crate::build(&recording(&run, &sources), &options);
         let mut out = Vec::new();
         write_report(&mut out, &built, &[]).unwrap();

@@ -112,8 +112,7 @@ fn unload(session: &Session) -> Value {
             loading.cancelled.store(true, Ordering::SeqCst);
         }
     }
-    // Those of the first folder again.
-    session.change_settings(|_| ());
+    session.take_settings_of_shown();
     session.refresh();
     json!({"loaded": false})
 }

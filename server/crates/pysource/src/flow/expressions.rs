@@ -8,7 +8,10 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::builder::FlowBuilder;
 use super::lines::LinesByVersion;
-use super::{Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp};
+use super::{
+    Access, BinaryOp, Binding, Callee, CompareOp, Index, Iteration, SiteKind, UnaryOp,
+    calls_for_each,
+};
 use crate::collect::is_self;
 use crate::semantic::{Loops, ScopeCode};
 use crate::stack_guard::guarded;
@@ -654,9 +657,8 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a call of this calls a function for each element, but only when that is taken.
 fn is_lazy(called: &Expr) -> bool {
-    called.as_name_expr().is_some_and(|it| matches!(it.id.as_str(), "map" | "filter"))
+    called.as_name_expr().is_some_and(|it| calls_for_each(&it.id))
 }
 
 fn is_super_call(expr: &Expr) -> bool {

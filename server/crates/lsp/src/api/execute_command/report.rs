@@ -19,12 +19,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
         let recording = loaded.recording();
-        let options = ReportOptions {
-            top,
-            rules: snapshot.view.rules(),
-            limits: Vec::new(),
-            code: report::CodeFilter::default(),
-        };
+        let options = ReportOptions::new(top, snapshot.view.rules());
         let report = report::build(&recording, &options);
         Some(if as_text { text(&report) } else { Ok(report::json::report(&report)) })
     });
