@@ -181,8 +181,9 @@ fn describe(
     }
     let replaced: Vec<String> = ReplacedKind::ALL
         .into_iter()
-        .filter(|&it| 0 < names.count(it))
-        .map(|it| format!("{} {}", names.count(it), it.name()))
+        .map(|it| (names.count(it), it))
+        .filter(|(count, _)| 0 < *count)
+        .map(|(count, it)| format!("{count} {}", it.name(count)))
         .collect();
     if !replaced.is_empty() {
         writeln!(out, "replaced: {}", replaced.join(", "))?;

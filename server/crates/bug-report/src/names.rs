@@ -47,21 +47,22 @@ impl ReplacedKind {
         Self::Text,
     ];
 
-    /// What names of the kind are called, in the plural.
+    /// What so many names of the kind are called.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Folder => "folders",
-            Self::File => "files",
-            Self::Function => "functions",
-            Self::Class => "classes",
-            Self::Operator => "operators",
-            Self::Range => "annotations",
-            Self::Kernel => "kernels",
-            Self::Module => "modules",
-            Self::Key => "keys",
-            Self::Text => "texts",
-        }
+    pub fn name(self, count: usize) -> &'static str {
+        let [one, many] = match self {
+            Self::Folder => ["folder", "folders"],
+            Self::File => ["file", "files"],
+            Self::Function => ["function", "functions"],
+            Self::Class => ["class", "classes"],
+            Self::Operator => ["operator", "operators"],
+            Self::Range => ["annotation", "annotations"],
+            Self::Kernel => ["kernel", "kernels"],
+            Self::Module => ["module", "modules"],
+            Self::Key => ["key", "keys"],
+            Self::Text => ["text", "texts"],
+        };
+        if count == 1 { one } else { many }
     }
 
     fn prefix(self) -> &'static str {
