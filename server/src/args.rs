@@ -698,6 +698,9 @@ pub(crate) struct ViewArgs {
     #[command(flatten)]
     pub(crate) recording: RecordingArgs,
 
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+
     /// The port; 0 is one that is free
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub(crate) port: u16,

@@ -311,16 +311,13 @@ fn report(
         inputs::report(&nothing);
         return Ok(ExitCode::from(2));
     }
-    let mut report = match part {
-        Some(part) => ::report::build_part(&loaded.recording, &options, part),
-        None => ::report::build(&loaded.recording, &options),
-    };
+    let mut report = ::report::build_shown(&loaded.recording, &options, part);
     if args.timing {
         report.sections.push(::report::timing(&loaded.timing));
     }
     if let Some(path) = &args.html {
         let run = loaded.recording.run;
-        let data = html::PictureData::of_run(run);
+        let data = html::PictureData::of_run(run, &options.code, part);
         let pictures = html::Pictures::of_file(&loaded.recording, &report.summary.title(), &data);
         save(path, html::page(&report, &pictures), &args.recording, run)?;
     }

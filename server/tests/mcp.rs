@@ -247,6 +247,15 @@ fn answers_are_what_the_commands_print() {
     assert_eq!(summary["findings_left_out"].take(), findings.len() - 3);
     printed["findings_left_out"].take();
     assert_eq!(summary, printed);
+    let arguments = ["report", trace, "--phase", "backward", "--format", "json", "--section"];
+    let arguments = [&arguments[..], &["findings,lines"]].concat();
+    let mut printed = project.printed_json(&arguments);
+    let mut summary = agent.json("summary", json!({"filter": {"phase": "backward"}}));
+    assert_eq!(printed["filter"]["phase"], "backward");
+    for it in [&mut printed, &mut summary] {
+        (it["findings"].take(), it["findings_left_out"].take());
+    }
+    assert_eq!(summary, printed);
 
     let listed = agent.json("findings", json!({"top": 2, "recording": "after"}));
     assert_eq!(listed["findings"], json!(findings[..2]));

@@ -10,7 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use ledger::{Ledger, LineBooks, LineKey, Metric};
 use loader::{InputKind, LoadOptions, Run, StackBooks, StackChoice, Watch};
-use report::{Recording, flame};
+use report::flame::{self, FlameStacks};
+use report::{CodeFilter, Recording};
 use serde_json::Value;
 use stack_books::{StackFrame, StackRow, StepNumbers, TrainingPhase};
 use tests::fixtures::{repository, traces};
@@ -214,8 +215,9 @@ fn flame_graphs_have_the_sums_of_the_ledger() {
         let names = loader::display_names(&run.merged, &options.root);
         let sources = loader::source_folders(&options);
         let recording = Recording { run: &run, names, sources: &sources };
-        let graph = flame::flame(&recording, books, path, 0.0);
-        let folded = flame::flame(&recording, books, path, 0.01);
+        let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
+        let graph = flame::flame(&recording, &stacks, path, 0.0);
+        let folded = flame::flame(&recording, &stacks, path, 0.01);
         assert!(0 < folded["leftOut"].as_u64().unwrap(), "{path}");
         for graph in [&graph, &folded] {
             for metric in graph["metrics"].as_array().unwrap() {

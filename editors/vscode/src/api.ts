@@ -44,6 +44,8 @@ export interface View {
   rank: 'all' | number;
   /** Which lines are shown, and which part of the recording; all, where there is nothing in it. */
   filter: Filter;
+  /** Which part that is, as on the command line, and how much of the recording. */
+  part: { filter: string; extent: string } | null;
   steps: number[];
   ranks: number[];
 }

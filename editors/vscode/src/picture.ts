@@ -174,12 +174,18 @@ export class PicturePanel implements vscode.Disposable {
     }
   }
 
-  /** What says that something else is to be shown: another recording or, of a timeline, another rank. */
+  /** What says that something else is to be shown: another recording or, of a timeline and a flame graph, another rank; of a flame
+   * graph, another part. */
   private shownOf(status: Status | undefined): string | undefined {
-    return status?.loaded === true ? JSON.stringify([status.inputs, this.rankArgument(status)]) : undefined;
+    if (status?.loaded !== true) {
+      return undefined;
+    }
+    const { rank, filter, part } = status.view;
+    const chosen = this.picture.name === 'flame' ? { rank, filter, part } : this.rankArgument(status);
+    return JSON.stringify([status.inputs, chosen]);
   }
 
-  /** The rank that is chosen. A timeline is of one rank, a flame graph of all. */
+  /** The rank that is chosen, for the timeline of one rank; the server draws the flame graph of what it shows. */
   private rankArgument(status = this.session.status): { rank?: number } {
     const rank = status?.view.rank;
     return this.picture.name === 'timeline' && typeof rank === 'number' ? { rank } : {};

@@ -29,31 +29,35 @@ impl OpenedRecording {
     }
 
     /// The same, with what `options` ask for beyond the command line.
-    pub(super) fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
+    fn load_with(args: RecordingArgs, options: LoadOptions) -> Result<Self, Failure> {
         let (run, _) = inputs::load(&args, &options)?;
         let sources = loader::source_folders(&options);
         Ok(Self { args, options, run, sources })
     }
 
-    /// The part of what `args` name that passes `filter`, if that leaves anything out, in the place of the whole; `None` where
+    /// The part of what `args` name, loaded with `options`, that passes `filter`, if that leaves anything out, in the place of the whole; `None` where
     /// nothing passes, which is said. `whole_filter` is all that was asked for, lines that are shown included.
     pub(super) fn load_part(
         args: &RecordingArgs,
+        mut options: LoadOptions,
         filter: &StackFilter,
         whole_filter: &StackFilter,
     ) -> Result<Option<(Self, Option<RecordingPart>)>, Failure> {
-        if filter.is_empty() {
-            return Ok(Some((Self::load(args.clone())?, None)));
-        }
-        let mut options = inputs::options(args);
-        options.stack_options.by_step = true;
-        let Some(FilteredRecording { options, mut run, .. }) = load_stacks(args, options, filter)?
-        else {
-            return Ok(None);
+        let (opened, part) = if filter.is_empty() {
+            (Self::load_with(args.clone(), options)?, None)
+        } else {
+            options.stack_options.by_step = true;
+            let Some(it) = load_stacks(args, options, filter)? else { return Ok(None) };
+            let FilteredRecording { options, mut run, .. } = it;
+            let part = RecordingPart::take(&mut run, filter, whole_filter);
+            let sources = loader::source_folders(&options);
+            (Self { args: args.clone(), options, run, sources }, Some(part))
         };
-        let part = RecordingPart::take(&mut run, filter, whole_filter);
-        let sources = loader::source_folders(&options);
-        Ok(Some((Self { args: args.clone(), options, run, sources }, Some(part))))
+        if let Some(nothing) = whole_filter.code.without_match(&opened.recording()) {
+            inputs::report(&nothing);
+            return Ok(None);
+        }
+        Ok(Some((opened, part)))
     }
 
     /// What is printed from.

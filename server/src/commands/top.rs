@@ -23,14 +23,10 @@ pub(super) fn run(args: &TopArgs, terminal: &Terminal) -> Result<ExitCode, Failu
         return Err(Failure::NoTerminal);
     }
     let (filter, part) = (args.filter.filter(), args.filter.part());
-    let Some((opened, part)) = OpenedRecording::load_part(&args.recording, &part, &filter)? else {
-        return Ok(ExitCode::from(2));
-    };
+    let options = inputs::options(&args.recording);
+    let opened = OpenedRecording::load_part(&args.recording, options, &part, &filter)?;
+    let Some((opened, part)) = opened else { return Ok(ExitCode::from(2)) };
     let recording = opened.recording();
-    if let Some(nothing) = filter.code.without_match(&recording) {
-        inputs::report(&nothing);
-        return Ok(ExitCode::from(2));
-    }
     let shown = ScreenFilter { code: &filter.code, part: part.as_ref() };
     let view = args.recording.settings.view.clone();
     let mut screen = Screen::new(&recording, shown, terminal.colours, view);

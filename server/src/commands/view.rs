@@ -6,6 +6,7 @@ use std::process::{ExitCode, Stdio};
 use ::report::html::{PictureData, served_page};
 use ::report::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use ::report::timeline::{TimelineRange, timeline};
+use ::report::{CodeFilter, RecordingPart};
 use insights::RuleOptions;
 use view_server::{Picture, PicturePart, ViewPlace, ViewSource};
 
@@ -21,10 +22,13 @@ use crate::inputs;
 /// If nothing was found, nothing could be read, or the port is taken.
 pub(super) fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
     let options = inputs::with_pictures(inputs::options(&args.recording));
-    let opened = OpenedRecording::load_with(args.recording.clone(), options)?;
+    let (part, whole) = (args.filter.part(), args.filter.filter());
+    let opened = OpenedRecording::load_part(&args.recording, options, &part, &whole)?;
+    let Some((opened, part)) = opened else { return Ok(ExitCode::from(2)) };
     opened.keep();
-    let source = ViewedRecording::new(opened, args.recording.settings.view.rules())
-        .map_err(Failure::View)?;
+    let rules = args.recording.settings.view.rules();
+    let source =
+        ViewedRecording::new(opened, rules, &whole.code, part.as_ref()).map_err(Failure::View)?;
     let ready = |url: &str| {
         inputs::report(&format!("the page is at {url} until Ctrl-C"));
         if !args.no_browser && open::that_detached(url).is_err() {
@@ -42,9 +46,14 @@ struct ViewedRecording {
 }
 
 impl ViewedRecording {
-    fn new(opened: OpenedRecording, rules: RuleOptions) -> std::io::Result<Self> {
+    fn new(
+        opened: OpenedRecording,
+        rules: RuleOptions,
+        code: &CodeFilter,
+        part: Option<&RecordingPart>,
+    ) -> std::io::Result<Self> {
         let recording = opened.recording();
-        let data = PictureData::of_run(recording.run);
+        let data = PictureData::of_run(recording.run, code, part);
         let page = served_page(&recording, rules, &data, 0)
             .map_err(|error| std::io::Error::other(error.to_string()))?;
         Ok(Self { opened, page })

@@ -23,6 +23,7 @@ const DETAILS: Details = {
     charge: 'own',
     step: 'mean',
     rank: 'all',
+    part: null,
     filter: { files: [], functions: [], modules: [], steps: [], threads: [], streams: [], phase: null },
     steps: [1, 2],
     ranks: [0],

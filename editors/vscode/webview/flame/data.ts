@@ -5,6 +5,8 @@ export type Unit = 'ns' | 'bytes';
 export interface FlameData {
   schema: 'perfline.flame/1';
   title: string;
+  /** Which part of the recording it is, where it is not all of it. */
+  part: string | null;
   /** Names of the kinds of frames. */
   kinds: string[];
   strings: string[];

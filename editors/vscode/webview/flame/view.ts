@@ -119,10 +119,12 @@ export class FlameView {
     this.callersButton.hidden = true;
     status.append(this.selection, this.openButton, this.callersButton);
     this.details.append(element('summary', { textContent: 'As a table' }), this.table);
-    const { leftOut, minShare } = this.data;
+    const { leftOut, minShare, part } = this.data;
     const least = Number((100 * minShare).toPrecision(3));
     const smaller = `${leftOut} frames with less than ${least} % of each metric are drawn together as “[smaller]”.`;
-    const note = `Amounts are sums over the recording and all ranks. ${leftOut > 0 ? smaller : ''}`;
+    const whole = 'Amounts are sums over the recording and all ranks.';
+    const sums = part === null ? whole : `Amounts are sums over a part of the recording, ${part}.`;
+    const note = `${sums} ${leftOut > 0 ? smaller : ''}`;
     this.root.replaceChildren(
       tools,
       this.scroller,

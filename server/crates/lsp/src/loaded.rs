@@ -18,7 +18,7 @@ use report::{RecordingPart, StackFilter};
 use crate::config::Recordings;
 use crate::document::{CellThatRan, Document};
 use crate::load_failure::LoadFailure;
-use crate::part_books::ShownBooks;
+use crate::part_books::{LoadedPart, ShownBooks};
 use crate::paths;
 
 /// A recording that was loaded.
@@ -32,8 +32,8 @@ pub(crate) struct LoadedRecording {
     /// What it was loaded from, and against what.
     inputs: Vec<PathBuf>,
     options: LoadOptions,
-    /// The amounts by whole stacks, once they were asked for.
-    stacks: Mutex<Option<LoadedStacks>>,
+    /// The amounts by whole stacks of a rank or of all, once they were asked for.
+    stacks: Mutex<Option<(Option<u32>, LoadedStacks)>>,
     /// What threads and devices of a rank did when, once it was asked for.
     timeline: Mutex<Option<(TimelineChoice, LoadedTimeline)>>,
     /// What devices held when, once that was asked for.
@@ -149,23 +149,31 @@ impl LoadedRecording {
         texts.collect()
     }
 
-    /// The amounts by whole stacks. The first time they are asked for, the recording is read once more: ledgers do without
-    /// them, and most sessions too. Who asks meanwhile waits for that.
+    /// A rank, if it is one of several.
+    pub(crate) fn of_several(&self, rank: Option<u32>) -> Option<u32> {
+        rank.filter(|it| self.by_rank.contains_key(it))
+    }
+
+    /// The amounts by whole stacks, of a rank or of all. The first time they are asked for, the recording is read once more:
+    /// ledgers do without them, and most sessions too. Who asks meanwhile waits for that. Those of one choice are kept.
     ///
     /// # Errors
     /// If the recording cannot be read, or `cancelled` is set.
     pub(crate) fn stacks(
         &self,
+        rank: Option<u32>,
         recordings: &dyn Recordings,
         cancelled: &AtomicBool,
     ) -> Result<LoadedStacks, Error> {
         let mut stacks = self.stacks.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*stacks {
+        if let Some((_, known)) = stacks.as_ref().filter(|(known, _)| *known == rank) {
             return Ok(known.clone());
         }
-        let run =
-            self.read_again(recordings, cancelled, |it| it.stacks = StackChoice::WherePossible)?;
-        Ok(stacks.insert(run.stacks.map(Arc::new)).clone())
+        let run = self.read_again(recordings, cancelled, |it| {
+            it.stacks = StackChoice::WherePossible;
+            it.ranks.ranks.extend(rank);
+        })?;
+        Ok(stacks.insert((rank, run.stacks.map(Arc::new))).1.clone())
     }
 
     /// What the threads and devices of a rank did when. The first time it is asked for of a rank, the recording is read once
@@ -206,7 +214,7 @@ impl LoadedRecording {
         Ok(Arc::clone(histories.insert(Arc::new(run.histories))))
     }
 
-    /// All three. Where none is known yet, the recording is read once for them.
+    /// All three; the timeline of a rank, the others of all. Where none is known yet, the recording is read once for them.
     ///
     /// # Errors
     /// If the recording cannot be read, or `cancelled` is set.
@@ -218,7 +226,7 @@ impl LoadedRecording {
     ) -> Result<(LoadedStacks, LoadedTimeline, LoadedHistories), Error> {
         self.read_all(rank, recordings, cancelled)?;
         Ok((
-            self.stacks(recordings, cancelled)?,
+            self.stacks(None, recordings, cancelled)?,
             self.timeline(rank, recordings, cancelled)?,
             self.histories(recordings, cancelled)?,
         ))
@@ -242,7 +250,7 @@ impl LoadedRecording {
             it.timeline = choice;
             it.histories = true;
         })?;
-        *stacks = Some(run.stacks.map(Arc::new));
+        *stacks = Some((None, run.stacks.map(Arc::new)));
         *timeline = Some((choice, run.timeline.map(Arc::new)));
         *histories = Some(Arc::new(run.histories));
         Ok(())
@@ -286,6 +294,11 @@ impl LoadedRecording {
         report::Recording { run: &self.run, names, sources: &self.sources }
     }
 
+    /// The same of a part of it. Touches the disk.
+    pub(crate) fn recording_of<'a>(&'a self, part: &'a LoadedPart) -> report::Recording<'a> {
+        report::Recording { run: &part.run, ..self.recording() }
+    }
+
     /// What there is to find in the books of a rank, by a view of them.
     pub(crate) fn findings(&self, rank: Option<u32>, view: &View) -> Arc<[Finding]> {
         let known = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,7 +322,7 @@ impl LoadedRecording {
         rank: Option<u32>,
         recordings: &dyn Recordings,
         cancelled: &AtomicBool,
-    ) -> Result<(Ledger, RecordingPart), LoadFailure> {
+    ) -> Result<LoadedPart, LoadFailure> {
         let part = filter.part();
         let mut run = self
             .read_again(recordings, cancelled, |it| {
@@ -330,12 +343,12 @@ impl LoadedRecording {
             return Err(LoadFailure::Unusable(nothing));
         }
         let part = RecordingPart::take(&mut run, &part, filter);
-        Ok((run.merged, part))
+        Ok(LoadedPart::new(run, part))
     }
 
     /// The books that are shown.
     pub(crate) fn ledger<'a>(&'a self, books: &'a ShownBooks) -> &'a Ledger {
-        books.part.as_ref().map_or_else(|| self.of_rank(books.rank), |it| &it.ledger)
+        books.part.as_ref().map_or_else(|| self.of_rank(books.rank), |it| it.ledger())
     }
 
     /// The books of a rank; of all where there is no such rank or none was chosen.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ide::ViewPart;
 use ledger::Ledger;
-use report::StackFilter;
+use loader::Run;
+use report::{RecordingPart, StackFilter};
 
 /// Which books of a recording are shown.
 #[derive(Clone, Default)]
@@ -15,13 +16,51 @@ pub(crate) struct ShownBooks {
     pub(crate) part: Option<Arc<PartBooks>>,
 }
 
+impl ShownBooks {
+    /// The part that is shown; `None` where all of the recording is.
+    ///
+    /// # Errors
+    /// Why there is no such part.
+    pub(crate) fn loaded_part(&self) -> Result<Option<&LoadedPart>, String> {
+        let part = self.part.as_ref().map(|it| it.part.as_ref().map_err(ToString::to_string));
+        part.transpose()
+    }
+}
+
 /// The books of a part of a recording, of a rank or of all.
 pub(crate) struct PartBooks {
-    pub(crate) ledger: Ledger,
-    /// Which part it is; or why there are no books.
-    pub(crate) described: Result<Arc<ViewPart>, Arc<str>>,
-    /// What they are of.
+    /// The part, or why there is none.
+    pub(crate) part: Result<LoadedPart, Arc<str>>,
+    /// What it is of.
     pub(crate) of: Option<PartKey>,
+    /// The books where there are none.
+    none: Ledger,
+}
+
+/// A part of a recording that was read.
+pub(crate) struct LoadedPart {
+    /// The recording with the books and the stacks of the part in the place of its own.
+    pub(crate) run: Run,
+    pub(crate) recorded: RecordingPart,
+    /// Which part it is.
+    pub(crate) described: Arc<ViewPart>,
+}
+
+impl LoadedPart {
+    pub(crate) fn new(run: Run, recorded: RecordingPart) -> Self {
+        let (filter, extent) = (recorded.text.clone(), recorded.extent.clone());
+        Self { run, recorded, described: Arc::new(ViewPart { filter, extent }) }
+    }
+}
+
+impl PartBooks {
+    pub(crate) fn new(of: PartKey, part: Result<LoadedPart, Arc<str>>) -> Self {
+        Self { part, of: Some(of), none: Ledger::default() }
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.part.as_ref().map_or(&self.none, |it| &it.run.merged)
+    }
 }
 
 /// What a part is of.
@@ -36,8 +75,8 @@ pub(crate) struct PartKey {
 impl Default for PartBooks {
     /// Nothing yet.
     fn default() -> Self {
-        let described = Err("the part is being read".into());
-        Self { ledger: Ledger::default(), described, of: None }
+        let part = Err("the part is being read".into());
+        Self { part, of: None, none: Ledger::default() }
     }
 }
 

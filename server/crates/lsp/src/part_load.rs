@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ide::ViewPart;
-use ledger::Ledger;
 use report::StackFilter;
 use tower_lsp::lsp_types::MessageType;
 
@@ -44,8 +42,7 @@ pub(crate) async fn follow(session: &Session) {
         Err(LoadFailure::Cancelled) => return,
         Err(LoadFailure::Unusable(message)) => {
             session.client.show_message(MessageType::WARNING, format!("Perfline: {message}")).await;
-            let described = Err(message.into());
-            PartBooks { ledger: Ledger::default(), described, of: Some(key) }
+            PartBooks::new(key, Err(message.into()))
         }
     };
     session.state().part = Some(Arc::new(part));
@@ -60,9 +57,8 @@ async fn read(
     let loaded = session.state().loaded.clone().ok_or(LoadFailure::Cancelled)?;
     let recordings = Arc::clone(&session.config.recordings);
     let work = move || {
-        let (ledger, part) = loaded.part(&key.filter, key.rank, &*recordings, &cancelled)?;
-        let part = ViewPart { filter: part.text, extent: part.extent };
-        Ok(PartBooks { ledger, described: Ok(Arc::new(part)), of: Some(key) })
+        let part = loaded.part(&key.filter, key.rank, &*recordings, &cancelled)?;
+        Ok(PartBooks::new(key, Ok(part)))
     };
     let task = tokio::task::spawn_blocking(work).await;
     task.unwrap_or_else(|error| Err(fault(&error)))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -221,6 +222,16 @@ impl SessionSnapshot {
         self.loaded.as_ref().map(|loaded| loaded.ledger(&self.books))
     }
 
+    /// A number of what is shown: another one where it is of another recording, rank or part.
+    pub(crate) fn version(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.loaded.as_ref().map(|it| it.generation).hash(&mut hasher);
+        (self.filter.text(), self.books.rank).hash(&mut hasher);
+        self.books.loaded_part().is_ok().hash(&mut hasher);
+        // Pages count in numbers that hold 53 bits.
+        hasher.finish() >> 32
+    }
+
     /// What there is to find in the whole recording, or in the rank, on the lines that are shown.
     pub(crate) fn findings(&self) -> Arc<[Finding]> {
         let Some(loaded) = &self.loaded else { return Arc::default() };
@@ -231,7 +242,7 @@ impl SessionSnapshot {
         let code = self.shown_code();
         let is_shown = |it: &&Finding| {
             let (file, line) = (&it.place.file, it.place.line);
-            self.books.part.as_ref().is_none_or(|part| part.ledger.lines.contains_key(&it.place))
+            self.books.part.as_ref().is_none_or(|part| part.ledger().lines.contains_key(&it.place))
                 && code.as_ref().is_none_or(|code| code.has(file, line))
         };
         found.iter().filter(is_shown).cloned().collect()
@@ -323,7 +334,7 @@ impl Session {
         let view = &state.settings.view;
         let view = View {
             baseline: lines.cloned(),
-            part: part.as_ref().and_then(|it| it.described.clone().ok()),
+            part: part.as_ref().and_then(|it| Some(Arc::clone(&it.part.as_ref().ok()?.described))),
             metric: state.choice.metric.unwrap_or(view.metric),
             charge: state.choice.charge.unwrap_or(view.charge),
             period: state.choice.period.unwrap_or(view.period),

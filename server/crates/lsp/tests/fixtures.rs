@@ -615,6 +615,17 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
     assert_eq!(hot["lines"][0]["value"], (12_595_355 + 1) / 3);
     let heat = client.command("perfline.heat", json!([uri])).await.unwrap();
     assert_eq!(heat["lines"].as_array().unwrap().len(), 1);
+    let flame = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(flame["part"], format!("with --phase backward: {extent}"));
+    let cuda = flame["metrics"].as_array().unwrap().iter().find(|it| it["id"] == "cuda");
+    assert_eq!(cuda.unwrap()["total"], 12_595_355);
+    let report = client.command("perfline.report", json!([])).await.unwrap();
+    assert_eq!(report["filter"]["phase"], "backward");
+    let totals = &report["sections"][0];
+    assert_eq!(totals["id"], "totals");
+    let amounts: Vec<&Value> =
+        totals["rows"].as_array().unwrap().iter().map(|it| &it[1]["value"]).collect();
+    assert!(amounts.contains(&&json!(12_595_355)), "{totals}");
     let document = json!({"textDocument": {"uri": uri}});
     let lenses = client.request("textDocument/codeLens", document).await.unwrap();
     let titles: Vec<&str> = lenses
@@ -674,6 +685,8 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
     client.command("perfline.load", json!([{"paths": ["slow_model.json.gz"]}])).await.unwrap();
     assert_eq!(client.hints(&uri).await.len(), 2);
     client.command("perfline.setFilter", json!([])).await.unwrap();
+    let flame = client.command("perfline.flame", json!([])).await.unwrap();
+    assert_eq!(flame["part"], Value::Null);
     assert_eq!(client.hints(&uri).await, hints);
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct FolderArguments {
     pub(crate) top: Top,
 }
 
-/// A part of a report, or a table, of a recording.
+/// The summary or the findings of a recording.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReportArguments {
@@ -44,28 +44,14 @@ pub(crate) struct ReportArguments {
     /// file stands for the whole recording that it is part of. If it is not given: the recording that the server was started
     /// with, else the newest below the root.
     pub(crate) recording: Option<String>,
-    /// Rows of the answer; it says how many are left out.
-    #[serde(default = "ten")]
-    pub(crate) top: Top,
-    /// text: as people read it. json: with the exact numbers, three times as long.
-    #[serde(default)]
-    pub(crate) format: AnswerFormat,
-}
-
-/// The findings of a recording.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FindingsArguments {
-    /// As in `summary`.
-    pub(crate) recording: Option<String>,
     /// Only findings on lines of these files and functions, and on those that have something of a part of the recording (the
-    /// others). What findings cost is that of the whole recording.
+    /// others). What findings cost is that of the whole recording; what lines cost, that of the part.
     #[serde(default)]
     pub(crate) filter: FilterArguments,
     /// Rows of the answer; it says how many are left out.
     #[serde(default = "ten")]
     pub(crate) top: Top,
-    /// As in `summary`.
+    /// text: as people read it. json: with the exact numbers, three times as long.
     #[serde(default)]
     pub(crate) format: AnswerFormat,
 }

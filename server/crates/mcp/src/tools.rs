@@ -20,9 +20,9 @@ use rmcp::schemars::JsonSchema;
 use serde_json::json;
 
 use crate::arguments::{
-    AnswerFormat, DiffArguments, ExplainArguments, FindingsArguments, FolderArguments,
-    HotLinesArguments, KernelsArguments, OperatorsArguments, PerChoice, RecordingArguments,
-    ReportArguments, ShowArguments, SourceArguments, TableArguments, TableName, Top, each, parse,
+    AnswerFormat, DiffArguments, ExplainArguments, FolderArguments, HotLinesArguments,
+    KernelsArguments, OperatorsArguments, PerChoice, RecordingArguments, ReportArguments,
+    ShowArguments, SourceArguments, TableArguments, TableName, Top, each, parse,
 };
 use crate::workspace::{KeptRecording, StackNeed, Workspace};
 
@@ -83,7 +83,7 @@ const TOOLS: [ToolEntry; 12] = [
         title: "What can be won",
         description: "What rules found, the costliest first: file and line, what is wrong, what it costs (per mean step where there are \
                       steps), share of the step, remedy. `explain` says more of a rule. As JSON: perfline.report/1.",
-        schema: schema::<FindingsArguments>,
+        schema: schema::<ReportArguments>,
         answer: findings,
     },
     ToolEntry {
@@ -299,7 +299,7 @@ fn recordings(request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
 /// Parts of the report: the findings, at most `findings` of them, and `sections`. `more` says what lists more in a text.
 fn report_of(
     request: &ToolRequest<'_>,
-    arguments: &FindingsArguments,
+    arguments: &ReportArguments,
     findings: usize,
     sections: &[&str],
     more: &str,
@@ -315,10 +315,7 @@ fn report_of(
         if let Some(nothing) = filter.code.without_match(recording) {
             return Err(nothing);
         }
-        let mut report = match part {
-            Some(part) => report::build_part(recording, &options, part),
-            None => report::build(recording, &options),
-        };
+        let mut report = report::build_shown(recording, &options, part);
         report.top = findings;
         match arguments.format {
             AnswerFormat::Text => {
@@ -335,15 +332,13 @@ fn report_of(
 }
 
 fn summary(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let ReportArguments { recording, top, format } =
-        parse("summary", std::mem::take(&mut request.arguments))?;
-    let arguments = FindingsArguments { recording, filter: Default::default(), top, format };
+    let arguments: ReportArguments = parse("summary", std::mem::take(&mut request.arguments))?;
     let sections = ["ranks", "lines"];
     report_of(&request, &arguments, SUMMARY_FINDINGS, &sections, "findings, hot_lines")
 }
 
 fn findings(mut request: ToolRequest<'_>) -> Result<Vec<u8>, String> {
-    let arguments: FindingsArguments = parse("findings", std::mem::take(&mut request.arguments))?;
+    let arguments: ReportArguments = parse("findings", std::mem::take(&mut request.arguments))?;
     report_of(&request, &arguments, arguments.top.0, &[], "top")
 }
 

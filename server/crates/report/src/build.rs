@@ -43,6 +43,19 @@ impl ReportOptions {
     }
 }
 
+/// Computes the report of a recording, or of the part of it that is in its place.
+#[must_use]
+pub fn build_shown<'a>(
+    recording: &Recording<'a>,
+    options: &ReportOptions,
+    part: Option<&RecordingPart>,
+) -> Report<'a> {
+    match part {
+        Some(part) => build_part(recording, options, part),
+        None => build(recording, options),
+    }
+}
+
 /// Computes the report of a recording.
 #[must_use]
 pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'a> {
@@ -109,8 +122,7 @@ pub fn build<'a>(recording: &Recording<'a>, options: &ReportOptions) -> Report<'
 
 /// The same of a part of the recording, whose amounts are in the place of the whole: what stacks have of it, as sums, with the
 /// findings of the whole recording on its lines. What is known of the run alone is not in it: steps, the use of devices.
-#[must_use]
-pub fn build_part<'a>(
+fn build_part<'a>(
     recording: &Recording<'a>,
     options: &ReportOptions,
     part: &RecordingPart,

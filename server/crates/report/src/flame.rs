@@ -1,6 +1,8 @@
 //! The flame graph: whole stacks as the object `perfline.flame/1` (docs/pictures.md), which the page of the report and editors
 //! draw. It holds the lines of libraries too; what draws it folds them.
 
+use std::borrow::Cow;
+
 use ledger::{Evidence, Metric};
 use loader::StackBooks;
 use rustc_hash::FxHashMap;
@@ -8,7 +10,9 @@ use serde_json::{Value, json};
 use stack_books::{StackFrame, StackRow};
 
 use crate::export::fitting;
+use crate::filter::{CodeFilter, StackFilter, part_of};
 use crate::frame_table::{FrameTable, KINDS, SMALLER};
+use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::terminal::clean;
 
@@ -17,10 +21,59 @@ pub const PAGE_MIN_SHARE: f64 = 0.0001;
 /// The smallest share of what is shown elsewhere: a recording has up to a million stacks, and a picture some thousand pixels.
 pub const EDITOR_MIN_SHARE: f64 = 0.000_01;
 
-/// The stacks `books` of a recording. What is below `min_share` (of 1) of the total of every metric is summed below its parent
+/// The stacks that a flame graph shows.
+#[derive(Debug, Clone)]
+pub struct FlameStacks<'a> {
+    books: Cow<'a, StackBooks>,
+    /// Which part of the recording they are: `with --phase backward: 1.2 ms of 5 ms of thread time`; `None` for all of it.
+    part: Option<String>,
+}
+
+impl<'a> FlameStacks<'a> {
+    /// Of the stacks `books` of a recording, or of the `part` that is in its place, those on which a line passes `code`.
+    #[must_use]
+    pub fn new(
+        recording: &Recording<'_>,
+        books: &'a StackBooks,
+        code: &CodeFilter,
+        part: Option<&RecordingPart>,
+    ) -> Self {
+        let filter = StackFilter { code: code.clone(), ..StackFilter::default() };
+        let books = if filter.is_empty() {
+            Cow::Borrowed(books)
+        } else {
+            Cow::Owned(filter.apply(books, &recording.names))
+        };
+        let whole = part.map_or(&recording.run.merged, |it| &it.whole);
+        let texts = [code.text(), part.map_or_else(String::new, |it| it.text.clone())];
+        let texts: Vec<&str> = texts.iter().map(|it| &**it).filter(|it| !it.is_empty()).collect();
+        let is_part = !texts.is_empty();
+        let part = is_part.then(|| format!("with {}: {}", texts.join(" "), part_of(&books, whole)));
+        Self { books, part }
+    }
+
+    /// The same, of which is known that they are of a rank.
+    #[must_use]
+    pub fn of_rank(self, rank: Option<u32>) -> Self {
+        let Some(rank) = rank else { return self };
+        let part = match self.part {
+            Some(part) => format!("of rank {rank} {part}"),
+            None => format!("of rank {rank}"),
+        };
+        Self { part: Some(part), ..self }
+    }
+}
+
+/// The stacks of a recording. What is below `min_share` (of 1) of the total of every metric is summed below its parent
 /// in one frame, so that nothing is lost of any sum; nothing is summed with 0.
 #[must_use]
-pub fn flame(recording: &Recording<'_>, books: &StackBooks, title: &str, min_share: f64) -> Value {
+pub fn flame(
+    recording: &Recording<'_>,
+    stacks: &FlameStacks<'_>,
+    title: &str,
+    min_share: f64,
+) -> Value {
+    let books = &*stacks.books;
     let first = fitting(&recording.run.merged);
     let others = StackBooks::METRICS.into_iter().filter(|it| *it != first);
     let metrics: Vec<Metric> =
@@ -54,6 +107,7 @@ pub fn flame(recording: &Recording<'_>, books: &StackBooks, title: &str, min_sha
     json!({
         "schema": "perfline.flame/1",
         "title": clean(title),
+        "part": stacks.part.as_deref().map(clean),
         "kinds": KINDS,
         "strings": tree.frames.strings(),
         "frames": tree.frames.columns(),
@@ -167,9 +221,26 @@ mod tests {
         let (run, sources) = (training_with_stacks(), sources());
         let recording = recording(&run, &sources);
         let books = run.stacks.as_ref().unwrap();
-        let mut graph = flame(&recording, books, "trace.json.gz", 0.0);
+        let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
+        let mut graph = flame(&recording, &stacks, "trace.json.gz", 0.0);
         graph["kinds"].take();
-        expect![[r#"{"frames":{"evidence":[0,1,0,0,0,0,0],"file":[2,2,5,0,0,0,0],"kind":[0,0,1,4,6,2,6],"line":[25,17,114,0,0,0,0],"name":[1,3,4,6,7,8,9]},"kinds":null,"leftOut":0,"metrics":[{"amount":[70000,5],"id":"cuda","label":"CUDA time","node":[5,7],"total":70005,"unit":"ns"},{"amount":[100,20,7,3000],"id":"cpu","label":"thread time","node":[1,2,3,4],"total":3127,"unit":"ns"},{"amount":[64],"id":"alloc","label":"allocated bytes","node":[4],"total":64,"unit":"bytes"}],"minShare":0.0,"nodes":{"frame":[0,0,1,2,3,4,5,6],"parent":[0,0,1,2,3,4,0,6]},"schema":"perfline.flame/1","strings":["","train","train.py","Model.forward","Linear.forward","torch/nn/modules/linear.py","aten::addmm","void gemm<float; 4>(�[2J)","[not on a line: no_launch]","Memcpy DtoH"],"title":"trace.json.gz"}"#]].assert_eq(&graph.to_string());
+        expect![[r#"{"frames":{"evidence":[0,1,0,0,0,0,0],"file":[2,2,5,0,0,0,0],"kind":[0,0,1,4,6,2,6],"line":[25,17,114,0,0,0,0],"name":[1,3,4,6,7,8,9]},"kinds":null,"leftOut":0,"metrics":[{"amount":[70000,5],"id":"cuda","label":"CUDA time","node":[5,7],"total":70005,"unit":"ns"},{"amount":[100,20,7,3000],"id":"cpu","label":"thread time","node":[1,2,3,4],"total":3127,"unit":"ns"},{"amount":[64],"id":"alloc","label":"allocated bytes","node":[4],"total":64,"unit":"bytes"}],"minShare":0.0,"nodes":{"frame":[0,0,1,2,3,4,5,6],"parent":[0,0,1,2,3,4,0,6]},"part":null,"schema":"perfline.flame/1","strings":["","train","train.py","Model.forward","Linear.forward","torch/nn/modules/linear.py","aten::addmm","void gemm<float; 4>(�[2J)","[not on a line: no_launch]","Memcpy DtoH"],"title":"trace.json.gz"}"#]].assert_eq(&graph.to_string());
+    }
+
+    #[test]
+    fn stacks_of_some_files_say_how_much_of_the_recording_they_are() {
+        let (run, sources) = (training_with_stacks(), sources());
+        let recording = recording(&run, &sources);
+        let books = run.stacks.as_ref().unwrap();
+        let code = CodeFilter { files: vec!["train.py".parse().unwrap()], functions: Vec::new() };
+        let stacks = FlameStacks::new(&recording, books, &code, None);
+        let graph = flame(&recording, &stacks, "", 0.0);
+        expect![
+            "with --file 'train.py': 3.13 µs of 60 ms of thread time, 70 µs of 7.9 ms of CUDA time"
+        ]
+        .assert_eq(graph["part"].as_str().unwrap());
+        let cuda = graph["metrics"].as_array().unwrap().iter().find(|it| it["id"] == "cuda");
+        assert_eq!(cuda.unwrap()["total"], 70_000);
     }
 
     #[test]
@@ -177,7 +248,8 @@ mod tests {
         let (run, sources) = (training_with_stacks(), sources());
         let recording = recording(&run, &sources);
         let books = run.stacks.as_ref().unwrap();
-        let graph = flame(&recording, books, "", 0.1);
+        let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
+        let graph = flame(&recording, &stacks, "", 0.1);
         assert_eq!(graph["leftOut"], 2);
         let names = &graph["strings"];
         assert!(names.as_array().unwrap().iter().any(|it| it == "[smaller]"), "{names}");

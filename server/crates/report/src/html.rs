@@ -15,10 +15,12 @@ use serde_json::Value;
 use insights::{RuleOptions, Severity};
 use loader::{EventTimeline, MemoryHistory, Run, StackBooks};
 
-use crate::build::{ReportOptions, build};
-use crate::flame;
+use crate::build::{ReportOptions, build_shown};
+use crate::filter::CodeFilter;
+use crate::flame::{self, FlameStacks};
 use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
+use crate::part::RecordingPart;
 use crate::recording::Recording;
 use crate::terminal::clean;
 use crate::timeline::{TimelineRange, timeline};
@@ -72,16 +74,22 @@ pub struct PictureData<'a> {
     pub timeline: Option<&'a EventTimeline>,
     /// What devices held when.
     pub histories: &'a [MemoryHistory],
+    /// Which lines are shown.
+    pub code: &'a CodeFilter,
+    /// The part of the recording that is in its place.
+    pub part: Option<&'a RecordingPart>,
 }
 
 impl<'a> PictureData<'a> {
     /// What a run has of it.
     #[must_use]
-    pub fn of_run(run: &'a Run) -> Self {
+    pub fn of_run(run: &'a Run, code: &'a CodeFilter, part: Option<&'a RecordingPart>) -> Self {
         Self {
             stacks: run.stacks.as_ref(),
             timeline: run.timeline.as_ref(),
             histories: &run.histories,
+            code,
+            part,
         }
     }
 }
@@ -100,9 +108,9 @@ impl Pictures {
         data: &PictureData<'_>,
         (min_share, times, moments): &(f64, TimelineRange, MemoryTimelineRange),
     ) -> Self {
-        let stacks = data.stacks;
+        let stacks = data.stacks.map(|it| FlameStacks::new(recording, it, data.code, data.part));
         Self {
-            flame: stacks.map(|it| flame::flame(recording, it, title, *min_share)),
+            flame: stacks.map(|it| flame::flame(recording, &it, title, *min_share)),
             timeline: data.timeline.and_then(|it| timeline(recording, it, title, times)),
             memory: memory_timeline(recording, data.histories, title, moments),
             served: None,
@@ -118,8 +126,8 @@ impl Pictures {
     }
 }
 
-/// The page that a server gives: the report as `rules` say, with pictures that it gives more of. `version` is the number of
-/// what it shows.
+/// The page that a server gives: the report as `rules` say of what `data` is of, with pictures that it gives more of. `version` is
+/// the number of what it shows.
 ///
 /// # Errors
 /// If a plot cannot be laid out.
@@ -129,7 +137,9 @@ pub fn served_page(
     data: &PictureData<'_>,
     version: u64,
 ) -> Result<String, PlotError> {
-    let report = build(recording, &ReportOptions::new(SERVED_TOP, rules));
+    let options =
+        ReportOptions { code: data.code.clone(), ..ReportOptions::new(SERVED_TOP, rules) };
+    let report = build_shown(recording, &options, data.part);
     let ranges = (flame::EDITOR_MIN_SHARE, TimelineRange::EDITOR, MemoryTimelineRange::EDITOR);
     let drawn = Pictures::drawn(recording, &recording.title(), data, &ranges);
     page(&report, &Pictures { served: Some(version), ..drawn })
@@ -340,7 +350,8 @@ mod tests {
 
     use super::{FLAME_HASH, Pictures, page};
     use crate::build::{ReportOptions, build};
-    use crate::flame::{PAGE_MIN_SHARE, flame};
+    use crate::filter::CodeFilter;
+    use crate::flame::{FlameStacks, PAGE_MIN_SHARE, flame};
     use crate::testing::{recording, sources, training, training_with_stacks};
 
     #[test]
@@ -397,7 +408,8 @@ mod tests {
         run.stacks = Some(books);
         let recording = recording(&run, &sources);
         let books = run.stacks.as_ref().unwrap();
-        let graph = flame(&recording, books, "a title", PAGE_MIN_SHARE);
+        let stacks = FlameStacks::new(&recording, books, CodeFilter::ALL, None);
+        let graph = flame(&recording, &stacks, "a title", PAGE_MIN_SHARE);
         let rules = insights::RuleOptions::default();
         let report = build(&recording, &ReportOptions::new(3, rules));
         let page =

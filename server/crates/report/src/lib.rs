@@ -49,7 +49,7 @@ mod testing;
 mod timing;
 mod verdict;
 
-pub use build::{ReportOptions, build, build_part};
+pub use build::{ReportOptions, build, build_shown};
 pub use checks::{duplicates, faults, has_losses, losses};
 pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;

@@ -79,10 +79,7 @@ impl<'a> Screen<'a> {
         let ledger = &recording.run.merged;
         let code = shown.code.clone();
         let options = ReportOptions { top: 0, rules: view.rules(), limits: Vec::new(), code };
-        let report = match shown.part {
-            Some(part) => report::build_part(recording, &options, part),
-            None => report::build(recording, &options),
-        };
+        let report = report::build_shown(recording, &options, shown.part);
         let has_some = |metric: &ViewMetric| {
             let view = View { metric: Some(*metric), ..View::default() };
             !ide::hot_lines(ledger, &view, 1, false, |_, _| true).is_empty()

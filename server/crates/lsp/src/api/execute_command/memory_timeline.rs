@@ -31,7 +31,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let mut wanted = MemoryTimelineRange::EDITOR;
     wanted.device = rank.zip(device.and_then(|it| i32::try_from(it).ok()));
     wanted.history.range = from.zip(to);
-    picture(session, move |loaded, recordings, cancelled| {
+    picture(session, move |loaded, _, recordings, cancelled| {
         draw(loaded, &wanted, recordings, cancelled)
     })
     .await

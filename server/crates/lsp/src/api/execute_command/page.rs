@@ -94,15 +94,11 @@ struct SessionPage(Arc<Session>);
 
 impl ViewSource for SessionPage {
     fn version(&self) -> u64 {
-        self.0.state().loaded.as_ref().map_or(0, |it| it.generation)
+        self.0.snapshot().version()
     }
 
     async fn page(&self) -> std::result::Result<String, String> {
-        let snapshot = self.0.snapshot();
-        let page = picture(&self.0, move |loaded, recordings, cancelled| {
-            draw(loaded, &snapshot, recordings, cancelled)
-        });
-        match page.await {
+        match picture(&self.0, draw).await {
             Ok(Value::String(page)) => Ok(page),
             Ok(_) => Err(NOTHING.to_owned()),
             Err(error) => Err(error.message.into_owned()),
@@ -166,14 +162,17 @@ fn draw(
     recordings: &dyn Recordings,
     cancelled: &AtomicBool,
 ) -> Drawn {
+    let part = snapshot.books.loaded_part().map_err(LoadFailure::Unusable)?;
     let (stacks, timeline, histories) =
         loaded.pictures(snapshot.books.rank, recordings, cancelled)?;
-    let recording = loaded.recording();
+    let recording = part.map_or_else(|| loaded.recording(), |it| loaded.recording_of(it));
     let data = PictureData {
-        stacks: stacks.as_deref(),
+        stacks: part.map_or(stacks.as_deref(), |it| it.run.stacks.as_ref()),
         timeline: timeline.as_deref(),
         histories: &histories,
+        code: &snapshot.filter.code,
+        part: part.map(|it| &it.recorded),
     };
-    let page = html::served_page(&recording, snapshot.view.rules(), &data, loaded.generation);
+    let page = html::served_page(&recording, snapshot.view.rules(), &data, snapshot.version());
     page.map(Value::String).map_err(|error| LoadFailure::Unusable(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! `perfline.report`: the report of what is loaded, as the terminal prints it.
+//! `perfline.report`: the report of what is shown, as the terminal prints it.
 
 use std::sync::Arc;
 
@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 
 use super::arguments::{CommandArguments, invalid};
+use super::requested_load::refused;
+use crate::load_failure::LoadFailure;
 use crate::session::Session;
 
 /// Lines in each table and findings in the text, if it is not said how many.
@@ -18,9 +20,14 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     let as_text = arguments.flag(1, "text")?.unwrap_or(false);
     let work = session.background(move |snapshot, token| {
         let loaded = snapshot.loaded.as_ref().filter(|_| !token.is_cancelled())?;
-        let recording = loaded.recording();
-        let options = ReportOptions::new(top, snapshot.view.rules());
-        let report = report::build(&recording, &options);
+        let part = match snapshot.books.loaded_part() {
+            Ok(part) => part,
+            Err(reason) => return Some(Err(refused(LoadFailure::Unusable(reason)))),
+        };
+        let recording = part.map_or_else(|| loaded.recording(), |it| loaded.recording_of(it));
+        let code = snapshot.filter.code.clone();
+        let options = ReportOptions { code, ..ReportOptions::new(top, snapshot.view.rules()) };
+        let report = report::build_shown(&recording, &options, part.map(|it| &it.recorded));
         Some(if as_text { text(&report) } else { Ok(report::json::report(&report)) })
     });
     work.await?.unwrap_or(Ok(Value::Null))

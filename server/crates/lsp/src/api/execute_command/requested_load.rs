@@ -13,7 +13,7 @@ use crate::config::Recordings;
 use crate::load_failure::LoadFailure;
 use crate::loaded::LoadedRecording;
 use crate::paths;
-use crate::session::Session;
+use crate::session::{Session, SessionSnapshot};
 
 /// Stops a load whose request was cancelled.
 pub(super) struct StopOnDrop(pub(super) Arc<AtomicBool>);
@@ -33,17 +33,19 @@ pub(super) fn refused(failure: LoadFailure) -> Error {
     Error { code, message: message.into(), data: None }
 }
 
-/// What `draw` makes of the recording that is shown, in the background; null where there is none. What it loads for that is
-/// stopped with the request.
+/// What `draw` makes of the recording that is shown, and of how it is shown, in the background; null where there is none. What
+/// it loads for that is stopped with the request.
 pub(super) async fn picture(
     session: &Arc<Session>,
-    draw: impl FnOnce(&LoadedRecording, &dyn Recordings, &AtomicBool) -> Drawn + Send + 'static,
+    draw: impl FnOnce(&LoadedRecording, &SessionSnapshot, &dyn Recordings, &AtomicBool) -> Drawn
+    + Send
+    + 'static,
 ) -> Result<Value> {
     let recordings = Arc::clone(&session.config.recordings);
     let cancelled = Arc::new(AtomicBool::new(false));
     let guard = StopOnDrop(Arc::clone(&cancelled));
     let work = session.background(move |snapshot, _| match &snapshot.loaded {
-        Some(loaded) => draw(loaded, &*recordings, &cancelled),
+        Some(loaded) => draw(loaded, snapshot, &*recordings, &cancelled),
         None => Ok(Value::Null),
     });
     let drawn = work.await;

@@ -66,7 +66,7 @@ fn of_loaded(loaded: &LoadedRecording, snapshot: &SessionSnapshot, with_warnings
         summary = format!("{summary} · {}", snapshot.filter.text());
     }
     let part = snapshot.books.part.as_ref();
-    if let Some(Err(reason)) = part.map(|it| it.described.as_ref()) {
+    if let Some(Err(reason)) = part.map(|it| it.part.as_ref()) {
         summary = format!("{summary}: {reason}");
     }
     json!({

@@ -29,7 +29,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
     if from.is_some() != to.is_some() {
         return Err(invalid("from and to: expected both or neither".to_owned()));
     }
-    picture(session, move |loaded, recordings, cancelled| {
+    picture(session, move |loaded, _, recordings, cancelled| {
         draw(loaded, rank, &wanted, recordings, cancelled)
     })
     .await
