@@ -318,10 +318,19 @@ fn trace_threads(trace: &str) -> Vec<String> {
 
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
-    let cases: [(&[&str], &str); 16] = [
+    let fixture = |name: &str| TRACE.replace("slow_model", name).replace("simulated_cuda", "cpu");
+    let cases: [(&[&str], &str); 18] = [
         (
             &["ops", TRACE, "--thread", "python", "--stream", "99"],
             "perfline: nothing of the recording passes --thread 'python' --stream 99\n",
+        ),
+        (
+            &["lines", &fixture("two_devices"), "--phase", "backward"],
+            "perfline: nothing of the recording passes --phase backward; of the phases of training it has forward\n",
+        ),
+        (
+            &["report", &fixture("garbage"), "--phase", "loader"],
+            "perfline: nothing of the recording passes --phase loader; it has no phase of training\n",
         ),
         (
             &["report", TRACE, "--function", "nope"],
@@ -345,7 +354,7 @@ fn a_filter_that_nothing_passes_says_so() {
         ),
         (
             &["kernels", TRACE, "--phase", "loader"],
-            "perfline: nothing of the recording passes --phase loader\n",
+            "perfline: nothing of the recording passes --phase loader; of the phases of training it has forward, backward, optimizer\n",
         ),
         (
             &["ops", TRACE, "--module", "layers.**"],

@@ -40,8 +40,7 @@ impl Shown {
         let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
         let mut run = load(&[fixtures.join(self.recording)], &options, &watch).unwrap();
         let part = (!filter.is_empty()).then(|| {
-            let names = loader::display_names(&run.merged, &options.root);
-            run.stacks = Some(filter.apply(run.stacks.as_ref().unwrap(), &names));
+            filter.leave(&mut run, &options.root).unwrap();
             RecordingPart::take(&mut run, filter, filter)
         });
         let shown = ScreenFilter { code, part: part.as_ref() };

@@ -28,11 +28,9 @@ pub(super) fn load_stacks(
         }
         other => other,
     })?;
-    if let (false, Some(stacks)) = (filter.is_empty(), &run.stacks) {
-        let names = loader::display_names(&run.merged, &args.root);
-        run.stacks = Some(filter.apply(stacks, &names));
-    }
-    if let Some(nothing) = filter.without_match(&run) {
+    if !filter.is_empty()
+        && let Err(nothing) = filter.leave(&mut run, &args.root)
+    {
         inputs::report(&nothing);
         return Ok(None);
     }

@@ -10,6 +10,7 @@ use crate::lines::{
 };
 use crate::named::{KernelReplacement, NamedDifference, kernels, operators, replacements};
 use crate::noise::{Drift, NoiseTest, Shift, median};
+use crate::other_work::{OtherWork, other_work};
 use crate::run::ComparedRun;
 use crate::same_work::SameWork;
 use crate::significance::{Significance, differences};
@@ -64,6 +65,8 @@ pub struct Difference {
     pub lines: Vec<ComparedLine>,
     /// By function, likewise.
     pub functions: Vec<FunctionDifference>,
+    /// Edited lines of yours that call other operators, or the same more or less often.
+    pub other_work: Vec<OtherWork>,
     /// By operator, likewise.
     pub operators: Vec<NamedDifference>,
     /// By kernel, likewise.
@@ -114,6 +117,7 @@ impl Difference {
             totals,
             lines,
             functions,
+            other_work: other_work(&found.units, scales, |it| is_yours(it, [base, new])),
             operators: operators(&found.units, &directions, scales, &test),
             kernels: kernels(&found.units, &directions, scales, &test),
             replacements: replacements(&found.units, scales),
@@ -130,6 +134,14 @@ impl Difference {
         let [old, young] = &self.places;
         old.get(base).is_some_and(|it| young.get(new) == Some(it))
     }
+}
+
+/// Whether lines are of your code.
+fn is_yours(unit: &LineGroup<'_>, runs: [&ComparedRun<'_>; 2]) -> bool {
+    [false, true].into_iter().any(|is_new| {
+        let files = &runs[usize::from(is_new)].ledger.files;
+        unit.line(is_new).and_then(|it| files.get(&it.file)).is_some_and(|it| it.is_user_code)
+    })
 }
 
 /// The largest difference of time, else (below all times) of bytes.

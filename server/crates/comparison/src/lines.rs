@@ -113,6 +113,14 @@ impl<'a> LineGroup<'a> {
         names.max_by_key(|it| it.len()).unwrap_or_default()
     }
 
+    /// The function in the new run, else in the base.
+    pub(crate) fn name(&self) -> &'a str {
+        match self.function(true) {
+            "" => self.function(false),
+            name => name,
+        }
+    }
+
     /// What a quantity is in each step of a side.
     pub(crate) fn by_step(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> Vec<f64> {
         let mut sums = Vec::new();

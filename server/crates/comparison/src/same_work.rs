@@ -68,7 +68,8 @@ impl<'a> Work<'a> {
     }
 }
 
-fn are_equal(one: f64, other: f64) -> bool {
+/// Whether two counts or sizes per step are as those of two runs that do the same.
+pub(crate) fn are_equal(one: f64, other: f64) -> bool {
     (one - other).abs() <= TOLERANCE * one.abs().max(other.abs())
 }
 

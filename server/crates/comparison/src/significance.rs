@@ -116,15 +116,11 @@ pub(crate) fn differences(of: &Significance<'_>) -> Vec<ComparedLine> {
                 None => of.of_line(place, quantity, [base, new]),
             });
         }
-        let function = match unit.function(true) {
-            "" => unit.function(false),
-            name => name,
-        };
         let evidence = unit.books(false).chain(unit.books(true)).map(|it| it.evidence).max();
         ComparedLine {
             base: unit.line(false).cloned(),
             new: unit.line(true).cloned(),
-            function: function.to_owned(),
+            function: unit.name().to_owned(),
             status: unit.status,
             evidence: evidence.unwrap_or_default(),
             amounts,

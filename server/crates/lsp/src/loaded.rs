@@ -337,11 +337,7 @@ impl LoadedRecording {
                 }
                 error => error.into(),
             })?;
-        let names = loader::display_names(&run.merged, &self.options.root);
-        run.stacks = run.stacks.take().map(|it| part.apply(&it, &names));
-        if let Some(nothing) = part.without_match(&run) {
-            return Err(LoadFailure::Unusable(nothing));
-        }
+        part.leave(&mut run, &self.options.root).map_err(LoadFailure::Unusable)?;
         let part = RecordingPart::take(&mut run, &part, filter);
         Ok(LoadedPart::new(run, part))
     }

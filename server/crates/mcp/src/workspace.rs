@@ -232,14 +232,8 @@ impl Workspace {
         options.stack_options.by_step = by_step;
         let signature = Signature::of(&inputs);
         let mut read = self.read(inputs, signature, &options, cancelled)?;
-        if let Some(stacks) = &read.run.stacks {
-            let names = loader::display_names(&read.run.merged, &read.root);
-            read.run.stacks = Some(filter.apply(stacks, &names));
-        }
-        match filter.without_match(&read.run) {
-            Some(nothing) => Err(nothing),
-            None => Ok(read),
-        }
+        filter.leave(&mut read.run, &read.root)?;
+        Ok(read)
     }
 
     fn read(

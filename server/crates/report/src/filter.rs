@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -191,9 +192,21 @@ impl StackFilter {
         })
     }
 
+    /// Leaves of a run the stacks that pass, if it was loaded with stacks. `root` is the folder of the code, by which files are
+    /// called in output.
+    ///
+    /// # Errors
+    /// If nothing passes: says so, and what there is to choose from.
+    pub fn leave(&self, run: &mut Run, root: &Path) -> Result<(), String> {
+        let names = loader::display_names(&run.merged, root);
+        let passing = run.stacks.as_ref().map(|it| self.apply(it, &names));
+        let nothing = passing.as_ref().and_then(|passing| self.without_match(run, passing));
+        run.stacks = passing;
+        nothing.map_or(Ok(()), Err)
+    }
+
     /// The stacks that pass, with what files are called in output by their key in the ledger (`loader::display_names`).
-    #[must_use]
-    pub fn apply(&self, books: &StackBooks, names: &BTreeMap<&str, String>) -> StackBooks {
+    pub(crate) fn apply(&self, books: &StackBooks, names: &BTreeMap<&str, String>) -> StackBooks {
         let of_phase = self.phase.map(|phase| books.of_phase(phase));
         if self.code.is_empty() {
             return of_phase.unwrap_or_else(|| books.clone());
@@ -210,24 +223,22 @@ impl StackFilter {
     }
 
     /// Says that nothing of a recording passes; `None` where something does.
-    #[must_use]
-    pub fn without_match(&self, run: &Run) -> Option<String> {
-        let books = run.stacks.as_ref()?;
+    fn without_match(&self, run: &Run, passing: &StackBooks) -> Option<String> {
         if let Some(unknown) = unknown_step(&run.merged, &self.events.steps) {
             return Some(unknown);
         }
-        if self.is_empty() || books.stacks().next().is_some() {
+        if self.is_empty() || passing.stacks().next().is_some() {
             return None;
         }
         let has_modules = self.events.modules.is_empty() || !run.merged.modules.is_empty();
         let reason = crate::annotate::without_lines(run)
             .or((!has_modules).then_some("It has no calls of modules (nn.Module)."));
-        let reason = reason.map(|it| format!(". {it}"));
-        Some(format!(
-            "nothing of the recording passes {}{}",
-            self.text(),
-            reason.unwrap_or_default()
-        ))
+        let reason = match (reason, self.phase, &run.stacks) {
+            (Some(reason), _, _) => format!(". {reason}"),
+            (None, Some(phase), Some(books)) => without_phase(books, phase),
+            _ => String::new(),
+        };
+        Some(format!("nothing of the recording passes {}{reason}", self.text()))
     }
 
     /// Adds to a table how much of the recording it is of.
@@ -240,6 +251,20 @@ impl StackFilter {
             table.filter = self.json();
         }
         table
+    }
+}
+
+/// Which phases of training there are, where `phase` is none of them.
+fn without_phase(books: &StackBooks, phase: TrainingPhase) -> String {
+    let has_some = |it: &TrainingPhase| books.of_phase(*it).stacks().next().is_some();
+    let phases: Vec<TrainingPhase> = TrainingPhase::ALL.into_iter().filter(has_some).collect();
+    match &phases[..] {
+        [] => "; it has no phase of training".to_owned(),
+        _ if phases.contains(&phase) => String::new(),
+        _ => {
+            let names: Vec<&str> = phases.iter().map(|it| it.name()).collect();
+            format!("; of the phases of training it has {}", names.join(", "))
+        }
     }
 }
 

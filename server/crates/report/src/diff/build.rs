@@ -110,6 +110,7 @@ pub fn build(
     let mut sections = vec![
         lines(&diff, "faster", "Faster", top, |it| it < 0.0),
         lines(&diff, "slower", "Slower", top, |it| 0.0 < it),
+        other_work(&diff, top),
         same_work(&diff, top),
         functions(&diff, top),
         named("operators", "Operators", &diff.difference.operators, top),
@@ -212,7 +213,14 @@ fn verdict_of_times(difference: &Difference) -> String {
     let [was, is] = step.mean.map(numbers::duration);
     let (faster, slower) = counts(difference);
     let lines = match (faster, slower) {
-        (0, 0) => "no line differs by more than the noise".to_owned(),
+        (0, 0) => match difference.other_work.len() {
+            0 => "no line differs by more than the noise".to_owned(),
+            1 => "no line differs by more than the noise, and 1 edited line calls other operators"
+                .to_owned(),
+            n => format!(
+                "no line differs by more than the noise, and {n} edited lines call other operators"
+            ),
+        },
         (faster, 0) => format!("{} faster", lines_of(faster)),
         (0, slower) => format!("{} slower", lines_of(slower)),
         (faster, slower) => format!("{} faster, {slower} slower", lines_of(faster)),
@@ -359,6 +367,55 @@ fn lines(
     let rows = diff.difference.lines.iter().filter_map(|it| Some((it, notable(it)?)));
     let rows = rows.filter(|(_, it)| is_wanted(it.delta())).collect();
     line_table(diff, Section::new(id, title, Subject::Lines, line_columns()), rows, top)
+}
+
+/// Operators that are named of a line.
+const MAX_OPERATORS: usize = 3;
+
+/// Edited lines that call other operators, or the same more or less often.
+fn other_work(diff: &DiffReport<'_>, top: usize) -> Section {
+    let columns = [
+        Column::number("base", Unit::Ns),
+        Column::number("new", Unit::Ns),
+        Column::text(""),
+        Column::text("line"),
+        Column::text(""),
+        Column::text("calls of operators"),
+    ];
+    let title = "Other work on edited lines";
+    let mut section = Section::new("other-work", title, Subject::Lines, columns);
+    for it in diff.difference.other_work.iter().take(top) {
+        let base = it.base.as_ref().map(|it| diff.place(it, false));
+        let new = it.new.as_ref().map(|it| diff.place(it, true));
+        let status = became(it.status, base.as_ref(), new.as_ref());
+        let calls = it.operators.iter().take(MAX_OPERATORS).map(|it| {
+            let [base, new] = it.calls.map(numbers::count);
+            format!("{} {base} → {new}", it.name)
+        });
+        let mut calls = calls.collect::<Vec<_>>().join(", ");
+        let more = it.operators.len().saturating_sub(MAX_OPERATORS);
+        if 0 < more {
+            calls.push_str(&format!(" +{more}"));
+        }
+        section.rows.push(vec![
+            Cell::quantity(Quantity::CpuBusy, it.time[0]).unless_zero(),
+            Cell::quantity(Quantity::CpuBusy, it.time[1]).unless_zero(),
+            Cell::evidence(it.evidence),
+            new.or(base).map(Cell::place).unwrap_or_default(),
+            Cell::text(status),
+            Cell::text(calls),
+        ]);
+    }
+    let more = diff.difference.other_work.len().saturating_sub(top);
+    if 0 < more {
+        section.notes.push(Note::plain(format!("… and {more} more (--top)")));
+    }
+    section.notes.push(Note::plain(
+        "Counts do not depend on the machine; base and new are own thread time, in which the difference may be lost in the \
+         noise."
+            .to_owned(),
+    ));
+    section
 }
 
 /// The lines that do the same in both runs and take another time for it.

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use comparison::{
-    AmountDifference, EditedLines, FunctionDifference, KernelReplacement, NamedDifference, Shift,
+    AmountDifference, EditedLines, FunctionDifference, KernelReplacement, NamedDifference,
+    OtherWork, Shift,
 };
 use ledger::{LineKey, Ns};
 use metrics::Unit;
@@ -43,6 +44,7 @@ pub fn write(out: &mut dyn Write, diff: &DiffReport<'_>) -> io::Result<()> {
     list(out, "totals", difference.totals.iter().map(|it| object(&amount(it))))?;
     list(out, "lines", lines(diff).into_iter())?;
     list(out, "functions", functions(diff).into_iter())?;
+    list(out, "other_work", difference.other_work.iter().map(|it| other_work(diff, it)))?;
     list(out, "operators", difference.operators.iter().map(named))?;
     list(out, "kernels", difference.kernels.iter().map(named))?;
     list(out, "replaced_kernels", difference.replacements.iter().map(|it| replaced(diff, it)))?;
@@ -114,23 +116,12 @@ fn lines(diff: &DiffReport<'_>) -> Vec<String> {
         is_time(b).cmp(&is_time(a)).then(b.delta().abs().total_cmp(&a.delta().abs()))
     });
     let row = |(line, it): (&comparison::ComparedLine, &AmountDifference)| {
-        let new = line.new.as_ref().map(|it| diff.place(it, true));
-        let base = line.base.as_ref().map(|it| diff.place(it, false));
-        let file = |place: &Option<crate::model::Place>| {
-            place.as_ref().map_or_else(null, |it| FieldValue::text(it.file.clone()))
-        };
-        let number = |place: &Option<crate::model::Place>| {
-            place.as_ref().map_or_else(null, |it| FieldValue::number(it.line))
-        };
-        let mut fields = vec![
-            ("file", file(&new)),
-            ("line", number(&new)),
-            ("base_file", file(&base)),
-            ("base_line", number(&base)),
+        let mut fields = place_of_both(diff, &line.base, &line.new);
+        fields.extend([
             ("function", FieldValue::text(line.function.clone())),
             ("status", FieldValue::text(line.status.name())),
             ("evidence", FieldValue::text(line.evidence.name())),
-        ];
+        ]);
         fields.extend(amount(it));
         object(&fields)
     };
@@ -154,6 +145,43 @@ fn functions(diff: &DiffReport<'_>) -> Vec<String> {
         object(&fields)
     };
     rows.map(row).collect()
+}
+
+fn other_work(diff: &DiffReport<'_>, it: &OtherWork) -> String {
+    let operators = it.operators.iter().map(|it| {
+        object(&[
+            ("name", FieldValue::text(it.name.clone())),
+            ("base_calls", real(it.calls[0])),
+            ("new_calls", real(it.calls[1])),
+        ])
+    });
+    let operators = operators.collect::<Vec<_>>().join(", ");
+    let mut fields = place_of_both(diff, &it.base, &it.new);
+    fields.extend([
+        ("function", FieldValue::text(it.function.clone())),
+        ("status", FieldValue::text(it.status.name())),
+        ("evidence", FieldValue::text(it.evidence.name())),
+        ("base_us", time(it.time[0])),
+        ("new_us", time(it.time[1])),
+        ("operators", FieldValue::Json(format!("[{operators}]"))),
+    ]);
+    object(&fields)
+}
+
+/// `file` and `line` of the new run, `base_file` and `base_line`; null where there is none.
+fn place_of_both(
+    diff: &DiffReport<'_>,
+    base: &Option<LineKey>,
+    new: &Option<LineKey>,
+) -> Fields<'static> {
+    let place = |names: [&'static str; 2], line: &Option<LineKey>, is_new: bool| {
+        let place = line.as_ref().map(|it| diff.place(it, is_new));
+        let file = place.as_ref().map_or_else(null, |it| FieldValue::text(it.file.clone()));
+        let line = place.map_or_else(null, |it| FieldValue::number(it.line));
+        [(names[0], file), (names[1], line)]
+    };
+    let base = place(["base_file", "base_line"], base, false);
+    place(["file", "line"], new, true).into_iter().chain(base).collect()
 }
 
 fn named(it: &NamedDifference) -> String {
@@ -199,16 +227,7 @@ fn finding(diff: &DiffReport<'_>, it: &FindingDifference) -> String {
 }
 
 fn edit(diff: &DiffReport<'_>, it: &EditedLines) -> String {
-    let mut fields: Fields<'_> = vec![("status", FieldValue::text(it.status.name()))];
-    let mut place = |names: [&'static str; 2], line: &Option<LineKey>, is_new: bool| {
-        let place = line.as_ref().map(|it| diff.place(it, is_new));
-        fields.push((
-            names[0],
-            place.as_ref().map_or_else(null, |it| FieldValue::text(it.file.clone())),
-        ));
-        fields.push((names[1], place.map_or_else(null, |it| FieldValue::number(it.line))));
-    };
-    place(["base_file", "base_line"], &it.base, false);
-    place(["file", "line"], &it.new, true);
+    let mut fields = place_of_both(diff, &it.base, &it.new);
+    fields.push(("status", FieldValue::text(it.status.name())));
     object(&fields)
 }

@@ -7,9 +7,9 @@ use crate::model::{Align, Section};
 use crate::terminal::clean;
 
 /// Sections that are shown at once; the others are folded.
-const OPEN: [&str; 2] = ["faster", "slower"];
+const OPEN: [&str; 3] = ["faster", "slower", "other-work"];
 
-/// Prints a comparison as Markdown: the verdict, what is faster and slower, the rest folded.
+/// Prints a comparison as Markdown: the verdict, what is faster and slower and does other work, the rest folded.
 ///
 /// # Errors
 /// If `out` cannot be written.
