@@ -15,6 +15,12 @@ use crate::learn::Learned;
 
 const UNREACHABLE: u32 = u32::MAX / 4;
 
+/// Of conditions that may hold or not, so many are tried with each other.
+const MAX_OPEN_CONDITIONS: usize = 3;
+
+/// Frames with more children are aligned without assuming that conditions last.
+const MAX_ASSUMED_CHILDREN: usize = 4096;
+
 /// What does not change between rounds: what the text says of the sites of a function, and the costs before anything was
 /// learned.
 pub(crate) struct Prior<'a> {
@@ -32,6 +38,9 @@ pub(crate) struct Prior<'a> {
     loop_starts: Vec<u32>,
     /// By site that tests the truth of a comparison: that of the comparison; else [`NO_SITE`].
     compared: Vec<u32>,
+    /// By join by which the flow goes on if a condition that lasts holds, or does not hold: which condition, and which of
+    /// the two.
+    gates: FxHashMap<u32, (u32, bool)>,
 }
 
 impl<'a> Prior<'a> {
@@ -72,7 +81,22 @@ impl<'a> Prior<'a> {
         let ends = yields.map(|((site, _), _)| site).chain([code.flow.exit]).collect();
         let loop_starts = generators::loop_starts(&code.flow);
         let compared = comparisons_tested(&code.flow);
-        Self { code, python, expressions, skip_costs, ends, emissions, loop_starts, compared }
+        let gates =
+            code.flow.decisions.iter().flat_map(|it| {
+                [(it.holds, (it.condition, true)), (it.fails, (it.condition, false))]
+            });
+        let gates = gates.collect();
+        Self {
+            code,
+            python,
+            expressions,
+            skip_costs,
+            ends,
+            emissions,
+            loop_starts,
+            compared,
+            gates,
+        }
     }
 
     /// What is learned for all sites together that say the same as `site`.
@@ -92,8 +116,13 @@ pub(crate) struct Aligner<'a> {
     python: Python,
     /// What it costs to skip each site, given what was learned.
     skip_costs: Vec<u16>,
-    /// The shortest paths from each node, over the sites between that leave nothing; filled when first needed.
+    /// What is taken for granted of conditions.
+    assumed: Assumptions,
+    /// The shortest paths from each node, over the sites between that leave nothing, under these assumptions; filled when
+    /// first needed.
     paths: Vec<Option<ShortestPaths>>,
+    /// The same under others.
+    other_paths: FxHashMap<Assumptions, Vec<Option<ShortestPaths>>>,
     /// Sites that may leave each key, in order, with the cost of doing so.
     candidates: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
@@ -144,7 +173,9 @@ impl<'a> Aligner<'a> {
             code_index,
             python: prior.python,
             skip_costs: skip_costs.collect(),
+            assumed: Assumptions::default(),
             paths: vec![None; prior.code.flow.n_nodes() as usize],
+            other_paths: FxHashMap::default(),
             candidates: FxHashMap::default(),
         }
     }
@@ -178,10 +209,101 @@ impl<'a> Aligner<'a> {
     }
 
     /// The states that explain each child, and the best of them.
+    ///
+    /// Where that leaves a line open, or takes a condition that lasts to hold here and not there, paths are found that take it
+    /// to hold everywhere, and paths that take it to hold nowhere.
     fn best_path(
         &mut self,
         sequence: &Sequence,
     ) -> (Vec<Vec<AlignmentState>>, Vec<AlignmentState>) {
+        self.assume(Assumptions::default());
+        let (columns, path) = self.search(sequence);
+        let n_conditions = self.prior.gates.values().map(|&(condition, _)| condition + 1).max();
+        let n_conditions = n_conditions.unwrap_or(0);
+        if n_conditions == 0 || sequence.children.len() > MAX_ASSUMED_CHILDREN {
+            return (columns, path);
+        }
+        let is_sure = |(column, state): (&Vec<AlignmentState>, &AlignmentState)| {
+            self.sure_line(column, site_of(state)) != 0
+        };
+        let is_sure = columns.iter().zip(&path).all(is_sure);
+        if is_sure && !self.contradicts_itself(sequence, &path) {
+            return (columns, path);
+        }
+        let changed = self.costs.condition_changed;
+        let (mut settled, mut open) = (Assumptions::default(), Vec::new());
+        for condition in 0..n_conditions {
+            let [fails, holds] = [false, true].map(|holds| {
+                self.assume(settled.with(condition, holds));
+                self.search(sequence).1.last().map_or(UNREACHABLE, total)
+            });
+            if fails.abs_diff(holds) >= changed {
+                settled = settled.with(condition, holds < fails);
+            } else if open.len() < MAX_OPEN_CONDITIONS {
+                open.push(condition);
+            }
+        }
+        // Unless a condition did change.
+        let mut columns = columns;
+        columns.iter_mut().flatten().for_each(|it| it.rest = it.rest.saturating_add(changed));
+        let mut best = path;
+        best.iter_mut().for_each(|it| it.rest = it.rest.saturating_add(changed));
+        for values in 0..1_u32 << open.len() {
+            let assumed = (0..).zip(&open).fold(settled, |assumed, (bit, &condition)| {
+                assumed.with(condition, values >> bit & 1 == 1)
+            });
+            self.assume(assumed);
+            let (more, path) = self.search(sequence);
+            if path.last().map(total) < best.last().map(total) {
+                best = path;
+            }
+            columns.iter_mut().zip(more).for_each(|(column, more)| column.extend(more));
+        }
+        (columns, best)
+    }
+
+    /// Takes conditions for granted.
+    fn assume(&mut self, assumed: Assumptions) {
+        if assumed == self.assumed {
+            return;
+        }
+        let n = self.paths.len();
+        let paths = self.other_paths.remove(&assumed).unwrap_or_else(|| vec![None; n]);
+        let before = std::mem::replace(&mut self.paths, paths);
+        self.other_paths.insert(self.assumed, before);
+        self.assumed = assumed;
+    }
+
+    /// Whether a path takes a condition that lasts to hold at one place and not to hold at another.
+    fn contradicts_itself(&mut self, sequence: &Sequence, path: &[AlignmentState]) -> bool {
+        let mut edges = Vec::new();
+        let mut from = match sequence.start {
+            Start::Entry => Some(self.code.flow.entry),
+            Start::Within(_) => None,
+        };
+        for state in path.iter().filter(|it| it.is_explained) {
+            if let Some(from) = from
+                && (from != state.at || self.distance(from, from) < UNREACHABLE)
+            {
+                self.add_edges(from, state.at, &mut edges);
+            }
+            from = Some(state.at);
+        }
+        if let Some(from) = from {
+            self.find_paths(from);
+            let (_, end) = self.nearest_end(from);
+            self.add_edges(from, end, &mut edges);
+        }
+        let mut seen = Assumptions::default();
+        edges.iter().filter_map(|(_, to)| self.prior.gates.get(to)).any(|&(condition, holds)| {
+            let is_contrary = seen.of(condition) == Some(!holds);
+            seen = seen.with(condition, holds);
+            is_contrary
+        })
+    }
+
+    /// The states that explain each child under what is assumed, and the best of them.
+    fn search(&mut self, sequence: &Sequence) -> (Vec<Vec<AlignmentState>>, Vec<AlignmentState>) {
         let n = sequence.children.len();
         let mut columns: Vec<Vec<AlignmentState>> = Vec::with_capacity(n);
         for (row, &child) in sequence.children.iter().enumerate() {
@@ -558,18 +680,26 @@ impl<'a> Aligner<'a> {
             (self.code, self.learned, self.code_index, self.costs);
         let expressions = &self.prior.expressions;
         let Some(paths @ None) = self.paths.get_mut(node as usize) else { return };
+        let (gates, assumed) = (&self.prior.gates, self.assumed);
         let edge_cost = |from: u32, to, kind| match kind {
             EdgeKind::Exception => costs.raised,
-            EdgeKind::Normal => match learned.is_taken(code_index, from, to) {
-                Some(true) => 0,
-                Some(false) => costs.never_taken,
-                None => match expressions.get(from as usize) {
-                    Some(site) if code.flow.next(from).first() == Some(&to) => {
-                        affinity::branch_cost(site, costs)
-                    }
-                    _ => 0,
-                },
-            },
+            EdgeKind::Normal => {
+                let gate = gates.get(&to);
+                let is_closed = gate.is_some_and(|&(condition, holds)| {
+                    assumed.of(condition).is_some_and(|assumed| assumed != holds)
+                });
+                match learned.is_taken(code_index, from, to) {
+                    _ if is_closed => pysource::flow::UNREACHABLE,
+                    Some(true) => 0,
+                    Some(false) => costs.never_taken,
+                    None => match expressions.get(from as usize) {
+                        Some(site) if code.flow.next(from).first() == Some(&to) => {
+                            affinity::branch_cost(site, costs)
+                        }
+                        _ => 0,
+                    },
+                }
+            }
         };
         *paths = Some(code.flow.shortest_paths(node, &self.skip_costs, edge_cost));
     }
@@ -603,6 +733,28 @@ impl<'a> Aligner<'a> {
             .enumerate()
             .filter(|(_, site)| site.line_in(minor) == child.exact);
         sites.filter_map(|(site, _)| Some((u32::try_from(site).ok()?, known_line))).collect()
+    }
+}
+
+/// What is taken for granted of the conditions of a frame that last.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Assumptions {
+    /// A bit for each condition of which something is assumed.
+    known: u32,
+    /// Those of them that hold.
+    holding: u32,
+}
+
+impl Assumptions {
+    fn with(self, condition: u32, holds: bool) -> Self {
+        let bit = 1_u32.checked_shl(condition).unwrap_or(0);
+        let holding = if holds { self.holding | bit } else { self.holding & !bit };
+        Self { known: self.known | bit, holding }
+    }
+
+    fn of(self, condition: u32) -> Option<bool> {
+        let bit = 1_u32.checked_shl(condition).unwrap_or(0);
+        (self.known & bit != 0).then_some(self.holding & bit != 0)
     }
 }
 

@@ -49,6 +49,9 @@ costs! {
     /// An event on the one line that it is known to come from, whatever stands there.
     known_line = 8,
 
+    /// A condition that lasts, as far as the text shows, and changed within a frame.
+    condition_changed = 12,
+
     /// Going on where a condition on hooks holds: PyTorch looks for hooks wherever there can be some, mostly in vain.
     branch_with_hooks = 4,
 

@@ -415,6 +415,9 @@ impl<'a> Lineage<'a> {
         let is_plain = self
             .values_of(name)
             .any(|it| matches!(it, AssignedValue::Plain | AssignedValue::Computed));
+        if !is_registered && !is_plain && self.is_layer() && REGISTERED_IN_LAYERS.contains(&name) {
+            return HeldValue::Registered;
+        }
         match (is_registered, is_plain) {
             (true, true) => HeldValue::RegisteredOrPlain,
             (true, false) => HeldValue::Registered,
@@ -452,10 +455,15 @@ impl<'a> Lineage<'a> {
         }
     }
 
+    /// Whether it is one of the layers of `torch.nn`.
+    fn is_layer(&self) -> bool {
+        self.line.iter().any(|(_, class)| class.bases.iter().any(|base| is_layer(base)))
+    }
+
     /// Whether it is an `nn.Module`: its attributes are found by a `__getattr__`.
     fn is_module(&self) -> bool {
         self.line.iter().any(|(module, class)| {
-            class.bases.iter().any(|base| base.ends_with("Module"))
+            class.bases.iter().any(|base| base.ends_with("Module") || is_layer(base))
                 || module.functions()[class.function].name == "Module"
         })
     }
@@ -473,6 +481,15 @@ const LAYERS: [&str; 9] = [
     "BatchNorm",
     "InstanceNorm",
 ];
+
+/// Whether a class of this name, of no text at hand, is one of these: `nn.Conv2d`, `Linear`, `nn.ConvTranspose1d`.
+fn is_layer(base: &str) -> bool {
+    let name = base.rsplit('.').next().unwrap_or(base);
+    LAYERS.iter().filter_map(|it| name.strip_prefix(it)).any(|rest| {
+        let rest = rest.strip_prefix("Transpose").unwrap_or(rest);
+        matches!(rest, "" | "1d" | "2d" | "3d")
+    })
+}
 
 /// What attributes are called that hold settings, not modules.
 const PLAIN_BY_CONVENTION: [&str; 6] = ["config", "cfg", "args", "opt", "hparams", "training"];

@@ -124,8 +124,8 @@ impl Finder {
         for recorded in recorded {
             has_cells |= pysource::recorded_cell(recorded).is_some();
             let Some(path) = RecordedPath::new(recorded) else { continue };
-            let (candidates, _) = self.candidates(&path);
-            candidates.iter().for_each(|it| note(&self.root.join(it)));
+            let candidates = self.candidates(&path);
+            candidates.iter().for_each(|(it, _)| note(&self.root.join(it)));
             self.library_paths(&path).for_each(|it| note(&it));
         }
         if has_cells {
@@ -241,12 +241,13 @@ impl Finder {
         ran: Option<TextOfFile>,
         at: RecordedAt,
     ) -> Option<RecordedSource> {
+        if ran.is_none() && self.is_of_library(file) {
+            return None;
+        }
         let mut best: Option<((bool, Match), PathBuf, PythonFile)> = None;
-        let (candidates, is_certain) = match RecordedPath::new(&file.path) {
-            Some(path) => self.candidates(&path),
-            None => (Vec::new(), false),
-        };
-        for relative in candidates {
+        let path = RecordedPath::new(&file.path);
+        let candidates = path.map(|it| self.candidates(&it)).unwrap_or_default();
+        for (relative, is_certain) in candidates {
             let Some(python) = self.python_file(&self.root.join(&relative)) else { continue };
             let is_text = ran.as_ref().is_some_and(|it| is_same_text(&it.text, &python.text));
             let found = Match::new(file, &python.module);
@@ -288,6 +289,16 @@ impl Finder {
         Some(RecordedSource { fit, module, text, ..source })
     }
 
+    /// Whether a file of a known package, or of the standard library, is the one that the libraries have: a copy of it below
+    /// the root is none of yours.
+    fn is_of_library(&self, file: &RecordedFile) -> bool {
+        let is_cut = RecordedPath::new(&file.path).is_some_and(|it| !it.is_absolute());
+        is_cut
+            && looks_like_library(&file.path)
+            && has_named_functions(file)
+            && self.library(file).is_some_and(|it| it.fit == SourceFit::Fits)
+    }
+
     /// The text of a commit that `file` had when it ran, whose place is `relative` now.
     fn committed(
         &self,
@@ -322,14 +333,14 @@ impl Finder {
     }
 
     /// Files under the root whose path ends like the recorded one; those that agree longest, shortest path first. With
-    /// them, whether so much of the path agrees that they are believed to be the file.
-    fn candidates(&self, recorded: &RecordedPath<'_>) -> (Vec<PathBuf>, bool) {
+    /// each, whether so much of the path agrees that it is believed to be the file.
+    fn candidates(&self, recorded: &RecordedPath<'_>) -> Vec<(PathBuf, bool)> {
         let text = recorded.text();
         if is_in_library_folder(&text) {
-            return (Vec::new(), true);
+            return Vec::new();
         }
         if let Ok(relative) = Path::new(&text).strip_prefix(&self.root) {
-            return (vec![relative.to_owned()], true);
+            return vec![(relative.to_owned(), true)];
         }
         // A relative path was cut at an entry of `sys.path`, so all of it must agree.
         let names = &recorded.names;
@@ -353,11 +364,18 @@ impl Finder {
             .collect();
         // A file may be just where the path says, where the walk does not go.
         if !recorded.is_absolute() {
-            candidates.push(PathBuf::from(text));
+            candidates.push(PathBuf::from(&text));
         }
         candidates.sort_by_key(|candidate| (candidate.components().count(), candidate.clone()));
         candidates.dedup();
-        (candidates, !recorded.is_absolute() || MIN_EQUAL_COMPONENTS <= most)
+        let is_certain = |it: &Path| {
+            MIN_EQUAL_COMPONENTS <= most || !recorded.is_absolute() && it == Path::new(&text)
+        };
+        let certain = |it: PathBuf| {
+            let is_certain = is_certain(&it);
+            (it, is_certain)
+        };
+        candidates.into_iter().map(certain).collect()
     }
 
     fn by_name(&self) -> &BTreeMap<String, Vec<PathBuf>> {
@@ -576,6 +594,7 @@ mod tests {
             "project/train.py",
             "project/src/models/net.py",
             "project/.hidden/deep.py",
+            "project/vendor/torch/nn.py",
             "lib/python3.12/os.py",
             "lib/python3.12/site-packages/torch/nn.py",
             "elsewhere/secret.py",
@@ -670,6 +689,9 @@ mod tests {
         };
         assert!(!is_found("/srv/vllm/scheduler.py", &["step", "add_request", "abort"]));
         assert!(is_found("/srv/vllm/scheduler.py", &["step", "schedule", "abort"]));
+        assert!(!is_found("scheduler.py", &["step", "add_request", "abort"]));
+        assert!(is_found("scheduler.py", &["step", "schedule", "abort"]));
+        assert!(is_found("core/scheduler.py", &["step", "add_request", "abort"]));
         assert!(is_found("/srv/core/scheduler.py", &["step", "add_request", "abort"]));
     }
 

@@ -52,6 +52,7 @@ pub use crate::semantic::Binding;
 pub(crate) mod builder;
 mod expressions;
 mod identifiers;
+mod lasting;
 mod lines;
 pub(crate) mod mentions;
 mod statements;
@@ -82,11 +83,25 @@ pub struct Flow {
     /// The sites at which the frame is left and entered again: each `yield` and `await`. Recorded frames of a resumed
     /// generator or coroutine begin at one of these, that is, go on behind it.
     pub resume_points: Vec<u32>,
+    /// Where the flow parts by a condition that is decided alike in all of a frame, as far as the text shows.
+    pub decisions: Vec<Decision>,
     /// Where in `targets` the edges of a node begin: at `2 * node` the normal ones, at `2 * node + 1` the exceptional.
     starts: Vec<u32>,
     targets: Vec<u32>,
     /// The names that stand in the sites.
     identifiers: Arc<Identifiers>,
+}
+
+/// Where the flow parts by a condition that is decided alike in all of a frame: `mask is not None` for a parameter that
+/// is never assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// Which condition; those that ask the same have the same number, counted from 0.
+    pub condition: u32,
+    /// The join by which it goes on if the condition holds; by no other way it is reached.
+    pub holds: u32,
+    /// The same if it does not hold.
+    pub fails: u32,
 }
 
 /// How an edge is taken.
@@ -106,6 +121,7 @@ impl Flow {
             entry: 0,
             exit: 1,
             resume_points: Vec::new(),
+            decisions: Vec::new(),
             starts: vec![0, 1, 1, 1, 1],
             targets: vec![1],
             identifiers: Arc::default(),

@@ -11,7 +11,7 @@ use crate::findings::findings;
 use crate::limits::{self, Limit};
 use crate::model::{Bottleneck, Cell, Chart, Column, Note, Report, Section, Subject, Unit};
 use crate::part::RecordingPart;
-use crate::recording::Recording;
+use crate::recording::{Recording, mean_step};
 use crate::summary::{self, warning};
 use crate::suppression::Suppression;
 use crate::{key_figures, ranks, run_summary, verdict};
@@ -217,10 +217,11 @@ fn steps(run: &Run) -> Section {
     let mut section = Section::new("steps", "Steps", Subject::Run, columns);
     for rank in &run.ranks {
         let steps = &rank.steps;
-        let (Some(shortest), Some(longest)) = (steps.values().min(), steps.values().max()) else {
+        let (Some(shortest), Some(longest), Some(mean)) =
+            (steps.values().min(), steps.values().max(), mean_step(run, rank.rank))
+        else {
             continue;
         };
-        let mean = steps.values().sum::<Ns>() / i64::try_from(steps.len()).unwrap_or(i64::MAX);
         section.rows.push(vec![
             Cell::integer(rank.rank),
             Cell::integer(steps.len()),

@@ -11,7 +11,7 @@ use ledger::{LineKey, Ns};
 
 use crate::fields::{FieldValue, object, write_list};
 use crate::model::{Cell, Column, HeatLayer, HeatMap, Note, Section, Subject, Unit};
-use crate::recording::Recording;
+use crate::recording::{Recording, mean_step};
 use crate::terminal::Terminal;
 use crate::{summary, text};
 
@@ -56,7 +56,7 @@ pub(crate) fn heat_map(recording: &Recording<'_>) -> Option<HeatMap> {
     let ledger = &recording.run.merged;
     let compared = Comparison::new(ledger)?;
     let is_in_step = compared.matched.iter().any(|it| it.step.is_some());
-    is_in_step.then(|| map_of(&rank_steps(ledger, &compared))).flatten()
+    is_in_step.then(|| map_of(&by_range(recording, rank_steps(ledger, &compared)))).flatten()
 }
 
 fn map_of(rows: &[RankStep]) -> Option<HeatMap> {
@@ -101,7 +101,19 @@ fn by_step(recording: &Recording<'_>) -> Section {
 
 fn steps(recording: &Recording<'_>) -> Vec<RankStep> {
     let ledger = &recording.run.merged;
-    Comparison::new(ledger).map(|it| rank_steps(ledger, &it)).unwrap_or_default()
+    let steps = Comparison::new(ledger).map(|it| rank_steps(ledger, &it)).unwrap_or_default();
+    by_range(recording, steps)
+}
+
+/// The steps with the time of their ranges, which is that of a step everywhere else.
+fn by_range(recording: &Recording<'_>, mut steps: Vec<RankStep>) -> Vec<RankStep> {
+    for it in &mut steps {
+        let rank = recording.run.ranks.iter().find(|rank| rank.rank == it.rank);
+        if let Some(&time) = rank.and_then(|rank| rank.steps.get(&it.step)) {
+            it.time = time;
+        }
+    }
+    steps
 }
 
 /// A step of a rank, in the order of the columns.
@@ -185,7 +197,7 @@ fn by_rank(recording: &Recording<'_>, compared: &Comparison) -> Section {
         section.rows.push(vec![
             Cell::integer(it.rank),
             Cell::text(it.host.as_str()),
-            Cell::duration(it.step),
+            Cell::duration(step_of(recording, it)),
             Cell::duration(it.compute).unless_zero(),
             Cell::duration(it.wait).unless_zero(),
             Cell::duration(it.transfer).unless_zero(),
@@ -355,7 +367,7 @@ pub fn write_json(
         }),
     )?;
     writeln!(out, ",")?;
-    write_list(out, "ranks", compared.ranks.iter().map(rank))?;
+    write_list(out, "ranks", compared.ranks.iter().map(|it| rank(recording, it)))?;
     writeln!(out, ",")?;
     write_list(out, "lines", compared.lines.iter().map(|it| line(recording, it)))?;
     writeln!(out, ",")?;
@@ -403,13 +415,18 @@ fn place<'a>(recording: &'a Recording<'_>, line: Option<&'a LineKey>) -> [FieldV
     }
 }
 
-fn rank(it: &RankSummary) -> String {
+/// How long a step of a rank takes, as everywhere else: by its range, or of the run where there are none.
+fn step_of(recording: &Recording<'_>, it: &RankSummary) -> Ns {
+    mean_step(recording.run, it.rank).unwrap_or(it.step)
+}
+
+fn rank(recording: &Recording<'_>, it: &RankSummary) -> String {
     let peak = it.memory_peak.map_or(FieldValue::Json("null".to_owned()), FieldValue::bytes);
     object(&[
         ("rank", FieldValue::number(it.rank)),
         ("host", FieldValue::text(&it.host)),
         ("steps", FieldValue::number(it.steps)),
-        ("step_us", time(it.step)),
+        ("step_us", time(step_of(recording, it))),
         ("compute_us", time(it.compute)),
         ("comm_wait_us", time(it.wait)),
         ("comm_transfer_us", time(it.transfer)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use ledger::{LineKey, SourceFit};
+use ledger::{LineKey, Ns, SourceFit};
 use loader::{Run, SourceFolders};
 use pysource::LineMap;
 
@@ -68,6 +68,13 @@ impl Recording<'_> {
     pub(crate) fn place(&self, line: &LineKey) -> Place {
         Place { file: self.file(&line.file).to_owned(), line: line.line }
     }
+}
+
+/// How long a step of a rank takes in the mean, by its ranges; `None` where it has none.
+pub(crate) fn mean_step(run: &Run, rank: u32) -> Option<Ns> {
+    let steps = &run.ranks.iter().find(|it| it.rank == rank)?.steps;
+    let n = i64::try_from(steps.len()).ok().filter(|&n| n != 0)?;
+    Some(steps.values().sum::<Ns>() / n)
 }
 
 /// A file as it is now.

@@ -9,8 +9,8 @@ use ledger::{
 use loader::Run;
 
 use crate::filter::CodeFilter;
-use crate::model::{Bar, Cell, Column, Section, Subject, Unit};
-use crate::recording::Recording;
+use crate::model::{Bar, Cell, Column, Note, Section, Subject, Unit};
+use crate::recording::{Recording, mean_step};
 
 /// Steps of a run of one rank that are listed one by one.
 const MAX_STEPS: usize = 12;
@@ -35,6 +35,13 @@ const IDLE: &RowNames = &[
     ("other", "something else"),
 ];
 
+/// Times of a step that differ by no more than this share of it are the same.
+const SAME_TIME: f64 = 0.01;
+
+/// What the time in the tables of the steps' parts is, where it is not the length of the steps' ranges.
+const CUT: &str = "time is of steps as TensorBoard's plugin cuts them: a step begins when the work of the one before has ended, and ends with the \
+                   work that it launched";
+
 /// As many bars can be distinguished.
 const MAX_BARS: usize = 32;
 
@@ -54,8 +61,8 @@ pub(crate) fn sections(run: &Run) -> [Section; 8] {
         })
         .collect();
     [
-        breakdown(&ranks),
-        overlap(&ranks),
+        breakdown(run, &ranks),
+        overlap(run, &ranks),
         usage(&devices),
         idle(&devices),
         launches(&devices),
@@ -133,17 +140,32 @@ fn intervals<'a>(rank: u32, it: &'a Overview, n_ranks: usize) -> Vec<([Cell; 3],
     rows
 }
 
-fn breakdown(ranks: &[(u32, &Overview)]) -> Section {
+/// Says what the time of the rows is, where that is not how long a step takes.
+fn note_cut(run: &Run, ranks: &[(u32, &Overview)], section: &mut Section) {
+    let differs = |&&(rank, it): &&(u32, &Overview)| {
+        let n = i64::try_from(it.steps.len().max(1)).unwrap_or(i64::MAX);
+        let (cut, step) = (it.run.time / n, mean_step(run, rank).unwrap_or_default());
+        !it.steps.is_empty() && (cut - step).as_f64().abs() > SAME_TIME * step.as_f64()
+    };
+    let is_shown =
+        |rank: u32| section.rows.iter().any(|row| row.first() == Some(&Cell::integer(rank)));
+    if ranks.iter().filter(differs).any(|&(rank, _)| is_shown(rank)) {
+        section.notes.push(Note::plain(CUT));
+    }
+}
+
+fn breakdown(run: &Run, ranks: &[(u32, &Overview)]) -> Section {
     let parts = shares(BREAKDOWN_COLUMNS, Breakdown::default().parts());
     let mut section = by_interval("breakdown", "What the steps went to", parts);
     for (cells, it) in ranks.iter().flat_map(|&(rank, it)| intervals(rank, it, ranks.len())) {
         let parts = it.breakdown.parts().map(|(_, part)| Cell::part(part, it.time));
         section.rows.push(cells.into_iter().chain(parts).collect());
     }
+    note_cut(run, ranks, &mut section);
     section
 }
 
-fn overlap(ranks: &[(u32, &Overview)]) -> Section {
+fn overlap(run: &Run, ranks: &[(u32, &Overview)]) -> Section {
     let parts = shares(OVERLAP, Overlap::default().parts());
     let mut section = by_interval("overlap", "Compute and communication", parts);
     let communicates =
@@ -154,6 +176,7 @@ fn overlap(ranks: &[(u32, &Overview)]) -> Section {
             section.rows.push(cells.into_iter().chain(parts).collect());
         }
     }
+    note_cut(run, ranks, &mut section);
     section
 }
 
@@ -388,4 +411,25 @@ pub(crate) fn bars(run: &Run) -> Option<Vec<Bar>> {
             .collect(),
     };
     (!bars.is_empty()).then_some(bars)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::training;
+
+    #[test]
+    fn what_the_plugin_calls_a_step_is_said_where_it_is_not_one() {
+        let is_noted = |run: &Run| {
+            let all = sections(run);
+            let breakdown = all.iter().find(|it| it.id == "breakdown").unwrap();
+            breakdown.notes.contains(&Note::plain(CUT))
+        };
+        let mut run = training();
+        let steps = run.merged.steps.clone();
+        run.ranks.iter_mut().for_each(|it| it.steps.clone_from(&steps));
+        assert!(!is_noted(&run));
+        run.merged.overviews.get_mut(&0).unwrap().run.time = Ns(17_000_000);
+        assert!(is_noted(&run));
+    }
 }

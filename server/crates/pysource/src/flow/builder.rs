@@ -6,8 +6,9 @@ use std::sync::Arc;
 use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::lasting::Assignments;
 use super::lines::LinesByVersion;
-use super::{Binding, ByteRange, Flow, Iterable, Site, SiteKind};
+use super::{Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
 use crate::collect::is_self;
 use crate::semantic::{Bindings, ScopeCode, Scopes, is_imported, resolve};
@@ -34,6 +35,9 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     normal: Vec<(u32, u32)>,
     exceptional: Vec<(u32, u32)>,
     resume_points: Vec<u32>,
+    /// What the function assigns, which says which conditions last.
+    assignments: Assignments<'a>,
+    decisions: Vec<DraftDecision>,
     /// Where the next node goes on from; `None` behind a jump.
     pub(super) at: Option<u32>,
     /// Where an exception goes.
@@ -44,6 +48,8 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     pub(super) here: u32,
     /// The same in Python 3.10 and 3.11, where a comparison in a condition leaves its own behind.
     pub(super) here_310: u32,
+    /// Whether the condition of a `while` is being read.
+    pub(super) is_while: bool,
     /// Whether annotations of plain names are evaluated: in modules and classes.
     pub(super) keeps_annotations: bool,
     pub(super) inlined: Option<usize>,
@@ -54,6 +60,19 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     /// The same for plain values.
     plain: HashMap<TextRange, bool>,
 }
+
+/// A [`Decision`], before it is known whether there is another one like it.
+struct DraftDecision {
+    /// What is asked.
+    asks: String,
+    /// Whether a loop may come by it several times.
+    is_in_loop: bool,
+    holds: u32,
+    fails: u32,
+}
+
+/// More conditions of a function than this are not looked at.
+const MAX_CONDITIONS: usize = 16;
 
 enum FlowBlock {
     Loop {
@@ -99,11 +118,14 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             normal: Vec::new(),
             exceptional: Vec::new(),
             resume_points: Vec::new(),
+            assignments: Assignments::of(code),
+            decisions: Vec::new(),
             at: Some(ENTRY),
             on_exception: EXIT,
             blocks: Vec::new(),
             here: 1,
             here_310: 1,
+            is_while: false,
             keeps_annotations: matches!(code, ScopeCode::Module(_) | ScopeCode::Class(_)),
             inlined: None,
             n_inlined: 0,
@@ -148,6 +170,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             function,
             entry: node(ENTRY),
             exit: node(EXIT),
+            decisions: decisions(&self.decisions, node),
             resume_points: self.resume_points,
             starts,
             targets,
@@ -326,6 +349,24 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         }
     }
 
+    /// Parts by `test` to `then` and `otherwise`.
+    pub(super) fn part(&mut self, test: &Expr, then: u32, otherwise: u32) {
+        // What `while` tests changes, or it would never end.
+        let lasting = if self.is_while { None } else { self.assignments.lasting(test) };
+        let Some((asks, is_contrary)) = lasting else {
+            self.go_to(then);
+            return self.go_to(otherwise);
+        };
+        let (yes, no) = (self.join(), self.join());
+        self.go_to(yes);
+        self.go_to(no);
+        self.link(Some(yes), then);
+        self.link(Some(no), otherwise);
+        let (holds, fails) = if is_contrary { (no, yes) } else { (yes, no) };
+        let is_in_loop = self.blocks.iter().any(|it| matches!(it, FlowBlock::Loop { .. }));
+        self.decisions.push(DraftDecision { asks, is_in_loop, holds, fails });
+    }
+
     pub(super) fn join(&mut self) -> u32 {
         self.n_joins += 1;
         JOIN | (self.n_joins - 1)
@@ -439,4 +480,25 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
         self.raise_from(end);
         self.at = end.filter(|_| goes_on);
     }
+}
+
+/// The decisions of which there are several by one condition, or that a loop comes by.
+fn decisions(drafts: &[DraftDecision], node: impl Fn(u32) -> u32) -> Vec<Decision> {
+    let mut conditions: Vec<&str> = Vec::new();
+    for (row, draft) in drafts.iter().enumerate() {
+        let is_known = conditions.contains(&draft.asks.as_str());
+        let is_again =
+            || draft.is_in_loop || drafts[row + 1..].iter().any(|it| it.asks == draft.asks);
+        if !is_known && conditions.len() < MAX_CONDITIONS && is_again() {
+            conditions.push(&draft.asks);
+        }
+    }
+    let condition = |draft: &DraftDecision| conditions.iter().position(|it| *it == draft.asks);
+    let kept = drafts.iter().filter_map(|it| Some((condition(it)?, it)));
+    kept.map(|(condition, it)| Decision {
+        condition: condition as u32,
+        holds: node(it.holds),
+        fails: node(it.fails),
+    })
+    .collect()
 }

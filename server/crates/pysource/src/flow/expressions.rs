@@ -209,8 +209,7 @@ impl<'a> FlowBuilder<'_, 'a> {
             self.site(SiteKind::TruthTest, self.lines_of_test(test), test.range());
             self.works_on([test]);
         }
-        self.go_to(then);
-        self.go_to(otherwise);
+        self.part(test, then, otherwise);
     }
 
     fn lines_of_test(&self, test: &Expr) -> LinesByVersion {

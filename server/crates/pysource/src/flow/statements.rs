@@ -227,7 +227,9 @@ impl<'a> FlowBuilder<'_, 'a> {
         let (top, step, orelse, end) = (self.join(), self.join(), self.join(), self.join());
         self.go_to(top);
         self.at = Some(top);
+        let is_while = std::mem::replace(&mut self.is_while, true);
         self.condition(&it.test, step, orelse);
+        self.is_while = is_while;
         self.open_loop(end, top, None);
         self.at = Some(step);
         self.body(&it.body);

@@ -1,0 +1,169 @@
+//! Conditions that hold throughout a frame or not at all, as far as the text shows.
+//!
+//! `if mask is not None:` decides alike wherever it stands in a function that does not assign `mask`, and in each pass of
+//! its loops. A condition is one of these if it is made of
+//! - parameters and names of the scopes around that the function never binds, and names that it binds once, outside of loops;
+//! - attributes of `self` that it does not assign, and hyperparameters of an optimizer's group (`group["momentum"]`);
+//! - constants;
+//!
+//! compared with one another, given to a predicate (`isinstance`), or tested as they are. What a call changes meanwhile does not
+//! show: that a condition lasts is likely, not certain.
+
+use std::collections::{HashMap, HashSet};
+
+use ruff_python_ast::visitor::source_order::{self, SourceOrderVisitor};
+use ruff_python_ast::{CmpOp, Expr, ExprContext, Number, Stmt};
+
+use crate::collect::is_self;
+use crate::semantic::ScopeCode;
+use crate::stack_guard::guarded;
+use crate::values::is_hyperparameter;
+
+/// Functions whose answer depends on nothing but what they are given.
+const PREDICATES: [&str; 4] = ["isinstance", "exists", "callable", "hasattr"];
+
+/// What a function binds and assigns.
+#[derive(Default)]
+pub(super) struct Assignments<'a> {
+    parameters: HashSet<&'a str>,
+    names: HashMap<&'a str, NameAssignment>,
+    /// Attributes of `self`.
+    attributes: HashSet<&'a str>,
+    /// Keys of hyperparameters.
+    hyperparameters: HashSet<&'a str>,
+    n_loops: u32,
+    /// Whether what is being walked is assigned a truth value.
+    is_truth: bool,
+}
+
+/// How often a name is bound.
+struct NameAssignment {
+    is_once: bool,
+    is_truth: bool,
+}
+
+impl<'a> Assignments<'a> {
+    pub(super) fn of(code: ScopeCode<'a>) -> Self {
+        let mut walk = Self::default();
+        if let ScopeCode::Def(def) = code {
+            walk.parameters.extend(def.parameters.iter().map(|it| it.name().as_str()));
+            walk.visit_body(&def.body);
+        }
+        walk
+    }
+
+    /// What `test` asks, in words that are the same wherever it asks the same, and whether it asks for the contrary; `None`
+    /// if the answer may change.
+    pub(super) fn lasting(&self, test: &Expr) -> Option<(String, bool)> {
+        match test {
+            Expr::Compare(it) if it.ops.len() == 1 => {
+                let (left, right) = (self.term(&it.left)?, self.term(&it.comparators[0])?);
+                let (op, is_contrary) = match it.ops[0] {
+                    CmpOp::Is => ("is", false),
+                    CmpOp::IsNot => ("is", true),
+                    CmpOp::Eq => ("==", false),
+                    CmpOp::NotEq => ("==", true),
+                    CmpOp::In => ("in", false),
+                    CmpOp::NotIn => ("in", true),
+                    CmpOp::Gt => (">", false),
+                    CmpOp::LtE => (">", true),
+                    CmpOp::Lt => ("<", false),
+                    CmpOp::GtE => ("<", true),
+                };
+                Some((format!("{left} {op} {right}"), is_contrary))
+            }
+            Expr::Call(it) => {
+                let name = it.func.as_name_expr().map(|it| it.id.as_str());
+                let name = name.filter(|it| PREDICATES.contains(it))?;
+                let first = self.term(it.arguments.args.first()?)?;
+                let others = it.arguments.args.iter().skip(1).map(|it| self.term(it));
+                let others: Option<Vec<_>> = others.collect();
+                Some((format!("{name} {first} {}", others?.join(" ")), false))
+            }
+            // A list that a name is bound to once may be filled later.
+            Expr::Name(it) if self.names.get(it.id.as_str()).is_some_and(|it| !it.is_truth) => None,
+            Expr::Name(_) | Expr::Attribute(_) | Expr::Subscript(_) => {
+                Some((self.term(test)?, false))
+            }
+            _ => None,
+        }
+    }
+
+    /// The name of a value that stays what it is.
+    fn term(&self, expr: &Expr) -> Option<String> {
+        match expr {
+            Expr::Name(it) => {
+                let name = it.id.as_str();
+                let is_kept = match self.names.get(name) {
+                    None => true,
+                    Some(it) => it.is_once && !self.parameters.contains(name),
+                };
+                is_kept.then(|| name.to_owned())
+            }
+            Expr::Attribute(it) if is_self(&it.value) => {
+                let name = it.attr.as_str();
+                (!self.attributes.contains(name)).then(|| format!("self.{name}"))
+            }
+            Expr::Subscript(it) if is_hyperparameter(it) => {
+                let key = it.slice.as_string_literal_expr()?.value.to_str();
+                (!self.hyperparameters.contains(key)).then(|| format!("group.{key}"))
+            }
+            Expr::NoneLiteral(_) => Some("None".to_owned()),
+            Expr::BooleanLiteral(it) => Some(it.value.to_string()),
+            Expr::StringLiteral(it) => Some(format!("{:?}", it.value.to_str())),
+            Expr::NumberLiteral(it) => match &it.value {
+                Number::Int(it) => Some(it.to_string()),
+                Number::Float(it) => Some(it.to_string()),
+                Number::Complex { .. } => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Assignments<'a> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        let is_loop = matches!(stmt, Stmt::For(_) | Stmt::While(_));
+        self.n_loops += u32::from(is_loop);
+        self.is_truth = match stmt {
+            Stmt::Assign(it) => is_truth(&it.value),
+            _ => false,
+        };
+        guarded(|| source_order::walk_stmt(self, stmt));
+        self.n_loops -= u32::from(is_loop);
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(it) if it.ctx != ExprContext::Load => {
+                let (is_once, is_truth) = (self.n_loops == 0, self.is_truth);
+                let bound = self.names.entry(&it.id);
+                bound
+                    .and_modify(|it| it.is_once = false)
+                    .or_insert(NameAssignment { is_once, is_truth });
+            }
+            Expr::Attribute(it) if it.ctx != ExprContext::Load && is_self(&it.value) => {
+                self.attributes.insert(&it.attr);
+            }
+            Expr::Subscript(it) if it.ctx != ExprContext::Load && is_hyperparameter(it) => {
+                let key = it.slice.as_string_literal_expr().map(|it| it.value.to_str());
+                self.hyperparameters.extend(key);
+            }
+            _ => {}
+        }
+        guarded(|| source_order::walk_expr(self, expr));
+    }
+}
+
+/// Whether an expression gives `True` or `False`, as far as the text shows.
+fn is_truth(expr: &Expr) -> bool {
+    match expr {
+        Expr::BooleanLiteral(_) | Expr::Compare(_) => true,
+        Expr::UnaryOp(it) => it.op == ruff_python_ast::UnaryOp::Not,
+        Expr::BoolOp(it) => it.values.iter().all(is_truth),
+        Expr::Call(it) => {
+            it.func.as_name_expr().is_some_and(|it| PREDICATES.contains(&it.id.as_str()))
+        }
+        _ => false,
+    }
+}
