@@ -64,8 +64,7 @@ pub(crate) fn other_work(
         }
         sums
     };
-    let (of_edited, of_all) =
-        (sum(&mut edited.iter().copied()), sum(&mut (0..units.len()).into_iter()));
+    let (of_edited, of_all) = (sum(&mut edited.iter().copied()), sum(&mut (0..units.len())));
     let delta = |[base, new]: [f64; 2]| new - base;
     let gains: BTreeMap<&str, f64> = of_edited
         .into_iter()
