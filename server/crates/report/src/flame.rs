@@ -236,7 +236,7 @@ mod tests {
         let stacks = FlameStacks::new(&recording, books, &code, None);
         let graph = flame(&recording, &stacks, "", 0.0);
         expect![
-            "with --file 'train.py': 3.13 µs of 60 ms of thread time, 70 µs of 7.9 ms of CUDA time"
+            "with --file 'train.py': 3.13 µs of 20.5 ms of thread time, 70 µs of 24 ms of CUDA time"
         ]
         .assert_eq(graph["part"].as_str().unwrap());
         let cuda = graph["metrics"].as_array().unwrap().iter().find(|it| it["id"] == "cuda");
