@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ruff_python_ast::{Expr, ExprAttribute, UnaryOp};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::lasting::Assignments;
+use super::lasting::FunctionAssignments;
 use super::lines::LinesByVersion;
 use super::{Binding, ByteRange, Decision, Flow, Iterable, Site, SiteKind};
 use crate::LineIndex;
@@ -36,7 +36,7 @@ pub(crate) struct FlowBuilder<'t, 'a> {
     exceptional: Vec<(u32, u32)>,
     resume_points: Vec<u32>,
     /// What the function assigns, which says which conditions last.
-    assignments: Assignments<'a>,
+    assignments: FunctionAssignments<'a>,
     decisions: Vec<DraftDecision>,
     /// Where the next node goes on from; `None` behind a jump.
     pub(super) at: Option<u32>,
@@ -118,7 +118,7 @@ impl<'t, 'a> FlowBuilder<'t, 'a> {
             normal: Vec::new(),
             exceptional: Vec::new(),
             resume_points: Vec::new(),
-            assignments: Assignments::of(code),
+            assignments: FunctionAssignments::of(code),
             decisions: Vec::new(),
             at: Some(ENTRY),
             on_exception: EXIT,

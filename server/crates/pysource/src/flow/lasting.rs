@@ -24,7 +24,7 @@ const PREDICATES: [&str; 4] = ["isinstance", "exists", "callable", "hasattr"];
 
 /// What a function binds and assigns.
 #[derive(Default)]
-pub(super) struct Assignments<'a> {
+pub(super) struct FunctionAssignments<'a> {
     parameters: HashSet<&'a str>,
     names: HashMap<&'a str, NameAssignment>,
     /// Attributes of `self`.
@@ -42,7 +42,7 @@ struct NameAssignment {
     is_truth: bool,
 }
 
-impl<'a> Assignments<'a> {
+impl<'a> FunctionAssignments<'a> {
     pub(super) fn of(code: ScopeCode<'a>) -> Self {
         let mut walk = Self::default();
         if let ScopeCode::Def(def) = code {
@@ -121,7 +121,7 @@ impl<'a> Assignments<'a> {
     }
 }
 
-impl<'a> SourceOrderVisitor<'a> for Assignments<'a> {
+impl<'a> SourceOrderVisitor<'a> for FunctionAssignments<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         let is_loop = matches!(stmt, Stmt::For(_) | Stmt::While(_));
         self.n_loops += u32::from(is_loop);
