@@ -28,9 +28,7 @@ pub(super) fn load_stacks(
         }
         other => other,
     })?;
-    if !filter.is_empty()
-        && let Err(nothing) = filter.leave(&mut run, &args.root)
-    {
+    if let Err(nothing) = filter.leave(&mut run, &args.root) {
         inputs::report(&nothing);
         return Ok(None);
     }

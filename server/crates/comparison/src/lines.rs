@@ -121,6 +121,21 @@ impl<'a> LineGroup<'a> {
         }
     }
 
+    /// How they are known: the weakest of both sides.
+    pub(crate) fn evidence(&self) -> Evidence {
+        let all = self.books(false).chain(self.books(true));
+        all.map(|it| it.evidence).max().unwrap_or_default()
+    }
+
+    /// How often a side calls each outermost operator, by name, in the mean step.
+    pub(crate) fn operator_calls(&self, scale: &Scale<'_>, is_new: bool) -> BTreeMap<&'a str, f64> {
+        let mut calls: BTreeMap<&str, f64> = BTreeMap::new();
+        for (name, operator) in self.books(is_new).flat_map(|it| &it.operators) {
+            *calls.entry(name).or_default() += scale.mean(operator.calls as f64);
+        }
+        calls
+    }
+
     /// What a quantity is in each step of a side.
     pub(crate) fn by_step(&self, quantity: Quantity, scale: &Scale<'_>, is_new: bool) -> Vec<f64> {
         let mut sums = Vec::new();

@@ -94,8 +94,8 @@ fn calls_of<'a>(unit: &LineGroup<'a>, scales: [&Scale<'_>; 2]) -> BTreeMap<&'a s
     let mut found: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for is_new in [false, true] {
         let side = usize::from(is_new);
-        for (name, operator) in unit.books(is_new).flat_map(|it| &it.operators) {
-            found.entry(name).or_default()[side] += scales[side].mean(operator.calls as f64);
+        for (name, calls) in unit.operator_calls(scales[side], is_new) {
+            found.entry(name).or_default()[side] = calls;
         }
     }
     found
@@ -108,13 +108,12 @@ fn of_unit(
     mut operators: Vec<OperatorCalls>,
 ) -> Option<OtherWork> {
     operators.sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
-    let evidence = unit.books(false).chain(unit.books(true)).map(|it| it.evidence).max();
     (!operators.is_empty()).then(|| OtherWork {
         base: unit.line(false).cloned(),
         new: unit.line(true).cloned(),
         function: unit.name().to_owned(),
         status: unit.status,
-        evidence: evidence.unwrap_or_default(),
+        evidence: unit.evidence(),
         time: [false, true].map(|it| unit.mean(Quantity::CpuBusy, scales[usize::from(it)], it)),
         operators,
     })

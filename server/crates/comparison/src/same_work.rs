@@ -29,11 +29,7 @@ impl<'a> Work<'a> {
             mean(Quantity::Alloc),
             scale.mean(flops),
         ];
-        let mut operators: BTreeMap<&str, f64> = BTreeMap::new();
-        for (name, operator) in unit.books(is_new).flat_map(|it| &it.operators) {
-            *operators.entry(name).or_default() += scale.mean(operator.calls as f64);
-        }
-        Self { counts, operators }
+        Self { counts, operators: unit.operator_calls(scale, is_new) }
     }
 
     /// Whether it says anything: of a line that computes with Python's own numbers nothing is recorded but its time.

@@ -116,13 +116,12 @@ pub(crate) fn differences(of: &Significance<'_>) -> Vec<ComparedLine> {
                 None => of.of_line(place, quantity, [base, new]),
             });
         }
-        let evidence = unit.books(false).chain(unit.books(true)).map(|it| it.evidence).max();
         ComparedLine {
             base: unit.line(false).cloned(),
             new: unit.line(true).cloned(),
             function: unit.name().to_owned(),
             status: unit.status,
-            evidence: evidence.unwrap_or_default(),
+            evidence: unit.evidence(),
             amounts,
         }
     };

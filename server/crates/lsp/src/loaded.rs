@@ -294,9 +294,12 @@ impl LoadedRecording {
         report::Recording { run: &self.run, names, sources: &self.sources }
     }
 
-    /// The same of a part of it. Touches the disk.
-    pub(crate) fn recording_of<'a>(&'a self, part: &'a LoadedPart) -> report::Recording<'a> {
-        report::Recording { run: &part.run, ..self.recording() }
+    /// The same with the books of a part, if one is shown. Touches the disk.
+    pub(crate) fn recording_of<'a>(
+        &'a self,
+        part: Option<&'a LoadedPart>,
+    ) -> report::Recording<'a> {
+        report::Recording { run: part.map_or(&self.run, |it| &it.run), ..self.recording() }
     }
 
     /// What there is to find in the books of a rank, by a view of them.

@@ -691,6 +691,38 @@ async fn a_part_of_a_recording_is_shown_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_flame_graph_is_of_the_rank_that_is_chosen() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
+    let folder = tempfile::tempdir().unwrap();
+    for (version, rank) in [("torch2.15.0", 0), ("torch2.11.0", 1)] {
+        let from = format!("simulated_cuda/{version}/slow_model.json.gz");
+        let to = folder.path().join(format!("model_rank{rank}.json.gz"));
+        std::fs::copy(fixtures.join(from), to).unwrap();
+    }
+    let mut client =
+        Client::start(Arc::new(Kept::default()), folder.path(), all_capabilities()).await;
+    let paths = json!([{"paths": ["model_rank0.json.gz", "model_rank1.json.gz"]}]);
+    client.command("perfline.load", paths).await.unwrap();
+    let mut sums = Vec::new();
+    for rank in [json!(0), json!(1), json!("all")] {
+        client.command("perfline.setRank", json!([rank])).await.unwrap();
+        let flame = client.command("perfline.flame", json!([])).await.unwrap();
+        let part = rank.as_u64().map_or(Value::Null, |it| json!(format!("of rank {it}")));
+        assert_eq!(flame["part"], part);
+        let cpu = flame["metrics"].as_array().unwrap().iter().find(|it| it["id"] == "cpu");
+        sums.push(cpu.unwrap()["total"].as_i64().unwrap());
+    }
+    assert!(0 < sums[0] && 0 < sums[1] && sums[0] != sums[1], "{sums:?}");
+    assert_eq!(sums[0] + sums[1], sums[2]);
+    // A part of a rank.
+    client.command("perfline.setRank", json!([1])).await.unwrap();
+    client.command("perfline.setFilter", json!([{"phase": "backward"}])).await.unwrap();
+    let flame = client.command("perfline.flame", json!([])).await.unwrap();
+    let part = flame["part"].as_str().unwrap();
+    assert!(part.starts_with("of rank 1 with --phase backward: "), "{part}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn quick_fixes_reach_the_constructor() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures");
     let folder = tempfile::tempdir().unwrap();

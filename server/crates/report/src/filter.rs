@@ -192,12 +192,15 @@ impl StackFilter {
         })
     }
 
-    /// Leaves of a run the stacks that pass, if it was loaded with stacks. `root` is the folder of the code, by which files are
+    /// Leaves of a run the stacks that pass, if it was loaded with stacks; all, where nothing is left out. `root` is the folder of the code, by which files are
     /// called in output.
     ///
     /// # Errors
     /// If nothing passes: says so, and what there is to choose from.
     pub fn leave(&self, run: &mut Run, root: &Path) -> Result<(), String> {
+        if self.is_empty() {
+            return Ok(());
+        }
         let names = loader::display_names(&run.merged, root);
         let passing = run.stacks.as_ref().map(|it| self.apply(it, &names));
         let nothing = passing.as_ref().and_then(|passing| self.without_match(run, passing));
@@ -227,7 +230,7 @@ impl StackFilter {
         if let Some(unknown) = unknown_step(&run.merged, &self.events.steps) {
             return Some(unknown);
         }
-        if self.is_empty() || passing.stacks().next().is_some() {
+        if passing.stacks().next().is_some() {
             return None;
         }
         let has_modules = self.events.modules.is_empty() || !run.merged.modules.is_empty();

@@ -406,10 +406,7 @@ fn other_work(diff: &DiffReport<'_>, top: usize) -> Section {
             Cell::text(calls),
         ]);
     }
-    let more = diff.difference.other_work.len().saturating_sub(top);
-    if 0 < more {
-        section.notes.push(Note::plain(format!("… and {more} more (--top)")));
-    }
+    note_more(&mut section, diff.difference.other_work.len(), top);
     section.notes.push(Note::plain(
         "Counts do not depend on the machine; base and new are own thread time, in which the difference may be lost in the \
          noise."
@@ -434,6 +431,13 @@ fn same_work(diff: &DiffReport<'_>, top: usize) -> Section {
     section
 }
 
+/// Says how many of the rows of a table are left out.
+fn note_more(section: &mut Section, n_rows: usize, top: usize) {
+    if top < n_rows {
+        section.notes.push(Note::plain(format!("… and {} more (--top)", n_rows - top)));
+    }
+}
+
 fn line_columns() -> [Column; 8] {
     [
         Column::number("change", Unit::Ns),
@@ -455,7 +459,7 @@ fn line_table(
     top: usize,
 ) -> Section {
     rows.sort_by(|(_, a), (_, b)| b.delta().abs().total_cmp(&a.delta().abs()));
-    let more = rows.len().saturating_sub(top);
+    note_more(&mut section, rows.len(), top);
     for (line, it) in rows.into_iter().take(top) {
         let base = line.base.as_ref().map(|it| diff.place(it, false));
         let new = line.new.as_ref().map(|it| diff.place(it, true));
@@ -470,9 +474,6 @@ fn line_table(
             Cell::text(status),
             Cell::text(&line.function),
         ]);
-    }
-    if 0 < more {
-        section.notes.push(Note::plain(format!("… and {more} more (--top)")));
     }
     section
 }
@@ -639,9 +640,6 @@ fn edits(diff: &DiffReport<'_>, top: usize) -> Section {
         let row = vec![Cell::text(status.name()), place(base, false), place(new, true)];
         section.rows.push(row);
     }
-    let more = diff.difference.edits.len().saturating_sub(top);
-    if 0 < more {
-        section.notes.push(Note::plain(format!("… and {more} more (--top)")));
-    }
+    note_more(&mut section, diff.difference.edits.len(), top);
     section
 }

@@ -165,7 +165,7 @@ fn draw(
     let part = snapshot.books.loaded_part().map_err(LoadFailure::Unusable)?;
     let (stacks, timeline, histories) =
         loaded.pictures(snapshot.books.rank, recordings, cancelled)?;
-    let recording = part.map_or_else(|| loaded.recording(), |it| loaded.recording_of(it));
+    let recording = loaded.recording_of(part);
     let data = PictureData {
         stacks: part.map_or(stacks.as_deref(), |it| it.run.stacks.as_ref()),
         timeline: timeline.as_deref(),

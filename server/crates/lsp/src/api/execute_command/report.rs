@@ -24,7 +24,7 @@ pub(super) async fn handle(session: &Arc<Session>, arguments: &CommandArguments)
             Ok(part) => part,
             Err(reason) => return Some(Err(refused(LoadFailure::Unusable(reason)))),
         };
-        let recording = part.map_or_else(|| loaded.recording(), |it| loaded.recording_of(it));
+        let recording = loaded.recording_of(part);
         let code = snapshot.filter.code.clone();
         let options = ReportOptions { code, ..ReportOptions::new(top, snapshot.view.rules()) };
         let report = report::build_shown(&recording, &options, part.map(|it| &it.recorded));
