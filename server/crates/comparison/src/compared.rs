@@ -117,7 +117,9 @@ impl Difference {
             totals,
             lines,
             functions,
-            other_work: other_work(&found.units, scales, |it| is_yours(it, [base, new])),
+            other_work: other_work(&found.units, scales, &significance.same_work, |it| {
+                is_yours(it, [base, new])
+            }),
             operators: operators(&found.units, &directions, scales, &test),
             kernels: kernels(&found.units, &directions, scales, &test),
             replacements: replacements(&found.units, scales),

@@ -8,7 +8,7 @@ use metrics::{Quantity, Scale};
 use pysource::MatchStatus;
 
 use crate::lines::LineGroup;
-use crate::same_work::are_equal;
+use crate::same_work::{SameWork, are_equal};
 
 /// What an edited line does differently in the new run.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,18 +44,21 @@ impl OperatorCalls {
     }
 }
 
-/// By line of those that are yours and were edited, the largest difference of calls first. An operator counts if the edited
-/// lines together call it more, or less, and other lines do not make up for at least half of that: what was only put on another line is
-/// the same work.
+/// By line of those that are yours, were edited and do not do the same work together, the largest difference of calls first. An operator
+/// counts if these lines together call it more, or less, and other lines do not make up for more than half of that.
 pub(crate) fn other_work(
     units: &[LineGroup<'_>],
     scales: [&Scale<'_>; 2],
+    same_work: &SameWork,
     is_yours: impl Fn(&LineGroup<'_>) -> bool,
 ) -> Vec<OtherWork> {
     let calls: Vec<BTreeMap<&str, [f64; 2]>> =
         units.iter().map(|it| calls_of(it, scales)).collect();
-    let edited = |place: usize| !units[place].says_the_same() && is_yours(&units[place]);
-    let edited: Vec<usize> = (0..units.len()).filter(|it| edited(*it)).collect();
+    let is_wanted = |place: usize| {
+        let unit = &units[place];
+        !unit.says_the_same() && same_work.group(place).is_empty() && is_yours(unit)
+    };
+    let edited: Vec<usize> = (0..units.len()).filter(|it| is_wanted(*it)).collect();
     let sum = |of: &mut dyn Iterator<Item = usize>| {
         let mut sums: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
         for (name, calls) in of.flat_map(|it| &calls[it]) {
@@ -188,5 +191,14 @@ mod tests {
         let edited = TEXT.replace("g(x)", "h(x)");
         let by_name = [(1, "aten::mm", 4), (3, "aten::add", 1)];
         assert!(found((&by_name, TEXT), (&base, &edited)).is_empty());
+    }
+
+    #[test]
+    fn a_statement_that_became_a_function_of_several_lines_is_no_other_work() {
+        let before = "def f(x):\n    y = g(x + 1, x * 2)\n    z = y - 1\n    return z\n\ndef h(x):\n    return x\n";
+        let after = "def f(x):\n    y = k(x)\n    z = two(y)\n    return z\n\ndef k(x):\n    a = x + 1\n    return g(a, x * 2)\n\ndef h(x):\n    return x\n";
+        let base = [(2, "aten::add", 1), (2, "aten::mul", 18), (3, "aten::mul", 8)];
+        let new = [(7, "aten::add", 1), (8, "aten::mul", 18), (3, "aten::mul", 1)];
+        assert_eq!(found((&base, before), (&new, after)), ["3: aten::mul 8 → 1"]);
     }
 }

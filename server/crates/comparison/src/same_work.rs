@@ -1,7 +1,7 @@
 //! Lines that do the same work in two runs: the time of such a line on the host says something of the process that it ran in,
 //! not of the program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metrics::{Quantity, Scale};
 
@@ -64,6 +64,37 @@ impl<'a> Work<'a> {
     }
 }
 
+/// What an edited line calls more in the new run.
+struct GainedOperators<'a> {
+    place: usize,
+    /// The function that it is in now.
+    function: &'a str,
+    operators: BTreeMap<&'a str, f64>,
+}
+
+/// The line that gained what another one lost, else the lines of a function that did together.
+fn who_gained(gains: &[GainedOperators<'_>], lost: &BTreeMap<&str, f64>) -> Option<Vec<usize>> {
+    let are_lost = |gained: &BTreeMap<&str, f64>| {
+        gained.len() == lost.len()
+            && gained
+                .iter()
+                .zip(lost)
+                .all(|((name, calls), (other, before))| name == other && are_equal(*calls, *before))
+    };
+    if let Some(one) = gains.iter().find(|it| are_lost(&it.operators)) {
+        return Some(vec![one.place]);
+    }
+    let functions: BTreeSet<&str> = gains.iter().map(|it| it.function).collect();
+    functions.into_iter().find_map(|function| {
+        let of_function = || gains.iter().filter(|it| it.function == function);
+        let mut sum: BTreeMap<&str, f64> = BTreeMap::new();
+        for (name, calls) in of_function().flat_map(|it| &it.operators) {
+            *sum.entry(name).or_default() += calls;
+        }
+        are_lost(&sum).then(|| of_function().map(|it| it.place).collect())
+    })
+}
+
 /// Whether two counts or sizes per step are as those of two runs that do the same.
 pub(crate) fn are_equal(one: f64, other: f64) -> bool {
     (one - other).abs() <= TOLERANCE * one.abs().max(other.abs())
@@ -77,7 +108,8 @@ pub(crate) struct SameWork {
 
 impl SameWork {
     /// A line that says the same does the same if as much is called, launched, allocated and computed from it. Of lines that
-    /// were edited, one may do now what another one did: the operators that the one has more, the other has less.
+    /// were edited, one may do now what another one did, or those of a function together: the operators that they have more, the other
+    /// has less.
     pub(crate) fn of(units: &[LineGroup<'_>], scales: [&Scale<'_>; 2]) -> Self {
         let works: Vec<[Work<'_>; 2]> = units
             .iter()
@@ -90,25 +122,21 @@ impl SameWork {
             }
         }
         let edited = || units.iter().enumerate().filter(|(_, it)| !it.says_the_same());
-        let mut gains: Vec<(usize, BTreeMap<&str, f64>)> = edited()
-            .filter_map(|(place, _)| {
+        let mut gains: Vec<GainedOperators<'_>> = edited()
+            .filter_map(|(place, unit)| {
                 let [base, new] = &works[place];
-                Some((place, new.operators_beyond(base)?))
+                let operators = new.operators_beyond(base)?;
+                Some(GainedOperators { place, function: unit.function(true), operators })
             })
             .collect();
         for (place, _) in edited() {
             let [base, new] = &works[place];
             let Some(lost) = base.operators_beyond(new) else { continue };
-            let is_gained = |gained: &BTreeMap<&str, f64>| {
-                gained.len() == lost.len()
-                    && gained.iter().zip(&lost).all(|((name, calls), (other, before))| {
-                        name == other && are_equal(*calls, *before)
-                    })
-            };
-            if let Some(found) = gains.iter().position(|(_, gained)| is_gained(gained)) {
-                let (other, _) = gains.swap_remove(found);
-                groups[place] = vec![place, other];
-                groups[other] = vec![place, other];
+            let Some(found) = who_gained(&gains, &lost) else { continue };
+            gains.retain(|it| !found.contains(&it.place));
+            let group: Vec<usize> = std::iter::once(place).chain(found).collect();
+            for &it in &group {
+                groups[it].clone_from(&group);
             }
         }
         Self { groups }
