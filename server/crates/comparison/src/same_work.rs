@@ -10,6 +10,9 @@ use crate::lines::LineGroup;
 /// Share (of 1) by which counts and bytes per step may differ between runs that do the same: runs begin and end within steps.
 const TOLERANCE: f64 = 0.02;
 
+/// Share (of 1) of the thread time of an edited line that must be in operators for it to do the same work if these are the same.
+const MIN_IN_OPERATORS: f64 = 0.75;
+
 /// What a line does per step, as far as it is recorded, other than time.
 #[derive(Debug)]
 struct Work<'a> {
@@ -17,6 +20,8 @@ struct Work<'a> {
     counts: [f64; 4],
     /// Calls of outermost operators, by name.
     operators: BTreeMap<&'a str, f64>,
+    /// Whether most of its own thread time is in them: how much Python does besides is not counted.
+    is_in_operators: bool,
 }
 
 impl<'a> Work<'a> {
@@ -29,7 +34,16 @@ impl<'a> Work<'a> {
             mean(Quantity::Alloc),
             scale.mean(flops),
         ];
-        Self { counts, operators: unit.operator_calls(scale, is_new) }
+        let in_operators: f64 = unit
+            .books(is_new)
+            .flat_map(|it| it.operators.values())
+            .map(|it| scale.mean(it.cpu.as_f64()))
+            .sum();
+        Self {
+            counts,
+            operators: unit.operator_calls(scale, is_new),
+            is_in_operators: mean(Quantity::CpuBusy) <= in_operators / MIN_IN_OPERATORS,
+        }
     }
 
     /// Whether it says anything: of a line that computes with Python's own numbers nothing is recorded but its time.
@@ -107,7 +121,8 @@ pub(crate) struct SameWork {
 }
 
 impl SameWork {
-    /// A line that says the same does the same if as much is called, launched, allocated and computed from it. Of lines that
+    /// A line that says the same, or that was edited and takes most of its time in operators, does the same if as much is called,
+    /// launched, allocated and computed from it. Of lines that
     /// were edited, one may do now what another one did, or those of a function together: the operators that they have more, the other
     /// has less.
     pub(crate) fn of(units: &[LineGroup<'_>], scales: [&Scale<'_>; 2]) -> Self {
@@ -117,7 +132,8 @@ impl SameWork {
             .collect();
         let mut groups = vec![Vec::new(); units.len()];
         for (place, (unit, [base, new])) in units.iter().zip(&works).enumerate() {
-            if unit.says_the_same() && base.is_known() && base.is_as(new) {
+            let is_comparable = unit.says_the_same() || base.is_in_operators && new.is_in_operators;
+            if is_comparable && base.is_known() && base.is_as(new) {
                 groups[place].push(place);
             }
         }
@@ -255,6 +271,32 @@ mod tests {
         let after = [row(2, "f", 2.0, None), row(3, "f", 6.0, None)];
         let difference = compared((&before, TEXT), (&after, TEXT));
         assert_eq!(verdict(&difference, 2, true), (Some(true), false));
+    }
+
+    #[test]
+    fn an_edited_line_that_runs_the_same_operators_does_the_same() {
+        let edited = TEXT.replace("x @ x", "x @ y");
+        let of = |in_operators: f64| {
+            let run_of = |time: f64| {
+                let mut ledger =
+                    run(&[row(2, "f", time, Some(("aten::mm", 1))), row(3, "f", 6.0, None)]);
+                for operator in ledger.lines.values_mut().flat_map(|it| it.operators.values_mut()) {
+                    operator.cpu = ms(in_operators * time * f64::from(N_STEPS));
+                }
+                ledger
+            };
+            let (old, young) = (run_of(4.0), run_of(2.0));
+            let compared = |ledger, text| ComparedRun {
+                ledger,
+                names: [(FILE, FILE)].into(),
+                texts: [(FILE, text)].into(),
+            };
+            let difference = Difference::new(&compared(&old, TEXT), &compared(&young, &edited));
+            verdict(&difference, 2, true)
+        };
+        assert_eq!(of(0.9), (Some(false), true));
+        // What Python does besides may be what was edited.
+        assert_eq!(of(0.2), (Some(true), false));
     }
 
     #[test]
