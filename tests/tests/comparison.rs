@@ -15,6 +15,7 @@ use ledger::{LineKey, Ns};
 use loader::{LoadOptions, Run, Watch, load};
 use metrics::Quantity;
 use pysource::MatchStatus;
+use report::{Chart, Recording, SideLine, SideRow, SourcePair, diff};
 use tests::fixtures::repository;
 
 /// A recording with the texts that it ran.
@@ -43,6 +44,25 @@ impl RecordedProgram {
             names: BTreeMap::new(),
             texts: self.texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect(),
         }
+    }
+
+    /// The files of which text or times differ in a later run, side by side.
+    fn beside(&self, new: &Self) -> Vec<SourcePair> {
+        let sources = [self, new].map(|it| loader::source_folders(&it.options()));
+        let [base, new] = [(self, &sources[0]), (new, &sources[1])].map(|(it, sources)| {
+            let names = loader::display_names(&it.run.merged, &it.root);
+            Recording { run: &it.run, names, sources }
+        });
+        let found = diff::build(&base, &new, 5, &insights::RuleOptions::default());
+        let pairs = found.report.charts.into_iter().filter_map(|it| match it {
+            Chart::Sources(pairs) => Some(pairs),
+            _ => None,
+        });
+        pairs.flatten().collect()
+    }
+
+    fn options(&self) -> LoadOptions {
+        LoadOptions::new(&self.root, Some(Vec::new()))
     }
 
     /// The text of a line.
@@ -126,4 +146,54 @@ fn recordings_of_two_programs_are_recognised() {
     assert!(Difference::new(&other, &base.compared()).are_strangers);
     assert!(!Difference::new(&base.compared(), &moved.compared()).are_strangers);
     assert!(!Difference::new(&other, &other).are_strangers);
+}
+
+/// Rows as text: base, new, change.
+fn rows(pair: &SourcePair) -> String {
+    let side = |line: Option<&SideLine>| {
+        line.map_or_else(String::new, |it| {
+            let costs: String = it.costs.iter().map(|cost| format!("{}{cost}", it.mark)).collect();
+            format!("{} {costs:>9} {}", it.number, it.text)
+        })
+    };
+    let mut text = format!("{} {:?}\n", pair.name, pair.columns);
+    for row in &pair.rows {
+        let row = match row {
+            SideRow::Gap(function) => format!("... {function}"),
+            SideRow::Lines(it) => {
+                let edited = if it.is_edited() { "*" } else { " " };
+                let (base, new) = (side(it.base.as_ref()), side(it.new.as_ref()));
+                format!("{edited} {base:<68} | {new:<66} | {}", it.change.text)
+            }
+        };
+        text += row.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn sources_stand_side_by_side_where_they_or_their_times_differ() {
+    let base = RecordedProgram::new("base", "trace.json.gz");
+    let again = RecordedProgram::new("base", "again.json.gz");
+    let faster = RecordedProgram::new("faster", "trace.json.gz");
+    assert_eq!(base.beside(&again), []);
+    let pairs = base.beside(&faster);
+    expect_test::expect![[r#"
+        train.py ["cpu own"]
+        ...
+          6           from torch.profiler import ProfilerActivity, profile, schedule | 6           from torch.profiler import ProfilerActivity, profile, schedule |
+          7                                                                    | 7                                                                  |
+          8                                                                    | 8                                                                  |
+          9  fn472 µs def correct(logits, target):                             | 9 fn47.8 µs def correct(logits, target):                           | -425 µs
+        * 10               hits = 0                                            |                                                                    |
+          11    202 µs     best = logits.argmax(dim=-1)                        | 10    191 µs     best = logits.argmax(dim=-1)                      |
+        * 12               for row in range(0, best.shape[0], 8):              | 11   ~124 µs     return (best[::8] == target[::8]).sum().item()    | -597 µs
+        * 13   ~720 µs         if best[row].item() == target[row].item():      |                                                                    |
+        * 14                       hits += 1                                   |                                                                    |
+        * 15               return hits                                         |                                                                    |
+          16                                                                   | 12                                                                 |
+          17                                                                   | 13                                                                 |
+          18 fn39.4 µs def norms(model):                                       | 14   fn38 µs def norms(model):                                     |
+    "#]].assert_eq(&pairs.iter().map(rows).collect::<String>());
 }

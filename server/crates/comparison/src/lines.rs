@@ -30,6 +30,17 @@ pub struct ComparedLine {
     pub amounts: Vec<AmountDifference>,
 }
 
+impl ComparedLine {
+    /// The largest difference of time that exceeds the noise.
+    #[must_use]
+    pub fn largest_time(&self) -> Option<&AmountDifference> {
+        let differs =
+            |it: &&AmountDifference| TIMES.contains(&it.quantity) && it.significant == Some(true);
+        let times = self.amounts.iter().filter(differs);
+        times.max_by(|a, b| a.delta().abs().total_cmp(&b.delta().abs()))
+    }
+}
+
 /// What something costs in two runs. Means per step and rank, or sums over recordings without steps; nanoseconds or bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AmountDifference {

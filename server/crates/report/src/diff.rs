@@ -4,6 +4,7 @@ mod build;
 mod finding;
 mod json;
 mod markdown;
+mod side_by_side;
 mod text;
 
 pub use build::{DiffReport, build, compare};

@@ -8,8 +8,10 @@ mod bars;
 mod heat;
 mod memory_plot;
 mod plot_error;
+mod shown_text;
+mod sources;
 
-use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
 use insights::{RuleOptions, Severity};
@@ -22,8 +24,9 @@ use crate::memory_timeline::{MemoryTimelineRange, memory_timeline};
 use crate::model::{Align, Cell, CellValue, Chart, Report, ReportedFinding, Section, Subject};
 use crate::part::RecordingPart;
 use crate::recording::Recording;
-use crate::terminal::clean;
 use crate::timeline::{TimelineRange, timeline};
+
+use shown_text::ShownText;
 
 pub use memory_plot::draw as memory_plot;
 pub use plot_error::PlotError;
@@ -41,15 +44,6 @@ const FLAME_SCRIPT: &str = include_str!("html/flame/flame.js");
 const FLAME_STYLE: &str = include_str!("html/flame/flame.css");
 /// Its hash, by which the policy of a page allows the script.
 const FLAME_HASH: &str = include_str!("html/flame/flame.js.sha256");
-
-/// Text that may come from a recording.
-struct ShownText<'a>(&'a str);
-
-impl Render for ShownText<'_> {
-    fn render_to(&self, buffer: &mut String) {
-        clean(self.0).render_to(buffer);
-    }
-}
 
 /// The pictures of a page that a script draws, from their data.
 #[derive(Debug, Clone, Default)]
@@ -154,11 +148,13 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
     let mut bars = Vec::new();
     let mut ranks = Vec::new();
     let mut memory = Vec::new();
+    let mut side_by_side = Vec::new();
     for chart in &report.charts {
         match chart {
             Chart::Bars(rows) => bars.push(PreEscaped(bars::draw(rows)?)),
             Chart::Ranks(map) => ranks.push(heat::draw(map)),
             Chart::Memory(ledger) => memory.push(PreEscaped(memory_plot::draw(ledger)?)),
+            Chart::Sources(pairs) => side_by_side.extend(pairs.iter().map(sources::draw)),
         }
     }
     // Which rank is late decides on whose lines to look; what to change stands before what it is made of.
@@ -202,6 +198,8 @@ pub fn page(report: &Report<'_>, pictures: &Pictures) -> Result<String, PlotErro
                 @for section in lines {
                     (table(section))
                 }
+                @if !side_by_side.is_empty() { h2 { "Sources side by side" } }
+                @for pair in &side_by_side { (pair) }
                 @if let Some(data) = &pictures.memory {
                     h2 { "Memory over time" }
                     div.memory {}

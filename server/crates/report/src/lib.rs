@@ -55,7 +55,8 @@ pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;
 pub use model::{
     Align, Bar, Bottleneck, Cell, CellValue, Chart, Column, Figure, HeatLayer, HeatMap, Level,
-    Note, Place, Report, ReportedFinding, Section, Subject, Summary, Unit, Verdict,
+    Note, Place, Report, ReportedFinding, Section, SideLine, SideLines, SideRow, SourcePair,
+    Subject, Summary, Unit, Verdict,
 };
 pub use part::RecordingPart;
 pub use recording::{PresentText, Recording, SourceTexts};

@@ -212,6 +212,65 @@ pub enum Chart<'a> {
     Ranks(HeatMap),
     /// Device memory over time, of every device of the ledger.
     Memory(&'a Ledger),
+    /// The sources of two runs.
+    Sources(Vec<SourcePair>),
+}
+
+/// A file as it ran in two runs, side by side: where its text or what its lines cost differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SourcePair {
+    /// What the file is called.
+    pub name: String,
+    /// The headings of what lines cost in a run, per step of a rank.
+    pub columns: Vec<&'static str>,
+    /// In the order of the new run's lines.
+    pub rows: Vec<SideRow>,
+    /// Rows that would be shown, but are too many.
+    pub left_out: usize,
+}
+
+/// A row of two texts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SideRow {
+    /// Lines are left out before the next row, which is of this function; empty at the level of the module.
+    Gap(String),
+    /// A line of either text, or of both.
+    Lines(Box<SideLines>),
+}
+
+/// A line of either text, or of both.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SideLines {
+    /// The line of the base.
+    pub base: Option<SideLine>,
+    /// The line of the new run that took its place.
+    pub new: Option<SideLine>,
+    /// By how much the time of the line differs, where that exceeds the noise.
+    pub change: Cell,
+}
+
+impl SideLines {
+    /// Whether the texts differ.
+    #[must_use]
+    pub fn is_edited(&self) -> bool {
+        match (&self.base, &self.new) {
+            (Some(base), Some(new)) => base.text != new.text,
+            _ => true,
+        }
+    }
+}
+
+/// A line of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideLine {
+    /// 1-based.
+    pub number: u32,
+    /// As it ran.
+    pub text: String,
+    /// How the line is known, as text marks it; empty for exact ones.
+    pub mark: &'static str,
+    /// What it costs, by column of the pair; empty for nothing.
+    pub costs: Vec<String>,
 }
 
 /// Ranks and steps, with several amounts to choose from.

@@ -12,7 +12,8 @@ use metrics::{Quantity, numbers};
 use pysource::MatchStatus;
 
 use super::finding::FindingDifference;
-use crate::model::{Cell, Column, Note, Place, Report, Section, Subject, Summary, Unit};
+use super::side_by_side;
+use crate::model::{Cell, Chart, Column, Note, Place, Report, Section, Subject, Summary, Unit};
 use crate::recording::Recording;
 
 /// From how much faster or slower all lines are (as a share of 1) it is said.
@@ -122,6 +123,8 @@ pub fn build(
     ];
     sections.retain(|it| !it.rows.is_empty());
     diff.report.sections = sections;
+    let pairs = side_by_side::pairs([base, new], &texts, &diff.difference);
+    diff.report.charts.push(Chart::Sources(pairs));
     diff
 }
 
@@ -255,17 +258,10 @@ fn lines_of(number: usize) -> String {
 
 /// How many lines are faster, and slower, by more than the noise.
 fn counts(difference: &Difference) -> (usize, usize) {
-    let shown = difference.lines.iter().filter_map(|it| notable(it));
+    let shown = difference.lines.iter().filter_map(ComparedLine::largest_time);
     let deltas: Vec<f64> = shown.map(|it| it.delta()).collect();
     let faster = deltas.iter().filter(|it| **it < 0.0).count();
     (faster, deltas.len() - faster)
-}
-
-/// The largest difference of time of a line that exceeds the noise; where steps are too few to say, the largest.
-pub(crate) fn notable(line: &ComparedLine) -> Option<&AmountDifference> {
-    let times = line.amounts.iter().filter(|it| it.quantity.unit() == Unit::Ns);
-    let notable = times.filter(|it| it.significant == Some(true));
-    notable.max_by(|a, b| a.delta().abs().total_cmp(&b.delta().abs()))
 }
 
 fn drift(difference: &Difference) -> Option<Note> {
@@ -364,7 +360,7 @@ fn lines(
     top: usize,
     is_wanted: impl Fn(f64) -> bool,
 ) -> Section {
-    let rows = diff.difference.lines.iter().filter_map(|it| Some((it, notable(it)?)));
+    let rows = diff.difference.lines.iter().filter_map(|it| Some((it, it.largest_time()?)));
     let rows = rows.filter(|(_, it)| is_wanted(it.delta())).collect();
     line_table(diff, Section::new(id, title, Subject::Lines, line_columns()), rows, top)
 }
