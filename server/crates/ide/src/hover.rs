@@ -419,8 +419,11 @@ fn evidence(source: &PlacedSource<'_>, placed: &Placed<'_>) -> LineSection {
         .and_code(name)
         .and(", in addition to what its lines show."),
     };
-    LineSection::Text(match (placed.is_stale, source.map.is_some()) {
-        (true, true) => known.and(" It was changed since: the numbers are those of before."),
+    LineSection::Text(match (placed.is_stale, source.map) {
+        (true, Some(map)) if map.is_doubted() => known.and(
+            " The file was changed after the recording, and what ran is not known: it may have been another line.",
+        ),
+        (true, Some(_)) => known.and(" It was changed since: the numbers are those of before."),
         _ => known,
     })
 }

@@ -89,6 +89,8 @@ pub enum KeptText {
     },
     /// The file on disk.
     File(u128),
+    /// The file on disk, which was changed after the recording.
+    NewerFile(u128),
 }
 
 impl KeptHead {

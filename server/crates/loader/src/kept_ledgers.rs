@@ -293,9 +293,11 @@ impl LedgerStore<'_> {
                     let text = self.search.finder.git()?.text(blob)?;
                     (text.into(), hash, TextOrigin::Git(blob))
                 }
-                KeptText::File(hash) => {
+                KeptText::File(hash) | KeptText::NewerFile(hash) => {
                     let text = self.search.finder.folders().read(file.path.as_ref()?)?;
-                    (text.into(), hash, TextOrigin::File)
+                    let is_newer = matches!(file.text, KeptText::NewerFile(_));
+                    let origin = if is_newer { TextOrigin::NewerFile } else { TextOrigin::File };
+                    (text.into(), hash, origin)
                 }
             };
             if StableHash::of(text.as_bytes()) != hash {
@@ -352,6 +354,7 @@ fn kept_files(files: &[RecordedFile], sources: &RecordedSources) -> Vec<KeptFile
                 KeptText::Git { hash, blob, commit, time }
             }
             (Some(hash), TextOrigin::File) => KeptText::File(hash),
+            (Some(hash), TextOrigin::NewerFile) => KeptText::NewerFile(hash),
         };
         KeptFile {
             recorded: file.path.clone(),
@@ -374,7 +377,9 @@ fn is_same(before: &[KeptFile], now: &[KeptFile]) -> bool {
         KeptText::Unknown => (None, 0),
         KeptText::Recorded(hash) => (Some(hash), 0),
         KeptText::Copy(hash) => (Some(hash), 1),
-        KeptText::Git { hash, .. } | KeptText::File(hash) => (Some(hash), 2),
+        KeptText::Git { hash, .. } | KeptText::File(hash) | KeptText::NewerFile(hash) => {
+            (Some(hash), 2)
+        }
     };
     let is_same_file = |(before, now): (&KeptFile, &KeptFile)| {
         let ((text_before, origin_before), (text_now, origin_now)) = (text(before), text(now));

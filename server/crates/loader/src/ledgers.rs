@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ledger::{Ledger, SourceFile, SourceFit};
 use ledger_file::{LedgerHead, LedgerInput, Ledgers, TextDigest};
+use recorded::TextOrigin;
 
 use crate::sources::Finder;
 use crate::{Input, InputKind, Run, SourceFolders};
@@ -16,6 +17,10 @@ use crate::{Input, InputKind, Run, SourceFolders};
 pub fn to_ledger_file(run: &Run, sources: &SourceFolders) -> Result<Vec<u8>, String> {
     let digest = |key: &String| {
         let ran = run.text_that_ran(key, |path| sources.read(path))?;
+        // A file of ledgers says which text ran, not which one may have.
+        if ran.origin == TextOrigin::NewerFile {
+            return None;
+        }
         Some((key.clone(), TextDigest::of(&ran.text)))
     };
     let head = LedgerHead {

@@ -204,7 +204,7 @@ impl Run {
         current: &str,
         read: impl FnOnce(&Path) -> Option<String>,
     ) -> Option<LineMap> {
-        Some(LineMap::between(&self.text_that_ran(key, read)?.text, current))
+        Some(self.text_that_ran(key, read)?.lines_in(current))
     }
 
     /// Which of your files have the text of a commit, because what is on disk is another one: a sentence, if there are some.
@@ -225,11 +225,22 @@ impl Run {
         })
     }
 
-    /// What is doubtful about the sources: one line for the files on disk that are not the text that ran, and one for
-    /// those that were not found. Time in them is shown on functions where the recording names no line. Where the text
-    /// that ran is known, nothing is doubtful.
+    /// What is doubtful about the sources: one line for the files on disk that may not be the text that ran, one for those that
+    /// are not, and one for those that were not found. Time in the latter is shown on functions where the recording names no
+    /// line. Where the text that ran is known, nothing is doubtful.
     #[must_use]
     pub fn source_doubts(&self) -> Vec<String> {
+        let mut newer = self.texts.iter().filter(|(_, it)| it.origin == TextOrigin::NewerFile);
+        let newer = newer.next().map(|(first, _)| {
+            let files = match newer.count() {
+                0 => format!("{first} was"),
+                n => format!("{} source files (e.g. {first}) were", n.saturating_add(1)),
+            };
+            format!(
+                "{files} changed after the recording, and what ran is not known: numbers are marked with ≈, because they may \
+                 stand on wrong lines; record with the Python package, which keeps the texts"
+            )
+        });
         let doubt = |fit: SourceFit, what: [&str; 2], remedy: &str| {
             // What is no Python file cannot be looked for. Your files come first.
             let is_python =
@@ -257,6 +268,6 @@ impl Run {
         );
         let missing =
             doubt(SourceFit::Missing, ["was not found", "were not found"], "pass --root or --site");
-        edited.into_iter().chain(missing).collect()
+        newer.into_iter().chain(edited).chain(missing).collect()
     }
 }

@@ -277,11 +277,21 @@ impl Finder {
         }
         let fit = found.fit();
         // What was changed since may begin its functions where the text that ran does.
-        if (fit != SourceFit::Fits || at.is_newer(&self.root.join(&relative)))
-            && let Some(ran) = self.committed(file, &relative, at)
-            && !is_same_text(&ran.text, &python.text)
-        {
-            return Some(ran.source(RecordedSource { fit: SourceFit::Edited, ..source }));
+        let is_newer = at.is_newer(&self.root.join(&relative));
+        let edited = RecordedSource { fit: SourceFit::Edited, ..source.clone() };
+        if fit != SourceFit::Fits || is_newer {
+            match self.committed(file, &relative, at) {
+                Some(ran) if !is_same_text(&ran.text, &python.text) => {
+                    return Some(ran.source(edited));
+                }
+                None if fit == SourceFit::Fits => {
+                    let PythonFile { module, text } = python;
+                    return Some(
+                        TextOfFile { text, origin: TextOrigin::NewerFile, module }.source(edited),
+                    );
+                }
+                _ => {}
+            }
         }
         // Recorded lines mean nothing in a text that was edited since.
         let python = (fit == SourceFit::Fits).then_some(python);

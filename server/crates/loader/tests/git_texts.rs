@@ -137,7 +137,7 @@ fn a_file_that_was_edited_in_place_has_the_text_of_the_commit_that_was_checked_o
     }
     // Who does not ask for it does without.
     let options = LoadOptions { git_texts: false, ..project.options() };
-    assert_eq!(project.load_with(&options).0.texts["train.py"].origin, TextOrigin::File);
+    assert_eq!(project.load_with(&options).0.texts["train.py"].origin, TextOrigin::NewerFile);
 }
 
 #[test]

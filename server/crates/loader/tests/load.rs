@@ -92,7 +92,11 @@ fn files_of_another_place_are_found_by_their_path_and_functions() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = fs::read_to_string(workloads().join("slow_model.py")).expect("source");
     fs::create_dir_all(folder.path().join("src/models")).expect("a folder");
-    fs::write(folder.path().join("src/models/slow_model.py"), &source).expect("written");
+    let path = folder.path().join("src/models/slow_model.py");
+    fs::write(&path, &source).expect("written");
+    // It is not newer than the recording.
+    let file = fs::File::options().append(true).open(&path).expect("opened");
+    file.set_modified(std::time::UNIX_EPOCH).expect("set");
     // A file of the same name with other functions is not the one.
     fs::write(folder.path().join("slow_model.py"), "def other():\n    pass\n").expect("written");
     let run = load_at(&[fixture("cpu/torch2.15.0/slow_model.json.gz")], folder.path());
@@ -225,8 +229,16 @@ fn no_copy_is_kept_of_a_file_that_is_newer_than_the_recording() {
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
     let file = fs::File::options().append(true).open(&trace).expect("opened");
     file.set_modified(long_ago).expect("set");
-    try_load(&[trace], &options).expect("loads");
+    let run = try_load(&[trace], &options).expect("loads");
     assert!(!folder.path().join(".cache").exists());
+    // Its functions are where they were, and its lines need not be.
+    assert_eq!(run.texts["slow_model.py"].origin, TextOrigin::NewerFile);
+    assert_eq!(run.merged.files["slow_model.py"].fit, SourceFit::Edited);
+    let now = fs::read_to_string(folder.path().join("slow_model.py")).expect("source");
+    let map = run.lines_in("slow_model.py", &now, |_| None).expect("a map");
+    assert_eq!(map.current(46), Some(Carried { line: 46, is_edited: true }));
+    let doubts = run.source_doubts();
+    assert!(doubts[0].starts_with("slow_model.py was changed after the recording"), "{doubts:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ide::LazyModule;
+use loader::TextThatRan;
 use pysource::{Encoding, LineIndex, LineMap};
 use tower_lsp::lsp_types::{TextDocumentContentChangeEvent, Url};
 
@@ -159,12 +160,12 @@ impl Document {
     pub(crate) fn map(
         &self,
         generation: u64,
-        recorded: impl FnOnce() -> Option<Arc<str>>,
+        recorded: impl FnOnce() -> Option<TextThatRan>,
     ) -> Option<Arc<LineMap>> {
         let known = self.carried.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Not under the lock: a diff may take a while, and the next change waits for the lock.
         let carried = known.filter(|it| it.generation == generation).unwrap_or_else(|| {
-            let map = recorded().map(|recorded| LineMap::between(&recorded, &self.text));
+            let map = recorded().map(|recorded| recorded.lines_in(&self.text));
             let carried = LinesOfLoad { generation, lines: map.map(CarriedLines::new) };
             *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = Some(carried.clone());
             carried
@@ -175,6 +176,7 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
+    use loader::TextOrigin;
     use tower_lsp::lsp_types::{Position, Range};
 
     use super::*;
@@ -252,7 +254,8 @@ mod tests {
     #[test]
     fn lines_are_carried_from_version_to_version() {
         let document = document("a\nb\n");
-        assert!(document.map(1, || Some("a\nb\n".into())).is_some());
+        let ran = TextThatRan { text: "a\nb\n".into(), origin: TextOrigin::File };
+        assert!(document.map(1, || Some(ran)).is_some());
         let edited = document.changed(2, vec![change(Some([0, 0, 0, 0]), "new\n")], Encoding::Utf8);
         let map = edited.map(1, || panic!("the map of this load is known")).unwrap();
         assert_eq!(map.current(2).map(|it| (it.line, it.is_edited)), Some((3, false)));

@@ -47,7 +47,7 @@ pub(crate) struct LoadedRecording {
     /// Keys of the files that are cells of notebooks, by the hash of the text that ran.
     cells: HashMap<u32, String>,
     /// The texts that ran, as far as they were asked for.
-    texts: Mutex<HashMap<String, Option<Arc<str>>>>,
+    texts: Mutex<HashMap<String, Option<TextThatRan>>>,
     /// Files that are not open, as they were read last.
     closed: Mutex<HashMap<String, Arc<Closed>>>,
     /// What was found last: it does not change with the text, so not with every keystroke either.
@@ -89,7 +89,7 @@ impl LoadedRecording {
         before: Option<&Self>,
     ) -> Self {
         let (sites, sources) = (loader::library_roots(&options), loader::source_folders(&options));
-        let mut texts: HashMap<String, Option<Arc<str>>> = HashMap::new();
+        let mut texts: HashMap<String, Option<TextThatRan>> = HashMap::new();
         let (mut by_path, mut cells) = (HashMap::new(), HashMap::new());
         if let Some(before) = before.filter(|it| it.signature == signature) {
             texts.clone_from(&before.texts.lock().unwrap_or_else(PoisonError::into_inner));
@@ -101,11 +101,11 @@ impl LoadedRecording {
             let Some(path) = &file.path else { continue };
             by_path.insert(paths::real(path), key.clone());
             if file.is_user_code && !run.texts.contains_key(key) {
-                let text = || Some(run.text_that_ran(key, |path| sources.read(path))?.text);
+                let text = || run.text_that_ran(key, |path| sources.read(path));
                 texts.entry(key.clone()).or_insert_with(text);
             }
         }
-        let known = run.texts.iter().map(|(key, it)| (key.clone(), Some(Arc::clone(&it.text))));
+        let known = run.texts.iter().map(|(key, it)| (key.clone(), Some(it.clone())));
         texts.extend(known);
         let by_rank = match &run.ranks[..] {
             [_] => HashMap::new(),
@@ -408,9 +408,10 @@ impl LoadedRecording {
         &self,
         key: &str,
         document: Option<(&Document, &[PathBuf])>,
-    ) -> Option<Arc<str>> {
+    ) -> Option<TextThatRan> {
+        let of_file = |text| TextThatRan { text, origin: TextOrigin::File };
         if let Some(cell) = document.and_then(|(it, _)| self.cell_of(it)) {
-            return Some(cell.text);
+            return Some(of_file(cell.text));
         }
         let known = self.texts.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned();
         if let Some(text) = known {
@@ -418,16 +419,14 @@ impl LoadedRecording {
         }
         let file = self.run.merged.files.get(key)?;
         let text = match &file.path {
-            Some(_) => {
-                self.run.text_that_ran(key, |path| self.sources.read(path)).map(|it| it.text)
-            }
+            Some(_) => self.run.text_that_ran(key, |path| self.sources.read(path)),
             // Found by its name alone: it must look like what ran.
             None => document
                 .and_then(|(document, folders)| {
                     SourceFolders::new(folders).read(Path::new(document.path()?))
                 })
                 .filter(|text| ide::fits(&self.run.merged, key, &Module::parse(text)))
-                .map(Arc::from),
+                .map(|text| of_file(text.into())),
         };
         self.texts
             .lock()
@@ -486,7 +485,7 @@ impl LoadedRecording {
             return Some(known);
         }
         let text: Arc<str> = self.sources.read(path)?.into();
-        let map = self.text_that_ran(key, None).map(|ran| LineMap::between(&ran, &text));
+        let map = self.text_that_ran(key, None).map(|ran| ran.lines_in(&text));
         let (index, module) = (LineIndex::new(&text), ide::read_later(Arc::clone(&text)));
         let closed = Arc::new(Closed { version, text, index, module, map });
         self.closed

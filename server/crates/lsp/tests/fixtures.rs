@@ -6,56 +6,13 @@
 mod repository;
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Run, Watch};
+use loader::LedgerCache;
 use serde_json::{Value, json};
-use support::{Client, all_capabilities};
-
-/// Recordings on disk, with their ledgers or the texts of their files kept.
-#[derive(Default)]
-struct Kept {
-    ledgers: Option<Arc<LedgerCache>>,
-    texts: Option<PathBuf>,
-    /// Inputs of each load that were not read.
-    n_kept: Mutex<Vec<usize>>,
-}
-
-impl lsp::Recordings for Kept {
-    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
-        loader::discover(folder)
-    }
-
-    fn load(
-        &self,
-        inputs: &[PathBuf],
-        options: &LoadOptions,
-        watch: &Watch<'_>,
-    ) -> Result<Run, Error> {
-        let (run, timing) = loader::load_timed(inputs, &self.with_caches(options), watch)?;
-        self.ledgers.iter().for_each(|it| it.write_pending());
-        self.n_kept.lock().unwrap().push(timing.kept.len());
-        Ok(run)
-    }
-
-    fn load_kept(
-        &self,
-        inputs: &[PathBuf],
-        options: &LoadOptions,
-        watch: &Watch<'_>,
-    ) -> Option<Run> {
-        loader::load_kept(inputs, &self.with_caches(options), watch)
-    }
-}
-
-impl Kept {
-    fn with_caches(&self, options: &LoadOptions) -> LoadOptions {
-        let (ledger_cache, text_cache) = (self.ledgers.clone(), self.texts.clone());
-        LoadOptions { ledger_cache, text_cache, ..options.clone() }
-    }
-}
+use support::{Client, Kept, all_capabilities};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_recording_whose_ledger_was_kept_gives_the_same_answers() {

@@ -62,6 +62,22 @@ impl LineMap {
         Self { runs, n_lines: new.raw.len() as u32, recorded }
     }
 
+    /// The same with each line marked as edited, now and after further edits: where the recorded text is only believed to be
+    /// the one that ran, a line that was not changed since may have been another one.
+    #[must_use]
+    pub fn doubted(self) -> Self {
+        let mut runs = Vec::with_capacity(self.runs.len());
+        self.runs.into_iter().for_each(|run| push(&mut runs, LineRun { is_edited: true, ..run }));
+        // Without the recorded lines, none is known again.
+        Self { runs, recorded: Vec::new(), ..self }
+    }
+
+    /// Whether this is one that [`Self::doubted`] gave.
+    #[must_use]
+    pub fn is_doubted(&self) -> bool {
+        self.recorded.is_empty()
+    }
+
     /// Applies one change of an editor: the bytes `range` of `text`, the current text before the change, were replaced
     /// by `replacement`. `index` is the index of `text`. A range that does not fit the text is cut to it.
     ///
@@ -834,6 +850,20 @@ mod tests {
             let run = LineRun { old, new, len, is_edited: true };
             prop_assert_eq!(crosses_any(&runs, &run), runs.iter().any(|it| crosses(it, &run)));
         }
+    }
+
+    #[test]
+    fn what_is_in_doubt_stays_so_through_edits() {
+        let text = "a()\nb()\n";
+        let mut map = LineMap::between(text, text).doubted();
+        assert!(map.is_doubted() && !LineMap::identity("").is_doubted());
+        assert_eq!(dump(&map, text), "1~ a()|2~ b()|3~");
+        map.edit(text, &LineIndex::new(text), 0..0, "new()\n");
+        let edited = "new()\na()\nb()\n";
+        assert_eq!(dump(&map, edited), "- new()|1~ a()|2~ b()|3~");
+        map.edit(edited, &LineIndex::new(edited), 0..edited.len(), text);
+        assert_eq!(dump(&map, text), "1~ a()|2~ b()|3~");
+        assert!(map.is_doubted());
     }
 
     #[test]

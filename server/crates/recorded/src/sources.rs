@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ledger::SourceFit;
-use pysource::Module;
+use pysource::{LineMap, Module};
 use rustc_hash::FxHashMap;
 
 /// Where the text that ran comes from; what is more certain to have run is less.
@@ -21,6 +21,9 @@ pub enum TextOrigin {
     /// The file as it was when the recording was loaded: the functions that ran are where the recording names them.
     #[default]
     File,
+    /// The file, though it was changed after the recording: the functions that ran are where the recording names them, and
+    /// of their lines nothing is known.
+    NewerFile,
 }
 
 /// The id of a commit.
@@ -91,6 +94,16 @@ pub struct TextThatRan {
     pub text: Arc<str>,
     /// Where it comes from.
     pub origin: TextOrigin,
+}
+
+impl TextThatRan {
+    /// Where its lines are in `current`, a later text of the file. Where it is not certain that it ran, each line is marked as
+    /// edited.
+    #[must_use]
+    pub fn lines_in(&self, current: &str) -> LineMap {
+        let lines = LineMap::between(&self.text, current);
+        if self.origin == TextOrigin::NewerFile { lines.doubted() } else { lines }
+    }
 }
 
 /// Texts that ran, by a name of their file: the path as recorded, or the key in the ledger.

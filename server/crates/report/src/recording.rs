@@ -48,13 +48,13 @@ impl Recording<'_> {
     #[must_use]
     pub fn present(&self, key: &str) -> Option<PresentText> {
         let read = |path: &Path| self.sources.read(path);
-        let ran = self.run.text_that_ran(key, read)?.text;
+        let ran = self.run.text_that_ran(key, read)?;
         let file = self.run.merged.files.get(key)?;
         if file.fit != SourceFit::Edited {
-            return Some(PresentText { text: ran, map: None });
+            return Some(PresentText { text: ran.text, map: None });
         }
         let text: Arc<str> = read(file.path.as_ref()?)?.into();
-        let map = Some(LineMap::between(&ran, &text));
+        let map = Some(ran.lines_in(&text));
         Some(PresentText { text, map })
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use ledger::{Ledger, LineBooks, LineKey, Ns, PerStep, SourceFile};
-use loader::{DiscoveredRun, Error, LoadOptions, Rank, Run, Watch};
+use loader::{DiscoveredRun, Error, LedgerCache, LoadOptions, Rank, Run, Watch};
 use lsp::{Config, Ending, Recordings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -424,6 +424,49 @@ impl Recordings for Fake {
 
     fn load_kept(&self, _: &[PathBuf], _: &LoadOptions, _: &Watch<'_>) -> Option<Run> {
         None
+    }
+}
+
+/// Recordings on disk, with their ledgers or the texts of their files kept.
+#[derive(Default)]
+pub struct Kept {
+    pub ledgers: Option<Arc<LedgerCache>>,
+    pub texts: Option<PathBuf>,
+    /// Inputs of each load that were not read.
+    pub n_kept: Mutex<Vec<usize>>,
+}
+
+impl Recordings for Kept {
+    fn discover(&self, folder: &Path) -> Vec<DiscoveredRun> {
+        loader::discover(folder)
+    }
+
+    fn load(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Result<Run, Error> {
+        let (run, timing) = loader::load_timed(inputs, &self.with_caches(options), watch)?;
+        self.ledgers.iter().for_each(|it| it.write_pending());
+        self.n_kept.lock().unwrap().push(timing.kept.len());
+        Ok(run)
+    }
+
+    fn load_kept(
+        &self,
+        inputs: &[PathBuf],
+        options: &LoadOptions,
+        watch: &Watch<'_>,
+    ) -> Option<Run> {
+        loader::load_kept(inputs, &self.with_caches(options), watch)
+    }
+}
+
+impl Kept {
+    fn with_caches(&self, options: &LoadOptions) -> LoadOptions {
+        let (ledger_cache, text_cache) = (self.ledgers.clone(), self.texts.clone());
+        LoadOptions { ledger_cache, text_cache, ..options.clone() }
     }
 }
 

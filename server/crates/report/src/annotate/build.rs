@@ -237,7 +237,9 @@ fn file(
     let rows = match &now {
         Some(PresentText { text, map }) => {
             let carried = CarriedBooks::new(map.as_ref(), &found.said);
-            if fit == SourceFit::Edited {
+            if map.as_ref().is_some_and(LineMap::is_doubted) {
+                doubt = Some("changed after the recording, and what ran is not known: lines may be other ones".to_owned());
+            } else if fit == SourceFit::Edited {
                 doubt = Some(carried.changes());
             }
             let cost = |(books, is_stale): &(&LineBooks, bool)| costs.of(books, *is_stale);

@@ -298,6 +298,7 @@ fn sources(texts: &[BTreeMap<String, TextThatRan>; 2], difference: &Difference) 
             from(TextOrigin::Recorded, "recorded"),
             from(TextOrigin::Kept, "kept"),
             from(TextOrigin::File, "on disk"),
+            from(TextOrigin::NewerFile, "on disk, changed since"),
         ];
         // Several files of one commit are of several blobs.
         let mut by_commit: BTreeMap<CommitId, (usize, GitBlob)> = BTreeMap::new();
