@@ -44,7 +44,7 @@ pub(super) fn pairs(
         if !(0..2).all(|side| is_known(side, name, keys[side])) {
             return None;
         }
-        let sides = [0, 1].map(|it| Side {
+        let sides = [0, 1].map(|it| SourceSide {
             key: keys[it].map_or("", String::as_str),
             text: keys[it].map_or("", |key| &texts[it][key].text),
             scale: &scales[it],
@@ -56,14 +56,14 @@ pub(super) fn pairs(
 }
 
 /// A file in one of the runs; without a key and text where the run has none of the name.
-struct Side<'a> {
+struct SourceSide<'a> {
     key: &'a str,
     text: &'a str,
     scale: &'a Scale<'a>,
     columns: &'a [Quantity],
 }
 
-impl<'a> Side<'a> {
+impl<'a> SourceSide<'a> {
     fn lines(&self) -> Vec<SideLine> {
         let lines = self.text.lines().zip(1..);
         lines.map(|(text, number)| self.line(number, text)).collect()
@@ -87,7 +87,7 @@ impl<'a> Side<'a> {
 }
 
 /// One file; `None` where neither the text nor the time of a line differs.
-fn pair(name: &str, sides: &[Side<'_>; 2], difference: &Difference) -> Option<SourcePair> {
+fn pair(name: &str, sides: &[SourceSide<'_>; 2], difference: &Difference) -> Option<SourcePair> {
     let changes = [0, 1].map(|it| changes(difference, sides[it].key, it == 1));
     let with_change = |[base, new]: [Option<SideLine>; 2]| {
         let line = |of: &Option<SideLine>, side: usize| changes[side].get(&of.as_ref()?.number);
@@ -137,7 +137,7 @@ fn changes(difference: &Difference, file: &str, is_new: bool) -> BTreeMap<u32, C
 
 /// The lines of both texts in their order. What is on one side alone stands beside what is in its place on the other, as far as
 /// there are as many lines.
-fn aligned(sides: &[Side<'_>; 2]) -> Vec<[Option<SideLine>; 2]> {
+fn aligned(sides: &[SourceSide<'_>; 2]) -> Vec<[Option<SideLine>; 2]> {
     let map = LineMap::between(sides[0].text, sides[1].text);
     let mut base = sides[0].lines().into_iter().peekable();
     let mut added = Vec::new();
@@ -167,7 +167,11 @@ fn push_beside(
 }
 
 /// The rows that are shown, with what stands for those between them.
-fn with_gaps(rows: Vec<SideLines>, shown: &BTreeSet<usize>, sides: &[Side<'_>; 2]) -> Vec<SideRow> {
+fn with_gaps(
+    rows: Vec<SideLines>,
+    shown: &BTreeSet<usize>,
+    sides: &[SourceSide<'_>; 2],
+) -> Vec<SideRow> {
     let modules = [0, 1].map(|it| Module::parse(sides[it].text));
     let function = |it: &SideLines| {
         let (module, line) = match (&it.base, &it.new) {
