@@ -15,7 +15,7 @@ use ledger::{LineKey, Ns};
 use loader::{LoadOptions, Run, Watch, load};
 use metrics::Quantity;
 use pysource::MatchStatus;
-use report::{Chart, Recording, SideLine, SideRow, SourcePair, diff};
+use report::{Recording, SideLine, SideRow, SourcePair, diff};
 use tests::fixtures::repository;
 
 /// A recording with the texts that it ran.
@@ -54,11 +54,7 @@ impl RecordedProgram {
             Recording { run: &it.run, names, sources }
         });
         let found = diff::build(&base, &new, 5, &insights::RuleOptions::default());
-        let pairs = found.report.charts.into_iter().filter_map(|it| match it {
-            Chart::Sources(pairs) => Some(pairs),
-            _ => None,
-        });
-        pairs.flatten().collect()
+        diff::source_pairs([&base, &new], &found)
     }
 
     fn options(&self) -> LoadOptions {

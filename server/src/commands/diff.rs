@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use ::report::{diff, html};
+use ::report::{Chart, diff, html};
 
 use super::opened::OpenedRecording;
 use crate::args::{DiffArgs, DiffFormat};
@@ -25,8 +25,11 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode, Fail
     let [base, new] = [base, args.recording(new, &args.root)].map(OpenedRecording::load);
     let (base, new) = (base?, new?);
     let rules = args.settings.view.rules();
-    let found = diff::build(&base.recording(), &new.recording(), args.top, &rules);
+    let recordings = [base.recording(), new.recording()];
+    let mut found = diff::build(&recordings[0], &recordings[1], args.top, &rules);
     if let Some(path) = &args.html {
+        let pairs = diff::source_pairs(recordings.each_ref(), &found);
+        found.report.charts.push(Chart::Sources(pairs));
         let page = html::page(&found.report, &html::Pictures::default())
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         output::write(path, &page, base.paths().chain(new.paths()))?;

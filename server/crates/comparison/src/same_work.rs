@@ -122,9 +122,8 @@ pub(crate) struct SameWork {
 
 impl SameWork {
     /// A line that says the same, or that was edited and takes most of its time in operators, does the same if as much is called,
-    /// launched, allocated and computed from it. Of lines that
-    /// were edited, one may do now what another one did, or those of a function together: the operators that they have more, the other
-    /// has less.
+    /// launched, allocated and computed from it. Of lines that were edited, one may do now what another one did, or those of a function
+    /// together: the operators that they have more, the other has less.
     pub(crate) fn of(units: &[LineGroup<'_>], scales: [&Scale<'_>; 2]) -> Self {
         let works: Vec<[Work<'_>; 2]> = units
             .iter()

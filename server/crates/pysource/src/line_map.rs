@@ -25,7 +25,7 @@ pub struct LineMap {
     runs: Vec<LineRun>,
     /// Lines of the current text.
     n_lines: u32,
-    /// The recorded lines, to know again what was changed and changed back.
+    /// The recorded lines, to know again what was changed and changed back; none where the recorded text is in doubt.
     recorded: Vec<u64>,
 }
 

@@ -10,4 +10,5 @@ mod text;
 pub use build::{DiffReport, build, compare};
 pub use json::write as write_json;
 pub use markdown::write as write_markdown;
+pub use side_by_side::source_pairs;
 pub use text::write as write_text;

@@ -126,7 +126,8 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
         line.cost.as_ref().is_some_and(|it| it.is_stale)
     };
     let any_stale = files.iter().flat_map(|it| &it.rows).any(is_stale);
-    let stale = any_stale.then_some("≈  the line was changed since the recording");
+    let stale =
+        any_stale.then_some("≈  the line was changed since the recording, or may have been");
     let legend = [
         (Evidence::Inferred, "~  the line is inferred from the source and the order of events"),
         (
@@ -238,7 +239,10 @@ fn file(
         Some(PresentText { text, map }) => {
             let carried = CarriedBooks::new(map.as_ref(), &found.said);
             if map.as_ref().is_some_and(LineMap::is_doubted) {
-                doubt = Some("changed after the recording, and what ran is not known: lines may be other ones".to_owned());
+                doubt = Some(
+                    "changed after the recording, and what ran is not known: lines may be other ones"
+                        .to_owned(),
+                );
             } else if fit == SourceFit::Edited {
                 doubt = Some(carried.changes());
             }

@@ -244,7 +244,7 @@ fn numbers_follow_their_lines_in_a_file_that_was_changed() {
           26 ≈    60 %    4 ms  9.9 ms    6 ms                                                                  3         │         pass
 
         ~  the line is inferred from the source and the order of events
-        ≈  the line was changed since the recording
+        ≈  the line was changed since the recording, or may have been
     "#]].assert_eq(&shown_with(&run, &sources, &options, PIPE));
 }
 

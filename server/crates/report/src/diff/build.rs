@@ -12,8 +12,7 @@ use metrics::{Quantity, numbers};
 use pysource::MatchStatus;
 
 use super::finding::FindingDifference;
-use super::side_by_side;
-use crate::model::{Cell, Chart, Column, Note, Place, Report, Section, Subject, Summary, Unit};
+use crate::model::{Cell, Column, Note, Place, Report, Section, Subject, Summary, Unit};
 use crate::recording::Recording;
 
 /// From how much faster or slower all lines are (as a share of 1) it is said.
@@ -31,6 +30,8 @@ pub struct DiffReport<'a> {
     pub(crate) names: [BTreeMap<String, String>; 2],
     /// The first sentence.
     pub(crate) verdict: String,
+    /// The texts that ran of the base and of the new run, by key of the ledger.
+    pub(super) texts: [BTreeMap<String, TextThatRan>; 2],
 }
 
 impl DiffReport<'_> {
@@ -107,6 +108,7 @@ pub fn build(
         findings,
         names,
         verdict,
+        texts,
     };
     let mut sections = vec![
         lines(&diff, "faster", "Faster", top, |it| it < 0.0),
@@ -123,8 +125,6 @@ pub fn build(
     ];
     sections.retain(|it| !it.rows.is_empty());
     diff.report.sections = sections;
-    let pairs = side_by_side::pairs([base, new], &texts, &diff.difference);
-    diff.report.charts.push(Chart::Sources(pairs));
     diff
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use comparison::Difference;
 use ledger::{LineBooks, LineKey};
-use loader::TextThatRan;
 use metrics::{Period, Quantity, Scale, mark};
 use pysource::{FunctionKind, LineMap, Module};
 
+use super::build::DiffReport;
 use crate::model::{Cell, SideLine, SideLines, SideRow, SourcePair};
 use crate::recording::Recording;
 
@@ -21,12 +21,11 @@ const MAX_ROWS: usize = 600;
 const COLUMNS: [Quantity; 2] = [Quantity::CpuBusy, Quantity::CudaOwn];
 
 /// The files by their names, in which something differs. A file that one run alone has stands beside nothing; so do functions that
-/// were moved to another file. A file of which one run alone knows the text is left out.
-pub(super) fn pairs(
-    recordings: [&Recording<'_>; 2],
-    texts: &[BTreeMap<String, TextThatRan>; 2],
-    difference: &Difference,
-) -> Vec<SourcePair> {
+/// were moved to another file. A file of which one run alone knows the text is left out. `recordings` are the base and the new run that
+/// `diff` is of.
+#[must_use]
+pub fn source_pairs(recordings: [&Recording<'_>; 2], diff: &DiffReport<'_>) -> Vec<SourcePair> {
+    let DiffReport { texts, difference, .. } = diff;
     let scales = recordings.map(|it| Scale::new(&it.run.merged, Period::Mean));
     let is_present = |it: &Quantity| scales.iter().any(|scale| scale.is_present(*it));
     let columns: Vec<Quantity> = COLUMNS.into_iter().filter(is_present).collect();
@@ -127,7 +126,7 @@ fn changes(difference: &Difference, file: &str, is_new: bool) -> BTreeMap<u32, C
         let number = line(&it.base, &it.new)?;
         let amount = it.largest_time()?;
         let mut cell = Cell::difference(amount.delta(), amount.quantity.unit());
-        if !COLUMNS[..1].contains(&amount.quantity) {
+        if amount.quantity != Quantity::CpuBusy {
             cell.text = format!("{} {}", cell.text, amount.quantity.heading());
         }
         Some((number, cell))
