@@ -108,6 +108,7 @@ class Session:
         self._others = 0
         self._has_optimizer = False
         self._prof = None
+        self._memory = recorder._Memory() if options["memory"] else None
         self._by_clock = False
         self._is_over = False
         self._undo = []
@@ -121,6 +122,9 @@ class Session:
         """Has the optimizers or data loaders of ``module`` report steps."""
         if self._is_over:
             return
+        # Memory often runs out in the first steps, before those that are recorded.
+        if self._memory is not None:
+            self._memory.start_when_used()
         if module.__name__ == "torch.optim.optimizer":
             self._watch_optimizers(module)
         else:
@@ -198,8 +202,9 @@ class Session:
         return self._steps >= MIN_STEPS and (longest <= SPREAD * shortest or self._steps >= MAX_STEPS)
 
     def _start(self, **steps):
-        options = {name: self._options[name] for name in ("folder", "lines", "sources")}
+        options = {name: self._options[name] for name in ("folder", "lines", "sources", "memory")}
         prof = _Profile(**options, **steps)
+        prof._memory = self._memory
         prof._plain_steps = [round(1e9 * it) for it in self._durations]
         self._prof = prof.__enter__()
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -228,10 +233,15 @@ class Session:
         if self._is_over:
             return
         prof = self._prof
+        # The exception that ends the program, if one does: Python has just printed it.
+        kind = getattr(sys, "last_type", None)
         if prof is not None:
-            prof.__exit__(None, None, None)
+            prof.__exit__(kind, None, None)
+        has_snapshot = prof is None and kind is not None and self._saves_memory_that_is_out(kind)
         self._leave()
-        if prof is not None and prof.recordings:
+        if has_snapshot:
+            say(f"a device has no memory left after {self._steps} steps; a memory snapshot was written")
+        elif prof is not None and prof.recordings:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
         elif self._steps:
             say(
@@ -243,6 +253,18 @@ class Session:
                 "nothing was recorded: the program ended before an optimizer stepped or a data loader gave a batch; "
                 "record a block of it with `with perfline.profile(steps=None):`"
             )
+
+    def _saves_memory_that_is_out(self, kind):
+        """Writes a memory snapshot if the exception of class ``kind`` says that a device has no memory left; returns whether
+        there is one.
+        """
+        if self._memory is None or not recorder._is_out_of_memory(kind):
+            return False
+        try:
+            return bool(self._memory.write(recorder._stem(self._options["folder"], None)))
+        except Exception as error:
+            say(f"no memory snapshot was written: {type(error).__name__}: {error}")
+            return False
 
     def _set_alarm(self, seconds):
         """Calls ``_rang`` in the main thread: PyTorch records the operators of the thread that starts its profiler."""

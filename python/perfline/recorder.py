@@ -19,6 +19,7 @@ import gc
 import glob
 import gzip
 import hashlib
+import inspect
 import json
 import linecache
 import os
@@ -88,6 +89,9 @@ DATA_PARALLEL = frozenset(("DataParallel", "DistributedDataParallel"))
 WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 """What wrappers call the module that they wrap; names of modules go without it."""
 
+MAX_HISTORY = 1 << 18
+"""Entries of the history of device memory that are kept, the last ones: an allocation and its release make three."""
+
 MAX_PLAIN_STEPS = 5
 """Steps before recording whose durations are written, the last ones."""
 
@@ -114,16 +118,22 @@ class profile:
     With ``sources`` the texts of the user's files that ran are written beside the trace, so that numbers stay on their
     lines when a file is edited later.
 
+    With ``memory``, and where the program uses a CUDA device, the history of its memory is recorded from then on, and
+    written beside the trace as a memory snapshot. A block that ends because a device has no memory left writes one, too.
+
     Each process of a distributed program records its own rank. ``options`` go to ``torch.profiler.profile``
     (``activities``, ``with_flops``, ``experimental_config``, …).
 
     Nothing is raised: where recording is not possible, one warning says why and the block runs without it.
     """
 
-    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, sources=True, **options):
+    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, sources=True, memory=True, **options):
         self._sources = _Sources() if sources else None
+        self._memory = _Memory() if memory else None
         self.recordings = []
         """The paths of the traces that were written."""
+        self.snapshots = []
+        """The paths of the memory snapshots that were written."""
         self._folder = folder
         self._skip = skip
         self._steps = steps
@@ -149,11 +159,13 @@ class profile:
             options = {**_collections(), **self._options}
             prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **options)
             self._read_sources()
+            self._start_memory()
             if schedule is None or self._skip == 0:
                 self._start_lines()
             prof.__enter__()
         except Exception as error:
             self._stop_lines()
+            self._stop_memory()
             self._note(f"nothing is recorded: {_reason(error)}")
         else:
             self._prof = prof
@@ -168,6 +180,8 @@ class profile:
         if self._steps is not None and 0 < self._calls < self._skip - 1:
             self._plain_steps = [*self._plain_steps, time.perf_counter_ns() - self._began][-MAX_PLAIN_STEPS:]
         self._calls += 1
+        # Programs use their device only when they have begun.
+        self._start_memory()
         try:
             # What the profiler itself does at its start and its end needs no lines.
             if self._steps is not None and self._calls == self._skip + self._steps:
@@ -188,6 +202,9 @@ class profile:
     def __exit__(self, kind, error, traceback):
         if self._prof is None:
             return
+        # Before the profiler ends, which writes the trace: what it takes itself is of no interest.
+        if kind is not None:
+            self._save_if_memory_is_out(kind)
         self._stop()
         if not self.recordings and kind is None:
             self._note(self._nothing_recorded())
@@ -208,14 +225,31 @@ class profile:
             prof.__exit__(None, None, None)
         except Exception as error:
             self._note(f"the profiler did not stop as it should: {_reason(error)}")
+        self._stop_memory()
 
     def _save(self, prof):
+        stem = _stem(self._folder, None)
+        # Its name is that of the trace, which is written last.
+        self._save_memory(stem)
         try:
-            self.recordings.append(
-                _write_recording(prof, self._folder, None, self._lines, self._sources, self._plain_steps)
-            )
+            self.recordings.append(_write_recording(prof, stem, self._lines, self._sources, self._plain_steps))
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
+
+    def _save_memory(self, stem):
+        """Writes a snapshot of the memory of devices, at most one."""
+        try:
+            if self._memory is not None and not self.snapshots:
+                self.snapshots += self._memory.write(stem)
+        except Exception as error:
+            self._note(f"no memory snapshot was written to {self._folder!r}: {_reason(error)}")
+
+    def _save_if_memory_is_out(self, kind):
+        """Writes a snapshot if the exception of class ``kind``, which ends the block, says that a device has no memory left."""
+        if _is_out_of_memory(kind):
+            self._save_memory(_stem(self._folder, None))
+            for path in self.snapshots:
+                self._note(f"a device has no memory left; which lines hold it: perfline memory {path}")
 
     def _read_sources(self):
         try:
@@ -239,6 +273,21 @@ class profile:
                 self._lines.stop()
         except Exception as error:
             self._note(f"what notes the lines of operators did not stop as it should: {_reason(error)}")
+
+    def _start_memory(self):
+        try:
+            if self._memory is not None:
+                self._memory.start()
+        except Exception as error:
+            self._memory = None
+            self._note(f"the memory of devices is not recorded: {_reason(error)}")
+
+    def _stop_memory(self):
+        try:
+            if self._memory is not None:
+                self._memory.stop()
+        except Exception as error:
+            self._note(f"recording the memory of devices did not stop as it should: {_reason(error)}")
 
     def _note(self, problem):
         """Keeps the first problem: what follows from it is not reported."""
@@ -283,21 +332,33 @@ def trace_handler(folder, worker_name=None, sources=True):
 
     def handler(prof):
         try:
-            _write_recording(prof, folder, worker_name, None, texts, [])
+            _write_recording(prof, _stem(folder, worker_name), None, texts, [])
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 
     return handler
 
 
-def _write_recording(prof, folder, worker_name, lines, sources, plain_steps):
-    """Writes a trace and, where it lacks what is known, its side-car; returns the path of the trace."""
-    folder = os.fsdecode(folder)
-    os.makedirs(folder, exist_ok=True)
-    stem = os.path.join(folder, f"{worker_name or _worker()}.{time.time_ns()}")
+def _stem(folder, worker_name):
+    """What the paths of the files of one recording in ``folder`` begin with."""
+    return os.path.join(os.fsdecode(folder), f"{worker_name or _worker()}.{time.time_ns()}")
+
+
+def _hidden_folder(path):
+    """A folder for what is not complete yet, beside ``path``, so that it can be moved into its place; hidden, so that half of
+    it is not read. It goes away with all that is left in it.
+    """
+    folder = os.path.dirname(path)
+    os.makedirs(folder or os.curdir, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder or os.curdir)
+
+
+def _write_recording(prof, stem, lines, sources, plain_steps):
+    """Writes a trace and, where it lacks what is known, its side-car, whose paths begin with ``stem``; returns the path of
+    the trace.
+    """
     path = f"{stem}.pt.trace.json.gz"
-    # In the same folder, so that the trace can be moved into its place; hidden, so that half of it is not read.
-    with tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder) as temporary:
+    with _hidden_folder(path) as temporary:
         plain = os.path.join(temporary, "trace.json")
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
@@ -538,6 +599,76 @@ class _Lines:
         threading.settrace(begin_thread)
         sys.settrace(entered)
         return end
+
+
+class _Memory:
+    """Records the history of the memory of CUDA devices: each allocation and release, with the Python frames that run.
+
+    It needs PyTorch 2.1. Where the program records the history itself, that is written, and goes on.
+    """
+
+    def __init__(self):
+        self._is_ours = False
+        self._is_over = False
+
+    def start_when_used(self):
+        """Begins when the program uses a device for the first time, so that its parameters are in the history, too."""
+        cuda = sys.modules.get("torch.cuda")
+        # Before PyTorch has said what it has, the steps begin it.
+        if cuda is not None and hasattr(cuda, "_lazy_call") and hasattr(cuda, "is_initialized"):
+            cuda._lazy_call(self._try_to_start)
+
+    def _try_to_start(self):
+        # An exception would be one of the program's. The steps try again, and report it.
+        with contextlib.suppress(Exception):
+            self.start()
+
+    def start(self):
+        """Begins if a device is in use and nobody records its memory; raises what says why it cannot."""
+        if self._is_ours or self._is_over or not self._is_in_use():
+            return
+        memory = sys.modules["torch.cuda"].memory
+        # PyTorch before 2.1 takes other arguments, and cannot be asked whether it is on.
+        is_known = inspect.signature(memory._record_memory_history).parameters["enabled"].default == "all"
+        if is_known and not self._is_on():
+            memory._record_memory_history(max_entries=MAX_HISTORY, stacks="python")
+            self._is_ours = True
+
+    def write(self, stem):
+        """Writes a snapshot; returns its path as the only one of a list, which is empty where no history was recorded."""
+        if not (self._is_in_use() and self._is_on()):
+            return []
+        path = f"{stem}.snapshot.pickle.gz"
+        with _hidden_folder(path) as temporary:
+            plain = os.path.join(temporary, "snapshot.pickle")
+            packed = os.path.join(temporary, "snapshot.pickle.gz")
+            sys.modules["torch.cuda"].memory._dump_snapshot(plain)
+            _pack(plain, packed)
+            os.replace(packed, path)
+        return [path]
+
+    def stop(self):
+        """Ends what it began. It does not begin again."""
+        is_ours, self._is_ours, self._is_over = self._is_ours, False, True
+        if is_ours:
+            sys.modules["torch.cuda"].memory._record_memory_history(enabled=None)
+
+    @staticmethod
+    def _is_in_use():
+        cuda = sys.modules.get("torch.cuda")
+        return cuda is not None and cuda.is_initialized()
+
+    @staticmethod
+    def _is_on():
+        is_on = getattr(sys.modules["torch._C"], "_cuda_isHistoryEnabled", None)
+        return is_on is not None and is_on()
+
+
+def _is_out_of_memory(kind):
+    """Whether exceptions of class ``kind`` say that a device has no memory left."""
+    # PyTorch 2.5 and later call it `torch.OutOfMemoryError`, and have the old name, too.
+    error = getattr(sys.modules.get("torch.cuda"), "OutOfMemoryError", None)
+    return error is not None and issubclass(kind, error)
 
 
 class _UserFiles(dict):

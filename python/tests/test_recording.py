@@ -8,6 +8,7 @@ import json
 import linecache
 import os
 import pathlib
+import pickle
 import socket
 import subprocess
 import sys
@@ -61,6 +62,92 @@ class RecordingTest(unittest.TestCase):
             for _ in range(n_steps):
                 prof.step()
         return prof, stand_in.Profile.made[0]
+
+
+class Memory(RecordingTest):
+    """The history of the memory of CUDA devices, beside the trace."""
+
+    def setUp(self):
+        super().setUp()
+        self.cuda = sys.modules["torch.cuda"]
+
+    def snapshots(self):
+        return [it for it in self.files() if it.endswith(".snapshot.pickle.gz")] if self.folder.exists() else []
+
+    def test_it_is_recorded_from_when_a_device_is_used_until_the_steps_are_written(self):
+        on = []
+        with self.warns(), perfline.profile(self.folder) as prof:
+            for step in range(8):
+                if step == 1:
+                    self.cuda.init()
+                prof.step()
+                on.append(self.cuda.history)
+        kept = {"stacks": "python", "max_entries": recorder.MAX_HISTORY}
+        # The step in which the device is used first, those until the fifth, and none after it.
+        self.assertEqual(on, [None, kept, kept, kept, None, None, None, None])
+        self.assertEqual([os.path.basename(it) for it in prof.snapshots], self.snapshots())
+        [trace] = prof.recordings
+        [snapshot] = prof.snapshots
+        self.assertEqual(snapshot.partition(".snapshot")[0], trace.partition(".pt.trace")[0])
+        with gzip.open(snapshot) as file:
+            self.assertEqual(pickle.load(file)["device_traces"][0][0]["action"], "oom")
+
+    def test_without_a_device_nothing_is_recorded(self):
+        with self.warns():
+            prof, _ = self.record(10)
+        self.assertEqual((prof.snapshots, self.cuda.history), ([], None))
+
+    def test_it_can_be_left_out(self):
+        self.cuda.init()
+        with self.warns():
+            prof, _ = self.record(10, memory=False)
+        self.assertEqual((prof.snapshots, self.cuda.history), ([], None))
+
+    def test_a_history_of_the_program_is_written_and_goes_on(self):
+        self.cuda.init()
+        self.cuda._record_memory_history(max_entries=7)
+        with self.warns():
+            self.record(10)
+        self.assertEqual(len(self.snapshots()), 1)
+        self.assertEqual(self.cuda.history, {"stacks": "all", "max_entries": 7})
+
+    def test_a_pytorch_that_takes_other_arguments_is_left_alone(self):
+        self.cuda.init()
+        self.cuda._record_memory_history = lambda enabled, record_context=True: self.fail("it was called")
+        with self.warns():
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots), (1, []))
+
+    def test_a_history_that_cannot_be_recorded_is_a_warning(self):
+        def refuse(enabled="all", **_):
+            raise RuntimeError("this allocator has no history")
+
+        self.cuda.init()
+        self.cuda._record_memory_history = refuse
+        with self.warns("the memory of devices is not recorded: RuntimeError: this allocator has no history"):
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots), (1, []))
+
+    def test_a_snapshot_that_cannot_be_written_is_a_warning(self):
+        def fail(path):
+            raise OSError("the disk is full")
+
+        self.cuda.init()
+        self.cuda._dump_snapshot = fail
+        with self.warns("no memory snapshot was written", "OSError: the disk is full"):
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots, self.cuda.history), (1, [], None))
+
+    def test_memory_that_runs_out_leaves_a_snapshot(self):
+        self.cuda.init()
+        for n_steps, n_traces in [(1, 0), (3, 1)]:
+            with self.subTest(n_steps=n_steps), self.warns("a device has no memory left; which lines hold it: "):
+                with self.assertRaises(self.cuda.OutOfMemoryError), perfline.profile(self.folder) as prof:
+                    for _ in range(n_steps):
+                        prof.step()
+                    raise self.cuda.OutOfMemoryError
+                self.assertEqual((len(prof.recordings), len(prof.snapshots)), (n_traces, 1))
+                self.assertIsNone(self.cuda.history)
 
 
 class Recording(RecordingTest):
