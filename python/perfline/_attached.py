@@ -1,11 +1,12 @@
 """What ``perfline record`` does within the recorded program: it finds the steps, records a few, and leaves.
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
-a data loader; in a script without either, the clock decides.
+a data loader; in one without either, when a backward pass has ended; in a script that has none of these, the clock decides.
 """
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -107,6 +108,7 @@ class Session:
         self._optimizer = None
         self._others = 0
         self._has_optimizer = False
+        self._has_loader = False
         self._prof = None
         self._memory = recorder._Memory() if options["memory"] else None
         self._by_clock = False
@@ -127,6 +129,8 @@ class Session:
             self._memory.start_when_used()
         if module.__name__ == "torch.optim.optimizer":
             self._watch_optimizers(module)
+            # PyTorch imports it before.
+            self._watch_backward(sys.modules.get("torch.autograd"))
         else:
             self._watch_loaders(module)
 
@@ -149,6 +153,20 @@ class Session:
 
         module.Optimizer.__init__ = __init__
         self._undo.append(lambda: setattr(module.Optimizer, "__init__", create))
+
+    def _watch_backward(self, module):
+        run = getattr(module, "backward", None)
+        if run is None:
+            return
+        session = self
+
+        @functools.wraps(run)
+        def backward(*args, **kwargs):
+            run(*args, **kwargs)
+            session._ran_backward()
+
+        module.backward = backward
+        self._undo.append(lambda: setattr(module, "backward", run))
 
     def _watch_loaders(self, module):
         iterator = module._BaseDataLoaderIter
@@ -173,7 +191,12 @@ class Session:
         self._step()
 
     def _took_batch(self):
+        self._has_loader = True
         if not self._has_optimizer:
+            self._step()
+
+    def _ran_backward(self):
+        if not (self._has_optimizer or self._has_loader):
             self._step()
 
     def _step(self):
@@ -250,7 +273,8 @@ class Session:
             )
         elif self._options.get("parent") == os.getppid():
             say(
-                "nothing was recorded: the program ended before an optimizer stepped or a data loader gave a batch; "
+                "nothing was recorded: the program ended before an optimizer stepped, a data loader gave a batch or a "
+                "backward pass ended; "
                 "record a block of it with `with perfline.profile(steps=None):`"
             )
 

@@ -22,7 +22,8 @@ DESCRIPTION = """\
 Run a program and record a few of its steps with torch.profiler, with the source line of every call.
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
-a data loader; in a script without either, two seconds are recorded after a minute. Each rank records its own steps.
+a data loader; in one without either, when a backward pass has ended; in a script that has none of these, two seconds are
+recorded after a minute. Each rank records its own steps.
 """
 
 EPILOG = """\

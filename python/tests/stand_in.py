@@ -25,6 +25,8 @@ def torch_modules():
     torch = types.ModuleType("torch")
     torch.__version__ = "2.6.0"
     torch.nn = types.SimpleNamespace(Module=Module)
+    torch.autograd = types.ModuleType("torch.autograd")
+    torch.autograd.backward = backward
     torch.profiler = types.ModuleType("torch.profiler")
     torch.profiler.profile = Profile
     torch.profiler.schedule = schedule
@@ -36,11 +38,16 @@ def torch_modules():
     torch_c._cuda_isHistoryEnabled = lambda: cuda.history is not None
     return {
         "torch": torch,
+        "torch.autograd": torch.autograd,
         "torch.profiler": torch.profiler,
         "torch.cuda": cuda,
         "torch._C": torch_c,
         "torch._C._profiler": internals,
     }
+
+
+def backward():
+    """``torch.autograd.backward``."""
 
 
 class Cuda(types.ModuleType):

@@ -67,6 +67,10 @@ class Steps(RecordTest):
         done = self.record("--after", "2", "--steps", "2", "infer.py", "20")
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2] _BaseDataLoaderIter.__next__", done.stderr)
 
+    def test_backward_passes_count_where_there_are_no_batches_either(self):
+        done = self.record("--after", "2", "--steps", "2", "by_hand.py", "20")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2] False", done.stderr)
+
     def test_a_module_runs_as_one(self):
         done = self.record("--after", "2", "-m", "train", "20")
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)

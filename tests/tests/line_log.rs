@@ -151,6 +151,19 @@ fn a_log_that_contradicts_what_is_known_is_not_used() {
 }
 
 #[test]
+fn what_a_call_of_no_duration_made_says_nothing_of_the_lines_around_it() {
+    // Of whole microseconds, a library's function is over when what it calls begins, which then seems to be called by `f`.
+    let trace = TRACE.replace(
+        "op aten::view 70..75",
+        "py torch/container.py:300 values 70..70\n    py torch/ops.py:7 iter 70..72 from=torch/container.py:315",
+    );
+    let found = joined(&trace, &log(LOG));
+    assert!(found.contains("torch/ops.py(7): iter torch/container.py:315"), "{found}");
+    assert!(found.contains("aten::add model.py:3\n"), "{found}");
+    assert!(!found.contains("do not fit"), "{found}");
+}
+
+#[test]
 fn a_log_of_another_run_is_not_used() {
     let other = "
         9 f 0
