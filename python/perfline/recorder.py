@@ -141,6 +141,7 @@ class profile:
         self._prof = None
         self._lines = _Lines() if lines and self._options["with_stack"] else None
         self._calls = 0
+        self._workers = _LoaderWorkers()
         # How long steps took without the profiler, in nanoseconds, and when the step that runs began.
         self._plain_steps = []
         self._began = None
@@ -151,16 +152,12 @@ class profile:
         try:
             import torch.profiler
 
-            schedule = None
-            if self._steps is not None:
-                schedule = torch.profiler.schedule(
-                    wait=max(self._skip - 1, 0), warmup=min(self._skip, 1), active=self._steps, repeat=1
-                )
+            when = None if self._steps is None else schedule(self._skip, self._steps)
             options = {**_collections(), **self._options}
-            prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **options)
+            prof = torch.profiler.profile(schedule=when, on_trace_ready=self._save, **options)
             self._read_sources()
             self._start_memory()
-            if schedule is None or self._skip == 0:
+            if when is None or self._skip == 0:
                 self._start_lines()
             prof.__enter__()
         except Exception as error:
@@ -228,11 +225,13 @@ class profile:
         self._stop_memory()
 
     def _save(self, prof):
+        self._workers.stop()
         stem = _stem(self._folder, None)
         # Its name is that of the trace, which is written last.
         self._save_memory(stem)
         try:
-            self.recordings.append(_write_recording(prof, stem, self._lines, self._sources, self._plain_steps))
+            more = {"plain_steps_ns": self._plain_steps or None, "loader_workers": self._workers.document()}
+            self.recordings.append(_write_recording(prof, stem, self._lines, self._sources, more))
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
 
@@ -260,6 +259,7 @@ class profile:
             self._note(f"the texts of sources are not recorded: {_reason(error)}")
 
     def _start_lines(self):
+        self._workers.start()
         try:
             if self._lines is not None:
                 self._lines.start()
@@ -310,6 +310,15 @@ def _collections():
         return {}
 
 
+def schedule(skip=5, steps=3, repeat=1):
+    """Returns what ``schedule`` of ``torch.profiler.profile`` takes: ``skip`` steps are left out, the last of which warms up the
+    profiler, then ``steps`` are recorded, and so on ``repeat`` times; 0 stands for until the program ends.
+    """
+    import torch.profiler
+
+    return torch.profiler.schedule(wait=max(skip - 1, 0), warmup=min(skip, 1), active=steps, repeat=repeat)
+
+
 def trace_handler(folder, worker_name=None, sources=True):
     """Returns what ``on_trace_ready`` of ``torch.profiler.profile`` takes: it writes each recording to ``folder``.
 
@@ -332,7 +341,7 @@ def trace_handler(folder, worker_name=None, sources=True):
 
     def handler(prof):
         try:
-            _write_recording(prof, _stem(folder, worker_name), None, texts, [])
+            _write_recording(prof, _stem(folder, worker_name), None, texts, {})
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 
@@ -353,9 +362,9 @@ def _hidden_folder(path):
     return tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder or os.curdir)
 
 
-def _write_recording(prof, stem, lines, sources, plain_steps):
+def _write_recording(prof, stem, lines, sources, more):
     """Writes a trace and, where it lacks what is known, its side-car, whose paths begin with ``stem``; returns the path of
-    the trace.
+    the trace. ``more`` is what the side-car holds besides.
     """
     path = f"{stem}.pt.trace.json.gz"
     with _hidden_folder(path) as temporary:
@@ -363,7 +372,7 @@ def _write_recording(prof, stem, lines, sources, plain_steps):
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, plain_steps)
+        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, more)
         _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
@@ -671,6 +680,60 @@ def _is_out_of_memory(kind):
     return error is not None and issubclass(kind, error)
 
 
+class _LoaderWorkers:
+    """How much the worker processes of data loaders work while steps are recorded: their time on a processor, as Linux counts
+    it. Other systems do not say it.
+    """
+
+    def __init__(self):
+        self._began = None
+        self._before = {}
+        self._time = 0
+        self._worked = []
+
+    def start(self):
+        self._before = _loader_workers()
+        self._began = time.perf_counter_ns()
+
+    def stop(self):
+        """Takes the time. Workers that began or ended since ``start`` are left out."""
+        if self._began is None:
+            return
+        self._time = time.perf_counter_ns() - self._began
+        after = _loader_workers()
+        self._worked = [after[pid] - before for pid, before in self._before.items() if pid in after]
+
+    def document(self):
+        """What a side-car holds of it, or None where there are no workers."""
+        return {"time_ns": self._time, "worked_ns": self._worked} if self._worked else None
+
+
+def _loader_workers():
+    """By process id, how long each worker of a data loader was on a processor since it began, in nanoseconds."""
+    # Programs without data loaders need not be looked through.
+    loaders = sys.modules.get("torch.utils.data.dataloader")
+    kind = getattr(loaders, "_MultiProcessingDataLoaderIter", None)
+    found = {}
+    if kind is None or sys.platform != "linux":
+        return found
+    for iterator in [it for it in gc.get_objects() if type(it) is kind]:
+        for process in vars(iterator).get("_workers", ()):
+            try:
+                if process.is_alive():
+                    threads = glob.glob(f"/proc/{process.pid}/task/*/schedstat")
+                    found[process.pid] = sum(map(_processor_time, threads))
+            except (OSError, ValueError):
+                # It ends now.
+                continue
+    return found
+
+
+def _processor_time(path):
+    """How long a thread was on a processor, by the path of its ``schedstat``, in nanoseconds."""
+    with open(path, encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 class _UserFiles(dict):
     """Whether a file is the user's: it belongs to no library, to Python or to this recorder."""
 
@@ -813,15 +876,15 @@ def write_callers(prof, path):
     ``on_trace_ready`` is running. Returns the number of calls written. Where that is 0, or calls are missing, one
     warning says why; no exception is raised, and a file that was at ``path`` stays unless the new one is complete.
     """
-    return _write_side_car(prof, path, None, None, True, [])
+    return _write_side_car(prof, path, None, None, True, {})
 
 
-def _write_side_car(prof, path, lines, sources, has_calls, plain_steps):
-    """Writes a side-car with the lines that ``lines`` noted, the texts that ``sources`` read, and how long ``plain_steps``
-    took, if there are some, and with the callers of calls, if it is to have them; returns the number of these calls.
+def _write_side_car(prof, path, lines, sources, has_calls, more):
+    """Writes a side-car with the lines that ``lines`` noted, the texts that ``sources`` read, what of ``more`` is not None,
+    and with the callers of calls, if it is to have them; returns the number of these calls.
     """
     try:
-        calls, problem = _try_to_write(prof, path, lines, sources, has_calls, plain_steps)
+        calls, problem = _try_to_write(prof, path, lines, sources, has_calls, more)
     except Exception as error:
         calls, problem = 0, f"nothing was written to {path!r}: {_reason(error)}"
     if problem:
@@ -829,7 +892,7 @@ def _write_side_car(prof, path, lines, sources, has_calls, plain_steps):
     return calls
 
 
-def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
+def _try_to_write(prof, path, lines, sources, has_calls, more):
     """Returns the number of calls written, and what there is to warn of, or None."""
     # Here, so that importing this module cannot fail: PyTorch's internals differ between versions.
     import torch
@@ -847,13 +910,14 @@ def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
         threads, left_out, error = _collect(roots, index)
         tids = _system_tids(results.events(), threads)
     modules = _modules(roots, index)
-    if not (has_calls or lines or sources or modules or plain_steps):
+    more = {part: it for part, it in more.items() if it is not None}
+    if not (has_calls or lines or sources or modules or more):
         return 0, None
     document = {
         "schema": SCHEMA,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
-        "plain_steps_ns": plain_steps or None,
+        **more,
         "modules": modules or None,
         "lines": None if lines is None else lines.document(index),
         # After what numbers the files that ran, before the strings that it adds to.
@@ -861,7 +925,7 @@ def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    for part in ("plain_steps_ns", "modules", "lines", "sources"):
+    for part in ("modules", "lines", "sources"):
         if document[part] is None:
             del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import warnings
@@ -150,6 +151,60 @@ class Memory(RecordingTest):
                 self.assertIsNone(self.cuda.history)
 
 
+@unittest.skipUnless(sys.platform == "linux", "the times of other processes are read from /proc")
+class LoaderWorkers(RecordingTest):
+    """How much the workers of data loaders work while steps are recorded."""
+
+    def setUp(self):
+        super().setUp()
+        module = types.ModuleType("torch.utils.data.dataloader")
+        module._MultiProcessingDataLoaderIter = type("_MultiProcessingDataLoaderIter", (), {})
+        self.enter(mock.patch.dict(sys.modules, {module.__name__: module}))
+        self.iterator = module._MultiProcessingDataLoaderIter()
+
+    def workers(self, *programs):
+        """Starts so many, and waits until each runs."""
+        self.iterator._workers = []
+        for program in programs:
+            command = [sys.executable, "-c", f"print('', flush=True)\n{program}"]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            process.stdout.readline()
+            process.is_alive = lambda process=process: process.poll() is None
+            self.iterator._workers.append(process)
+
+    def recorded(self):
+        with perfline.profile(self.folder, skip=1, steps=2, lines=False, sources=False) as prof:
+            for _ in range(4):
+                time.sleep(0.2)
+                prof.step()
+        [trace] = prof.recordings
+        side_car = trace.replace(".pt.trace.json.gz", ".callers.json.gz")
+        with gzip.open(side_car) as file:
+            return json.load(file).get("loader_workers")
+
+    def test_what_each_worked(self):
+        self.workers("while True: pass", "input()")
+        with self.warns():
+            found = self.recorded()
+        # Two steps. How much of them a busy worker gets depends on the machine, that one which waits gets none does not.
+        self.assertGreaterEqual(found["time_ns"], 400_000_000)
+        busy, waiting = found["worked_ns"]
+        self.assertGreater(busy, 10 * waiting)
+        self.assertLess(waiting, 20_000_000)
+
+    def test_one_that_has_ended_is_left_out(self):
+        self.workers("import time; time.sleep(0.35)", "input()")
+        with self.warns():
+            self.assertEqual(len(self.recorded()["worked_ns"]), 1)
+
+    def test_without_workers_nothing_is_written(self):
+        self.iterator._workers = []
+        with self.warns():
+            self.assertIsNone(self.recorded())
+
+
 class Recording(RecordingTest):
     def test_steps_after_the_first_are_recorded_and_written(self):
         with self.warns():
@@ -167,6 +222,19 @@ class Recording(RecordingTest):
                 prof, torch_prof = self.record(10, skip=skip, steps=steps)
                 self.assertEqual(torch_prof.recorded, expected)
                 self.assertEqual(len(prof.recordings), 1)
+
+    def test_a_schedule_for_a_profiler_that_is_there_already(self):
+        calls = []
+        sys.modules["torch.profiler"].schedule = lambda **options: calls.append(options)
+        perfline.schedule()
+        perfline.schedule(0, 2, repeat=4)
+        self.assertEqual(
+            calls,
+            [
+                {"wait": 4, "warmup": 1, "active": 3, "repeat": 1},
+                {"wait": 0, "warmup": 0, "active": 2, "repeat": 4},
+            ],
+        )
 
     def test_steps_before_recording_are_timed(self):
         def written(n_steps, skip):

@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use attribution::join_lines;
+use attribution::{AttributionOptions, attribute, join_lines};
 use profile::{Callers, HostKind, LineLog, LoggedCode, Ns, Profile, StrId, ThreadLines};
 use proptest::prelude::*;
+use recorded::RecordedSources;
 use tests::builder::render;
 use tests::fixtures::{read_gz, repository};
 use trace_reader::TraceReader;
@@ -132,6 +133,33 @@ fn ahead(log: &str, by: i64) -> String {
 #[test]
 fn operators_and_calls_get_the_line_that_runs() {
     assert_eq!(joined(TRACE, &log(LOG)), LINES);
+}
+
+#[test]
+fn what_a_function_does_itself_is_on_the_line_that_runs() {
+    let mut profile = read(TRACE);
+    join_lines(&mut profile, &log(LOG));
+    let sources = RecordedSources::default();
+    let ledger = attribute(&profile, &sources, AttributionOptions::default(), 0);
+    let of_lines: Vec<_> = ledger
+        .lines
+        .iter()
+        .map(|(key, it)| format!("{}:{} {} {:?}", key.file, key.line, it.cpu_self.0, it.evidence))
+        .collect();
+    // A line has what runs until the next one begins, operators included; to enter the function is on its definition. Of
+    // `main`, nothing was logged.
+    let expected = [
+        "model.py:1 4000 Exact",
+        "model.py:2 48000 Exact",
+        "model.py:3 11000 Exact",
+        "model.py:4 11000 Exact",
+        "model.py:5 36000 Exact",
+        "model.py:11 2000 Exact",
+        "model.py:12 18000 Exact",
+        "train.py:1 70000 Function",
+        "train.py:2 0 Exact",
+    ];
+    assert_eq!(of_lines, expected);
 }
 
 #[test]

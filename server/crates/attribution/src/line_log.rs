@@ -456,11 +456,14 @@ fn assign(
     (n_lost * 100 <= n_rows * MAX_DIFFERENT_PERCENT).then_some(())
 }
 
-/// Writes the lines into the trace.
+/// Writes the lines into the trace: of what each call made and ran, and of what it did itself.
 fn store(profile: &mut Profile, calls: &[LoggedCall]) {
     let n_operators = profile.host.operators.external_id.len();
     profile.host.operators.line.resize(n_operators, StrId::NONE);
     for call in calls {
+        let by_trace = |at: Ns| if at == Ns::MIN { at } else { at - profile.meta.base };
+        let lines = call.lines.iter().map(|&(at, line)| (by_trace(at), line));
+        profile.frame_lines.push(call.event, lines);
         let Some(file) = call.file(profile).map(str::to_owned) else { continue };
         for &child in &call.children {
             let Some(line) = line_at(profile, call, 0, child) else { continue };

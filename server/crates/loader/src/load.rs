@@ -632,6 +632,7 @@ impl<'a> LoadContext<'a> {
                         warnings.extend(join_modules(profile, &callers));
                         if warnings.iter().all(|it| it.kind != WarningKind::SideCarMismatch) {
                             profile.plain_steps.clone_from(&callers.plain_steps);
+                            profile.loader_workers.clone_from(&callers.loader_workers);
                         }
                         let text = |it: &RecordedText| {
                             let text = it.text.as_str().into();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use insights::{LaunchBoundRun, launch_bound_run};
-use ledger::{Bytes, Ledger, Metric, Ns, Overview, Reason};
+use ledger::{Bytes, Ledger, LoaderWorkers, Metric, Ns, Overview, Reason};
 use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
@@ -25,6 +25,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let overviews =
         run.ranks.iter().filter_map(|it| Some((ledger.overviews.get(&it.rank)?, &it.steps)));
     notes.extend(slowdown(overviews).map(Note::plain));
+    notes.extend(loader_workers(ledger.overviews.values()).map(Note::plain));
     notes.extend(launch_bound(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
@@ -209,6 +210,17 @@ fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     })
 }
 
+/// How much the workers of data loaders worked, where it was measured.
+fn loader_workers<'a>(ranks: impl Iterator<Item = &'a Overview>) -> Option<String> {
+    let mut workers = LoaderWorkers::default();
+    ranks.for_each(|it| workers.merge(&it.loader_workers));
+    let share = percent(workers.share()?);
+    Some(match workers.count {
+        1 => format!("the worker of the data loader was on a processor {share} of the time"),
+        count => format!("{count} workers of data loaders were on a processor {share} of the time"),
+    })
+}
+
 /// How much longer a step took while it was recorded, where steps were measured without the profiler too. `ranks` have their
 /// recorded steps.
 fn slowdown<'a>(
@@ -291,6 +303,29 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn how_much_workers_work_is_said_where_it_was_measured() {
+        let said = |ranks: &[(u64, i64, i64)]| {
+            let overviews: Vec<Overview> = ranks
+                .iter()
+                .map(|&(count, worked, time)| Overview {
+                    loader_workers: LoaderWorkers { count, worked: Ns(worked), time: Ns(time) },
+                    ..Default::default()
+                })
+                .collect();
+            loader_workers(overviews.iter()).unwrap_or_default()
+        };
+        assert_eq!(
+            said(&[(2, 90, 100), (2, 10, 100)]),
+            "4 workers of data loaders were on a processor 50 % of the time"
+        );
+        assert_eq!(
+            said(&[(0, 0, 0), (1, 97, 100)]),
+            "the worker of the data loader was on a processor 97 % of the time"
+        );
+        assert_eq!(said(&[(0, 0, 0)]), "");
     }
 
     #[test]
