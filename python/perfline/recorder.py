@@ -152,7 +152,7 @@ class profile:
         try:
             import torch.profiler
 
-            when = None if self._steps is None else schedule(self._skip, self._steps)
+            when = None if self._steps is None else _actions(self._skip, self._steps, 1)
             options = {**_collections(), **self._options}
             prof = torch.profiler.profile(schedule=when, on_trace_ready=self._save, **options)
             self._read_sources()
@@ -310,13 +310,69 @@ def _collections():
         return {}
 
 
-def schedule(skip=5, steps=3, repeat=1):
+def schedule(skip=5, steps=3, repeat=1, lines=True):
     """Returns what ``schedule`` of ``torch.profiler.profile`` takes: ``skip`` steps are left out, the last of which warms up the
     profiler, then ``steps`` are recorded, and so on ``repeat`` times; 0 stands for until the program ends.
+
+    With ``lines`` it is noted when each line of the user's code begins while steps are recorded, as ``profile`` does;
+    ``trace_handler`` writes it beside the trace.
     """
+    return _Schedule(_actions(skip, steps, repeat), lines)
+
+
+def _actions(skip, steps, repeat):
+    """What the profiler does in each step, as a function of its number."""
     import torch.profiler
 
     return torch.profiler.schedule(wait=max(skip - 1, 0), warmup=min(skip, 1), active=steps, repeat=repeat)
+
+
+class _Schedule:
+    """Says what the profiler is to do in each step, and notes the lines of those that are recorded."""
+
+    def __init__(self, actions, has_lines):
+        self._actions = actions
+        self._has_lines = has_lines
+        self._noted = None
+        self._ended = None
+        self._is_last = False
+
+    def __call__(self, step):
+        # The profiler asks before it acts: a recording that ends does so when this has returned.
+        action = self._actions(step)
+        if self._is_last:
+            self._stop()
+        is_recorded = action.name.startswith("RECORD")
+        if self._has_lines and is_recorded and self._noted is None:
+            self._start()
+        self._is_last = action.name == "RECORD_AND_SAVE"
+        return action
+
+    def take_lines(self):
+        """The lines of the recording that has just ended, or None where none were noted."""
+        self._stop()
+        lines, self._ended = self._ended, None
+        return lines
+
+    def _start(self):
+        lines = _Lines()
+        try:
+            lines.start()
+        except Exception as error:
+            self._has_lines = False
+            _warn(f"lines of operators are not recorded: {_reason(error)}", stacklevel=5)
+        else:
+            self._noted = lines
+
+    def _stop(self):
+        lines, self._noted = self._noted, None
+        if lines is None:
+            return
+        self._ended = lines
+        try:
+            lines.stop()
+        except Exception as error:
+            _warn(f"what notes the lines of operators did not stop as it should: {_reason(error)}", stacklevel=5)
 
 
 def trace_handler(folder, worker_name=None, sources=True):
@@ -341,7 +397,9 @@ def trace_handler(folder, worker_name=None, sources=True):
 
     def handler(prof):
         try:
-            _write_recording(prof, _stem(folder, worker_name), None, texts, {})
+            noted = getattr(prof, "schedule", None)
+            lines = noted.take_lines() if isinstance(noted, _Schedule) else None
+            _write_recording(prof, _stem(folder, worker_name), lines, texts, {})
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 

@@ -205,6 +205,78 @@ class LoaderWorkers(RecordingTest):
             self.assertIsNone(self.recorded())
 
 
+class Schedule(RecordingTest):
+    """``perfline.schedule``, for a profiler that is there already."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        sys.modules["torch.profiler"].schedule = self.actions
+
+    def actions(self, **options):
+        """Two recordings, of one step and of two, with one step between them."""
+        self.calls.append(options)
+        names = ["NONE", "RECORD_AND_SAVE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE"]
+        return lambda step: types.SimpleNamespace(name=names[step])
+
+    def test_which_steps_are_recorded(self):
+        perfline.schedule()
+        perfline.schedule(0, 2, repeat=4)
+        self.assertEqual(
+            self.calls,
+            [
+                {"wait": 4, "warmup": 1, "active": 3, "repeat": 1},
+                {"wait": 0, "warmup": 0, "active": 2, "repeat": 4},
+            ],
+        )
+
+    def lines(self, n_steps, **options):
+        """The lines that are written of each recording: the profiler asks, then saves what has ended."""
+        prof = stand_in.profiler(stand_in.GOOD)
+        prof.export_chrome_trace = stand_in.Profile(schedule=None, on_trace_ready=None).export_chrome_trace
+        prof.schedule = perfline.schedule(**options)
+        handler = perfline.trace_handler(self.folder, "worker", sources=False)
+        ends = False
+        for step in range(n_steps):
+            action = prof.schedule(step)
+            if ends:
+                handler(prof)
+            ends = action.name == "RECORD_AND_SAVE"
+            marked()
+        if ends:
+            handler(prof)
+        found = []
+        for path in sorted(self.folder.glob("*.callers.json.gz")):
+            with gzip.open(path) as file:
+                document = json.load(file)
+            lines = document.get("lines")
+            found.append(
+                lines and [document["strings"][code] for code in lines["codes"]["function"]].count("marked")
+            )
+        return found
+
+    def test_lines_are_noted_while_steps_are_recorded(self):
+        with self.warns():
+            self.assertEqual(self.lines(6), [1, 1])
+
+    def test_the_last_recording_may_end_with_the_program(self):
+        with self.warns():
+            self.assertEqual(self.lines(5), [1, 1])
+
+    def test_they_can_be_left_out(self):
+        with self.warns():
+            self.assertEqual(self.lines(6, lines=False), [None, None])
+
+    def test_nothing_stays_in_the_program(self):
+        with self.warns():
+            self.lines(6)
+        self.assertIsNone(sys.gettrace())
+
+
+def marked():
+    """A function of the program."""
+
+
 class Recording(RecordingTest):
     def test_steps_after_the_first_are_recorded_and_written(self):
         with self.warns():
@@ -222,19 +294,6 @@ class Recording(RecordingTest):
                 prof, torch_prof = self.record(10, skip=skip, steps=steps)
                 self.assertEqual(torch_prof.recorded, expected)
                 self.assertEqual(len(prof.recordings), 1)
-
-    def test_a_schedule_for_a_profiler_that_is_there_already(self):
-        calls = []
-        sys.modules["torch.profiler"].schedule = lambda **options: calls.append(options)
-        perfline.schedule()
-        perfline.schedule(0, 2, repeat=4)
-        self.assertEqual(
-            calls,
-            [
-                {"wait": 4, "warmup": 1, "active": 3, "repeat": 1},
-                {"wait": 0, "warmup": 0, "active": 2, "repeat": 4},
-            ],
-        )
 
     def test_steps_before_recording_are_timed(self):
         def written(n_steps, skip):
