@@ -24,7 +24,9 @@ import json
 import linecache
 import os
 import platform
+import re
 import secrets
+import shlex
 import socket
 import stat
 import subprocess
@@ -53,6 +55,15 @@ MAX_TEXT = 1 << 20
 
 MAX_TEXTS = 8 << 20
 """Bytes of all texts that one recording keeps."""
+
+SECRET = re.compile("key|token|secret|passw|credential|auth", re.IGNORECASE)
+"""Names of arguments whose values are not recorded."""
+
+HIDDEN = "***"
+"""Stands for what is not recorded."""
+
+MAX_COMMAND = 1000
+"""Characters of the command line that are recorded."""
 
 GIT_SECONDS = 5
 """How long git may take to say what was changed since the last commit."""
@@ -885,6 +896,25 @@ def _source_text(path):
         return None
 
 
+def _command():
+    """The script and its arguments, without what may be a secret."""
+    script = sys.argv[0] if sys.argv else ""
+    if os.path.isabs(script) and script.startswith(os.path.join(os.getcwd(), "")):
+        script = os.path.relpath(script)
+    shown, is_secret = [script], False
+    for argument in sys.argv[1:]:
+        name, equals, _ = argument.partition("=")
+        if is_secret and not argument.startswith("-"):
+            argument = HIDDEN
+        elif equals and SECRET.search(name):
+            argument = f"{name}={HIDDEN}"
+        is_secret = argument.startswith("-") and not equals and bool(SECRET.search(argument))
+        # `https://user:password@host/…`
+        shown.append(re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", argument))
+    text = " ".join(argument if argument == HIDDEN else shlex.quote(argument) for argument in shown)
+    return text[:MAX_COMMAND] or None
+
+
 def _git_state():
     """The commit that is checked out, and whether files that git knows were changed since; None where git is not used."""
 
@@ -978,12 +1008,13 @@ def _try_to_write(prof, path, lines, sources, has_calls, more):
         **more,
         "modules": modules or None,
         "lines": None if lines is None else lines.document(index),
+        "command": None if sources is None else _command(),
         # After what numbers the files that ran, before the strings that it adds to.
         "sources": None if sources is None else sources.document(index, has_calls or lines is not None),
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    for part in ("modules", "lines", "sources"):
+    for part in ("modules", "lines", "command", "sources"):
         if document[part] is None:
             del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))

@@ -205,6 +205,42 @@ class LoaderWorkers(RecordingTest):
             self.assertIsNone(self.recorded())
 
 
+class Command(RecordingTest):
+    """What was run."""
+
+    def recorded(self, *arguments, **options):
+        with mock.patch.object(sys, "argv", [*arguments]), self.warns():
+            prof, _ = self.record(5, lines=False, **options)
+        [path] = self.folder.glob("*.callers.json.gz")
+        with gzip.open(path) as file:
+            command = json.load(file).get("command")
+        for file in self.folder.iterdir():
+            file.unlink()
+        stand_in.Profile.made.clear()
+        return command
+
+    def test_the_script_and_its_arguments(self):
+        self.assertEqual(self.recorded("train.py", "--epochs", "1", "a b"), "train.py --epochs 1 'a b'")
+        self.assertEqual(self.recorded(os.path.abspath(os.path.join("x", "train.py"))), os.path.join("x", "train.py"))
+
+    def test_secrets_are_left_out(self):
+        rows = [
+            (["--api-key", "abc", "-b", "4"], "--api-key *** -b 4"),
+            (["--hf_token=abc"], "--hf_token=***"),
+            (["wandb.password=abc", "lr=1"], "wandb.password=*** lr=1"),
+            (["--auth", "--fast"], "--auth --fast"),
+            (["https://me:abc@host/data"], "https://***@host/data"),
+        ]
+        for arguments, expected in rows:
+            with self.subTest(arguments=arguments):
+                # Quotes around the mark do no harm.
+                command = self.recorded("train.py", *arguments).replace("'", "")
+                self.assertEqual(command, f"train.py {expected}")
+
+    def test_without_the_texts_of_files_it_is_left_out(self):
+        self.assertIsNone(self.recorded("train.py", sources=False))
+
+
 class Schedule(RecordingTest):
     """``perfline.schedule``, for a profiler that is there already."""
 

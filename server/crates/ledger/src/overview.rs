@@ -36,6 +36,8 @@ pub struct Overview {
     pub plain_steps: Vec<Ns>,
     /// The worker processes of data loaders.
     pub loader_workers: LoaderWorkers,
+    /// The script that was recorded and its arguments, where it is known.
+    pub command: Option<String>,
 }
 
 /// How much the worker processes of data loaders worked while steps were recorded.

@@ -633,6 +633,7 @@ impl<'a> LoadContext<'a> {
                         if warnings.iter().all(|it| it.kind != WarningKind::SideCarMismatch) {
                             profile.plain_steps.clone_from(&callers.plain_steps);
                             profile.loader_workers.clone_from(&callers.loader_workers);
+                            profile.command.clone_from(&callers.command);
                         }
                         let text = |it: &RecordedText| {
                             let text = it.text.as_str().into();

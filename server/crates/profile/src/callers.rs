@@ -23,6 +23,8 @@ pub struct Callers {
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler, where it was measured.
     pub plain_steps: Vec<Ns>,
+    /// The script and its arguments, where they were recorded.
+    pub command: Option<String>,
     /// The worker processes of data loaders, where there were some.
     pub loader_workers: RecordedWorkers,
 }

@@ -78,6 +78,8 @@ pub struct Profile {
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler; joined from a side-car.
     pub plain_steps: Vec<Ns>,
+    /// The script that was recorded and its arguments; joined from a side-car.
+    pub command: Option<String>,
     /// The worker processes of data loaders; joined from a side-car.
     pub loader_workers: RecordedWorkers,
     /// Where the frames of the user's code were when; joined from a side-car.

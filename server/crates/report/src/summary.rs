@@ -16,7 +16,8 @@ use crate::model::{Note, Summary, duration};
 pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let ledger = &run.merged;
     let [recording, extent] = recording(run, scale);
-    let mut notes: Vec<Note> = devices(ledger, scale).map(Note::plain).into_iter().collect();
+    let mut notes: Vec<Note> = command(ledger).map(Note::plain).into_iter().collect();
+    notes.extend(devices(ledger, scale).map(Note::plain));
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
@@ -210,6 +211,13 @@ fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     })
 }
 
+/// What was run, where the recording says so and all ranks ran the same.
+fn command(ledger: &Ledger) -> Option<String> {
+    let mut commands = ledger.overviews.values().filter_map(|it| it.command.as_ref());
+    let first = commands.next()?;
+    commands.all(|it| it == first).then(|| format!("run as {first}"))
+}
+
 /// How much the workers of data loaders worked, where it was measured.
 fn loader_workers<'a>(ranks: impl Iterator<Item = &'a Overview>) -> Option<String> {
     let mut workers = LoaderWorkers::default();
@@ -303,6 +311,24 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn what_was_run_is_said_where_it_is_the_same() {
+        let said = |commands: &[Option<&str>]| {
+            let mut ledger = Ledger::default();
+            for (rank, it) in (0..).zip(commands) {
+                let command = it.map(str::to_owned);
+                ledger.overviews.insert(rank, Overview { command, ..Default::default() });
+            }
+            command(&ledger).unwrap_or_default()
+        };
+        assert_eq!(
+            said(&[Some("train.py -b 4"), None, Some("train.py -b 4")]),
+            "run as train.py -b 4"
+        );
+        assert_eq!(said(&[Some("train.py"), Some("evaluate.py")]), "");
+        assert_eq!(said(&[None]), "");
     }
 
     #[test]

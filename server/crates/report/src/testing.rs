@@ -126,6 +126,7 @@ fn overview() -> Overview {
         launches_without_event: 0,
         plain_steps: Vec::new(),
         loader_workers: LoaderWorkers::default(),
+        command: None,
     }
 }
 

@@ -80,6 +80,7 @@ impl RunSummary {
                 worked: workers.worked.iter().sum(),
                 time: workers.time * workers.worked.len() as i64,
             },
+            command: profile.command.clone(),
         };
         let collectives = communication::collectives(profile, classes);
         let collective_calls = collective_calls::collective_calls(profile, launches, classes);

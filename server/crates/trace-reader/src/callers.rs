@@ -93,6 +93,7 @@ struct CallersFile {
     modules: FileModules,
     plain_steps: Vec<i64>,
     loader_workers: FileLoaderWorkers,
+    command: String,
 }
 
 /// Bytes of all texts that are taken from a file: as much as the recorder writes, and more than programs have.
@@ -307,6 +308,10 @@ impl CallersFile {
                 Ok(())
             }
             b"plain_steps_ns" => integers(values, &mut self.plain_steps),
+            b"command" => {
+                self.command = decoded(values)?;
+                Ok(())
+            }
             b"loader_workers" => {
                 self.loader_workers = FileLoaderWorkers::read(values)?;
                 Ok(())
@@ -318,6 +323,7 @@ impl CallersFile {
     fn callers(self, warnings: &mut Warnings) -> Callers {
         let Self { strings, ids, threads, torch, lines, sources, modules, plain_steps, .. } = self;
         let loader_workers = self.loader_workers.workers();
+        let command = Some(self.command).filter(|it| !it.is_empty());
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
         let (commit, is_dirty) = (sources.commit.clone(), sources.is_dirty);
@@ -337,6 +343,7 @@ impl CallersFile {
             modules,
             plain_steps,
             loader_workers,
+            command,
         }
     }
 }

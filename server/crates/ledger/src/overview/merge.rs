@@ -18,6 +18,8 @@ impl Overview {
         self.plain_steps.extend(&other.plain_steps);
         self.plain_steps.sort_unstable();
         self.loader_workers.merge(&other.loader_workers);
+        // Of two that differ the first by alphabet, whatever the order of merging.
+        self.command = [self.command.take(), other.command.clone()].into_iter().flatten().min();
     }
 }
 
@@ -178,7 +180,7 @@ mod tests {
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()
             };
-            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)], loader_workers: LoaderWorkers { count: 1, worked: ns(14), time: ns(15) } }
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)], loader_workers: LoaderWorkers { count: 1, worked: ns(14), time: ns(15) }, command: Some("train.py".to_owned()) }
         }
     }
 

@@ -36,6 +36,7 @@ impl Tables {
             plain_steps: _,
             frame_lines: _,
             loader_workers: _,
+            command: _,
         } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =

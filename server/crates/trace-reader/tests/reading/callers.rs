@@ -39,6 +39,9 @@ fn dump(text: &str) -> String {
         let time = callers.loader_workers.time.0;
         out += &format!("a worker worked {} of {time}\n", worked.0);
     }
+    if let Some(command) = &callers.command {
+        out += &format!("run as {command}\n");
+    }
     for step in &callers.plain_steps {
         out += &format!("a step took {}\n", step.0);
     }
@@ -70,6 +73,10 @@ fn side_cars_and_what_is_wrong_with_them() {
         (
             r#"{"schema": "perfline.callers/1", "loader_workers": {"new": [], "time_ns": 900, "worked_ns": [7, -5, 0]}}"#,
             "a worker worked 7 of 900\na worker worked 0 of 900\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/1", "command": "train.py \"a b\""}"#,
+            "run as train.py \"a b\"\n",
         ),
         (r#"{"schema": "perfline.callers/1", "loader_workers": {"worked_ns": [7]}}"#, ""),
         (

@@ -22,7 +22,7 @@ impl OwnLines {
         Self { frame, definition, clock: start, by_line: FxHashMap::default() }
     }
 
-    /// The frame itself ran up to `until`. Each stretch on a line counts once.
+    /// The frame itself ran up to `until`. Each time that it is on a line counts once.
     pub(super) fn ran(&mut self, until: Ns, of_frames: &FrameLines, lines: &mut Lines) {
         while self.clock < until
             && let Some((place, next)) = of_frames.place(self.frame, self.clock)
@@ -33,8 +33,8 @@ impl OwnLines {
             };
             let end = next.min(until);
             let cpu = end - self.clock;
-            let stretch = PatternBooks { count: 1, cpu, ..PatternBooks::default() };
-            self.by_line.entry(line).or_default().add(&stretch);
+            let books = PatternBooks { count: 1, cpu, ..PatternBooks::default() };
+            self.by_line.entry(line).or_default().add(&books);
             self.clock = end;
         }
     }
