@@ -11,7 +11,7 @@
     for line in run.lines[:10]:
         print(line["file"], line["line"], line["cpu_own_us"], line["cuda_own_us"])
 
-In a notebook, ``%load_ext perfline`` and then ``%%perfline`` above a cell run it and print what its lines cost.
+In a notebook, ``%load_ext perfline`` and then ``%%perfline`` above a cell run it and show what its lines cost.
 
 ``python -m perfline`` is the program: ``python -m perfline annotate`` prints the source with what each line costs.
 Importing this package does not import PyTorch.

@@ -978,8 +978,10 @@ def _source_text(path):
 
 
 def _command():
-    """The script and its arguments, without what may be a secret."""
+    """The script and its arguments, without what may be a secret; None in a notebook, whose kernel says nothing of it."""
     script = sys.argv[0] if sys.argv else ""
+    if "ipykernel" in sys.modules:
+        return None
     if os.path.isabs(script) and script.startswith(os.path.join(os.getcwd(), "")):
         script = os.path.relpath(script)
     shown, is_secret = [script], False

@@ -7,7 +7,7 @@ use ledger::{Evidence, LineBooks, Ns, SourceFile, SourceFit};
 use loader::{InputKind, Run};
 use metrics::numbers::percent;
 use metrics::{Period, Quantity, Scale, Unit, evidence_shares};
-use pysource::{Carried, LineMap, Module};
+use pysource::{Carried, LineMap, Module, recorded_cell};
 use ranks::{Side, Spread, ranks_of, times_by_rank};
 use stack_books::StepNumbers;
 
@@ -226,6 +226,8 @@ fn file(
         SourceFit::Edited => {
             Some("edited since the recording: lines are listed as recorded, without text")
         }
+        // A cell that is in no notebook file is in the recording alone.
+        SourceFit::Missing if now.is_some() && recorded_cell(found.key).is_some() => None,
         SourceFit::Missing if now.is_some() => {
             Some("not found here (see --root): the text is that of the recording")
         }
