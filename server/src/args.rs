@@ -256,6 +256,8 @@ impl RecordingArgs {
 ///              without waiting
 ///   cpu total  thread time while the line was anywhere on the stack
 ///   cuda own   time of the kernels and copies launched from the line
+///   recompute  of cuda own, or cpu own where no line has any, what
+///              torch.utils.checkpoint computed again in the backward pass
 ///   backward   time of the backward pass that this forward line caused
 ///   gpu wait   thread time blocked, waiting for the device
 ///   waiting    thread time blocked, waiting for locks, queues, sockets, sleep
@@ -779,8 +781,8 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) code: CodeArgs,
 
-    /// Only what ran in this phase of training: forward (calls of modules), backward, optimizer or loader; of several on a stack
-    /// the outermost
+    /// Only what ran in this phase of training: forward (calls of modules), backward, recompute (what torch.utils.checkpoint
+    /// computes again), optimizer or loader; of several on a stack the outermost
     #[arg(long, value_name = "PHASE")]
     pub(crate) phase: Option<TrainingPhase>,
 

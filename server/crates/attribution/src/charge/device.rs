@@ -128,6 +128,8 @@ impl KernelWork {
 pub(crate) struct DeviceCharges {
     /// By node, the empty stack left out.
     pub(crate) cuda: Vec<Ns>,
+    /// Of this, what was computed again.
+    pub(crate) recomputed: Vec<Ns>,
     /// Of events whose launch is known but has no line.
     pub(crate) without_line: Ns,
     /// Of events whose launch is not in the recording.
@@ -176,6 +178,9 @@ pub(crate) fn charge_devices(
             continue;
         };
         *grow_to(&mut charges.cuda, node.index()) += time;
+        if launch.is_some_and(|it| events.is_recomputed(it)) {
+            *grow_to(&mut charges.recomputed, node.index()) += time;
+        }
         *charges.by_device.entry((charged, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);
