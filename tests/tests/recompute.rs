@@ -1,6 +1,8 @@
 //! Activation checkpointing: what is computed again, in recordings of `fixtures/workloads/recomputing.py`, of which it is known by
 //! construction how often each block runs in the forward pass and again.
 
+#![allow(clippy::unwrap_used, reason = "Clippy allows it in tests, but not in what they share")]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
