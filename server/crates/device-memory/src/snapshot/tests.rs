@@ -159,7 +159,7 @@ fn a_training_step_is_charged_line_by_line() {
 }
 
 #[test]
-fn what_a_checkpoint_computes_is_told_apart() {
+fn what_a_checkpoint_computes_is_known_as_such() {
     const CHECKPOINT: &str = "/site-packages/torch/utils/checkpoint.py";
     let mut made = Made::default();
     let block = ("train.py", 5, "forward");
