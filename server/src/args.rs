@@ -202,8 +202,9 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
-    /// Trace of the capture of the CUDA graphs that the recording replays, repeatable: their kernels count to the lines that
-    /// launched them there [default: traces with "capture" or "cuda_graph" in their names beside the recording]
+    /// Trace of the capture of the CUDA graphs that the recording replays, or the stacks of their nodes, repeatable: their kernels
+    /// count to the lines that launched them there [default: files with "capture", "cuda_graph" or "py_stacks" in their names
+    /// beside the recording]
     #[arg(long = "capture", value_name = "FILE")]
     pub(crate) captures: Vec<PathBuf>,
 

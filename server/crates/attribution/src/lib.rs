@@ -44,7 +44,7 @@ pub use callers::join_callers;
 pub use compile_log::join_compile_log;
 pub use event_stacks::EventLine;
 pub use graph_captures::{CapturedLaunch, GraphCaptures};
-pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures};
+pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures, join_node_stacks};
 pub use line_log::join_lines;
 pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
