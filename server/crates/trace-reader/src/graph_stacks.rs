@@ -1,7 +1,7 @@
 //! Reads what `torch.cuda.graph_annotations.dump_kernel_py_stacks` writes: the Python stack of each node of CUDA graphs.
 //!
 //! ```text
-//! {"17179869185": "/work/model.py:6:forward\n/work/run.py:13:main"}
+//! {"17179869185": "/home/me/model.py:6:forward\n/home/me/run.py:13:main"}
 //! ```
 
 use profile::{Interner, NodeStacks, OriginFrame};
