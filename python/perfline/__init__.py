@@ -18,9 +18,9 @@ Importing this package does not import PyTorch.
 """
 
 from perfline._run import ReadError, Run, read
-from perfline.recorder import profile, trace_handler, write_callers
+from perfline.recorder import profile, schedule, trace_handler, write_callers
 
-__all__ = ["ReadError", "Run", "profile", "read", "trace_handler", "write_callers"]
+__all__ = ["ReadError", "Run", "profile", "read", "schedule", "trace_handler", "write_callers"]
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -1,11 +1,12 @@
 """What ``perfline record`` does within the recorded program: it finds the steps, records a few, and leaves.
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
-a data loader; in a script without either, the clock decides.
+a data loader; in one without either, when a backward pass has ended; in a script that has none of these, the clock decides.
 """
 
 import atexit
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -107,7 +108,9 @@ class Session:
         self._optimizer = None
         self._others = 0
         self._has_optimizer = False
+        self._has_loader = False
         self._prof = None
+        self._memory = recorder._Memory() if options["memory"] else None
         self._by_clock = False
         self._is_over = False
         self._undo = []
@@ -121,8 +124,13 @@ class Session:
         """Has the optimizers or data loaders of ``module`` report steps."""
         if self._is_over:
             return
+        # Memory often runs out in the first steps, before those that are recorded.
+        if self._memory is not None:
+            self._memory.start_when_used()
         if module.__name__ == "torch.optim.optimizer":
             self._watch_optimizers(module)
+            # PyTorch imports it before.
+            self._watch_backward(sys.modules.get("torch.autograd"))
         else:
             self._watch_loaders(module)
 
@@ -145,6 +153,20 @@ class Session:
 
         module.Optimizer.__init__ = __init__
         self._undo.append(lambda: setattr(module.Optimizer, "__init__", create))
+
+    def _watch_backward(self, module):
+        run = getattr(module, "backward", None)
+        if run is None:
+            return
+        session = self
+
+        @functools.wraps(run)
+        def backward(*args, **kwargs):
+            run(*args, **kwargs)
+            session._ran_backward()
+
+        module.backward = backward
+        self._undo.append(lambda: setattr(module, "backward", run))
 
     def _watch_loaders(self, module):
         iterator = module._BaseDataLoaderIter
@@ -169,7 +191,12 @@ class Session:
         self._step()
 
     def _took_batch(self):
+        self._has_loader = True
         if not self._has_optimizer:
+            self._step()
+
+    def _ran_backward(self):
+        if not (self._has_optimizer or self._has_loader):
             self._step()
 
     def _step(self):
@@ -198,8 +225,9 @@ class Session:
         return self._steps >= MIN_STEPS and (longest <= SPREAD * shortest or self._steps >= MAX_STEPS)
 
     def _start(self, **steps):
-        options = {name: self._options[name] for name in ("folder", "lines", "sources")}
+        options = {name: self._options[name] for name in ("folder", "lines", "sources", "memory")}
         prof = _Profile(**options, **steps)
+        prof._memory = self._memory
         prof._plain_steps = [round(1e9 * it) for it in self._durations]
         self._prof = prof.__enter__()
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -228,10 +256,15 @@ class Session:
         if self._is_over:
             return
         prof = self._prof
+        # The exception that ends the program, if one does: Python has just printed it.
+        kind = getattr(sys, "last_type", None)
         if prof is not None:
-            prof.__exit__(None, None, None)
+            prof.__exit__(kind, None, None)
+        has_snapshot = prof is None and kind is not None and self._saves_memory_that_is_out(kind)
         self._leave()
-        if prof is not None and prof.recordings:
+        if has_snapshot:
+            say(f"a device has no memory left after {self._steps} steps; a memory snapshot was written")
+        elif prof is not None and prof.recordings:
             say(f"the program ended while it was recorded; {shown(prof.recordings[0])} has its last steps")
         elif self._steps:
             say(
@@ -240,9 +273,22 @@ class Session:
             )
         elif self._options.get("parent") == os.getppid():
             say(
-                "nothing was recorded: the program ended before an optimizer stepped or a data loader gave a batch; "
+                "nothing was recorded: the program ended before an optimizer stepped, a data loader gave a batch or a "
+                "backward pass ended; "
                 "record a block of it with `with perfline.profile(steps=None):`"
             )
+
+    def _saves_memory_that_is_out(self, kind):
+        """Writes a memory snapshot if the exception of class ``kind`` says that a device has no memory left; returns whether
+        there is one.
+        """
+        if self._memory is None or not recorder._is_out_of_memory(kind):
+            return False
+        try:
+            return bool(self._memory.write(recorder._stem(self._options["folder"], None)))
+        except Exception as error:
+            say(f"no memory snapshot was written: {type(error).__name__}: {error}")
+            return False
 
     def _set_alarm(self, seconds):
         """Calls ``_rang`` in the main thread: PyTorch records the operators of the thread that starts its profiler."""

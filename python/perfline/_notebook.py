@@ -6,7 +6,7 @@ import shlex
 import subprocess
 from typing import Any
 
-from perfline import _binary
+from perfline import _binary, _run
 from perfline.recorder import profile
 
 
@@ -23,7 +23,8 @@ def register(shell: Any) -> None:
             # A comment takes the place of the magic's own line, so that lines have the numbers that they have in the cell.
             result = shell.run_cell("#\n" + cell)
         if result.success and prof.recordings:
-            program = [_binary.find(), "annotate", "--root=.", *shlex.split(line), "--", *prof.recordings]
+            sites = [f"--site={site}" for site in _run.library_folders()]
+            program = [_binary.find(), "annotate", "--root=.", *sites, *shlex.split(line), "--", *prof.recordings]
             done = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             print(done.stdout.decode("utf-8", "replace") or done.stderr.decode("utf-8", "replace").strip())
 

@@ -22,7 +22,8 @@ DESCRIPTION = """\
 Run a program and record a few of its steps with torch.profiler, with the source line of every call.
 
 A step ends when the program's optimizer has stepped; in a program without optimizers, when it takes the next batch from
-a data loader; in a script without either, two seconds are recorded after a minute. Each rank records its own steps.
+a data loader; in one without either, when a backward pass has ended; in a script that has none of these, two seconds are
+recorded after a minute. Each rank records its own steps.
 """
 
 EPILOG = """\
@@ -50,6 +51,7 @@ def main(arguments):
             "then": options.then,
             "lines": options.lines == "on",
             "sources": options.sources == "on",
+            "memory": options.memory == "on",
             "parent": parent,
         }
     )
@@ -61,13 +63,14 @@ def main(arguments):
         status = run(command, environment)
     finally:
         shutil.rmtree(logs, ignore_errors=True)
-    traces = [
-        path
-        for path in glob.glob(os.path.join(glob.escape(folder), "*.pt.trace.json.gz"))
-        if before <= os.stat(path).st_mtime_ns
-    ]
-    show(sorted(traces))
+    show(written(folder, "*.pt.trace.json.gz", before), written(folder, "*.snapshot.pickle.gz", before))
     return 128 - status if status < 0 else status
+
+
+def written(folder, names, since):
+    """The files in ``folder`` that fit ``names`` and were written at ``since``, in nanoseconds since 1970, or later."""
+    paths = glob.glob(os.path.join(glob.escape(folder), names))
+    return sorted(path for path in paths if since <= os.stat(path).st_mtime_ns)
 
 
 def run(command, environment):
@@ -109,6 +112,10 @@ def parse(arguments):
         help="write the texts of your files beside the trace, so that numbers stay on their lines (default: on)",
     )  # fmt: skip
     parser.add_argument(
+        "--memory", choices=("on", "off"), default="on",
+        help="write a snapshot of the memory of CUDA devices, also when it runs out (default: on)",
+    )  # fmt: skip
+    parser.add_argument(
         "command", nargs="?", metavar="COMMAND", help="script.py, -m module, or a program, with its arguments"
     )
     n_ours = 0
@@ -141,13 +148,17 @@ def _positive(text):
     return number
 
 
-def show(traces):
-    """Prints what was recorded and its first findings, on the standard error stream: the output is the program's."""
-    if not traces:
+def show(traces, snapshots):
+    """Prints what was recorded and its first findings, on the standard error stream: the output is the program's.
+
+    There are snapshots without traces where memory ran out before steps were recorded.
+    """
+    recording = traces + snapshots
+    if not recording:
         return
     try:
         # With the libraries of this Python, which is the one that ran the program, or beside it.
-        report = _run.ask("report", "perfline.report/1", traces)
+        report = _run.ask("report", "perfline.report/1", recording)
     except (OSError, _run.ReadError) as error:
         print(f"perfline: the recording cannot be shown: {error}", file=sys.stderr)
         return
@@ -156,15 +167,22 @@ def show(traces):
     for finding in findings[:N_FINDINGS]:
         lines += ["", f"{finding['file']}:{finding['line']} {finding['message']}", f"  {finding['remedy']}"]
     more = len(findings) - N_FINDINGS + report["findings_left_out"]
-    named = " ".join(shlex.quote(shown(path)) for path in traces)
+    named = command_line(recording)
     lines += [
         "",
         f"{more} more findings and all tables: perfline report --all {named}"
         if more > 0
         else f"All tables: perfline report --all {named}",
     ]
+    if snapshots:
+        lines += [f"Which lines hold memory: perfline memory {command_line(snapshots)}"]
     lines += [f"Your source with the cost of each line: perfline annotate {named}"]
     print("\n".join(lines), file=sys.stderr)
+
+
+def command_line(paths):
+    """Paths as arguments of a command that can be copied."""
+    return " ".join(shlex.quote(shown(path)) for path in paths)
 
 
 def mark(note):

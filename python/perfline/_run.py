@@ -65,6 +65,11 @@ def read(
     return Run(**{field.name: document[field.name] for field in dataclasses.fields(Run)})
 
 
+def library_folders() -> list[str]:
+    """The folders of the libraries of this Python."""
+    return list(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")))
+
+
 def ask(
     command: str,
     schema: str,
@@ -77,7 +82,7 @@ def ask(
     ``root`` and ``sites`` are those of ``read``, and so is the error.
     """
     if sites is None:
-        sites = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib"))
+        sites = library_folders()
     program = [_binary.find(), command, "--format", "json", f"--root={os.fspath(root)}"]
     program += [f"--site={os.fspath(site)}" for site in sites]
     program += ["--", *map(os.fspath, paths)]

@@ -19,11 +19,14 @@ import gc
 import glob
 import gzip
 import hashlib
+import inspect
 import json
 import linecache
 import os
 import platform
+import re
 import secrets
+import shlex
 import socket
 import stat
 import subprocess
@@ -52,6 +55,15 @@ MAX_TEXT = 1 << 20
 
 MAX_TEXTS = 8 << 20
 """Bytes of all texts that one recording keeps."""
+
+SECRET = re.compile("key|token|secret|passw|credential|auth", re.IGNORECASE)
+"""Names of arguments whose values are not recorded."""
+
+HIDDEN = "***"
+"""Stands for what is not recorded."""
+
+MAX_COMMAND = 1000
+"""Characters of the command line that are recorded."""
 
 GIT_SECONDS = 5
 """How long git may take to say what was changed since the last commit."""
@@ -88,6 +100,9 @@ DATA_PARALLEL = frozenset(("DataParallel", "DistributedDataParallel"))
 WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"))
 """What wrappers call the module that they wrap; names of modules go without it."""
 
+MAX_HISTORY = 1 << 18
+"""Entries of the history of device memory that are kept, the last ones: an allocation and its release make three."""
+
 MAX_PLAIN_STEPS = 5
 """Steps before recording whose durations are written, the last ones."""
 
@@ -114,16 +129,22 @@ class profile:
     With ``sources`` the texts of the user's files that ran are written beside the trace, so that numbers stay on their
     lines when a file is edited later.
 
+    With ``memory``, and where the program uses a CUDA device, the history of its memory is recorded from then on, and
+    written beside the trace as a memory snapshot. A block that ends because a device has no memory left writes one, too.
+
     Each process of a distributed program records its own rank. ``options`` go to ``torch.profiler.profile``
     (``activities``, ``with_flops``, ``experimental_config``, …).
 
     Nothing is raised: where recording is not possible, one warning says why and the block runs without it.
     """
 
-    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, sources=True, **options):
+    def __init__(self, folder="perfline-runs", *, skip=2, steps=3, lines=True, sources=True, memory=True, **options):
         self._sources = _Sources() if sources else None
+        self._memory = _Memory() if memory else None
         self.recordings = []
         """The paths of the traces that were written."""
+        self.snapshots = []
+        """The paths of the memory snapshots that were written."""
         self._folder = folder
         self._skip = skip
         self._steps = steps
@@ -131,6 +152,7 @@ class profile:
         self._prof = None
         self._lines = _Lines() if lines and self._options["with_stack"] else None
         self._calls = 0
+        self._workers = _LoaderWorkers()
         # How long steps took without the profiler, in nanoseconds, and when the step that runs began.
         self._plain_steps = []
         self._began = None
@@ -141,19 +163,17 @@ class profile:
         try:
             import torch.profiler
 
-            schedule = None
-            if self._steps is not None:
-                schedule = torch.profiler.schedule(
-                    wait=max(self._skip - 1, 0), warmup=min(self._skip, 1), active=self._steps, repeat=1
-                )
+            when = None if self._steps is None else _actions(self._skip, self._steps, 1)
             options = {**_collections(), **self._options}
-            prof = torch.profiler.profile(schedule=schedule, on_trace_ready=self._save, **options)
+            prof = torch.profiler.profile(schedule=when, on_trace_ready=self._save, **options)
             self._read_sources()
-            if schedule is None or self._skip == 0:
+            self._start_memory()
+            if when is None or self._skip == 0:
                 self._start_lines()
             prof.__enter__()
         except Exception as error:
             self._stop_lines()
+            self._stop_memory()
             self._note(f"nothing is recorded: {_reason(error)}")
         else:
             self._prof = prof
@@ -168,6 +188,8 @@ class profile:
         if self._steps is not None and 0 < self._calls < self._skip - 1:
             self._plain_steps = [*self._plain_steps, time.perf_counter_ns() - self._began][-MAX_PLAIN_STEPS:]
         self._calls += 1
+        # Programs use their device only when they have begun.
+        self._start_memory()
         try:
             # What the profiler itself does at its start and its end needs no lines.
             if self._steps is not None and self._calls == self._skip + self._steps:
@@ -188,6 +210,9 @@ class profile:
     def __exit__(self, kind, error, traceback):
         if self._prof is None:
             return
+        # Before the profiler ends, which writes the trace: what it takes itself is of no interest.
+        if kind is not None:
+            self._save_if_memory_is_out(kind)
         self._stop()
         if not self.recordings and kind is None:
             self._note(self._nothing_recorded())
@@ -208,14 +233,33 @@ class profile:
             prof.__exit__(None, None, None)
         except Exception as error:
             self._note(f"the profiler did not stop as it should: {_reason(error)}")
+        self._stop_memory()
 
     def _save(self, prof):
+        self._workers.stop()
+        stem = _stem(self._folder, None)
+        # Its name is that of the trace, which is written last.
+        self._save_memory(stem)
         try:
-            self.recordings.append(
-                _write_recording(prof, self._folder, None, self._lines, self._sources, self._plain_steps)
-            )
+            more = {"plain_steps_ns": self._plain_steps or None, "loader_workers": self._workers.document()}
+            self.recordings.append(_write_recording(prof, stem, self._lines, self._sources, more))
         except Exception as error:
             self._note(f"no recording was written to {self._folder!r}: {_reason(error)}")
+
+    def _save_memory(self, stem):
+        """Writes a snapshot of the memory of devices, at most one."""
+        try:
+            if self._memory is not None and not self.snapshots:
+                self.snapshots += self._memory.write(stem)
+        except Exception as error:
+            self._note(f"no memory snapshot was written to {self._folder!r}: {_reason(error)}")
+
+    def _save_if_memory_is_out(self, kind):
+        """Writes a snapshot if the exception of class ``kind``, which ends the block, says that a device has no memory left."""
+        if _is_out_of_memory(kind):
+            self._save_memory(_stem(self._folder, None))
+            for path in self.snapshots:
+                self._note(f"a device has no memory left; which lines hold it: perfline memory {path}")
 
     def _read_sources(self):
         try:
@@ -226,6 +270,7 @@ class profile:
             self._note(f"the texts of sources are not recorded: {_reason(error)}")
 
     def _start_lines(self):
+        self._workers.start()
         try:
             if self._lines is not None:
                 self._lines.start()
@@ -239,6 +284,21 @@ class profile:
                 self._lines.stop()
         except Exception as error:
             self._note(f"what notes the lines of operators did not stop as it should: {_reason(error)}")
+
+    def _start_memory(self):
+        try:
+            if self._memory is not None:
+                self._memory.start()
+        except Exception as error:
+            self._memory = None
+            self._note(f"the memory of devices is not recorded: {_reason(error)}")
+
+    def _stop_memory(self):
+        try:
+            if self._memory is not None:
+                self._memory.stop()
+        except Exception as error:
+            self._note(f"recording the memory of devices did not stop as it should: {_reason(error)}")
 
     def _note(self, problem):
         """Keeps the first problem: what follows from it is not reported."""
@@ -259,6 +319,71 @@ def _collections():
         return {"experimental_config": _ExperimentalConfig(record_python_gc_info=True)}
     except (ImportError, TypeError):
         return {}
+
+
+def schedule(skip=5, steps=3, repeat=1, lines=True):
+    """Returns what ``schedule`` of ``torch.profiler.profile`` takes: ``skip`` steps are left out, the last of which warms up the
+    profiler, then ``steps`` are recorded, and so on ``repeat`` times; 0 stands for until the program ends.
+
+    With ``lines`` it is noted when each line of the user's code begins while steps are recorded, as ``profile`` does;
+    ``trace_handler`` writes it beside the trace.
+    """
+    return _Schedule(_actions(skip, steps, repeat), lines)
+
+
+def _actions(skip, steps, repeat):
+    """What the profiler does in each step, as a function of its number."""
+    import torch.profiler
+
+    return torch.profiler.schedule(wait=max(skip - 1, 0), warmup=min(skip, 1), active=steps, repeat=repeat)
+
+
+class _Schedule:
+    """Says what the profiler is to do in each step, and notes the lines of those that are recorded."""
+
+    def __init__(self, actions, has_lines):
+        self._actions = actions
+        self._has_lines = has_lines
+        self._noted = None
+        self._ended = None
+        self._is_last = False
+
+    def __call__(self, step):
+        # The profiler asks before it acts: a recording that ends does so when this has returned.
+        action = self._actions(step)
+        if self._is_last:
+            self._stop()
+        is_recorded = action.name.startswith("RECORD")
+        if self._has_lines and is_recorded and self._noted is None:
+            self._start()
+        self._is_last = action.name == "RECORD_AND_SAVE"
+        return action
+
+    def take_lines(self):
+        """The lines of the recording that has just ended, or None where none were noted."""
+        self._stop()
+        lines, self._ended = self._ended, None
+        return lines
+
+    def _start(self):
+        lines = _Lines()
+        try:
+            lines.start()
+        except Exception as error:
+            self._has_lines = False
+            _warn(f"lines of operators are not recorded: {_reason(error)}", stacklevel=5)
+        else:
+            self._noted = lines
+
+    def _stop(self):
+        lines, self._noted = self._noted, None
+        if lines is None:
+            return
+        self._ended = lines
+        try:
+            lines.stop()
+        except Exception as error:
+            _warn(f"what notes the lines of operators did not stop as it should: {_reason(error)}", stacklevel=5)
 
 
 def trace_handler(folder, worker_name=None, sources=True):
@@ -283,26 +408,40 @@ def trace_handler(folder, worker_name=None, sources=True):
 
     def handler(prof):
         try:
-            _write_recording(prof, folder, worker_name, None, texts, [])
+            noted = getattr(prof, "schedule", None)
+            lines = noted.take_lines() if isinstance(noted, _Schedule) else None
+            _write_recording(prof, _stem(folder, worker_name), lines, texts, {})
         except Exception as error:
             _warn(f"no recording was written to {folder!r}: {_reason(error)}", stacklevel=3)
 
     return handler
 
 
-def _write_recording(prof, folder, worker_name, lines, sources, plain_steps):
-    """Writes a trace and, where it lacks what is known, its side-car; returns the path of the trace."""
-    folder = os.fsdecode(folder)
-    os.makedirs(folder, exist_ok=True)
-    stem = os.path.join(folder, f"{worker_name or _worker()}.{time.time_ns()}")
+def _stem(folder, worker_name):
+    """What the paths of the files of one recording in ``folder`` begin with."""
+    return os.path.join(os.fsdecode(folder), f"{worker_name or _worker()}.{time.time_ns()}")
+
+
+def _hidden_folder(path):
+    """A folder for what is not complete yet, beside ``path``, so that it can be moved into its place; hidden, so that half of
+    it is not read. It goes away with all that is left in it.
+    """
+    folder = os.path.dirname(path)
+    os.makedirs(folder or os.curdir, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder or os.curdir)
+
+
+def _write_recording(prof, stem, lines, sources, more):
+    """Writes a trace and, where it lacks what is known, its side-car, whose paths begin with ``stem``; returns the path of
+    the trace. ``more`` is what the side-car holds besides.
+    """
     path = f"{stem}.pt.trace.json.gz"
-    # In the same folder, so that the trace can be moved into its place; hidden, so that half of it is not read.
-    with tempfile.TemporaryDirectory(prefix=".perfline-", dir=folder) as temporary:
+    with _hidden_folder(path) as temporary:
         plain = os.path.join(temporary, "trace.json")
         packed = os.path.join(temporary, "trace.json.gz")
         prof.export_chrome_trace(plain)
         has_callers = _pack(plain, packed)
-        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, plain_steps)
+        _write_side_car(prof, f"{stem}.callers.json.gz", lines, sources, not has_callers, more)
         _write_compile_log(f"{stem}.torch_trace.log.gz")
         # Last, because who waits for a recording waits for its trace.
         os.replace(packed, path)
@@ -540,6 +679,130 @@ class _Lines:
         return end
 
 
+class _Memory:
+    """Records the history of the memory of CUDA devices: each allocation and release, with the Python frames that run.
+
+    It needs PyTorch 2.1. Where the program records the history itself, that is written, and goes on.
+    """
+
+    def __init__(self):
+        self._is_ours = False
+        self._is_over = False
+
+    def start_when_used(self):
+        """Begins when the program uses a device for the first time, so that its parameters are in the history, too."""
+        cuda = sys.modules.get("torch.cuda")
+        # Before PyTorch has said what it has, the steps begin it.
+        if cuda is not None and hasattr(cuda, "_lazy_call") and hasattr(cuda, "is_initialized"):
+            cuda._lazy_call(self._try_to_start)
+
+    def _try_to_start(self):
+        # An exception would be one of the program's. The steps try again, and report it.
+        with contextlib.suppress(Exception):
+            self.start()
+
+    def start(self):
+        """Begins if a device is in use and nobody records its memory; raises what says why it cannot."""
+        if self._is_ours or self._is_over or not self._is_in_use():
+            return
+        memory = sys.modules["torch.cuda"].memory
+        # PyTorch before 2.1 takes other arguments, and cannot be asked whether it is on.
+        is_known = inspect.signature(memory._record_memory_history).parameters["enabled"].default == "all"
+        if is_known and not self._is_on():
+            memory._record_memory_history(max_entries=MAX_HISTORY, stacks="python")
+            self._is_ours = True
+
+    def write(self, stem):
+        """Writes a snapshot; returns its path as the only one of a list, which is empty where no history was recorded."""
+        if not (self._is_in_use() and self._is_on()):
+            return []
+        path = f"{stem}.snapshot.pickle.gz"
+        with _hidden_folder(path) as temporary:
+            plain = os.path.join(temporary, "snapshot.pickle")
+            packed = os.path.join(temporary, "snapshot.pickle.gz")
+            sys.modules["torch.cuda"].memory._dump_snapshot(plain)
+            _pack(plain, packed)
+            os.replace(packed, path)
+        return [path]
+
+    def stop(self):
+        """Ends what it began. It does not begin again."""
+        is_ours, self._is_ours, self._is_over = self._is_ours, False, True
+        if is_ours:
+            sys.modules["torch.cuda"].memory._record_memory_history(enabled=None)
+
+    @staticmethod
+    def _is_in_use():
+        cuda = sys.modules.get("torch.cuda")
+        return cuda is not None and cuda.is_initialized()
+
+    @staticmethod
+    def _is_on():
+        is_on = getattr(sys.modules["torch._C"], "_cuda_isHistoryEnabled", None)
+        return is_on is not None and is_on()
+
+
+def _is_out_of_memory(kind):
+    """Whether exceptions of class ``kind`` say that a device has no memory left."""
+    # PyTorch 2.5 and later call it `torch.OutOfMemoryError`, and have the old name, too.
+    error = getattr(sys.modules.get("torch.cuda"), "OutOfMemoryError", None)
+    return error is not None and issubclass(kind, error)
+
+
+class _LoaderWorkers:
+    """How much the worker processes of data loaders work while steps are recorded: their time on a processor, as Linux counts
+    it. Other systems do not say it.
+    """
+
+    def __init__(self):
+        self._began = None
+        self._before = {}
+        self._time = 0
+        self._worked = []
+
+    def start(self):
+        self._before = _loader_workers()
+        self._began = time.perf_counter_ns()
+
+    def stop(self):
+        """Takes the time. Workers that began or ended since ``start`` are left out."""
+        if self._began is None:
+            return
+        self._time = time.perf_counter_ns() - self._began
+        after = _loader_workers()
+        self._worked = [after[pid] - before for pid, before in self._before.items() if pid in after]
+
+    def document(self):
+        """What a side-car holds of it, or None where there are no workers."""
+        return {"time_ns": self._time, "worked_ns": self._worked} if self._worked else None
+
+
+def _loader_workers():
+    """By process id, how long each worker of a data loader was on a processor since it began, in nanoseconds."""
+    # Programs without data loaders need not be looked through.
+    loaders = sys.modules.get("torch.utils.data.dataloader")
+    kind = getattr(loaders, "_MultiProcessingDataLoaderIter", None)
+    found = {}
+    if kind is None or sys.platform != "linux":
+        return found
+    for iterator in [it for it in gc.get_objects() if type(it) is kind]:
+        for process in vars(iterator).get("_workers", ()):
+            try:
+                if process.is_alive():
+                    threads = glob.glob(f"/proc/{process.pid}/task/*/schedstat")
+                    found[process.pid] = sum(map(_processor_time, threads))
+            except (OSError, ValueError):
+                # It ends now.
+                continue
+    return found
+
+
+def _processor_time(path):
+    """How long a thread was on a processor, by the path of its ``schedstat``, in nanoseconds."""
+    with open(path, encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
 class _UserFiles(dict):
     """Whether a file is the user's: it belongs to no library, to Python or to this recorder."""
 
@@ -633,6 +896,25 @@ def _source_text(path):
         return None
 
 
+def _command():
+    """The script and its arguments, without what may be a secret."""
+    script = sys.argv[0] if sys.argv else ""
+    if os.path.isabs(script) and script.startswith(os.path.join(os.getcwd(), "")):
+        script = os.path.relpath(script)
+    shown, is_secret = [script], False
+    for argument in sys.argv[1:]:
+        name, equals, _ = argument.partition("=")
+        if is_secret and not argument.startswith("-"):
+            argument = HIDDEN
+        elif equals and SECRET.search(name):
+            argument = f"{name}={HIDDEN}"
+        is_secret = argument.startswith("-") and not equals and bool(SECRET.search(argument))
+        # `https://user:password@host/…`
+        shown.append(re.sub(r"//[^/@\s]*@", f"//{HIDDEN}@", argument))
+    text = " ".join(argument if argument == HIDDEN else shlex.quote(argument) for argument in shown)
+    return text[:MAX_COMMAND] or None
+
+
 def _git_state():
     """The commit that is checked out, and whether files that git knows were changed since; None where git is not used."""
 
@@ -682,15 +964,15 @@ def write_callers(prof, path):
     ``on_trace_ready`` is running. Returns the number of calls written. Where that is 0, or calls are missing, one
     warning says why; no exception is raised, and a file that was at ``path`` stays unless the new one is complete.
     """
-    return _write_side_car(prof, path, None, None, True, [])
+    return _write_side_car(prof, path, None, None, True, {})
 
 
-def _write_side_car(prof, path, lines, sources, has_calls, plain_steps):
-    """Writes a side-car with the lines that ``lines`` noted, the texts that ``sources`` read, and how long ``plain_steps``
-    took, if there are some, and with the callers of calls, if it is to have them; returns the number of these calls.
+def _write_side_car(prof, path, lines, sources, has_calls, more):
+    """Writes a side-car with the lines that ``lines`` noted, the texts that ``sources`` read, what of ``more`` is not None,
+    and with the callers of calls, if it is to have them; returns the number of these calls.
     """
     try:
-        calls, problem = _try_to_write(prof, path, lines, sources, has_calls, plain_steps)
+        calls, problem = _try_to_write(prof, path, lines, sources, has_calls, more)
     except Exception as error:
         calls, problem = 0, f"nothing was written to {path!r}: {_reason(error)}"
     if problem:
@@ -698,7 +980,7 @@ def _write_side_car(prof, path, lines, sources, has_calls, plain_steps):
     return calls
 
 
-def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
+def _try_to_write(prof, path, lines, sources, has_calls, more):
     """Returns the number of calls written, and what there is to warn of, or None."""
     # Here, so that importing this module cannot fail: PyTorch's internals differ between versions.
     import torch
@@ -716,21 +998,23 @@ def _try_to_write(prof, path, lines, sources, has_calls, plain_steps):
         threads, left_out, error = _collect(roots, index)
         tids = _system_tids(results.events(), threads)
     modules = _modules(roots, index)
-    if not (has_calls or lines or sources or modules or plain_steps):
+    more = {part: it for part, it in more.items() if it is not None}
+    if not (has_calls or lines or sources or modules or more):
         return 0, None
     document = {
         "schema": SCHEMA,
         "torch": str(torch.__version__),
         "python": platform.python_version(),
-        "plain_steps_ns": plain_steps or None,
+        **more,
         "modules": modules or None,
         "lines": None if lines is None else lines.document(index),
+        "command": None if sources is None else _command(),
         # After what numbers the files that ran, before the strings that it adds to.
         "sources": None if sources is None else sources.document(index, has_calls or lines is not None),
         "strings": list(index),
         "threads": [_columns(tids.get(thread, -1), rows) for thread, rows in threads.items()],
     }
-    for part in ("plain_steps_ns", "modules", "lines", "sources"):
+    for part in ("modules", "lines", "command", "sources"):
         if document[part] is None:
             del document[part]
     _write_gzip(path, json.dumps(document, separators=(",", ":")).encode("utf-8", "replace"))

@@ -1,6 +1,7 @@
 """A stand-in for PyTorch, as far as the recorder knows it, with faults that real recordings have only now and then."""
 
 import json
+import pickle
 import types
 import typing
 
@@ -24,18 +25,68 @@ def torch_modules():
     torch = types.ModuleType("torch")
     torch.__version__ = "2.6.0"
     torch.nn = types.SimpleNamespace(Module=Module)
+    torch.autograd = types.ModuleType("torch.autograd")
+    torch.autograd.backward = backward
     torch.profiler = types.ModuleType("torch.profiler")
     torch.profiler.profile = Profile
     torch.profiler.schedule = schedule
     internals = types.ModuleType("torch._C._profiler")
     internals._ExtraFields_PyCall = PyCall
     internals._ExtraFields_PyCCall = PyCCall
+    cuda = Cuda()
+    torch_c = types.ModuleType("torch._C")
+    torch_c._cuda_isHistoryEnabled = lambda: cuda.history is not None
     return {
         "torch": torch,
+        "torch.autograd": torch.autograd,
         "torch.profiler": torch.profiler,
-        "torch._C": types.ModuleType("torch._C"),
+        "torch.cuda": cuda,
+        "torch._C": torch_c,
         "torch._C._profiler": internals,
     }
+
+
+def backward():
+    """``torch.autograd.backward``."""
+
+
+class Cuda(types.ModuleType):
+    """``torch.cuda`` of a machine with a device, which nobody uses until ``init`` is called."""
+
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def __init__(self):
+        super().__init__("torch.cuda")
+        self.memory = self
+        self.history = None
+        """The arguments that the history of the memory is recorded with, or None while it is not."""
+        self._is_used = False
+        self._waiting = []
+
+    def init(self):
+        self._is_used = True
+        for call in self._waiting:
+            call()
+
+    def is_initialized(self):
+        return self._is_used
+
+    def _lazy_call(self, call):
+        if self._is_used:
+            call()
+        else:
+            self._waiting.append(call)
+
+    def _record_memory_history(self, enabled="all", stacks="all", max_entries=None):
+        self.history = None if enabled is None else {"stacks": stacks, "max_entries": max_entries}
+
+    def _dump_snapshot(self, path):
+        """A snapshot with one request that failed."""
+        frames = [{"filename": "train.py", "line": 12, "name": "<module>"}]
+        failed = {"action": "oom", "device_free": 4096, "size": 1 << 20, "stream": 0, "time_us": 1000, "frames": frames}
+        with open(path, "wb") as file:
+            pickle.dump({"segments": [], "device_traces": [[failed]]}, file)
 
 
 class Module:

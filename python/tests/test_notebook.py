@@ -12,7 +12,7 @@ from unittest import mock
 
 import perfline
 import stand_in
-from perfline import _binary
+from perfline import _binary, _run
 
 # Nothing of the user's cache is read, and nothing goes there.
 os.environ["PERFLINE_CACHE_DIR"] = ""
@@ -62,7 +62,8 @@ class Magic(unittest.TestCase):
         printed = self.run_magic("--threshold 1", "x = 1\n")
         self.assertEqual(self.shell.ran, ["#\nx = 1\n"], "a comment takes the place of the magic's own line")
         [path] = pathlib.Path("perfline-runs").glob("*.pt.trace.json.gz")
-        self.assertEqual(printed.split(), ["annotate", "--root=.", "--threshold", "1", "--", str(path)])
+        sites = [f"--site={site}" for site in _run.library_folders()]
+        self.assertEqual(printed.split(), ["annotate", "--root=.", *sites, "--threshold", "1", "--", str(path)])
 
     def test_a_cell_that_fails_is_not_shown(self):
         self.assertEqual(self.run_magic("", "fails"), "")

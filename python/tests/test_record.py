@@ -67,6 +67,10 @@ class Steps(RecordTest):
         done = self.record("--after", "2", "--steps", "2", "infer.py", "20")
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2] _BaseDataLoaderIter.__next__", done.stderr)
 
+    def test_backward_passes_count_where_there_are_no_batches_either(self):
+        done = self.record("--after", "2", "--steps", "2", "by_hand.py", "20")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2] False", done.stderr)
+
     def test_a_module_runs_as_one(self):
         done = self.record("--after", "2", "-m", "train", "20")
         self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
@@ -101,6 +105,44 @@ class Steps(RecordTest):
         done = self.record("--after", "2", "train.py", "20", PYTHONPATH=path)
         # Once for Perfline itself, once for the program.
         self.assertEqual(done.stdout.splitlines()[:3], ["customized", "customized", "[1, 2, 3] 0 Optimizer.__init__"])
+
+
+class Memory(RecordTest):
+    """Memory snapshots of programs that use a CUDA device."""
+
+    def snapshots(self):
+        return sorted((self.folder / "runs").glob("*.snapshot.pickle.gz"))
+
+    def test_a_snapshot_of_the_same_steps_lies_beside_the_trace(self):
+        done = self.record("--after", "5", "train.py", "20", "cuda")
+        self.assertEqual(done.stdout.splitlines()[0], "[1, 2, 3] 0 Optimizer.__init__", done.stderr)
+        self.assertEqual((len(self.traces()), len(self.snapshots())), (1, 1))
+        self.assertIn("Which lines hold memory: perfline memory ", done.stderr)
+
+    def test_memory_that_runs_out_before_steps_are_recorded_leaves_a_snapshot(self):
+        done = self.record("train.py", "20", "cuda", "memory")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("OutOfMemoryError: out of memory", done.stderr)
+        self.assertEqual((len(self.traces()), len(self.snapshots())), (0, 1))
+        self.assertIn("perfline: a device has no memory left after 3 steps; a memory snapshot was written", done.stderr)
+        self.assertIn("Which lines hold memory: perfline memory ", done.stderr)
+
+    def test_memory_that_runs_out_while_steps_are_recorded_leaves_both(self):
+        done = self.record("--after", "1", "--steps", "5", "train.py", "20", "cuda", "memory")
+        self.assertEqual((len(self.traces()), len(self.snapshots())), (1, 1), done.stderr)
+
+    def test_other_exceptions_leave_none_before_steps_are_recorded(self):
+        done = self.record("--after", "10", "train.py", "20", "cuda", "fail")
+        self.assertIn("ValueError", done.stderr)
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_it_can_be_left_out(self):
+        done = self.record("--memory", "off", "--after", "5", "train.py", "20", "cuda")
+        self.assertEqual((len(self.traces()), len(self.snapshots())), (1, 0), done.stderr)
+
+    def test_a_program_without_a_device_has_none(self):
+        self.record("--after", "5", "train.py", "20")
+        self.assertEqual((len(self.traces()), len(self.snapshots())), (1, 0))
 
 
 class CompileLogs(RecordTest):
@@ -215,6 +257,7 @@ class Settling(unittest.TestCase):
             "then": "continue",
             "lines": True,
             "sources": True,
+            "memory": False,
             "parent": None,
         }
         with mock.patch.dict(os.environ, variables):
@@ -244,6 +287,7 @@ class Settling(unittest.TestCase):
             "then": "continue",
             "lines": True,
             "sources": True,
+            "memory": False,
             "parent": None,
         }
         session = _attached.Session(options)
@@ -260,7 +304,7 @@ class Settling(unittest.TestCase):
         class Prof:
             recordings = ()
 
-            def __init__(self, folder, *, lines, sources, steps):
+            def __init__(self, folder, *, lines, sources, memory, steps):
                 entered.append(steps)
 
             def __enter__(self):
@@ -276,6 +320,7 @@ class Settling(unittest.TestCase):
             "then": "continue",
             "lines": True,
             "sources": True,
+            "memory": False,
             "parent": os.getppid(),
         }
         with (
@@ -308,6 +353,7 @@ class Attaching(unittest.TestCase):
                 "then": "continue",
                 "lines": True,
                 "sources": True,
+                "memory": False,
                 "parent": None,
             }
         )

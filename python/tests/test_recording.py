@@ -8,10 +8,12 @@ import json
 import linecache
 import os
 import pathlib
+import pickle
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import warnings
@@ -61,6 +63,254 @@ class RecordingTest(unittest.TestCase):
             for _ in range(n_steps):
                 prof.step()
         return prof, stand_in.Profile.made[0]
+
+
+class Memory(RecordingTest):
+    """The history of the memory of CUDA devices, beside the trace."""
+
+    def setUp(self):
+        super().setUp()
+        self.cuda = sys.modules["torch.cuda"]
+
+    def snapshots(self):
+        return [it for it in self.files() if it.endswith(".snapshot.pickle.gz")] if self.folder.exists() else []
+
+    def test_it_is_recorded_from_when_a_device_is_used_until_the_steps_are_written(self):
+        on = []
+        with self.warns(), perfline.profile(self.folder) as prof:
+            for step in range(8):
+                if step == 1:
+                    self.cuda.init()
+                prof.step()
+                on.append(self.cuda.history)
+        kept = {"stacks": "python", "max_entries": recorder.MAX_HISTORY}
+        # The step in which the device is used first, those until the fifth, and none after it.
+        self.assertEqual(on, [None, kept, kept, kept, None, None, None, None])
+        self.assertEqual([os.path.basename(it) for it in prof.snapshots], self.snapshots())
+        [trace] = prof.recordings
+        [snapshot] = prof.snapshots
+        self.assertEqual(snapshot.partition(".snapshot")[0], trace.partition(".pt.trace")[0])
+        with gzip.open(snapshot) as file:
+            self.assertEqual(pickle.load(file)["device_traces"][0][0]["action"], "oom")
+
+    def test_without_a_device_nothing_is_recorded(self):
+        with self.warns():
+            prof, _ = self.record(10)
+        self.assertEqual((prof.snapshots, self.cuda.history), ([], None))
+
+    def test_it_can_be_left_out(self):
+        self.cuda.init()
+        with self.warns():
+            prof, _ = self.record(10, memory=False)
+        self.assertEqual((prof.snapshots, self.cuda.history), ([], None))
+
+    def test_a_history_of_the_program_is_written_and_goes_on(self):
+        self.cuda.init()
+        self.cuda._record_memory_history(max_entries=7)
+        with self.warns():
+            self.record(10)
+        self.assertEqual(len(self.snapshots()), 1)
+        self.assertEqual(self.cuda.history, {"stacks": "all", "max_entries": 7})
+
+    def test_a_pytorch_that_takes_other_arguments_is_left_alone(self):
+        self.cuda.init()
+        self.cuda._record_memory_history = lambda enabled, record_context=True: self.fail("it was called")
+        with self.warns():
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots), (1, []))
+
+    def test_a_history_that_cannot_be_recorded_is_a_warning(self):
+        def refuse(enabled="all", **_):
+            raise RuntimeError("this allocator has no history")
+
+        self.cuda.init()
+        self.cuda._record_memory_history = refuse
+        with self.warns("the memory of devices is not recorded: RuntimeError: this allocator has no history"):
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots), (1, []))
+
+    def test_a_snapshot_that_cannot_be_written_is_a_warning(self):
+        def fail(path):
+            raise OSError("the disk is full")
+
+        self.cuda.init()
+        self.cuda._dump_snapshot = fail
+        with self.warns("no memory snapshot was written", "OSError: the disk is full"):
+            prof, _ = self.record(10)
+        self.assertEqual((len(prof.recordings), prof.snapshots, self.cuda.history), (1, [], None))
+
+    def test_memory_that_runs_out_leaves_a_snapshot(self):
+        self.cuda.init()
+        for n_steps, n_traces in [(1, 0), (3, 1)]:
+            with self.subTest(n_steps=n_steps), self.warns("a device has no memory left; which lines hold it: "):
+                with self.assertRaises(self.cuda.OutOfMemoryError), perfline.profile(self.folder) as prof:
+                    for _ in range(n_steps):
+                        prof.step()
+                    raise self.cuda.OutOfMemoryError
+                self.assertEqual((len(prof.recordings), len(prof.snapshots)), (n_traces, 1))
+                self.assertIsNone(self.cuda.history)
+
+
+@unittest.skipUnless(sys.platform == "linux", "the times of other processes are read from /proc")
+class LoaderWorkers(RecordingTest):
+    """How much the workers of data loaders work while steps are recorded."""
+
+    def setUp(self):
+        super().setUp()
+        module = types.ModuleType("torch.utils.data.dataloader")
+        module._MultiProcessingDataLoaderIter = type("_MultiProcessingDataLoaderIter", (), {})
+        self.enter(mock.patch.dict(sys.modules, {module.__name__: module}))
+        self.iterator = module._MultiProcessingDataLoaderIter()
+
+    def workers(self, *programs):
+        """Starts so many, and waits until each runs."""
+        self.iterator._workers = []
+        for program in programs:
+            command = [sys.executable, "-c", f"print('', flush=True)\n{program}"]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            process.stdout.readline()
+            process.is_alive = lambda process=process: process.poll() is None
+            self.iterator._workers.append(process)
+
+    def recorded(self):
+        with perfline.profile(self.folder, skip=1, steps=2, lines=False, sources=False) as prof:
+            for _ in range(4):
+                time.sleep(0.2)
+                prof.step()
+        [trace] = prof.recordings
+        side_car = trace.replace(".pt.trace.json.gz", ".callers.json.gz")
+        with gzip.open(side_car) as file:
+            return json.load(file).get("loader_workers")
+
+    def test_what_each_worked(self):
+        self.workers("while True: pass", "input()")
+        with self.warns():
+            found = self.recorded()
+        # Two steps. How much of them a busy worker gets depends on the machine, that one which waits gets none does not.
+        self.assertGreaterEqual(found["time_ns"], 400_000_000)
+        busy, waiting = found["worked_ns"]
+        self.assertGreater(busy, 10 * waiting)
+        self.assertLess(waiting, 20_000_000)
+
+    def test_one_that_has_ended_is_left_out(self):
+        self.workers("import time; time.sleep(0.35)", "input()")
+        with self.warns():
+            self.assertEqual(len(self.recorded()["worked_ns"]), 1)
+
+    def test_without_workers_nothing_is_written(self):
+        self.iterator._workers = []
+        with self.warns():
+            self.assertIsNone(self.recorded())
+
+
+class Command(RecordingTest):
+    """What was run."""
+
+    def recorded(self, *arguments, **options):
+        with mock.patch.object(sys, "argv", [*arguments]), self.warns():
+            prof, _ = self.record(5, lines=False, **options)
+        [path] = self.folder.glob("*.callers.json.gz")
+        with gzip.open(path) as file:
+            command = json.load(file).get("command")
+        for file in self.folder.iterdir():
+            file.unlink()
+        stand_in.Profile.made.clear()
+        return command
+
+    def test_the_script_and_its_arguments(self):
+        self.assertEqual(self.recorded("train.py", "--epochs", "1", "a b"), "train.py --epochs 1 'a b'")
+        self.assertEqual(self.recorded(os.path.abspath(os.path.join("x", "train.py"))), os.path.join("x", "train.py"))
+
+    def test_secrets_are_left_out(self):
+        rows = [
+            (["--api-key", "abc", "-b", "4"], "--api-key *** -b 4"),
+            (["--hf_token=abc"], "--hf_token=***"),
+            (["wandb.password=abc", "lr=1"], "wandb.password=*** lr=1"),
+            (["--auth", "--fast"], "--auth --fast"),
+            (["https://me:abc@host/data"], "https://***@host/data"),
+        ]
+        for arguments, expected in rows:
+            with self.subTest(arguments=arguments):
+                # Quotes around the mark do no harm.
+                command = self.recorded("train.py", *arguments).replace("'", "")
+                self.assertEqual(command, f"train.py {expected}")
+
+    def test_without_the_texts_of_files_it_is_left_out(self):
+        self.assertIsNone(self.recorded("train.py", sources=False))
+
+
+class Schedule(RecordingTest):
+    """``perfline.schedule``, for a profiler that is there already."""
+
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        sys.modules["torch.profiler"].schedule = self.actions
+
+    def actions(self, **options):
+        """Two recordings, of one step and of two, with one step between them."""
+        self.calls.append(options)
+        names = ["NONE", "RECORD_AND_SAVE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE"]
+        return lambda step: types.SimpleNamespace(name=names[step])
+
+    def test_which_steps_are_recorded(self):
+        perfline.schedule()
+        perfline.schedule(0, 2, repeat=4)
+        self.assertEqual(
+            self.calls,
+            [
+                {"wait": 4, "warmup": 1, "active": 3, "repeat": 1},
+                {"wait": 0, "warmup": 0, "active": 2, "repeat": 4},
+            ],
+        )
+
+    def lines(self, n_steps, **options):
+        """The lines that are written of each recording: the profiler asks, then saves what has ended."""
+        prof = stand_in.profiler(stand_in.GOOD)
+        prof.export_chrome_trace = stand_in.Profile(schedule=None, on_trace_ready=None).export_chrome_trace
+        prof.schedule = perfline.schedule(**options)
+        handler = perfline.trace_handler(self.folder, "worker", sources=False)
+        ends = False
+        for step in range(n_steps):
+            action = prof.schedule(step)
+            if ends:
+                handler(prof)
+            ends = action.name == "RECORD_AND_SAVE"
+            marked()
+        if ends:
+            handler(prof)
+        found = []
+        for path in sorted(self.folder.glob("*.callers.json.gz")):
+            with gzip.open(path) as file:
+                document = json.load(file)
+            lines = document.get("lines")
+            found.append(
+                lines and [document["strings"][code] for code in lines["codes"]["function"]].count("marked")
+            )
+        return found
+
+    def test_lines_are_noted_while_steps_are_recorded(self):
+        with self.warns():
+            self.assertEqual(self.lines(6), [1, 1])
+
+    def test_the_last_recording_may_end_with_the_program(self):
+        with self.warns():
+            self.assertEqual(self.lines(5), [1, 1])
+
+    def test_they_can_be_left_out(self):
+        with self.warns():
+            self.assertEqual(self.lines(6, lines=False), [None, None])
+
+    def test_nothing_stays_in_the_program(self):
+        with self.warns():
+            self.lines(6)
+        self.assertIsNone(sys.gettrace())
+
+
+def marked():
+    """A function of the program."""
 
 
 class Recording(RecordingTest):

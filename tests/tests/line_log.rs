@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use attribution::join_lines;
+use attribution::{AttributionOptions, attribute, join_lines};
 use profile::{Callers, HostKind, LineLog, LoggedCode, Ns, Profile, StrId, ThreadLines};
 use proptest::prelude::*;
+use recorded::RecordedSources;
 use tests::builder::render;
 use tests::fixtures::{read_gz, repository};
 use trace_reader::TraceReader;
@@ -135,6 +136,33 @@ fn operators_and_calls_get_the_line_that_runs() {
 }
 
 #[test]
+fn what_a_function_does_itself_is_on_the_line_that_runs() {
+    let mut profile = read(TRACE);
+    join_lines(&mut profile, &log(LOG));
+    let sources = RecordedSources::default();
+    let ledger = attribute(&profile, &sources, AttributionOptions::default(), 0);
+    let of_lines: Vec<_> = ledger
+        .lines
+        .iter()
+        .map(|(key, it)| format!("{}:{} {} {:?}", key.file, key.line, it.cpu_self.0, it.evidence))
+        .collect();
+    // A line has what runs until the next one begins, operators included; to enter the function is on its definition. Of
+    // `main`, nothing was logged.
+    let expected = [
+        "model.py:1 4000 Exact",
+        "model.py:2 48000 Exact",
+        "model.py:3 11000 Exact",
+        "model.py:4 11000 Exact",
+        "model.py:5 36000 Exact",
+        "model.py:11 2000 Exact",
+        "model.py:12 18000 Exact",
+        "train.py:1 70000 Function",
+        "train.py:2 0 Exact",
+    ];
+    assert_eq!(of_lines, expected);
+}
+
+#[test]
 fn clocks_may_be_apart() {
     for by in [-300, -40, -4, 4, 40, 300] {
         assert_eq!(joined(TRACE, &log(&ahead(LOG, by))), LINES, "{by}");
@@ -148,6 +176,19 @@ fn a_log_that_contradicts_what_is_known_is_not_used() {
     let found = joined(&trace, &log(LOG));
     assert!(found.contains("the lines of 1 of 1 threads do not fit the trace"), "{found}");
     assert!(!found.contains("aten"), "{found}");
+}
+
+#[test]
+fn what_a_call_of_no_duration_made_says_nothing_of_the_lines_around_it() {
+    // Of whole microseconds, a library's function is over when what it calls begins, which then seems to be called by `f`.
+    let trace = TRACE.replace(
+        "op aten::view 70..75",
+        "py torch/container.py:300 values 70..70\n    py torch/ops.py:7 iter 70..72 from=torch/container.py:315",
+    );
+    let found = joined(&trace, &log(LOG));
+    assert!(found.contains("torch/ops.py(7): iter torch/container.py:315"), "{found}");
+    assert!(found.contains("aten::add model.py:3\n"), "{found}");
+    assert!(!found.contains("do not fit"), "{found}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ from torch.optim import optimizer
 
 if __name__ == "__main__":
     one, other = torch.optim.Optimizer("one"), torch.optim.Optimizer("other")
+    if "cuda" in sys.argv:
+        torch.cuda.init()
     for step in range(int(sys.argv[1])):
         one.step()
         other.step()
@@ -16,8 +18,12 @@ if __name__ == "__main__":
             time.sleep(0.05)
         if "fail" in sys.argv and step == 6:
             raise ValueError("the program failed")
+        if "memory" in sys.argv and step == 2:
+            raise torch.cuda.OutOfMemoryError("out of memory")
     [profiler] = sys.modules["torch.profiler"].profile.made or [None]
     recorded = profiler and profiler.recorded
     finders = [type(it).__name__ for it in sys.meta_path if type(it).__name__ == "AfterImport"]
+    if torch.cuda.history is not None:
+        print("the history of memory is still recorded")
     print(recorded, len(optimizer.hooks) + len(finders), optimizer.Optimizer.__init__.__qualname__)
     sys.exit(3 if "status" in sys.argv else 0)

@@ -6,6 +6,6 @@ import stand_in
 
 sys.modules.update({name: module for name, module in stand_in.torch_modules().items() if name != "torch"})
 __version__ = "2.6.0"
-profiler = sys.modules["torch.profiler"]
+profiler, cuda, autograd = (sys.modules[f"torch.{part}"] for part in ("profiler", "cuda", "autograd"))
 
 from torch import optim, utils  # noqa: E402, F401

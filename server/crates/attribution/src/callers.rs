@@ -34,7 +34,8 @@ pub fn join_callers(profile: &mut Profile, callers: &Callers) -> Warnings {
     let has_more = callers.lines.is_some()
         || !callers.texts.is_empty()
         || !callers.modules.is_empty()
-        || !callers.plain_steps.is_empty();
+        || !callers.plain_steps.is_empty()
+        || !callers.loader_workers.worked.is_empty();
     if callers.threads.is_empty() && has_more {
         // The trace names the callers itself.
         profile.meta.torch = callers.torch.or(profile.meta.torch);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::{Call, Evidence, Ns, Operator, PerStep};
-use line_stacks::LineId;
+use line_stacks::{LineId, Node};
 use profile::{HostEventId, StrId};
 use recorded::IdleCause;
 use rustc_hash::FxHashMap;
@@ -67,6 +67,44 @@ pub(crate) struct EventSpan {
     pub(crate) start: Ns,
     pub(crate) end: Ns,
     pub(crate) event: HostEventId,
+    /// The line stack then.
+    pub(crate) node: Node,
+}
+
+/// Amounts by host event. A frame whose lines were logged is on several stacks one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct AmountsByEvent {
+    /// By host event, what it has on its own stack.
+    pub(crate) on_own: Vec<EventAmounts>,
+    /// What frames have on lines, by event and stack.
+    pub(crate) on_lines: BTreeMap<(HostEventId, Node), EventAmounts>,
+}
+
+impl AmountsByEvent {
+    /// Nothing yet of `n_events` host events.
+    pub(crate) fn new(n_events: usize) -> Self {
+        Self { on_own: vec![EventAmounts::default(); n_events], on_lines: BTreeMap::new() }
+    }
+
+    /// What `event` has on the stack `node`, where `own` is its own.
+    pub(crate) fn at(&mut self, event: HostEventId, node: Node, own: Node) -> &mut EventAmounts {
+        if node == own {
+            &mut self.on_own[event.index()]
+        } else {
+            self.on_lines.entry((event, node)).or_default()
+        }
+    }
+
+    /// What `event` has on each stack, its `own` first.
+    pub(crate) fn of(
+        &self,
+        event: HostEventId,
+        own: Node,
+    ) -> impl Iterator<Item = (Node, EventAmounts)> {
+        let on_lines = self.on_lines.range((event, Node::EMPTY)..=(event, Node(u32::MAX)));
+        std::iter::once((own, self.on_own[event.index()]))
+            .chain(on_lines.map(|(&(_, node), &amounts)| (node, amounts)))
+    }
 }
 
 /// Times by thread and by device, in the order in which they were charged.
@@ -81,8 +119,7 @@ pub(crate) struct EventTimes {
 /// Amounts by host event, from which whole stacks are made.
 #[derive(Debug)]
 pub(crate) struct EventCharges {
-    /// By host event.
-    pub(crate) amounts: Vec<EventAmounts>,
+    pub(crate) amounts: AmountsByEvent,
     /// By host event, the innermost one below it at its start that is no annotation.
     pub(crate) below: Vec<HostEventId>,
     /// The innermost event at each memory event, in their order.
@@ -95,7 +132,7 @@ impl EventCharges {
     /// Nothing yet of `n_events` host events on `n_threads` threads.
     pub(crate) fn new(n_events: usize, n_threads: usize, has_times: bool) -> Self {
         Self {
-            amounts: vec![EventAmounts::default(); n_events],
+            amounts: AmountsByEvent::new(n_events),
             below: vec![HostEventId::NONE; n_events],
             memory: Vec::new(),
             times: has_times.then(|| EventTimes {

@@ -145,6 +145,12 @@ impl LoggedCall {
         let line = Frame::parse(name).map_or(0, |frame| frame.line);
         if line != code.first_line || code.first_line == code.last_line { line } else { 0 }
     }
+
+    /// The file that the function is in, as the trace spells it.
+    fn file<'a>(&self, profile: &'a Profile) -> Option<&'a str> {
+        let name = profile.strings.get(profile.host.name[self.event.index()]);
+        Frame::parse(name).map(|frame| frame.file)
+    }
 }
 
 /// A time of the trace since the Unix epoch, within what sums of a few cannot overflow, whatever a file claims.
@@ -204,9 +210,14 @@ fn join_thread(
     let (mut n_same, mut n_different) = (0, 0);
     calls.retain_mut(|call| {
         let first_line = call.first_line(profile, codes);
+        let file = call.file(profile);
         let (mut is_same, mut is_different) = (false, false);
         for &child in &call.children {
-            let Some(known) = known_caller(profile, child) else { continue };
+            let Some((known_file, known)) = known_caller(profile, child) else { continue };
+            if file != Some(known_file) {
+                // Made by a call in this one that took less than a microsecond, where traces have whole ones.
+                continue;
+            }
             match line_at(profile, call, first_line, child) {
                 Some(line) if line == known => (is_same, n_same) = (true, n_same + 1),
                 Some(_) => (is_different, n_different) = (true, n_different + 1),
@@ -222,13 +233,13 @@ fn join_thread(
     (n_different * 100 <= (n_same + n_different) * MAX_DIFFERENT_PERCENT).then_some(())
 }
 
-/// The line of the caller of a Python call, where the recording says it.
-fn known_caller(profile: &Profile, event: HostEventId) -> Option<u32> {
+/// The file and line of the caller of a Python call, where the recording says it.
+fn known_caller(profile: &Profile, event: HostEventId) -> Option<(&str, u32)> {
     if profile.host.kind[event.index()] != HostKind::Python {
         return None;
     }
     let caller = profile.host.python.caller[profile.host.detail_row(event)].get()?;
-    parse_caller(profile.strings.get(caller)).map(|(_, line)| line)
+    parse_caller(profile.strings.get(caller))
 }
 
 /// The line that `call` was on when it made the call, or ran the operator, `child`. No line begins while that runs, so
@@ -445,13 +456,15 @@ fn assign(
     (n_lost * 100 <= n_rows * MAX_DIFFERENT_PERCENT).then_some(())
 }
 
-/// Writes the lines into the trace.
+/// Writes the lines into the trace: of what each call made and ran, and of what it did itself.
 fn store(profile: &mut Profile, calls: &[LoggedCall]) {
     let n_operators = profile.host.operators.external_id.len();
     profile.host.operators.line.resize(n_operators, StrId::NONE);
     for call in calls {
-        let name = profile.strings.get(profile.host.name[call.event.index()]);
-        let Some(file) = Frame::parse(name).map(|frame| frame.file.to_owned()) else { continue };
+        let by_trace = |at: Ns| if at == Ns::MIN { at } else { at - profile.meta.base };
+        let lines = call.lines.iter().map(|&(at, line)| (by_trace(at), line));
+        profile.frame_lines.push(call.event, lines);
+        let Some(file) = call.file(profile).map(str::to_owned) else { continue };
         for &child in &call.children {
             let Some(line) = line_at(profile, call, 0, child) else { continue };
             let host = &mut profile.host;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use call_sites::{Costs, infer};
 use ledger::{Evidence, Ns};
 use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
-use profile::{HostEventId, HostKind, Profile};
+use profile::{FrameLines, HostEventId, HostKind, PlaceInFrame, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::checkpoints::CheckpointFrame;
@@ -252,7 +252,10 @@ impl<'a> Pass<'a, '_> {
         if let (Some(by_event), Some(below)) = (&mut self.charges.by_event, below) {
             by_event.below[id.index()] = below.id;
         }
-        let below = below.map(|it| (it.line_stack, it.operator, it.is_recomputed));
+        let lines = &self.profile.frame_lines;
+        let stacks = &mut self.events.stacks;
+        let below =
+            below.map(|it| (stack_at(lines, stacks, it, start).0, it.operator, it.is_recomputed));
         let (parent_stack, is_recomputed) = match below {
             Some((line_stack, _, is_recomputed)) => (line_stack, is_recomputed),
             None => {
@@ -475,7 +478,9 @@ impl<'a> Pass<'a, '_> {
         let (thread, at_time) = (memory.thread[row as usize].index(), memory.at[row as usize]);
         self.advance(thread, at_time);
         let open = innermost_at(&self.threads[thread].stack, at_time);
-        self.events.memory_stacks.push(open.map_or(Node::EMPTY, |open| open.line_stack));
+        let (lines, stacks) = (&self.profile.frame_lines, &mut self.events.stacks);
+        let stack = open.map_or(Node::EMPTY, |open| stack_at(lines, stacks, open, at_time).0);
+        self.events.memory_stacks.push(stack);
         if let Some(by_event) = &mut self.charges.by_event {
             by_event.memory.push(open.map_or(HostEventId::NONE, |open| open.id));
         }
@@ -490,10 +495,14 @@ impl<'a> Pass<'a, '_> {
             while state.clock < last {
                 let start = state.clock;
                 // An annotation alone says nothing of the thread: recording ends before the ranges that it finds open.
-                let open = innermost_at(&state.stack, start);
-                state.clock = open.map_or(last, |open| open.end.min(last));
-                let Some(&open) = open else { continue };
-                charge.add(state, (start, state.clock), open);
+                let Some(&open) = innermost_at(&state.stack, start) else {
+                    state.clock = last;
+                    continue;
+                };
+                // A frame whose lines are known is on one after the other.
+                let (node, until) = stack_at(charge.lines, charge.stacks, &open, start);
+                state.clock = open.end.min(last).min(until);
+                charge.add(state, (start, state.clock), &open, node);
             }
             if top_end > until {
                 return;
@@ -517,10 +526,11 @@ impl<'a> Pass<'a, '_> {
     }
 
     fn charge(&mut self, thread: usize) -> (&mut ThreadState, OpenCharge<'_>) {
-        let Self { events, charges, steps, gaps, threads, main_thread, .. } = self;
+        let Self { profile, events, charges, steps, gaps, threads, main_thread, .. } = self;
         let charge = OpenCharge {
             is_idle: charges.idle_count[thread] != 0,
-            stacks: &events.stacks,
+            lines: &profile.frame_lines,
+            stacks: &mut events.stacks,
             charges,
             steps,
             gaps: gaps.of_thread(thread),
@@ -533,7 +543,8 @@ impl<'a> Pass<'a, '_> {
 
 /// Charges the time of one thread.
 struct OpenCharge<'a> {
-    stacks: &'a Stacks,
+    lines: &'a FrameLines,
+    stacks: &'a mut Stacks,
     charges: &'a mut HostCharges,
     steps: &'a Steps,
     gaps: &'a [Vec<IdleGap>],
@@ -545,9 +556,15 @@ struct OpenCharge<'a> {
 }
 
 impl OpenCharge<'_> {
-    /// Charges the time `start..end`, during all of which `open` is the innermost event.
-    fn add(&mut self, state: &mut ThreadState, (start, end): (Ns, Ns), open: OpenEvent) {
-        let OpenEvent { id: event, line_stack: node, is_waiting, .. } = open;
+    /// Charges the time `start..end`, during all of which `open` is the innermost, with the line stack `node`.
+    fn add(
+        &mut self,
+        state: &mut ThreadState,
+        (start, end): (Ns, Ns),
+        open: &OpenEvent,
+        node: Node,
+    ) {
+        let (event, is_waiting) = (open.id, open.is_waiting);
         if self.is_idle {
             self.charges.idle_threads[self.thread] += end - start;
             return;
@@ -558,11 +575,11 @@ impl OpenCharge<'_> {
             false => self.steps.within(start, end, self.thread, &mut state.clock_cursor),
         };
         if let Some(by_event) = &mut self.charges.by_event {
-            let amounts = &mut by_event.amounts[event.index()];
+            let amounts = by_event.amounts.at(event, node, open.line_stack);
             amounts.cpu += end - start;
             amounts.waiting += if is_waiting { end - start } else { Ns::ZERO };
             if let Some(times) = &mut by_event.times {
-                times.threads[self.thread].push(EventSpan { start, end, event });
+                times.threads[self.thread].push(EventSpan { start, end, event, node });
             }
         }
         let of_node = grow_to(&mut self.charges.time, node.index());
@@ -598,7 +615,7 @@ impl OpenCharge<'_> {
             (state.line, state.charged_since, state.charged_until) = (charged, start, end);
         }
         if !self.gaps.is_empty() {
-            self.add_gaps(state, (start, end), event, node);
+            self.add_gaps(state, (start, end), open, node);
         }
     }
 
@@ -621,7 +638,7 @@ impl OpenCharge<'_> {
         &mut self,
         state: &mut ThreadState,
         (start, end): (Ns, Ns),
-        event: HostEventId,
+        open: &OpenEvent,
         node: Node,
     ) {
         let Self { charges, stacks, steps, gaps, .. } = self;
@@ -643,10 +660,10 @@ impl OpenCharge<'_> {
                 let (from, to) = (gap.start.max(start), gap.end.min(end));
                 charges.idle_covered += to - from;
                 if let Some(by_event) = &mut charges.by_event {
-                    by_event.amounts[event.index()].idle += to - from;
+                    by_event.amounts.at(open.id, node, open.line_stack).idle += to - from;
                     if let Some(times) = &mut by_event.times {
                         let spans = times.idle.entry(gap.device).or_default();
-                        spans.push(EventSpan { start: from, end: to, event });
+                        spans.push(EventSpan { start: from, end: to, event: open.id, node });
                     }
                 }
                 match charged {
@@ -689,6 +706,25 @@ impl Waiters {
         let by_call_stack = self.call_stack.iter().flatten().copied().filter(|&id| is_other(id));
         open.or_else(|| by_call_stack.max_by_key(|&id| profile.host.start[id.index()]))
     }
+}
+
+/// The line stack of an open event at a time, and until when: of a frame whose lines were logged that with the line it is on.
+#[inline]
+fn stack_at(lines: &FrameLines, stacks: &mut Stacks, open: &OpenEvent, at: Ns) -> (Node, Ns) {
+    let place = if open.is_frame { lines.place(open.id, at) } else { None };
+    let definition = stacks.line(open.line_stack).get();
+    let (Some((place, until)), Some(definition)) = (place, definition) else {
+        return (open.line_stack, Ns::MAX);
+    };
+    let line = match place {
+        PlaceInFrame::Unknown => return (open.line_stack, until),
+        PlaceInFrame::Definition => definition,
+        PlaceInFrame::Line(number) => {
+            let file = stacks.lines.file_of(definition);
+            stacks.lines.line(file, number)
+        }
+    };
+    (stacks.with_line(open.line_stack, true, line, Evidence::Exact), until)
 }
 
 /// The innermost event that is open at `at` and hands on its line stack: any but an annotation, whose end does not follow

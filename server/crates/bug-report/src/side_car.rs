@@ -49,6 +49,11 @@ pub fn cut_side_car(text: &[u8], cut: &CutTrace, names: &mut ReplacedNames) -> O
         let steps: Vec<i64> = steps.as_array()?.iter().filter_map(Value::as_i64).collect();
         new.insert("plain_steps_ns".to_owned(), Value::from(steps));
     }
+    if let Some(workers) = file.get("loader_workers").and_then(Value::as_object) {
+        let (time, worked) =
+            (workers.get("time_ns").and_then(Value::as_i64), integers(workers, "worked_ns"));
+        new.insert("loader_workers".to_owned(), json!({"time_ns": time, "worked_ns": worked}));
+    }
     new.insert("strings".to_owned(), Value::from(strings.new));
     serde_json::to_vec(&Value::Object(new)).ok()
 }

@@ -43,7 +43,8 @@ pub use memory::{
 pub use modules::{ModuleBooks, ModuleKey};
 pub use overview::{
     Arithmetic, Bound, Breakdown, Copies, DeviceOverview, DevicePeak, IdleClasses, Interval,
-    KernelClass, LaunchSummary, Overlap, Overview, Precision, StreamQueue, TensorCores,
+    KernelClass, LaunchSummary, LoaderWorkers, Overlap, Overview, Precision, StreamQueue,
+    TensorCores,
 };
 pub use patterns::{Pattern, PatternBooks};
 pub use split::share_of;

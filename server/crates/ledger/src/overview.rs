@@ -34,6 +34,29 @@ pub struct Overview {
     /// How long steps of the same run took before recording, without the profiler, in ascending order. Empty where that
     /// was not measured.
     pub plain_steps: Vec<Ns>,
+    /// The worker processes of data loaders.
+    pub loader_workers: LoaderWorkers,
+    /// The script that was recorded and its arguments, where it is known.
+    pub command: Option<String>,
+}
+
+/// How much the worker processes of data loaders worked while steps were recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LoaderWorkers {
+    /// How many there are; 0 where it was not measured.
+    pub count: u64,
+    /// Their time on a processor.
+    pub worked: Ns,
+    /// How long they were watched, of all together: a second for each of four workers is four.
+    pub time: Ns,
+}
+
+impl LoaderWorkers {
+    /// The share of the time in which they were on a processor, where there are some: above 1 if they run several threads.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (Ns::ZERO < self.time).then(|| self.worked.as_f64() / self.time.as_f64())
+    }
 }
 
 /// A part of the run: a step, or all of them.

@@ -654,6 +654,8 @@ impl<'a> LoadContext<'a> {
                         warnings.extend(join_modules(profile, &callers));
                         if warnings.iter().all(|it| it.kind != WarningKind::SideCarMismatch) {
                             profile.plain_steps.clone_from(&callers.plain_steps);
+                            profile.loader_workers.clone_from(&callers.loader_workers);
+                            profile.command.clone_from(&callers.command);
                         }
                         let text = |it: &RecordedText| {
                             let text = it.text.as_str().into();

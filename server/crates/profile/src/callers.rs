@@ -23,6 +23,19 @@ pub struct Callers {
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler, where it was measured.
     pub plain_steps: Vec<Ns>,
+    /// The script and its arguments, where they were recorded.
+    pub command: Option<String>,
+    /// The worker processes of data loaders, where there were some.
+    pub loader_workers: RecordedWorkers,
+}
+
+/// How much the worker processes of data loaders worked while steps were recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordedWorkers {
+    /// How long they were watched.
+    pub time: Ns,
+    /// Of each, the time on a processor; empty where it was not measured.
+    pub worked: Vec<Ns>,
 }
 
 /// What a model calls one of its modules, and how large that is.

@@ -25,7 +25,7 @@ mod snapshot;
 mod timeline;
 mod warning;
 
-pub use callers::{Callers, RecordedModule, RecordedText, ThreadCallers};
+pub use callers::{Callers, RecordedModule, RecordedText, RecordedWorkers, ThreadCallers};
 pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks, NodeStacks};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
@@ -38,7 +38,7 @@ pub use host::{
     Annotations, FlowPoint, HostEvents, HostKind, Operators, PythonCalls, RuntimeCalls, Thread,
 };
 pub use interner::Interner;
-pub use line_log::{LineLog, LoggedCode, ThreadLines};
+pub use line_log::{FrameLines, LineLog, LoggedCode, PlaceInFrame, ThreadLines};
 pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta, RankGroup};
 pub use snapshot::{
@@ -78,6 +78,12 @@ pub struct Profile {
     pub modules: Vec<RecordedModule>,
     /// How long steps of the same run took before recording, without the profiler; joined from a side-car.
     pub plain_steps: Vec<Ns>,
+    /// The script that was recorded and its arguments; joined from a side-car.
+    pub command: Option<String>,
+    /// The worker processes of data loaders; joined from a side-car.
+    pub loader_workers: RecordedWorkers,
+    /// Where the frames of the user's code were when; joined from a side-car.
+    pub frame_lines: FrameLines,
 }
 
 impl Profile {

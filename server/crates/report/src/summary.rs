@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use insights::{LaunchBoundRun, launch_bound_run};
-use ledger::{Bytes, Ledger, Metric, Ns, Overview, Reason};
+use ledger::{Bytes, Ledger, LoaderWorkers, Metric, Ns, Overview, Reason};
 use loader::{Input, Run};
 use metrics::numbers::{self, count, percent};
 use metrics::{Period, Scale, evidence_shares};
@@ -16,7 +16,8 @@ use crate::model::{Note, Summary, duration};
 pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let ledger = &run.merged;
     let [recording, extent] = recording(run, scale);
-    let mut notes: Vec<Note> = devices(ledger, scale).map(Note::plain).into_iter().collect();
+    let mut notes: Vec<Note> = command(ledger).map(Note::plain).into_iter().collect();
+    notes.extend(devices(ledger, scale).map(Note::plain));
     notes.push(Note::plain(attributed(run)));
     notes.extend(idle_threads(ledger).map(Note::plain));
     notes.extend(in_flight(ledger).map(Note::plain));
@@ -25,6 +26,7 @@ pub(crate) fn summary(run: &Run, scale: &Scale<'_>) -> Summary {
     let overviews =
         run.ranks.iter().filter_map(|it| Some((ledger.overviews.get(&it.rank)?, &it.steps)));
     notes.extend(slowdown(overviews).map(Note::plain));
+    notes.extend(loader_workers(ledger.overviews.values()).map(Note::plain));
     notes.extend(launch_bound(ledger).map(Note::plain));
     let incomplete_inputs = run.inputs.iter().filter(|it| !it.complete);
     notes.extend(incomplete_inputs.map(|it| Note::alarm(incomplete(it))));
@@ -209,6 +211,24 @@ fn recording_cost(ledger: &Ledger, scale: &Scale<'_>) -> Option<String> {
     })
 }
 
+/// What was run, where the recording says so and all ranks ran the same.
+fn command(ledger: &Ledger) -> Option<String> {
+    let mut commands = ledger.overviews.values().filter_map(|it| it.command.as_ref());
+    let first = commands.next()?;
+    commands.all(|it| it == first).then(|| format!("run as {first}"))
+}
+
+/// How much the workers of data loaders worked, where it was measured.
+fn loader_workers<'a>(ranks: impl Iterator<Item = &'a Overview>) -> Option<String> {
+    let mut workers = LoaderWorkers::default();
+    ranks.for_each(|it| workers.merge(&it.loader_workers));
+    let share = percent(workers.share()?);
+    Some(match workers.count {
+        1 => format!("the worker of the data loader was on a processor {share} of the time"),
+        count => format!("{count} workers of data loaders were on a processor {share} of the time"),
+    })
+}
+
 /// How much longer a step took while it was recorded, where steps were measured without the profiler too. `ranks` have their
 /// recorded steps.
 fn slowdown<'a>(
@@ -291,6 +311,47 @@ mod tests {
         );
         assert_eq!(with(9), None);
         assert_eq!(with(0), None);
+    }
+
+    #[test]
+    fn what_was_run_is_said_where_it_is_the_same() {
+        let said = |commands: &[Option<&str>]| {
+            let mut ledger = Ledger::default();
+            for (rank, it) in (0..).zip(commands) {
+                let command = it.map(str::to_owned);
+                ledger.overviews.insert(rank, Overview { command, ..Default::default() });
+            }
+            command(&ledger).unwrap_or_default()
+        };
+        assert_eq!(
+            said(&[Some("train.py -b 4"), None, Some("train.py -b 4")]),
+            "run as train.py -b 4"
+        );
+        assert_eq!(said(&[Some("train.py"), Some("evaluate.py")]), "");
+        assert_eq!(said(&[None]), "");
+    }
+
+    #[test]
+    fn how_much_workers_work_is_said_where_it_was_measured() {
+        let said = |ranks: &[(u64, i64, i64)]| {
+            let overviews: Vec<Overview> = ranks
+                .iter()
+                .map(|&(count, worked, time)| Overview {
+                    loader_workers: LoaderWorkers { count, worked: Ns(worked), time: Ns(time) },
+                    ..Default::default()
+                })
+                .collect();
+            loader_workers(overviews.iter()).unwrap_or_default()
+        };
+        assert_eq!(
+            said(&[(2, 90, 100), (2, 10, 100)]),
+            "4 workers of data loaders were on a processor 50 % of the time"
+        );
+        assert_eq!(
+            said(&[(0, 0, 0), (1, 97, 100)]),
+            "the worker of the data loader was on a processor 97 % of the time"
+        );
+        assert_eq!(said(&[(0, 0, 0)]), "");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use ledger::{
     Arithmetic, Books, Breakdown, Bytes, Copies, DeviceBooks, DeviceKey, DeviceOverview,
     DevicePeak, Evidence, IdleClasses, IdleThread, Interval, LaunchSummary, Ledger, LineBooks,
-    LineKey, Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile, SourceFit,
-    ThreadKey,
+    LineKey, LoaderWorkers, Metric, Ns, Overlap, Overview, PerStep, Precision, Reason, SourceFile,
+    SourceFit, ThreadKey,
 };
 use loader::{Input, InputKind, Rank, Run, StackBooks};
 use profile::{Warning, WarningKind};
@@ -125,6 +125,8 @@ fn overview() -> Overview {
         operators_without_flops: 3,
         launches_without_event: 0,
         plain_steps: Vec::new(),
+        loader_workers: LoaderWorkers::default(),
+        command: None,
     }
 }
 

@@ -27,7 +27,7 @@ pub use collective_calls::{CollectiveEvent, RecordedCollective};
 pub use communication::Collective;
 pub use spans::StepSpan;
 
-use ledger::Overview;
+use ledger::{LoaderWorkers, Overview};
 use profile::{HostEventId, Profile};
 use recorded::{KernelClasses, Launches, Steps};
 
@@ -67,6 +67,7 @@ impl RunSummary {
         let launches_without_event = missing::launches_without_event(profile, order);
         let mut plain_steps = profile.plain_steps.clone();
         plain_steps.sort_unstable();
+        let workers = &profile.loader_workers;
         let overview = Overview {
             run,
             steps,
@@ -74,6 +75,12 @@ impl RunSummary {
             operators_without_flops,
             launches_without_event,
             plain_steps,
+            loader_workers: LoaderWorkers {
+                count: workers.worked.len() as u64,
+                worked: workers.worked.iter().sum(),
+                time: workers.time * workers.worked.len() as i64,
+            },
+            command: profile.command.clone(),
         };
         let collectives = communication::collectives(profile, classes);
         let collective_calls = collective_calls::collective_calls(profile, launches, classes);

@@ -1,8 +1,8 @@
 //! Reads the recorder's side-car, `perfline.callers/1`: callers, and when lines began (`fixtures/FORMAT.md`).
 
 use profile::{
-    Bytes, Callers, Interner, LineLog, LoggedCode, Ns, RecordedModule, RecordedText, StrId,
-    ThreadCallers, ThreadLines, WarningKind, Warnings,
+    Bytes, Callers, Interner, LineLog, LoggedCode, Ns, RecordedModule, RecordedText,
+    RecordedWorkers, StrId, ThreadCallers, ThreadLines, WarningKind, Warnings,
 };
 
 use crate::envelope::each_member;
@@ -92,6 +92,8 @@ struct CallersFile {
     sources: FileSources,
     modules: FileModules,
     plain_steps: Vec<i64>,
+    loader_workers: FileLoaderWorkers,
+    command: String,
 }
 
 /// Bytes of all texts that are taken from a file: as much as the recorder writes, and more than programs have.
@@ -211,6 +213,38 @@ impl FileModules {
     }
 }
 
+/// The worker processes of data loaders.
+#[derive(Default)]
+struct FileLoaderWorkers {
+    time: Option<i64>,
+    worked: Vec<i64>,
+}
+
+impl FileLoaderWorkers {
+    fn read(values: &mut Values<'_, '_>) -> Scan<Self> {
+        let mut workers = Self::default();
+        each_member(values, |key, values| match key {
+            b"time_ns" => {
+                workers.time = values.number(0)?;
+                Ok(())
+            }
+            b"worked_ns" => integers(values, &mut workers.worked),
+            _ => values.skip(),
+        })?;
+        Ok(workers)
+    }
+
+    /// None where the time is no duration.
+    fn workers(self) -> RecordedWorkers {
+        let is_duration = |it: &i64| (1..TIMES.end.0).contains(it);
+        let Some(time) = self.time.filter(is_duration) else {
+            return RecordedWorkers::default();
+        };
+        let worked = self.worked.into_iter().filter(|it| (0..TIMES.end.0).contains(it));
+        RecordedWorkers { time: Ns(time), worked: worked.map(Ns).collect() }
+    }
+}
+
 #[derive(Default)]
 struct FileLines {
     until: Vec<i64>,
@@ -274,12 +308,22 @@ impl CallersFile {
                 Ok(())
             }
             b"plain_steps_ns" => integers(values, &mut self.plain_steps),
+            b"command" => {
+                self.command = decoded(values)?;
+                Ok(())
+            }
+            b"loader_workers" => {
+                self.loader_workers = FileLoaderWorkers::read(values)?;
+                Ok(())
+            }
             _ => values.skip(),
         })
     }
 
     fn callers(self, warnings: &mut Warnings) -> Callers {
         let Self { strings, ids, threads, torch, lines, sources, modules, plain_steps, .. } = self;
+        let loader_workers = self.loader_workers.workers();
+        let command = Some(self.command).filter(|it| !it.is_empty());
         let threads = threads.into_iter().map(|thread| thread.callers(&ids, warnings)).collect();
         let lines = lines.map(|lines| lines.log(&ids, warnings));
         let (commit, is_dirty) = (sources.commit.clone(), sources.is_dirty);
@@ -288,7 +332,19 @@ impl CallersFile {
         let is_duration = |it: &i64| (1..TIMES.end.0).contains(it);
         let plain_steps = plain_steps.into_iter().filter(is_duration).map(Ns).collect();
         let torch = version(&torch);
-        Callers { strings, threads, torch, lines, texts, commit, is_dirty, modules, plain_steps }
+        Callers {
+            strings,
+            threads,
+            torch,
+            lines,
+            texts,
+            commit,
+            is_dirty,
+            modules,
+            plain_steps,
+            loader_workers,
+            command,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod copies;
 mod found;
 mod indexing;
 mod name_classes;
+mod own_lines;
 mod updates;
 mod walk;
 

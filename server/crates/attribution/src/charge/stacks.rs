@@ -10,7 +10,7 @@ use stack_books::{FrameRow, SizedOperator, StackBooks, StackFrame, StackRow};
 use super::device::DeviceStacks;
 use super::modules::are_in_modules;
 use crate::event_stacks::EventStacks;
-use crate::host_charges::{EventAmounts, EventCharges, EventSpan, HostCharges};
+use crate::host_charges::{AmountsByEvent, EventAmounts, EventCharges, EventSpan, HostCharges};
 use crate::options::StackOptions;
 
 /// What stacks are made from.
@@ -56,10 +56,11 @@ struct ChosenEvents {
     threads: Vec<bool>,
     /// By host event, whether it is in a module that counts; `None` where all events are.
     are_in_modules: Option<Vec<bool>>,
-    /// By host event, what it has in the steps that count; `None` where all time counts.
-    in_steps: Option<Vec<EventAmounts>>,
-    /// What host events have in each step that counts, in the order of events and steps; empty unless it is asked for.
-    by_step: Vec<(HostEventId, u32, EventAmounts)>,
+    /// What host events have in the steps that count; `None` where all time counts.
+    in_steps: Option<AmountsByEvent>,
+    /// What host events have on each stack in each step that counts, in the order of events, stacks and steps; empty unless it
+    /// is asked for.
+    by_step: Vec<(HostEventId, Node, u32, EventAmounts)>,
     /// Whether what happens on the host counts.
     has_host: bool,
     /// Whether what happens while nothing is open on the host counts, in steps that do.
@@ -98,47 +99,49 @@ impl ChosenEvents {
     }
 }
 
-/// By host event, what it has in the steps that count.
-fn amounts_in_steps(from: &StackSources<'_>) -> Vec<EventAmounts> {
-    let StackSources { profile, by_event, .. } = from;
-    let mut amounts = vec![EventAmounts::default(); profile.host.len()];
+/// What host events have in the steps that count.
+fn amounts_in_steps(from: &StackSources<'_>) -> AmountsByEvent {
+    let StackSources { profile, events, by_event, .. } = from;
+    let mut amounts = AmountsByEvent::new(profile.host.len());
+    let own = |span: &EventSpan| events.stack_of[span.event.index()];
     let Some(times) = &by_event.times else { return amounts };
     let in_steps = |span: &EventSpan| time_in_steps(from, span.start, span.end);
     for span in times.threads.iter().flatten() {
         let time = in_steps(span);
-        let amounts = &mut amounts[span.event.index()];
+        let amounts = amounts.at(span.event, span.node, own(span));
         amounts.cpu += time;
         // A call waits all the time or never.
-        if by_event.amounts[span.event.index()].waiting != Ns::ZERO {
+        if by_event.amounts.on_own[span.event.index()].waiting != Ns::ZERO {
             amounts.waiting += time;
         }
     }
     for span in times.idle.values().flatten() {
-        amounts[span.event.index()].idle += in_steps(span);
+        amounts.at(span.event, span.node, own(span)).idle += in_steps(span);
     }
     amounts
 }
 
-/// What host events have in each step that counts, in the order of events and steps.
-fn amounts_by_step(from: &StackSources<'_>) -> Vec<(HostEventId, u32, EventAmounts)> {
+/// What host events have on each stack in each step that counts, in the order of events, stacks and steps.
+fn amounts_by_step(from: &StackSources<'_>) -> Vec<(HostEventId, Node, u32, EventAmounts)> {
     let Some(times) = &from.by_event.times else { return Vec::new() };
-    let mut amounts: FxHashMap<(HostEventId, u32), EventAmounts> = FxHashMap::default();
+    let mut amounts: FxHashMap<(HostEventId, Node, u32), EventAmounts> = FxHashMap::default();
     for span in times.threads.iter().flatten() {
-        let waits = from.by_event.amounts[span.event.index()].waiting != Ns::ZERO;
+        let waits = from.by_event.amounts.on_own[span.event.index()].waiting != Ns::ZERO;
         split_by_step(from, span.start, span.end, |step, time| {
-            let amounts = amounts.entry((span.event, step)).or_default();
+            let amounts = amounts.entry((span.event, span.node, step)).or_default();
             amounts.cpu += time;
             amounts.waiting += if waits { time } else { Ns::ZERO };
         });
     }
     for span in times.idle.values().flatten() {
         split_by_step(from, span.start, span.end, |step, time| {
-            amounts.entry((span.event, step)).or_default().idle += time;
+            amounts.entry((span.event, span.node, step)).or_default().idle += time;
         });
     }
+    let amounts = amounts.into_iter();
     let mut sorted: Vec<_> =
-        amounts.into_iter().map(|((event, step), it)| (event, step, it)).collect();
-    sorted.sort_unstable_by_key(|&(event, step, _)| (event.index(), step));
+        amounts.map(|((event, node, step), it)| (event, node, step, it)).collect();
+    sorted.sort_unstable_by_key(|&(event, node, step, _)| (event, node, step));
     sorted
 }
 
@@ -286,10 +289,9 @@ impl StackCharging<'_> {
         &self.booked.books
     }
 
-    /// The stack of a host event; of several the first.
-    pub(super) fn row_of(&mut self, event: HostEventId) -> StackRow {
-        let node = self.from.events.stack_of[event.index()];
-        self.row(node, 0, self.leaves.of_event[event.index()])
+    /// The stack of a host event during a span; of several the first.
+    pub(super) fn row_of(&mut self, span: &EventSpan) -> StackRow {
+        self.row(span.node, 0, self.leaves.of_event[span.event.index()])
     }
 
     /// The stack of a device event; of several the first.
@@ -347,22 +349,22 @@ impl StackCharging<'_> {
             if !self.chosen.has_host(profile, id) {
                 continue;
             }
-            let in_steps = self.chosen.in_steps.as_ref();
-            let amounts = in_steps.unwrap_or(&by_event.amounts)[id.index()];
+            let (own, leaf) = (events.stack_of[id.index()], self.leaves.of_event[id.index()]);
             // A leaf is counted however long it took; frames and ranges are on the stacks of others.
-            let is_counted = self.leaves.of_event[id.index()] != Leaf::NONE
-                && self.is_in_steps(profile.host.start[id.index()]);
-            if amounts.cpu == Ns::ZERO && !is_counted {
-                continue;
+            let is_counted = leaf != Leaf::NONE && self.is_in_steps(profile.host.start[id.index()]);
+            if is_counted {
+                // An event on several lines counts once, on the first.
+                let row = self.row(own, 0, leaf);
+                self.booked.books.count(row, 1);
             }
-            let (node, leaf) = (events.stack_of[id.index()], self.leaves.of_event[id.index()]);
-            // An event on several lines counts once, on the first.
-            let row = self.row(node, 0, leaf);
-            self.booked.books.count(row, u64::from(is_counted));
-            self.add(Metric::Cpu, node, leaf, amounts.cpu.0);
-            self.add(Metric::Waiting, node, leaf, amounts.waiting.0);
-            self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
-            self.add_host_by_step(id, node, leaf);
+            let in_steps = self.chosen.in_steps.as_ref();
+            let on_stacks: Vec<_> = in_steps.unwrap_or(&by_event.amounts).of(id, own).collect();
+            for (node, amounts) in on_stacks.into_iter().filter(|it| it.1.cpu != Ns::ZERO) {
+                self.add(Metric::Cpu, node, leaf, amounts.cpu.0);
+                self.add(Metric::Waiting, node, leaf, amounts.waiting.0);
+                self.add(Metric::GpuIdle, node, leaf, amounts.idle.0);
+                self.add_host_by_step(id, node, leaf);
+            }
         }
         for &sync in *syncs {
             if !self.chosen.has_host(profile, sync) {
@@ -379,11 +381,12 @@ impl StackCharging<'_> {
         }
     }
 
-    /// Says what a host event has in each step.
+    /// Says what a host event has on a stack in each step.
     fn add_host_by_step(&mut self, event: HostEventId, node: Node, leaf: Leaf) {
-        let mut at = self.chosen.by_step.partition_point(|(it, ..)| it.index() < event.index());
-        while let Some(&(_, step, amounts)) =
-            self.chosen.by_step.get(at).filter(|(it, ..)| *it == event)
+        let place = (event, node);
+        let mut at = self.chosen.by_step.partition_point(|&(it, on, ..)| (it, on) < place);
+        while let Some(&(_, _, step, amounts)) =
+            self.chosen.by_step.get(at).filter(|&&(it, on, ..)| (it, on) == place)
         {
             self.add_in_step(step, Metric::Cpu, node, leaf, amounts.cpu.0);
             self.add_in_step(step, Metric::Waiting, node, leaf, amounts.waiting.0);

@@ -89,7 +89,7 @@ fn label(profile: &Profile, thread: &Thread) -> String {
 }
 
 fn span(charging: &mut StackCharging<'_>, span: &EventSpan) -> LaneSpan {
-    let name = SpanName::Stack(charging.row_of(span.event));
+    let name = SpanName::Stack(charging.row_of(span));
     LaneSpan { start: span.start, end: span.end, name }
 }
 

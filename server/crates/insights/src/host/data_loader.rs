@@ -1,6 +1,6 @@
 //! Rule `dataloader`: waiting for data.
 
-use ledger::{Ledger, Pattern};
+use ledger::{Ledger, LoaderWorkers, Pattern};
 use metrics::Scale;
 
 use super::each::{FindingDraft, each};
@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     trigger: "A line waits in the iterator of a `DataLoader` for a share of the step that reaches the threshold.",
     measure: "The time in `enumerate(DataLoader)#….__next__`, per step. With `num_workers=0` (`_SingleProcessDataLoaderIter`) it is the time of making the batch itself.",
-    thresholds: &[SHARE],
+    thresholds: &[SHARE, IDLE],
     remedy: "Without workers: `num_workers` of 2 or more, so that batches are made meanwhile. With workers: more of them, `persistent_workers=True`, a larger `prefetch_factor`, or less work for each item. `pin_memory=True` where batches go to a GPU.",
     before: "loader = DataLoader(data, batch_size=64)",
     after: "loader = DataLoader(data, batch_size=64, num_workers=4, pin_memory=True, persistent_workers=True)",
@@ -24,7 +24,8 @@ pub(crate) static RULE: Rule = Rule {
         "TensorBoard PyTorch plugin, `analyze`: data loader above 5 % of the step",
         "TorchTidy (`torch/profiler/_pattern_matcher.py`, up to torch 2.13), `SynchronizedDataLoaderPattern`",
     ],
-    limits: "Loaders of your own leave no such range, and count as your code.",
+    limits: "Loaders of your own leave no such range, and count as your code. How much workers work is known of recordings by `perfline record` and \
+             `perfline.profile()` on Linux.",
     find,
 };
 
@@ -33,6 +34,13 @@ const SHARE: Threshold = Threshold {
     unit: ThresholdUnit::Percent,
     default: 5.0,
     meaning: "share of the step from which it is reported",
+};
+
+const IDLE: Threshold = Threshold {
+    name: "idle",
+    unit: ThresholdUnit::Percent,
+    default: 50.0,
+    meaning: "share of the time that workers are on a processor below which they are said to wait",
 };
 
 fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Finding> {
@@ -58,10 +66,23 @@ fn find(ledger: &Ledger, scale: &Scale<'_>, limits: &RuleLimits<'_>) -> Vec<Find
              pin_memory=True speeds up their way to a GPU."
         },
     );
+    let mut measured = LoaderWorkers::default();
+    ledger.overviews.values().for_each(|it| measured.merge(&it.loader_workers));
     let workers = find(
         Pattern::DataLoaderWorkers,
-        "The workers are slower than the loop: more of them, persistent_workers=True, a larger prefetch_factor, or less \
-         work for each item.",
+        match measured.share() {
+            Some(share) if share < limits.get(&IDLE) => {
+                "The workers are slower than the loop although they are on a processor for less than half of the time: they wait, for files or \
+                 for a network. More of them, or a larger prefetch_factor, wait for several at once."
+            }
+            Some(_) => {
+                "The workers are slower than the loop, and busy: more of them if there are processors left, or less work for each item."
+            }
+            None => {
+                "The workers are slower than the loop: more of them, persistent_workers=True, a larger prefetch_factor, or less \
+                 work for each item."
+            }
+        },
     );
     [alone, workers].concat()
 }

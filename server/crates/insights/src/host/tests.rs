@@ -1,6 +1,9 @@
 //! Patterns on a line, by hand, to what the rules find.
 
-use ledger::{DeviceBooks, DeviceKey, Ledger, LineBooks, LineKey, Ns, Pattern, PatternBooks};
+use ledger::{
+    DeviceBooks, DeviceKey, Ledger, LineBooks, LineKey, LoaderWorkers, Ns, Overview, Pattern,
+    PatternBooks,
+};
 
 use crate::{RuleOptions, Severities, Severity, find};
 
@@ -70,6 +73,22 @@ fn data() {
         assert_eq!(of(pattern, Ns(100_000)), [("dataloader", Ns(50_000), 50, Severity::Warning)]);
         assert_eq!(of(pattern, Ns(99_000)), NONE);
     }
+}
+
+#[test]
+fn what_workers_do_says_what_helps() {
+    let remedy = |worked: Option<i64>| {
+        let books = PatternBooks { count: 2, cpu: Ns(100_000), ..PatternBooks::default() };
+        let mut ledger = ledger(Pattern::DataLoaderWorkers, books);
+        let workers = worked.map(|it| LoaderWorkers { count: 1, worked: Ns(it), time: Ns(100) });
+        let overview =
+            Overview { loader_workers: workers.unwrap_or_default(), ..Overview::default() };
+        ledger.overviews.insert(0, overview);
+        find(&ledger, &RuleOptions::default())[0].remedy
+    };
+    assert!(remedy(Some(49)).contains("they wait, for files"), "{}", remedy(Some(49)));
+    assert!(remedy(Some(50)).contains("and busy"), "{}", remedy(Some(50)));
+    assert!(remedy(None).contains("slower than the loop: more of them"), "{}", remedy(None));
 }
 
 #[test]

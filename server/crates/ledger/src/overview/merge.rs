@@ -1,8 +1,8 @@
 //! Adding overviews: sums, but for what names the device.
 
 use super::{
-    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, LaunchSummary, Overlap,
-    Overview, StreamQueue,
+    Arithmetic, Breakdown, Copies, DeviceOverview, IdleClasses, Interval, LaunchSummary,
+    LoaderWorkers, Overlap, Overview, StreamQueue,
 };
 use crate::amount::Amount;
 use crate::merge::merge_map;
@@ -17,6 +17,18 @@ impl Overview {
         self.launches_without_event.gain(other.launches_without_event);
         self.plain_steps.extend(&other.plain_steps);
         self.plain_steps.sort_unstable();
+        self.loader_workers.merge(&other.loader_workers);
+        // Of two that differ the first by alphabet, whatever the order of merging.
+        self.command = [self.command.take(), other.command.clone()].into_iter().flatten().min();
+    }
+}
+
+impl LoaderWorkers {
+    /// Adds those of another recording.
+    pub fn merge(&mut self, other: &Self) {
+        self.count.gain(other.count);
+        self.worked.gain(other.worked);
+        self.time.gain(other.time);
     }
 }
 
@@ -168,7 +180,7 @@ mod tests {
                 arithmetic: [(precision, Arithmetic { operators: 1, flops: u64::MAX / 3, time: ns(11), bytes: Bytes(amounts[12]) })].into(),
                 ..DeviceOverview::default()
             };
-            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)] }
+            Overview { run: interval, steps: [(step, interval)].into(), devices: [(device, device_overview)].into(), operators_without_flops: 1, launches_without_event: 1, plain_steps: vec![ns(13)], loader_workers: LoaderWorkers { count: 1, worked: ns(14), time: ns(15) }, command: Some("train.py".to_owned()) }
         }
     }
 

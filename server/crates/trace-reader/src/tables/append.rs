@@ -34,6 +34,9 @@ impl Tables {
             captured: _,
             modules: _,
             plain_steps: _,
+            frame_lines: _,
+            loader_workers: _,
+            command: _,
         } = &later.profile;
         // In the order of their first appearance, as they would have been met here.
         let ids: Vec<StrId> =

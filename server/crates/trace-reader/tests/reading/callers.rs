@@ -35,6 +35,13 @@ fn dump(text: &str) -> String {
         }
         out += &format!("until {}\n", log.until.0);
     }
+    for worked in &callers.loader_workers.worked {
+        let time = callers.loader_workers.time.0;
+        out += &format!("a worker worked {} of {time}\n", worked.0);
+    }
+    if let Some(command) = &callers.command {
+        out += &format!("run as {command}\n");
+    }
     for step in &callers.plain_steps {
         out += &format!("a step took {}\n", step.0);
     }
@@ -63,6 +70,15 @@ fn side_cars_and_what_is_wrong_with_them() {
              thread -1\n",
         ),
         (r#"{"schema": "perfline.callers/1", "strings": [], "threads": []}"#, ""),
+        (
+            r#"{"schema": "perfline.callers/1", "loader_workers": {"new": [], "time_ns": 900, "worked_ns": [7, -5, 0]}}"#,
+            "a worker worked 7 of 900\na worker worked 0 of 900\n",
+        ),
+        (
+            r#"{"schema": "perfline.callers/1", "command": "train.py \"a b\""}"#,
+            "run as train.py \"a b\"\n",
+        ),
+        (r#"{"schema": "perfline.callers/1", "loader_workers": {"worked_ns": [7]}}"#, ""),
         (
             r#"{"schema": "perfline.callers/1", "plain_steps_ns": [12104113, -5, "x", 9223372036854775807, 11987204]}"#,
             "a step took 12104113\na step took 11987204\n\

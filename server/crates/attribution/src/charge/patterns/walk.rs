@@ -8,6 +8,7 @@ use super::copies::{PageableCopies, is_upload};
 use super::found::PatternCharges;
 use super::indexing::{Indexing, Item};
 use super::name_classes::{NameClass, name_classes};
+use super::own_lines::OwnLines;
 use super::updates::Updates;
 use crate::event_stacks::EventStacks;
 use recorded::{Frame, Launches, Steps};
@@ -109,6 +110,8 @@ struct StackedEvent {
     /// Of such a frame.
     indexing: Option<Box<Indexing>>,
     updates: Option<Box<Updates>>,
+    /// Where its lines were logged.
+    own_lines: Option<Box<OwnLines>>,
     /// Time of the events directly in it.
     children: Ns,
     /// Python in it that no function of yours below it is charged with, and the calls that it was.
@@ -201,6 +204,10 @@ impl PatternWalk<'_, '_, '_> {
         );
         let is_operator = kind == HostKind::Operator && !is_range;
         let is_user_code = is_python && self.is_user_frame(id, class);
+        let own_lines = self.own_lines(id, is_user_code);
+        if kind != HostKind::Annotation {
+            self.ran_until(thread, start);
+        }
         let stack = &mut self.threads[thread].stack;
         if let Some(row) = above.filter(|_| is_user_code || class == NameClass::Module)
             && let Some(indexing) = &mut stack[row].indexing
@@ -239,6 +246,7 @@ impl PatternWalk<'_, '_, '_> {
             user_frame,
             indexing: None,
             updates: None,
+            own_lines,
             children: Ns::ZERO,
             python: (Ns::ZERO, 0),
             cuda,
@@ -260,6 +268,22 @@ impl PatternWalk<'_, '_, '_> {
             && stacks.lines.is_user_code(line)
     }
 
+    /// What is to be known of a function of yours by line.
+    fn own_lines(&self, id: HostEventId, is_user_code: bool) -> Option<Box<OwnLines>> {
+        let start = self.profile.host.start[id.index()];
+        let is_logged = is_user_code && self.profile.frame_lines.place(id, start).is_some();
+        let definition = self.events.stacks.line(self.events.stack_of[id.index()]);
+        is_logged.then(|| Box::new(OwnLines::new(id, definition, start)))
+    }
+
+    /// The innermost event of a thread, ranges left out, ran by itself up to `until`.
+    fn ran_until(&mut self, thread: usize, until: Ns) {
+        let Self { profile, threads, events, .. } = self;
+        if let Some(own) = innermost_own_lines(profile, &mut threads[thread].stack) {
+            own.ran(until, &profile.frame_lines, &mut events.stacks.lines);
+        }
+    }
+
     /// The line that an event is charged to.
     fn line(&self, id: HostEventId) -> LineId {
         self.events.charged_line(id)
@@ -271,6 +295,14 @@ impl PatternWalk<'_, '_, '_> {
 
     /// Takes the last event off the stack of a thread, and looks at it.
     fn close(&mut self, thread: usize) {
+        let profile = self.profile;
+        let is_range =
+            |open: &StackedEvent| profile.host.kind[open.id.index()] == HostKind::Annotation;
+        if let Some(end) =
+            self.threads[thread].stack.last().filter(|it| !is_range(it)).map(|it| it.end)
+        {
+            self.ran_until(thread, end);
+        }
         let Some(mut open) = self.threads[thread].stack.pop() else { return };
         let is_outermost = open.is_operator && !open.around.operator;
         if let Some(indexing) = open.indexing.take() {
@@ -289,6 +321,11 @@ impl PatternWalk<'_, '_, '_> {
         self.python(thread, &mut open);
         self.range(thread, &open);
         let stack = &mut self.threads[thread].stack;
+        if !is_range(&open)
+            && let Some(own) = innermost_own_lines(profile, stack)
+        {
+            own.called_until(open.end);
+        }
         if open.class == NameClass::ToCpu
             && let Some(operator) = stack.iter_mut().rfind(|it| it.is_operator)
         {
@@ -323,9 +360,19 @@ impl PatternWalk<'_, '_, '_> {
         let is_python = is_frame
             || kind == HostKind::Annotation
             || (kind == HostKind::Python && time <= MAX_SHORT_CALL);
-        if is_python {
+        // What is known by line is not charged to the function as a whole, and that the range lasts says nothing new.
+        let is_by_line = match kind {
+            HostKind::Annotation => {
+                innermost_own_lines(self.profile, &mut self.threads[thread].stack).is_some()
+            }
+            _ => open.own_lines.is_some(),
+        };
+        if is_python && !is_by_line {
             open.python.0 += time;
             open.python.1 += u64::from(kind == HostKind::Python);
+        }
+        for (line, books) in open.own_lines.take().into_iter().flat_map(|it| it.by_line()) {
+            self.charge(open, line, Pattern::PythonBetween, books);
         }
         let stack = &mut self.threads[thread].stack;
         let row = stack.len();
@@ -601,6 +648,19 @@ fn has_third(types: &str) -> bool {
 fn first_sizes(sizes: &str) -> Option<&str> {
     let (first, _) = sizes.trim_start().strip_prefix('[')?.split_once(']')?;
     Some(first.trim())
+}
+
+/// What the innermost event on a stack did by line, ranges left out, if that is known.
+fn innermost_own_lines<'a>(
+    profile: &Profile,
+    stack: &'a mut [StackedEvent],
+) -> Option<&'a mut OwnLines> {
+    if profile.frame_lines.is_empty() {
+        return None;
+    }
+    let is_range = |it: &StackedEvent| profile.host.kind[it.id.index()] == HostKind::Annotation;
+    let innermost = stack.iter_mut().rev().find(|it| !is_range(it))?;
+    innermost.own_lines.as_deref_mut()
 }
 
 #[cfg(test)]
