@@ -23,6 +23,7 @@ import inspect
 import json
 import linecache
 import os
+import pickle
 import platform
 import re
 import secrets
@@ -102,6 +103,9 @@ WRAPPERS = frozenset(("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_
 
 MAX_HISTORY = 1 << 18
 """Entries of the history of device memory that are kept, the last ones: an allocation and its release make three."""
+
+GRADIENT = "gradient"
+"""What the tensors of gradients are for."""
 
 MAX_PLAIN_STEPS = 5
 """Steps before recording whose durations are written, the last ones."""
@@ -190,6 +194,8 @@ class profile:
         self._calls += 1
         # Programs use their device only when they have begun.
         self._start_memory()
+        if self._steps is not None and self._calls == self._skip + self._steps - 1 and self._memory is not None:
+            self._memory.last_step_begins()
         try:
             # What the profiler itself does at its start and its end needs no lines.
             if self._steps is not None and self._calls == self._skip + self._steps:
@@ -688,6 +694,23 @@ class _Memory:
     def __init__(self):
         self._is_ours = False
         self._is_over = False
+        # When the last step began, in microseconds since 1970.
+        self._since = 0
+        # What is at an address at a time, as `_tensors_of` gives it.
+        self._tensors = []
+        self._hook = None
+
+    def last_step_begins(self):
+        """Has the gradients of the last step noted when an optimizer takes them: many programs drop them after it."""
+        self._since = _microseconds()
+        register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+        if register is not None and self._hook is None and self._is_in_use():
+            self._hook = register(self._stepped)
+
+    def _stepped(self, optimizer, args, kwargs):
+        with contextlib.suppress(Exception):
+            gradients = [it.grad for group in optimizer.param_groups for it in group["params"]]
+            self._tensors += _tensors_of(GRADIENT, gradients)
 
     def start_when_used(self):
         """Begins when the program uses a device for the first time, so that its parameters are in the history, too."""
@@ -717,17 +740,36 @@ class _Memory:
         if not (self._is_in_use() and self._is_on()):
             return []
         path = f"{stem}.snapshot.pickle.gz"
+        # As `_dump_snapshot` writes it, with one entry more, which other readers do not look at.
+        snapshot = sys.modules["torch.cuda"].memory._snapshot()
+        snapshot["perfline"] = self._purposes()
         with _hidden_folder(path) as temporary:
-            plain = os.path.join(temporary, "snapshot.pickle")
             packed = os.path.join(temporary, "snapshot.pickle.gz")
-            sys.modules["torch.cuda"].memory._dump_snapshot(plain)
-            _pack(plain, packed)
+            with gzip.open(packed, "wb", compresslevel=COMPRESSION) as out:
+                pickle.dump(snapshot, out)
             os.replace(packed, path)
         return [path]
+
+    def _purposes(self):
+        """What the tensors that are there are for (``fixtures/FORMAT.md``, memory snapshots)."""
+        tensors = list(self._tensors)
+        try:
+            tensors += _tensors_in_use()
+        except Exception as error:
+            _warn(f"what tensors are for is not recorded: {_reason(error)}", stacklevel=6)
+        return {
+            "since_us": self._since,
+            "address": [address for address, _, _ in tensors],
+            "purpose": [purpose for _, purpose, _ in tensors],
+            "time_us": [time for _, _, time in tensors],
+        }
 
     def stop(self):
         """Ends what it began. It does not begin again."""
         is_ours, self._is_ours, self._is_over = self._is_ours, False, True
+        hook, self._hook = self._hook, None
+        if hook is not None:
+            hook.remove()
         if is_ours:
             sys.modules["torch.cuda"].memory._record_memory_history(enabled=None)
 
@@ -740,6 +782,45 @@ class _Memory:
     def _is_on():
         is_on = getattr(sys.modules["torch._C"], "_cuda_isHistoryEnabled", None)
         return is_on is not None and is_on()
+
+
+def _microseconds():
+    """Since 1970, as PyTorch counts in memory snapshots."""
+    return time.time_ns() // 1000
+
+
+def _tensors_of(purpose, tensors):
+    """For each of ``tensors`` on a CUDA device, the address of its storage, ``purpose``, and the time in microseconds."""
+    now, rows = _microseconds(), []
+    for tensor in tensors:
+        # Of a tensor that is distributed over ranks, the part of this one.
+        tensor = getattr(tensor, "_local_tensor", tensor)
+        with contextlib.suppress(Exception):
+            if tensor is not None and tensor.is_cuda:
+                rows.append((tensor.untyped_storage().data_ptr(), purpose, now))
+    return rows
+
+
+def _tensors_in_use():
+    """The parameters, their gradients, the buffers and the states of optimizers that are there."""
+    import torch
+
+    parameters, buffers, states = [], [], []
+    # Not by `isinstance`, which runs code of objects that stand for others.
+    for it in gc.get_objects():
+        if issubclass(type(it), torch.nn.Module):
+            parameters += vars(it).get("_parameters", {}).values()
+            buffers += vars(it).get("_buffers", {}).values()
+        elif issubclass(type(it), torch.optim.Optimizer):
+            parameters += (one for group in it.param_groups for one in group["params"])
+            states += (value for state in it.state.values() if isinstance(state, dict) for value in state.values())
+    gradients = [it.grad for it in parameters if it is not None]
+    return [
+        *_tensors_of("parameter", parameters),
+        *_tensors_of(GRADIENT, gradients),
+        *_tensors_of("optimizer state", states),
+        *_tensors_of("buffer", buffers),
+    ]
 
 
 def _is_out_of_memory(kind):

@@ -1,7 +1,6 @@
 """A stand-in for PyTorch, as far as the recorder knows it, with faults that real recordings have only now and then."""
 
 import json
-import pickle
 import types
 import typing
 
@@ -25,6 +24,7 @@ def torch_modules():
     torch = types.ModuleType("torch")
     torch.__version__ = "2.6.0"
     torch.nn = types.SimpleNamespace(Module=Module)
+    torch.optim = types.SimpleNamespace(Optimizer=Optimizer)
     torch.autograd = types.ModuleType("torch.autograd")
     torch.autograd.backward = backward
     torch.profiler = types.ModuleType("torch.profiler")
@@ -81,12 +81,31 @@ class Cuda(types.ModuleType):
     def _record_memory_history(self, enabled="all", stacks="all", max_entries=None):
         self.history = None if enabled is None else {"stacks": stacks, "max_entries": max_entries}
 
-    def _dump_snapshot(self, path):
+    def _snapshot(self):
         """A snapshot with one request that failed."""
         frames = [{"filename": "train.py", "line": 12, "name": "<module>"}]
         failed = {"action": "oom", "device_free": 4096, "size": 1 << 20, "stream": 0, "time_us": 1000, "frames": frames}
-        with open(path, "wb") as file:
-            pickle.dump({"segments": [], "device_traces": [[failed]]}, file)
+        return {"segments": [], "device_traces": [[failed]]}
+
+
+class Tensor:
+    """A tensor whose storage is at an address of a device, or of the host."""
+
+    def __init__(self, address, grad=None, is_cuda=True):
+        self.grad = grad
+        self.is_cuda = is_cuda
+        self._address = address
+
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=lambda: self._address)
+
+
+class Optimizer:
+    """``torch.optim.Optimizer``: what it holds."""
+
+    def __init__(self, parameters, state):
+        self.param_groups = [{"params": parameters}]
+        self.state = state
 
 
 class Module:

@@ -130,14 +130,70 @@ class Memory(RecordingTest):
         self.assertEqual((len(prof.recordings), prof.snapshots), (1, []))
 
     def test_a_snapshot_that_cannot_be_written_is_a_warning(self):
-        def fail(path):
+        def fail():
             raise OSError("the disk is full")
 
         self.cuda.init()
-        self.cuda._dump_snapshot = fail
+        self.cuda._snapshot = fail
         with self.warns("no memory snapshot was written", "OSError: the disk is full"):
             prof, _ = self.record(10)
         self.assertEqual((len(prof.recordings), prof.snapshots, self.cuda.history), (1, [], None))
+
+    def purposes(self, program, **options):
+        """What the snapshot says that tensors are for, after ``program`` ran in each step."""
+        self.cuda.init()
+        with self.warns(), perfline.profile(self.folder, sources=False, lines=False, **options) as prof:
+            for step in range(6):
+                program(step)
+                prof.step()
+        [path] = prof.snapshots
+        with gzip.open(path) as file:
+            found = pickle.load(file)["perfline"]
+        self.assertEqual(len(found["time_us"]), len(found["address"]))
+        return found, list(zip(found["address"], found["purpose"]))
+
+    def test_what_tensors_are_for(self):
+        gradient = stand_in.Tensor(0x20)
+        weight = stand_in.Tensor(0x10, gradient)
+        model = stand_in.Module()
+        model._parameters = {"weight": weight, "none": None, "host": stand_in.Tensor(0x99, is_cuda=False)}
+        model._buffers = {"mean": stand_in.Tensor(0x30)}
+        sharded = types.SimpleNamespace(_local_tensor=stand_in.Tensor(0x40), grad=None)
+        optimizer = stand_in.Optimizer([weight, sharded], {"weight": {"step": 1, "average": stand_in.Tensor(0x50)}})
+        found, tensors = self.purposes(lambda step: None, steps=2)
+        expected = {
+            (0x10, "parameter"),
+            (0x40, "parameter"),
+            (0x20, "gradient"),
+            (0x50, "optimizer state"),
+            (0x30, "buffer"),
+        }
+        self.assertEqual(set(tensors), expected)
+        self.assertEqual(optimizer.param_groups[0]["params"][0], weight)
+        # Between the beginning of the last step and now.
+        self.assertLess(found["since_us"], max(found["time_us"]))
+        self.assertLess(time.time() - found["since_us"] / 1e6, 60)
+
+    def test_gradients_are_noted_when_the_optimizer_takes_them_in_the_last_step(self):
+        hooks = {}
+        module = types.ModuleType("torch.optim.optimizer")
+
+        def register(hook):
+            hooks[hook] = None
+            return types.SimpleNamespace(remove=lambda: hooks.pop(hook))
+
+        module.register_optimizer_step_post_hook = register
+        self.enter(mock.patch.dict(sys.modules, {module.__name__: module}))
+
+        def step(number):
+            weight = stand_in.Tensor(0x10 * (number + 1), stand_in.Tensor(0x1000 * (number + 1)))
+            optimizer = stand_in.Optimizer([weight], {})
+            for hook in list(hooks):
+                hook(optimizer, (), {})
+
+        _, tensors = self.purposes(step, skip=1, steps=2)
+        self.assertEqual([it for it in tensors if it[1] == "gradient"], [(0x3000, "gradient")])
+        self.assertEqual(hooks, {})
 
     def test_memory_that_runs_out_leaves_a_snapshot(self):
         self.cuda.init()

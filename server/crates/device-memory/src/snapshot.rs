@@ -1,10 +1,11 @@
 //! Memory snapshots to the ledger: every frame of a snapshot carries the line that was executing.
 //!
 //! `replay` walks a device's history once; `phase` and `steps` distinguish parts of the run; `space` distinguishes
-//! free from used addresses; `report` charges all of it to lines; `history` says what each line held when.
+//! free from used addresses; `purposes` says what memory is for; `report` charges all of it to lines; `history` says what each line held when.
 
 mod history;
 mod phase;
+mod purposes;
 mod replay;
 mod report;
 mod space;

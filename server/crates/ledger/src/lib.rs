@@ -37,8 +37,8 @@ pub use line::{
 };
 pub use loops::LoopBooks;
 pub use memory::{
-    CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, Moment, OutOfMemory, Phase,
-    Sample, SegmentCalls, SegmentTime, StackLine, StepMemory,
+    CategoryMemory, DeviceMemory, Fragmentation, Held, LineMemory, MemoryPurpose, MemoryPurposes,
+    Moment, OutOfMemory, Phase, Sample, SegmentCalls, SegmentTime, StackLine, StepMemory,
 };
 pub use modules::{ModuleBooks, ModuleKey};
 pub use overview::{

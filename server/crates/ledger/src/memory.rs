@@ -51,6 +51,8 @@ pub struct DeviceMemory {
     pub out_of_memory: Vec<OutOfMemory>,
     /// Bytes at the peak by part of the step, those without a line included; `before` is in none.
     pub peak_by_phase: BTreeMap<Phase, Bytes>,
+    /// What the bytes in use are for, where the recording says so.
+    pub purposes: Option<MemoryPurposes>,
     /// Whether all events have times: samples are then by time, else by event.
     pub has_times: bool,
     /// In use and reserved over time, in order; at most [`DeviceMemory::MAX_SAMPLES`].
@@ -198,6 +200,51 @@ impl Phase {
             Self::Forward => "forward",
             Self::Backward => "backward",
             Self::Optimizer => "optimizer",
+        }
+    }
+}
+
+/// What the bytes in use at one moment are for. Tensors are known by object; the rest by what happens to it.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct MemoryPurposes {
+    /// The moment with the most bytes in use since the last recorded step began.
+    pub moment: Moment,
+    /// By purpose; adds up to what was in use then.
+    pub bytes: BTreeMap<MemoryPurpose, Bytes>,
+}
+
+/// What device memory is for.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub enum MemoryPurpose {
+    /// Parameters of modules and optimizers.
+    Parameter,
+    /// Gradients of parameters.
+    Gradient,
+    /// What optimizers keep for their parameters.
+    OptimizerState,
+    /// Buffers of modules.
+    Buffer,
+    /// Made in the forward pass and given back in the backward pass.
+    Activation,
+    /// All else: batches, what is at work, the profiler's own, and what nothing is known of.
+    Other,
+}
+
+impl MemoryPurpose {
+    /// Stable name in machine-readable output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parameter => "parameter",
+            Self::Gradient => "gradient",
+            Self::OptimizerState => "optimizer_state",
+            Self::Buffer => "buffer",
+            Self::Activation => "activation",
+            Self::Other => "other",
         }
     }
 }

@@ -43,7 +43,7 @@ pub use memory::{DeviceType, MemoryDevice, MemoryEvents};
 pub use meta::{DeviceProperties, Meta, RankGroup};
 pub use snapshot::{
     Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice, SnapshotEvent,
-    SnapshotFrame, SnapshotSegment, StackId,
+    SnapshotFrame, SnapshotPurposes, SnapshotSegment, SnapshotTensor, StackId, TensorPurpose,
 };
 pub use timeline::MemoryTimeline;
 pub use units::{Bytes, Ns};

@@ -30,6 +30,41 @@ pub struct Snapshot {
     pub devices: Vec<SnapshotDevice>,
     /// `external_annotations` (torch 2.5 and later): ranges that the program or the profiler marked, in file order.
     pub annotations: Vec<SnapshotAnnotation>,
+    /// What tensors are for, where Perfline's recorder took the snapshot.
+    pub purposes: SnapshotPurposes,
+}
+
+/// What the tensors of a program are for, as Perfline's recorder found them by object (`fixtures/FORMAT.md`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SnapshotPurposes {
+    /// When the last recorded step began, in nanoseconds since the Unix epoch; zero where no steps were recorded.
+    pub since: Ns,
+    /// The tensors, of all devices.
+    pub tensors: Vec<SnapshotTensor>,
+}
+
+/// A tensor that was there at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotTensor {
+    /// Address of its storage.
+    pub address: u64,
+    /// What it is for.
+    pub purpose: TensorPurpose,
+    /// When it was there, in nanoseconds since the Unix epoch.
+    pub at: Ns,
+}
+
+/// What a tensor is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TensorPurpose {
+    /// A parameter of a module or optimizer.
+    Parameter,
+    /// The gradient of a parameter.
+    Gradient,
+    /// What an optimizer keeps for its parameters.
+    OptimizerState,
+    /// A buffer of a module.
+    Buffer,
 }
 
 impl Snapshot {

@@ -9,7 +9,8 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use hashbrown::HashTable;
 use profile::{
     Bytes, Ns, Snapshot, SnapshotAction, SnapshotAnnotation, SnapshotBlock, SnapshotDevice,
-    SnapshotEvent, SnapshotFrame, SnapshotSegment, StackId, StrId, WarningKind, Warnings,
+    SnapshotEvent, SnapshotFrame, SnapshotSegment, SnapshotTensor, StackId, StrId, TensorPurpose,
+    WarningKind, Warnings,
 };
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -72,11 +73,15 @@ enum DictKey {
     History,
     Line,
     Name,
+    /// What Perfline's recorder adds.
+    Perfline,
+    Purpose,
     RealSize,
     RequestedSize,
     SegmentPoolId,
     SegmentType,
     Segments,
+    SinceUs,
     Size,
     Stage,
     State,
@@ -105,11 +110,14 @@ impl DictKey {
             "history" => Self::History,
             "line" => Self::Line,
             "name" => Self::Name,
+            "perfline" => Self::Perfline,
+            "purpose" => Self::Purpose,
             "real_size" => Self::RealSize,
             "requested_size" => Self::RequestedSize,
             "segment_pool_id" => Self::SegmentPoolId,
             "segment_type" => Self::SegmentType,
             "segments" => Self::Segments,
+            "since_us" => Self::SinceUs,
             "size" => Self::Size,
             "stage" => Self::Stage,
             "state" => Self::State,
@@ -159,6 +167,17 @@ struct Converter<'a> {
     warnings: &'a mut Warnings,
 }
 
+/// `None` of a purpose that this version does not know.
+fn purpose(text: &str) -> Option<TensorPurpose> {
+    match text {
+        "parameter" => Some(TensorPurpose::Parameter),
+        "gradient" => Some(TensorPurpose::Gradient),
+        "optimizer state" => Some(TensorPurpose::OptimizerState),
+        "buffer" => Some(TensorPurpose::Buffer),
+        _ => None,
+    }
+}
+
 impl Converter<'_> {
     fn top(&mut self, root: Handle) -> Result<(), Error> {
         let (found, offset) = match self.values.get(root) {
@@ -201,6 +220,7 @@ impl Converter<'_> {
                     self.device_traces(value);
                 }
                 DictKey::ExternalAnnotations => self.annotations(value),
+                DictKey::Perfline => self.purposes(value, chain),
                 DictKey::Category | DictKey::Unused => {}
                 _ => self.unknown_key(PLACE, key, chain),
             }
@@ -484,6 +504,44 @@ impl Converter<'_> {
                 self.snapshot.annotations.push(annotation);
             }
         }
+    }
+
+    /// What tensors are for: columns of addresses, purposes and times.
+    fn purposes(&mut self, value: Handle, parent: Chain) {
+        const PLACE: SnapshotPart = "what tensors are for";
+        let Some(dict) = self.dict(value, PLACE, parent) else { return };
+        let (mut addresses, mut purposes, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, value) in self.values.pairs(dict) {
+            if !self.spend(1) {
+                return;
+            }
+            let column = match self.key(key) {
+                DictKey::SinceUs => {
+                    self.snapshot.purposes.since = self.time(value, PLACE, key, dict).max(Ns(0));
+                    continue;
+                }
+                column @ (DictKey::Address | DictKey::Purpose | DictKey::TimeUs) => column,
+                _ => {
+                    self.unknown_key(PLACE, key, dict);
+                    continue;
+                }
+            };
+            let Some(chain) = self.list(value, PLACE) else { continue };
+            for &item in self.values.runs(chain).flatten() {
+                if !self.spend(1) {
+                    return;
+                }
+                match column {
+                    DictKey::Address => addresses.push(self.address(item, PLACE, key, dict)),
+                    DictKey::TimeUs => times.push(self.time(item, PLACE, key, dict)),
+                    _ => purposes.push(self.text(item).and_then(purpose)),
+                }
+            }
+        }
+        let rows = addresses.into_iter().zip(purposes).zip(times);
+        self.snapshot.purposes.tensors.extend(rows.filter_map(|((address, purpose), at)| {
+            Some(SnapshotTensor { address: address?, purpose: purpose?, at })
+        }));
     }
 
     // Stacks.

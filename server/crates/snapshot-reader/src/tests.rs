@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
 
-use profile::{Bytes, Ns, StackId};
+use profile::{Bytes, Ns, SnapshotTensor, StackId, TensorPurpose};
 use proptest::prelude::*;
 
 use super::*;
@@ -386,6 +386,31 @@ fn a_pickle_that_breaks_off_gives_what_came_before_and_nothing_else() {
             most = part.len();
         }
         assert!(most + 3 >= whole.len(), "{most} of {} lines before the last byte", whole.len());
+    }
+}
+
+#[test]
+fn what_tensors_are_for() {
+    let pickle = concat(&[
+        b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces]\x8c\x08perfline}(\x8c\x08since_usK\x05",
+        b"\x8c\x07address](K\x10K\x20K\x30e\x8c\x07purpose](\x8c\x09parameter\x8c\x04mine\x8c\x0foptimizer statee",
+        b"\x8c\x07time_us](K\x01K\x02K\x03K\x04euu.",
+    ]);
+    let (snapshot, warnings) = read_snapshot(&pickle).unwrap();
+    assert_eq!(snapshot.purposes.since, Ns(5_000));
+    let tensor = |address, purpose, at| SnapshotTensor { address, purpose, at: Ns(at) };
+    assert_eq!(
+        snapshot.purposes.tensors,
+        [
+            tensor(0x10, TensorPurpose::Parameter, 1_000),
+            tensor(0x30, TensorPurpose::OptimizerState, 3_000),
+        ]
+    );
+    assert_eq!(warnings.iter().count(), 0);
+    for odd in [&b"K\x01"[..], b"]K\x01a", b"}\x8c\x07addressK\x01s", b"}\x8c\x07purpose]K\x01as"] {
+        let pickle = concat(&[b"}(\x8c\x08segments]\x8c\x08perfline", odd, b"u."]);
+        let (snapshot, _) = read_snapshot(&pickle).unwrap();
+        assert_eq!(snapshot.purposes.tensors, []);
     }
 }
 

@@ -89,6 +89,7 @@ pub(super) fn report(
         is_history_cut: is_history_cut(replay),
         fragmentation: space.fragmentation(replay, last),
         out_of_memory: context.out_of_memory(),
+        purposes: context.purposes(),
         has_times: has_times(replay),
         timeline: timeline(replay),
         steps: context.step_memory(),
@@ -106,11 +107,11 @@ fn is_history_cut(replay: &SnapshotReplay<'_>) -> bool {
     has_history && replay.allocations.iter().any(|it| it.from.is_none() && !it.is_before())
 }
 
-struct Context<'a> {
-    snapshot: &'a Snapshot,
+pub(super) struct Context<'a> {
+    pub(super) snapshot: &'a Snapshot,
     ordinal: i32,
-    frames: &'a Frames<'a>,
-    replay: &'a SnapshotReplay<'a>,
+    pub(super) frames: &'a Frames<'a>,
+    pub(super) replay: &'a SnapshotReplay<'a>,
     steps: &'a DeviceSteps,
 }
 
@@ -118,7 +119,7 @@ struct Context<'a> {
 type ByStack = FxHashMap<StackId, (Bytes, Bytes)>;
 
 impl Context<'_> {
-    fn moment(&self, event: Option<u32>) -> Moment {
+    pub(super) fn moment(&self, event: Option<u32>) -> Moment {
         let at = event.and_then(|event| self.time(event));
         let step = self.steps.of(event).and_then(|step| u32::try_from(step).ok());
         Moment {

@@ -1,6 +1,6 @@
 //! Snapshots built by hand, to the numbers that they must give.
 
-use ledger::{DeviceMemory, Held, LineKey, Ns, Phase};
+use ledger::{DeviceMemory, Held, LineKey, MemoryPurpose, Ns, Phase};
 use profile::{
     SnapshotAction, SnapshotBlock, SnapshotDevice, SnapshotEvent, SnapshotFrame, SnapshotSegment,
     StackId,
@@ -83,6 +83,60 @@ fn line(line: u32) -> LineKey {
 }
 
 use SnapshotAction::{Alloc, FreeCompleted, FreeRequested, OutOfMemory, SegmentAlloc, SegmentFree};
+
+#[test]
+fn what_memory_is_for_is_known_of_the_highest_moment_of_the_last_step() {
+    let mut made = Made::default();
+    let forward = made.stack(&[("train.py", 5, "forward")]);
+    let backward = made.stack(&[("??", 0, "torch::autograd::Engine::thread_main(...)")]);
+    let none = StackId::NONE;
+    made.events(&[
+        // A step whose gradient was dropped, which nothing is known of, and whose batch makes the peak.
+        (Alloc, 0x1000, 9000, forward),
+        (Alloc, 0x5000, 300, backward),
+        (FreeCompleted, 0x1000, 9000, none),
+        (FreeCompleted, 0x5000, 300, none),
+        // The last one.
+        (Alloc, 0x1000, 600, forward),
+        (Alloc, 0x5000, 300, backward),
+        (Alloc, 0x6000, 50, backward),
+        (FreeRequested, 0x1000, 600, backward),
+        (FreeCompleted, 0x1000, 600, backward),
+        (Alloc, 0x7000, 40, forward),
+    ]);
+    made.segment(
+        0x8000,
+        0x1000,
+        &[(0x800, 2048, true, none), (0x400, 1000, true, none), (0x400, 0, false, none)],
+    );
+    let tensor = |address, purpose, at| profile::SnapshotTensor { address, purpose, at: Ns(at) };
+    use profile::TensorPurpose::{Buffer, Gradient, OptimizerState, Parameter};
+    made.0.purposes = profile::SnapshotPurposes {
+        since: Ns(3_500),
+        tensors: vec![
+            tensor(0x5000, Gradient, 8_500),
+            // Its address was of another tensor until it was given back.
+            tensor(0x1000, OptimizerState, 9_500),
+            tensor(0x8000, Parameter, 9_500),
+            tensor(0x8800, Buffer, 9_500),
+            tensor(0x4444, Buffer, 9_500),
+        ],
+    };
+    let memory = made.memory();
+    assert_eq!(memory.peak, Bytes(2048 + 1024 + 9000 + 300));
+    let purposes = memory.purposes.unwrap();
+    assert_eq!(purposes.moment.event, 7);
+    assert_eq!(
+        purposes.bytes.into_iter().collect::<Vec<_>>(),
+        [
+            (MemoryPurpose::Parameter, Bytes(2048)),
+            (MemoryPurpose::Gradient, Bytes(300)),
+            (MemoryPurpose::Buffer, Bytes(1024)),
+            (MemoryPurpose::Activation, Bytes(600)),
+            (MemoryPurpose::Other, Bytes(50)),
+        ]
+    );
+}
 
 #[test]
 fn a_training_step_is_charged_line_by_line() {

@@ -3,7 +3,8 @@
 use device_memory::HolderPhase;
 use insights::Detail;
 use ledger::{
-    Bytes, CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, OutOfMemory, Phase,
+    Bytes, CategoryMemory, DeviceKey, DeviceMemory, LineKey, LineMemory, MemoryPurpose,
+    MemoryPurposes, OutOfMemory, Phase,
 };
 use metrics::numbers::count;
 use metrics::{Period, Scale};
@@ -85,6 +86,7 @@ impl<'a> MemoryReportBuilder<'_, 'a> {
 
     fn device(&self, key: DeviceKey, memory: &'a DeviceMemory) -> MemoryPart<'a> {
         let mut notes = vec![Note::plain(state(memory))];
+        notes.extend(memory.purposes.as_ref().map(|it| Note::plain(purposes(it, memory))));
         if memory.is_history_cut {
             notes.push(Note::doubt(
                 "the oldest events were dropped (max_entries): what they held is on its line, but its allocation is \
@@ -268,6 +270,30 @@ impl<'a> MemoryReportBuilder<'_, 'a> {
             table: section,
         }
     }
+}
+
+/// What the memory in use is for.
+fn purposes(it: &MemoryPurposes, memory: &DeviceMemory) -> String {
+    let name = |purpose| match purpose {
+        MemoryPurpose::Parameter => "parameters",
+        MemoryPurpose::Gradient => "gradients",
+        MemoryPurpose::OptimizerState => "optimizer state",
+        MemoryPurpose::Buffer => "buffers",
+        MemoryPurpose::Activation => "activations",
+        MemoryPurpose::Other => "other",
+    };
+    let parts: Vec<String> = it
+        .bytes
+        .iter()
+        .map(|(&purpose, &amount)| format!("{} {}", name(purpose), bytes(amount)))
+        .collect();
+    let sum: Bytes = it.bytes.values().sum();
+    let moment = if it.moment == memory.peak_moment {
+        "at the peak".to_owned()
+    } else {
+        format!("{} in use at the highest moment of the last step", bytes(sum))
+    };
+    format!("{moment}: {}", parts.join(" · "))
 }
 
 /// When the peak was.

@@ -91,6 +91,7 @@ fn device<'a>(
         ("reserved_peak_bytes", FieldValue::bytes(memory.reserved_peak)),
         ("peak", FieldValue::Json(object(&moment(&memory.peak_moment, memory)))),
         ("peak_by_phase", FieldValue::Json(object(&phases(&memory.peak_by_phase)))),
+        ("purposes", purposes(memory)),
         (
             "segments",
             FieldValue::Json(object(&[
@@ -211,6 +212,17 @@ fn line<'a>(
         ("peak_by_phase", FieldValue::Json(object(&phases(&it.peak_by_phase)))),
     ]);
     fields
+}
+
+/// What the bytes in use are for at one moment; null where the recording does not say.
+fn purposes(memory: &DeviceMemory) -> FieldValue<'_> {
+    let Some(it) = &memory.purposes else { return FieldValue::Json("null".to_owned()) };
+    let by_purpose = it.bytes.iter().map(|(it, &bytes)| (it.name(), FieldValue::bytes(bytes)));
+    let by_purpose = by_purpose.collect::<Vec<_>>();
+    FieldValue::Json(object(&[
+        ("moment", FieldValue::Json(object(&moment(&it.moment, memory)))),
+        ("bytes", FieldValue::Json(object(&by_purpose))),
+    ]))
 }
 
 fn phases<'a>(by_phase: &'a BTreeMap<Phase, Bytes>) -> Vec<(&'static str, FieldValue<'a>)> {

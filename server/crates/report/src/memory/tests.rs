@@ -4,8 +4,8 @@ use expect_test::expect;
 use std::path::PathBuf;
 
 use ledger::{
-    Bytes, DeviceKey, DeviceMemory, Held, Ledger, LineKey, LineMemory, Moment, Ns, OutOfMemory,
-    Phase, Sample, StepMemory,
+    Bytes, DeviceKey, DeviceMemory, Held, Ledger, LineKey, LineMemory, MemoryPurpose,
+    MemoryPurposes, Moment, Ns, OutOfMemory, Phase, Sample, StepMemory,
 };
 use loader::Run;
 
@@ -127,6 +127,35 @@ fn json_of(run: &Run) -> String {
     let mut out = Vec::new();
     write_json(&mut out, &recording(run, &sources())).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn what_memory_is_for() {
+    let mut run = run();
+    let memory = run.merged.memory.values_mut().next().unwrap();
+    let bytes = [
+        (MemoryPurpose::Parameter, Bytes(300 * MIB)),
+        (MemoryPurpose::OptimizerState, Bytes(500 * MIB)),
+    ];
+    memory.purposes =
+        Some(MemoryPurposes { moment: memory.peak_moment.clone(), bytes: bytes.into() });
+    let at_peak = "at the peak: parameters 300 MiB · optimizer state 500 MiB\n";
+    assert!(
+        text_of(&run, &sources(), None).contains(at_peak),
+        "{}",
+        text_of(&run, &sources(), None)
+    );
+    let json = json_of(&run);
+    assert!(
+        json.contains(r#""bytes": {"parameter": 314572800, "optimizer_state": 524288000}"#),
+        "{json}"
+    );
+    let memory = run.merged.memory.values_mut().next().unwrap();
+    memory.purposes.as_mut().unwrap().moment.event += 1;
+    assert!(
+        text_of(&run, &sources(), None)
+            .contains("800 MiB in use at the highest moment of the last step: parameters")
+    );
 }
 
 #[test]
