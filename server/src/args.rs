@@ -202,8 +202,9 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "GLOB")]
     pub(crate) mine: Vec<MinePattern>,
 
-    /// Trace of the capture of the CUDA graphs that the recording replays, repeatable: their kernels count to the lines that
-    /// launched them there [default: traces with "capture" or "cuda_graph" in their names beside the recording]
+    /// Trace of the capture of the CUDA graphs that the recording replays, or the stacks of their nodes, repeatable: their kernels
+    /// count to the lines that launched them there [default: files with "capture", "cuda_graph" or "py_stacks" in their names
+    /// beside the recording]
     #[arg(long = "capture", value_name = "FILE")]
     pub(crate) captures: Vec<PathBuf>,
 
@@ -256,6 +257,8 @@ impl RecordingArgs {
 ///              without waiting
 ///   cpu total  thread time while the line was anywhere on the stack
 ///   cuda own   time of the kernels and copies launched from the line
+///   recompute  of cuda own, or cpu own where no line has any, what
+///              torch.utils.checkpoint computed again in the backward pass
 ///   backward   time of the backward pass that this forward line caused
 ///   gpu wait   thread time blocked, waiting for the device
 ///   waiting    thread time blocked, waiting for locks, queues, sockets, sleep
@@ -779,8 +782,8 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) code: CodeArgs,
 
-    /// Only what ran in this phase of training: forward (calls of modules), backward, optimizer or loader; of several on a stack
-    /// the outermost
+    /// Only what ran in this phase of training: forward (calls of modules), backward, recompute (what torch.utils.checkpoint
+    /// computes again), optimizer or loader; of several on a stack the outermost
     #[arg(long, value_name = "PHASE")]
     pub(crate) phase: Option<TrainingPhase>,
 

@@ -12,7 +12,7 @@
 //! call "nn.Module: Linear_0" 6..50 from=model.py:2  # a Python event that is not a frame
 //! op aten::mm 7..20 ext=5 seq=3 fwd=1 stack="m.py(2): f;t.py(9): g"
 //! run cudaLaunchKernel 8..9 corr=7 ext=5            # kernel=: what it launches, as ROCm records it
-//! kernel gemm 12..45 corr=7 ext=5 graph=1 device=0 stream=7
+//! kernel gemm 12..45 corr=7 ext=5 graph=1 node=2 device=0 stream=7
 //! kernel triton 45..46 stack="  File \"m.py\", line 2, in f\n    return x"   # Inductor provenance
 //! copy "Memcpy HtoD (Pageable -> Device)" 50..60 corr=8
 //! fill Memset 60..61 corr=9
@@ -180,6 +180,7 @@ fn arguments(words: &[String]) -> Option<Map<String, Value>> {
             "fwd" => "Fwd thread id",
             "corr" => "correlation",
             "graph" => "graph id",
+            "node" => "graph node id",
             "stack" if is_device(value) => "stack",
             "stack" => "Call stack",
             "device" | "stream" | "kernel" => key,

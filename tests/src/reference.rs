@@ -58,6 +58,8 @@ pub struct LineAccount {
     pub cuda_own: Ns,
     pub cuda_total: Ns,
     pub cuda_backward: Ns,
+    pub cpu_recompute: Ns,
+    pub cuda_recompute: Ns,
     pub kernels: u64,
     pub sync: Ns,
     pub syncs: u64,
@@ -95,7 +97,7 @@ pub struct StepAccount {
 
 impl fmt::Display for Accounts {
     /// One line for the totals, each reason and each line of source, without what is 0. Times are in microseconds.
-    /// `cpu` and `cuda` are self/own/total, `launch_time` is that of `launches`, `backward` is cpu/cuda, `idle_cause` is
+    /// `cpu` and `cuda` are self/own/total, `launch_time` is that of `launches`, `backward` and `recompute` are cpu/cuda, `idle_cause` is
     /// host/kernel/after a wait, `step` is cpu/cuda/sync/idle and, if there is any, waiting. `in_steps` is in steps/elapsed
     /// and left out where both are the total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,6 +164,7 @@ impl fmt::Display for Accounts {
                 times("launch_time", &[line.launch_time]),
                 plain("short", count(line.short)),
                 times("backward", &[line.cpu_backward, line.cuda_backward]),
+                times("recompute", &[line.cpu_recompute, line.cuda_recompute]),
                 times("sync", &[line.sync]),
                 times("waiting", &[line.waiting]),
                 plain("syncs", count(line.syncs)),
@@ -569,6 +572,8 @@ struct Stacks {
     below: Vec<Vec<usize>>,
     base: Vec<Stack>,
     inside: Vec<Stack>,
+    /// Whether it computes again what the forward pass has computed.
+    is_recomputed: Vec<bool>,
 }
 
 impl Stacks {
@@ -584,15 +589,15 @@ impl Stacks {
             }
         }
         let adopters = Adopters::of(recording);
-        let mut stacks = Self { below, base: Vec::new(), inside: Vec::new() };
+        let mut stacks =
+            Self { below, base: Vec::new(), inside: Vec::new(), is_recomputed: Vec::new() };
         // An event's stack follows from those of events that come before it in the order.
         for (event, host) in hosts.iter().enumerate() {
-            let base = match stacks.innermost(recording, &stacks.below[event]) {
-                Some(below) => stacks.inside[below].clone(),
-                None => adopters
-                    .adopted(recording, event)
-                    .map_or_else(Stack::default, |adopted| stacks.inside[adopted].clone()),
-            };
+            let below = stacks.innermost(recording, &stacks.below[event]);
+            let from = below.or_else(|| adopters.adopted(recording, event));
+            let base = from.map_or_else(Stack::default, |it| stacks.inside[it].clone());
+            let is_recomputed = stacks.is_recomputed(recording, event, from);
+            stacks.is_recomputed.push(is_recomputed);
             let inside = match host.kind {
                 Kind::Python => {
                     let mut call = stacks.call(recording, event, &base);
@@ -622,6 +627,21 @@ impl Stacks {
         self.innermost(recording, open).or_else(|| open.iter().rev().copied().find(is_bare))
     }
 
+    /// Whether an event is recomputed that has its line stack from `from`.
+    fn is_recomputed(&self, recording: &Recording, event: usize, from: Option<usize>) -> bool {
+        let hosts = &recording.hosts;
+        let python_below =
+            self.below[event].iter().rev().find(|&&it| hosts[it].kind == Kind::Python);
+        let is_called_by_node = python_below.is_some_and(|&it| is_checkpoint_node(&hosts[it]));
+        if is_checkpoint_node(&hosts[event]) || is_recomputation(&hosts[event]) {
+            return true;
+        }
+        let is_backward_pass =
+            is_frame_of(&hosts[event], "torch/autograd/__init__.py", &["backward"]);
+        let is_node_done = is_called_by_node && is_backward_pass;
+        !is_node_done && from.is_some_and(|it| self.is_recomputed[it])
+    }
+
     /// `call(e)` of a Python event.
     fn call(&self, recording: &Recording, event: usize, base: &Stack) -> Vec<Line> {
         let mut call = base.to_vec();
@@ -639,6 +659,24 @@ impl Stacks {
         }
         call
     }
+}
+
+/// Whether a host event is the frame of one of some functions of a file.
+fn is_frame_of(host: &Host, file: &str, functions: &[&str]) -> bool {
+    let frame = (host.kind == Kind::Python).then(|| frame(&host.name)).flatten();
+    frame.is_some_and(|((path, _), function)| {
+        path.replace('\\', "/").ends_with(file) && functions.contains(&function)
+    })
+}
+
+/// Whether a host event computes again for a node of the backward pass.
+fn is_recomputation(host: &Host) -> bool {
+    is_frame_of(host, "torch/utils/checkpoint.py", &["recompute_fn", "unpack"])
+}
+
+/// Whether a host event is itself a node of the backward pass that computes again.
+fn is_checkpoint_node(host: &Host) -> bool {
+    is_frame_of(host, "torch/utils/checkpoint.py", &["backward"])
 }
 
 /// The lines of a stack, each once.
@@ -1037,6 +1075,9 @@ impl Accountant<'_> {
         self.line(last).cpu_self += duration;
         self.line(&own).cpu_own += duration;
         self.line(&own).waiting += waiting;
+        if self.stacks.is_recomputed[innermost] {
+            self.line(&own).cpu_recompute += duration;
+        }
         let of_steps = self.in_steps(span);
         let (in_steps, elapsed) = match self.steps.is_empty() {
             true => (duration, if self.main_thread == Some(thread) { duration } else { 0 }),
@@ -1115,6 +1156,9 @@ impl Accountant<'_> {
             };
             self.line(last).cuda_self += duration;
             self.line(&own).cuda_own += duration;
+            if event.is_some_and(|it| self.stacks.is_recomputed[it]) {
+                self.line(&own).cuda_recompute += duration;
+            }
             if device.kind == DeviceKind::Kernel {
                 self.line(&own).kernels += 1;
                 self.launching(&own, index);
@@ -1376,40 +1420,71 @@ impl Accountant<'_> {
     // Backward by cause
 
     fn backward(&mut self) {
-        let hosts = &self.recording.hosts;
-        let is_backward = |it: usize| {
-            hosts[it].kind == Kind::Operator
-                && hosts[it].forward_thread != 0
-                && hosts[it].sequence.is_some()
-        };
-        for node in (0..hosts.len()).filter(|&it| is_backward(it)) {
-            if self.stacks.below[node].iter().any(|&it| is_backward(it)) {
-                continue;
-            }
+        let mut spent: Vec<(usize, Ns, bool)> = Vec::new();
+        for interval in self.threads.iter().flatten() {
+            let node = self.backward_node(interval.innermost);
+            let node = node.filter(|&it| self.recording.hosts[it].is_open_at(interval.start));
+            spent.extend(node.map(|it| (it, interval.end - interval.start, false)));
+        }
+        for (device, launch) in self.recording.devices.iter().zip(&self.launches) {
+            let node = launch.event.and_then(|it| self.backward_node(it));
+            spent.extend(node.map(|it| (it, device.end - device.start, true)));
+        }
+        for (node, time, is_on_device) in spent {
             let forward = self.forward_by_flow(node).or_else(|| self.forward_by_sequence(node));
-            let Some(own) = forward.and_then(|it| self.own(&self.stacks.inside[it])) else {
-                continue;
-            };
-            self.line(&own).cpu_backward += hosts[node].end - hosts[node].start;
-            for (index, device) in self.recording.devices.iter().enumerate() {
-                let is_within = |launch: usize| {
-                    (launch == node || self.stacks.below[launch].contains(&node))
-                        && hosts[node].is_open_at(hosts[launch].start)
-                };
-                if self.launches[index].event.is_some_and(is_within) {
-                    self.line(&own).cuda_backward += device.end - device.start;
-                }
+            if let Some(own) = forward.and_then(|it| self.own(&self.stacks.inside[it])) {
+                let line = self.line(&own);
+                *(if is_on_device { &mut line.cuda_backward } else { &mut line.cpu_backward }) +=
+                    time;
             }
         }
     }
 
+    /// The backward node that an event belongs to: itself, or one that is open when it starts.
+    fn backward_node(&self, event: usize) -> Option<usize> {
+        let hosts = &self.recording.hosts;
+        let start = hosts[event].start;
+        if self.stacks.is_recomputed[event] {
+            return None;
+        }
+        let of_pass = self.of_backward_pass(event).iter().copied().chain([event]);
+        let mut nodes =
+            of_pass.filter(|&it| hosts[it].is_open_at(start) && self.is_backward_node(it));
+        nodes.next_back()
+    }
+
+    fn is_backward_node(&self, event: usize) -> bool {
+        let is_backward = |it: usize| {
+            let host = &self.recording.hosts[it];
+            host.kind == Kind::Operator
+                && host.forward_thread != 0
+                && host.sequence.is_some()
+                && !self.stacks.is_recomputed[it]
+        };
+        is_backward(event) && !self.of_backward_pass(event).iter().any(|&it| is_backward(it))
+    }
+
+    /// What is open below an event, from the last backward pass on that a checkpoint runs.
+    fn of_backward_pass(&self, event: usize) -> &[usize] {
+        let below = &self.stacks.below[event];
+        let runs = |&it: &usize| is_checkpoint_node(&self.recording.hosts[it]);
+        &below[below.iter().rposition(runs).map_or(0, |it| it + 1)..]
+    }
+
     fn forward_by_flow(&self, node: usize) -> Option<usize> {
         let hosts = &self.recording.hosts;
-        let node = &hosts[node];
         let flows = &self.recording.forward_backward;
-        let heads = flows.iter().filter(|it| it.is_head && it.thread == node.thread);
+        let thread = hosts[node].thread;
+        // Nodes contain others where checkpoints run backward passes.
+        let is_in_inner = |at: Ns| {
+            let mut inner = self.recording.on_thread(thread).filter(|&it| node < it);
+            inner.any(|it| hosts[it].start <= at && self.is_backward_node(it))
+        };
+        let node = &hosts[node];
+        let heads = flows.iter().filter(|it| it.is_head && it.thread == thread);
         let earliest = heads
             .filter(|it| node.start == it.at || node.is_open_at(it.at))
+            .filter(|it| !is_in_inner(it.at))
             .min_by_key(|it| it.at)?;
         let tail = flows.iter().find(|it| !it.is_head && it.id == earliest.id)?;
         let mut starting = (0..hosts.len())

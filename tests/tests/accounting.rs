@@ -242,6 +242,8 @@ fn any_python() -> impl Strategy<Value = String> {
         2 => Just("call len".to_owned()),
         1 => Just("call \"nn.Module: L_0\"".to_owned()),
         2 => Just("call \"<built-in method run_backward of X>\"".to_owned()),
+        1 => Just("py torch/utils/checkpoint.py:3 recompute_fn".to_owned()),
+        1 => Just("py torch/autograd/__init__.py:5 backward".to_owned()),
     ];
     let caller = option::of(any_line())
         .prop_map(|it| it.map_or_else(String::new, |it| format!("from={it}")));
@@ -525,6 +527,8 @@ fn accounts(ledger: &Ledger) -> Accounts {
             cuda_own: line.cuda_own.0,
             cuda_total: line.cuda_total.0,
             cuda_backward: line.cuda_backward.0,
+            cpu_recompute: line.recompute.cpu.0,
+            cuda_recompute: line.recompute.cuda.0,
             kernels: line.kernels,
             sync: line.sync.0,
             syncs: line.syncs,

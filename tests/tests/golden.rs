@@ -91,6 +91,8 @@ fn line(text: &mut String, key: &LineKey, books: &LineBooks) {
         ("cuda_own", books.cuda_own.0),
         ("cuda_total", books.cuda_total.0),
         ("cuda_backward", books.cuda_backward.0),
+        ("cpu_recompute", books.recompute.cpu.0),
+        ("cuda_recompute", books.recompute.cuda.0),
         ("kernels", books.kernels.cast_signed()),
         ("sync", books.sync.0),
         ("syncs", books.syncs.cast_signed()),

@@ -186,6 +186,77 @@ fn captures_beside_the_trace_are_found_by_their_names() {
     assert_eq!(folder.load(&[]).inputs.len(), 1);
 }
 
+/// The replays of a trace that says which node of a graph each kernel is: in the lower half of an id, in a whole id, in one that
+/// is the node of the captured graph, in none that is known.
+const NODES: &str = "
+py run.py:1 <module> 0..2000
+  py run.py:40 serve 10..1900 from=run.py:4
+    call replay 20..40 from=run.py:41
+      run cudaGraphLaunch 21..39 corr=101
+kernel gemm 100..110 corr=101 graph=4 node=1
+kernel relu 110..113 corr=101 graph=4 node=17179869186
+copy \"Memcpy DtoD (Device -> Device)\" 113..114 corr=101 graph=4 node=7
+kernel norm 114..118 corr=101 graph=4 node=9
+";
+
+/// Stacks as `dump_kernel_py_stacks` writes them. The program captured below the line of `<module>` that replays, too; what is of
+/// another graph has the same nodes.
+const NODE_STACKS: &str = r#"{
+"17179869185": "ROOT/model.py:6:forward\nROOT/run.py:13:capture\nROOT/run.py:4:<module>",
+"17179869186": "ROOT/model.py:7:forward\nROOT/run.py:13:capture\nROOT/run.py:4:<module>",
+"7": "ROOT/model.py:8:forward\nROOT/run.py:5:<module>",
+"21474836489": "ROOT/model.py:99:forward"}"#;
+
+#[test]
+fn nodes_of_graphs_are_on_the_lines_that_created_them() {
+    for (name, named) in [("stacks.json", &["stacks.json"][..]), ("rank0_py_stacks.json", &[])] {
+        let folder = Folder::new(&[("replay.json", NODES)]);
+        let root = folder.path("root");
+        let text = NODE_STACKS.replace("ROOT", root.to_str().unwrap());
+        fs::write(folder.path(name), &text).unwrap();
+        let run = folder.load(named);
+        let expected = [
+            ("run.py:4", (0, 18, 0)),
+            ("run.py:41", (4, 18, 1)),
+            ("run.py:13", (0, 13, 0)),
+            ("run.py:5", (0, 1, 0)),
+            ("model.py:6", (10, 10, 1)),
+            ("model.py:7", (3, 3, 1)),
+            ("model.py:8", (1, 1, 0)),
+        ];
+        let expected = expected.into_iter().map(|(place, row)| (place.to_owned(), row)).collect();
+        assert_eq!(device_time(&run), expected, "{name}");
+        let input = &run.inputs[1];
+        assert_eq!((input.kind, input.events), (InputKind::GraphCapture, 4));
+        assert!(input.warnings.is_empty(), "{:?}", input.warnings);
+        let of_model = run.merged.lines.iter().filter(|(key, _)| key.file == "model.py");
+        assert!(of_model.into_iter().all(|(_, it)| it.evidence == Evidence::Exact));
+        // A part of the file is not trusted.
+        fs::write(folder.path(name), &text[..text.len() - 9]).unwrap();
+        let run = folder.load(&[name]);
+        assert_eq!(device_time(&run)["run.py:41"], (18, 18, 3));
+        assert!(run.inputs[1].warnings[0].message.contains("dump_kernel_py_stacks"));
+    }
+}
+
+#[test]
+fn stacks_of_nodes_that_were_not_replayed_say_so() {
+    let stacks = r#"{"3": "/w/model.py:6:forward"}"#;
+    for (trace, expected) in [(NODES, "no node of it"), (REPLAY, "graph node id")] {
+        let folder = Folder::new(&[("replay.json", trace)]);
+        fs::write(folder.path("stacks.json"), stacks).unwrap();
+        let run = folder.load(&["stacks.json"]);
+        let message = &run.inputs[1].warnings[0].message;
+        assert!(message.contains(expected), "{message}");
+    }
+    let folder = Folder::new(&[("replay.json", NODES)]);
+    fs::write(folder.path("stacks.json"), stacks).unwrap();
+    let options = LoadOptions::new(folder.path("root"), Some(Vec::new()));
+    let watch = Watch { progress: &|_| {}, cancelled: &AtomicBool::new(false) };
+    let error = load(&[folder.path("stacks.json")], &options, &watch).err().unwrap().to_string();
+    assert!(error.contains("--capture"), "{error}");
+}
+
 #[test]
 fn each_replay_takes_the_capture_that_it_fits() {
     // One trace for each size of a batch. The kernels of the smaller one have other names.

@@ -20,7 +20,7 @@ export interface Filter {
   /** Ids or names. */
   threads: string[];
   streams: number[];
-  /** Of training: `forward`, `backward`, `optimizer`, `loader`. */
+  /** Of training: `forward`, `backward`, `recompute`, `optimizer`, `loader`. */
   phase: string | null;
 }
 

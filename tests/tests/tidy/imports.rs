@@ -8,7 +8,7 @@ use super::crates;
 
 /// The modules of `attribution`, each layer above the ones before it.
 const LAYERS: &[&[&str]] = &[
-    &["options", "names"],
+    &["checkpoints", "options", "names"],
     &["callers", "compile_log", "inferred", "line_log", "origins", "same_run"],
     &["event_stacks", "host_charges", "slack"],
     &["timeline_pass"],

@@ -31,6 +31,8 @@ pub(crate) struct EventStacks<'a> {
     /// The outermost operator around each host event (itself, if it is one) and inside the innermost Python event.
     /// Empty without device events.
     pub(crate) operator: Vec<HostEventId>,
+    /// By host event, whether it computes again what the forward pass has computed; shorter where the rest does not.
+    pub(crate) recomputed: Vec<bool>,
     /// One more than the row in `backward_nodes` of the node that each host event runs in, or 0.
     pub(crate) backward_node: Vec<u32>,
     /// Backward nodes in order.
@@ -43,6 +45,11 @@ impl EventStacks<'_> {
     /// The outermost operator around `event` inside the innermost Python event; none in recordings without devices.
     pub(crate) fn operator_around(&self, event: HostEventId) -> Option<HostEventId> {
         self.operator.get(event.index()).and_then(|operator| operator.get())
+    }
+
+    /// Whether a host event computes again what the forward pass has computed.
+    pub(crate) fn is_recomputed(&self, event: HostEventId) -> bool {
+        self.recomputed.get(event.index()).copied().unwrap_or(false)
     }
 
     /// The line that amounts of a host event are charged to, or [`LineId::NONE`].

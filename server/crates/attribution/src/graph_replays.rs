@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ledger::KernelClass;
 use profile::{
-    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, HostEventId, Ns, OriginFrame,
-    Profile,
+    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, HostEventId, NodeStacks, Ns,
+    OriginFrame, Profile,
 };
 use recorded::{KernelClasses, Launches, launches_graph};
 use rustc_hash::FxHashMap;
@@ -94,6 +94,47 @@ pub fn join_captures(profile: &mut Profile, captures: &GraphCaptures) -> JoinedR
     }
     profile.captured.of_event = of_event;
     joined
+}
+
+/// Notes in `profile` which lines created the node of a graph that each device event ran, as `stacks` say; how many events of
+/// nodes are in them. Events of which lines are known already stay as they are.
+pub fn join_node_stacks(profile: &mut Profile, stacks: &NodeStacks) -> u64 {
+    let mut of_event = std::mem::take(&mut profile.captured.of_event);
+    of_event.resize(profile.device.len(), 0);
+    let mut numbers: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut joined = 0;
+    for (row, number) in of_event.iter_mut().enumerate().filter(|(_, number)| **number == 0) {
+        let (graph, node) = (profile.device.graph_id[row], profile.device.graph_node[row]);
+        let ids = node_ids(graph, node);
+        let Some((id, stack)) = ids.into_iter().find_map(|id| stacks.by_node.get_key_value(&id?))
+        else {
+            continue;
+        };
+        joined += 1;
+        *number = *numbers.entry(*id).or_insert_with(|| {
+            let frame = |it: &OriginFrame| {
+                let file = profile.strings.intern(stacks.strings.get(it.file));
+                let function = profile.strings.intern(stacks.strings.get(it.function));
+                let frame = OriginFrame { file, function, ..*it };
+                CapturedLine { parts: vec![vec![frame]], evidence: CapturedEvidence::Exact }
+            };
+            let lines = stack.iter().map(frame).collect();
+            profile.captured.stacks.push(lines);
+            profile.captured.are_whole.push(true);
+            u32::try_from(profile.captured.stacks.len()).unwrap_or(u32::MAX)
+        });
+    }
+    profile.captured.of_event = of_event;
+    joined
+}
+
+/// The ids that a node may have in a file of stacks, the best first: with the id of its graph, whether the trace has that in the id
+/// of the node or not, and as it is in the trace.
+fn node_ids(graph: i64, node: i64) -> [Option<u64>; 2] {
+    let node = u64::try_from(node).ok().filter(|it| *it > 0);
+    let graph = u64::try_from(graph).ok().filter(|it| *it > 0);
+    let with_graph = graph.zip(node).map(|(graph, node)| (graph << 32) | (node & 0xffff_ffff));
+    [with_graph, node]
 }
 
 /// The launches of graphs, in order.
@@ -301,6 +342,7 @@ impl Rows<'_> {
             }
         }
         profile.captured.stacks.push(stack);
+        profile.captured.are_whole.push(false);
         let number = u32::try_from(profile.captured.stacks.len()).unwrap_or(u32::MAX);
         self.numbers.insert((row, is_certain), number);
         number

@@ -173,6 +173,10 @@ pub(crate) struct HostCharges {
     pub(crate) adopted: Vec<Ns>,
     /// Of the thread time by node, what calls that wait took.
     pub(crate) waiting: Vec<Ns>,
+    /// Of the thread time by node, what was computed again.
+    pub(crate) recomputed: Vec<Ns>,
+    /// Thread time of backward nodes, by their row, without what was computed again in them.
+    pub(crate) backward: Vec<Ns>,
     /// Time in calls that wait that lies in steps, all stacks together.
     pub(crate) waiting_in_steps: Ns,
     /// By thread, how many idle threads it stands for; 0 where it is not idle.

@@ -11,7 +11,7 @@
 //! The layers, each below the next; `tests/tests/tidy` holds that none imports one above it:
 //!
 //! 1. `recorded`, `call-sites`, `line-stacks`, `device-memory`, `run-summary`: crates below this one;
-//! 2. `names`: what the names of events say about lines; `options`;
+//! 2. `names`: what the names of events say about lines, and of activation checkpointing (`checkpoints`); `options`;
 //! 3. `inferred`: the lines that the recording does not name, as `call-sites` infers them; `callers`, `line_log`, `same_run`,
 //!    `compile_log`: exact lines from what was recorded beside a trace; `modules`: the names of modules, likewise; `origins`: the lines that generated code was made from;
 //! 4. `timeline_pass`: one walk over all host events in time order, which fixes the stack of each (`event_stacks`) and charges
@@ -23,6 +23,7 @@
 
 mod callers;
 mod charge;
+mod checkpoints;
 mod compile_log;
 mod event_stacks;
 mod graph_captures;
@@ -43,7 +44,7 @@ pub use callers::join_callers;
 pub use compile_log::join_compile_log;
 pub use event_stacks::EventLine;
 pub use graph_captures::{CapturedLaunch, GraphCaptures};
-pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures};
+pub use graph_replays::{JoinedReplays, RefusedReplay, join_captures, join_node_stacks};
 pub use line_log::join_lines;
 pub use modules::join_modules;
 pub use options::{AttributionOptions, StackOptions};
@@ -190,7 +191,7 @@ fn charge_all(
         device: &charge_devices(profile, launches, stacks, steps, classes, events),
         waits,
         is_recording,
-        backward: &backward(profile, launches, events, forward),
+        backward: &backward(profile, launches, (events, &pass.charges.backward), forward),
         memory: &memory,
         segments: &segment_calls(profile, events),
         patterns: &patterns,
@@ -199,7 +200,8 @@ fn charge_all(
     if let Some(communication) = communication(&summary, profile, stacks, steps, events) {
         ledger.communication.insert(rank, communication);
     }
-    ledger.modules = modules_that_ran(profile, launches, events, forward);
+    let backward_times = &pass.charges.backward;
+    ledger.modules = modules_that_ran(profile, launches, (events, backward_times), forward);
     note_compiled(&mut ledger, profile, &patterns, &mut pass.events);
     ledger.overviews.insert(rank, summary.overview);
     ledger.torch.extend(profile.meta.torch);

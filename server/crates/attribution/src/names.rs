@@ -5,14 +5,16 @@ use line_stacks::{FileId, LineId, Lines, Node, StackFile, Stacks};
 use profile::{Profile, StrId};
 use rustc_hash::FxHashMap;
 
+use crate::checkpoints::CheckpointFrame;
 use crate::options::AttributionOptions;
 use recorded::{Frame, RecordedSources, is_waiting_call, parse_caller, provenance};
 
 /// What a Python event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PythonName {
-    /// A frame, with its definition line and how well that line shows where the frame is.
-    Frame { line: LineId, evidence: Evidence },
+    /// A frame, with its definition line, how well that line shows where the frame is, and what it does in activation
+    /// checkpointing.
+    Frame { line: LineId, evidence: Evidence, checkpoint: CheckpointFrame },
     /// A call without lines of its own. `waits_for_backward` marks the engine's entry, `run_backward`; `is_waiting` what
     /// only waits.
     Call { waits_for_backward: bool, is_waiting: bool },
@@ -98,7 +100,7 @@ impl<'a> Names<'a> {
         let parsed = match Frame::parse(text) {
             Some(frame) => {
                 let (line, evidence) = self.definition(frame, lines);
-                PythonName::Frame { line, evidence }
+                PythonName::Frame { line, evidence, checkpoint: CheckpointFrame::of(frame) }
             }
             None => PythonName::Call {
                 waits_for_backward: text.contains("run_backward"),

@@ -220,6 +220,8 @@ fn post_work(charged: &mut LineBooks, node: Node, charges: &Charges<'_>) {
     charged.launching.idle_host += idle.host;
     charged.launching.idle_kernel += idle.kernel;
     charged.launching.idle_after_wait += idle.after_wait;
+    charged.recompute.cpu += amount(&charges.host.recomputed, node);
+    charged.recompute.cuda += amount(&charges.device.recomputed, node);
     if charges.is_recording[node.index()] {
         let time = amount(&charges.host.time, node);
         charged.recording.time += time.cpu;

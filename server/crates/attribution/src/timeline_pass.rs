@@ -9,6 +9,7 @@ use line_stacks::{LineId, Lines, Node, Stacks, grow_to};
 use profile::{FrameLines, HostEventId, HostKind, PlaceInFrame, Profile};
 use rustc_hash::FxHashMap;
 
+use crate::checkpoints::CheckpointFrame;
 use crate::event_stacks::EventStacks;
 use crate::host_charges::{EventCharges, EventSpan, HostCharges, Kept};
 use crate::inferred::Inferred;
@@ -57,6 +58,7 @@ pub(crate) fn timeline_pass<'a>(
         order: Vec::new(),
         stack_of: vec![Node::EMPTY; host.len()],
         operator: vec![HostEventId::NONE; column],
+        recomputed: Vec::new(),
         backward_node: vec![0; column],
         backward_nodes: Vec::new(),
         memory_stacks: Vec::with_capacity(memory_events.len()),
@@ -153,8 +155,30 @@ struct OpenEvent {
     is_bare: bool,
     /// A call that waits.
     is_waiting: bool,
+    /// Whether it computes again what the forward pass has computed, and what it does for that.
+    is_recomputed: bool,
+    checkpoint: CheckpointFrame,
+    /// The backward node that it is in.
+    backward_node: Option<BackwardNode>,
     /// The operator that is outermost between here and the innermost Python event below; none without device events.
     operator: HostEventId,
+}
+
+/// A backward node that is open.
+#[derive(Debug, Clone, Copy)]
+struct BackwardNode {
+    /// Row in [`EventStacks::backward_nodes`].
+    row: u32,
+    end: Ns,
+}
+
+/// Where the walk is in a backward pass.
+#[derive(Debug, Clone, Copy, Default)]
+struct BackwardPass {
+    /// End of the last open operator that belongs to it.
+    operators_end: Ns,
+    /// The outermost of these.
+    node: Option<BackwardNode>,
 }
 
 /// Where the walk is on one thread.
@@ -175,11 +199,19 @@ struct ThreadState {
     /// Its syncs in order, and by device how far it would be ahead without them.
     syncs: Vec<Sync>,
     slacks: Vec<Slack>,
-    /// End of the last open operator that belongs to autograd's backward, and the row of its outermost node.
-    backward_end: Ns,
-    backward_node: u32,
-    /// End of that outermost node itself.
-    backward_node_end: Ns,
+    backward: BackwardPass,
+    /// Those that nodes of it run for what they computed again, innermost last, with the ends of their frames.
+    inner_backward: Vec<(Ns, BackwardPass)>,
+}
+
+impl ThreadState {
+    /// The innermost backward pass at `at`.
+    fn backward(&mut self, at: Ns) -> &mut BackwardPass {
+        while self.inner_backward.last().is_some_and(|(end, _)| *end <= at) {
+            self.inner_backward.pop();
+        }
+        self.inner_backward.last_mut().map_or(&mut self.backward, |(_, it)| it)
+    }
 }
 
 /// Host events that wait for the autograd engine.
@@ -222,13 +254,15 @@ impl<'a> Pass<'a, '_> {
         }
         let lines = &self.profile.frame_lines;
         let stacks = &mut self.events.stacks;
-        let below = below.map(|it| (stack_at(lines, stacks, it, start).0, it.operator));
-        let parent_stack = match below {
-            Some((line_stack, _)) => line_stack,
+        let below =
+            below.map(|it| (stack_at(lines, stacks, it, start).0, it.operator, it.is_recomputed));
+        let (parent_stack, is_recomputed) = match below {
+            Some((line_stack, _, is_recomputed)) => (line_stack, is_recomputed),
             None => {
                 let adopted = self.adopted(id, kind, thread, start);
-                self.threads[thread].has_adopted = !adopted.is_empty();
-                adopted
+                let stack = adopted.map_or(Node::EMPTY, |it| self.events.stack_of[it.index()]);
+                self.threads[thread].has_adopted = !stack.is_empty();
+                (stack, adopted.is_some_and(|it| self.events.is_recomputed(it)))
             }
         };
         let mut open = OpenEvent {
@@ -240,6 +274,9 @@ impl<'a> Pass<'a, '_> {
             is_sync: false,
             is_bare: kind == HostKind::Annotation && below.is_none(),
             is_waiting: false,
+            is_recomputed,
+            checkpoint: CheckpointFrame::Other,
+            backward_node: None,
             operator: HostEventId::NONE,
         };
         match kind {
@@ -249,8 +286,14 @@ impl<'a> Pass<'a, '_> {
             HostKind::Runtime => self.open_runtime(&mut open, thread, start),
         }
         self.events.stack_of[id.index()] = open.line_stack;
+        if open.is_recomputed {
+            *grow_to(&mut self.events.recomputed, id.index()) = true;
+        } else {
+            let node = self.threads[thread].backward(start).node;
+            open.backward_node = node.filter(|it| start < it.end);
+        }
         if !self.events.operator.is_empty() {
-            let around = below.map_or(HostEventId::NONE, |(_, operator)| operator).get();
+            let around = below.map_or(HostEventId::NONE, |(_, operator, _)| operator).get();
             let around = around.and_then(|operator| {
                 // Where operators overlap without nesting, the outermost may end before those in it.
                 let outermost = || outermost_operator(&self.threads[thread].stack, start);
@@ -262,10 +305,7 @@ impl<'a> Pass<'a, '_> {
                 HostKind::Annotation | HostKind::Runtime => around.unwrap_or(HostEventId::NONE),
             };
             self.events.operator[id.index()] = open.operator;
-            let state = &self.threads[thread];
-            if state.backward_node_end > start {
-                self.events.backward_node[id.index()] = state.backward_node;
-            }
+            self.events.backward_node[id.index()] = open.backward_node.map_or(0, |it| it.row + 1);
         }
         self.threads[thread].stack.push(open);
     }
@@ -279,7 +319,7 @@ impl<'a> Pass<'a, '_> {
             .caller(host.python.caller[row], &mut stacks.lines)
             .map(|line| (line, Evidence::Exact));
         let caller = exact.or_else(|| self.inferred.line(open.id));
-        let below = innermost_python(&self.threads[thread].stack, start);
+        let below = innermost_python(&self.threads[thread].stack, start).copied();
         let call_stack = match (below, caller) {
             (Some(below), Some((line, evidence))) => {
                 let stack = stacks.with_line(parent_stack, below.is_frame, line, evidence);
@@ -288,8 +328,15 @@ impl<'a> Pass<'a, '_> {
             _ => parent_stack,
         };
         match names.python(name, &mut stacks.lines) {
-            PythonName::Frame { line, evidence } => {
+            PythonName::Frame { line, evidence, checkpoint } => {
                 open.is_frame = true;
+                open.checkpoint = checkpoint;
+                let caller = below.map_or(CheckpointFrame::Other, |it| it.checkpoint);
+                open.is_recomputed = checkpoint.is_recomputed(caller, open.is_recomputed);
+                if checkpoint == CheckpointFrame::Backward {
+                    let inner = &mut self.threads[thread].inner_backward;
+                    inner.push((open.end, BackwardPass::default()));
+                }
                 open.line_stack = stacks.push(call_stack, line, evidence);
             }
             PythonName::Call { waits_for_backward, is_waiting } => {
@@ -354,15 +401,16 @@ impl<'a> Pass<'a, '_> {
             operator.calls += 1;
             operator.cpu += host.duration[open.id.index()];
         }
-        if host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0 {
-            let state = &mut self.threads[thread];
-            if state.backward_end <= start {
+        let is_backward =
+            host.operators.forward_thread[row] != 0 && host.operators.sequence[row] >= 0;
+        if is_backward && !open.is_recomputed {
+            let pass = self.threads[thread].backward(start);
+            if pass.operators_end <= start {
+                let row = u32::try_from(self.events.backward_nodes.len()).unwrap_or(u32::MAX - 1);
+                pass.node = Some(BackwardNode { row, end: open.end });
                 self.events.backward_nodes.push(open.id);
-                state.backward_node =
-                    u32::try_from(self.events.backward_nodes.len()).unwrap_or(u32::MAX);
-                state.backward_node_end = open.end;
             }
-            state.backward_end = state.backward_end.max(open.end);
+            pass.operators_end = pass.operators_end.max(open.end);
         }
     }
 
@@ -389,8 +437,14 @@ impl<'a> Pass<'a, '_> {
         }
     }
 
-    /// The line stack that the outermost event of a thread starts with.
-    fn adopted(&mut self, id: HostEventId, kind: HostKind, thread: usize, start: Ns) -> Node {
+    /// The event on another thread with whose line stack the outermost event of a thread starts.
+    fn adopted(
+        &mut self,
+        id: HostEventId,
+        kind: HostKind,
+        thread: usize,
+        start: Ns,
+    ) -> Option<HostEventId> {
         let host = &self.profile.host;
         if kind == HostKind::Python
             && let parent = host.python.parent[host.detail_row(id)]
@@ -399,13 +453,12 @@ impl<'a> Pass<'a, '_> {
             && host.thread[parent.index()] != host.thread[id.index()]
             && order_key(self.profile, parent) < order_key(self.profile, id)
         {
-            return self.events.stack_of[parent.index()];
+            return Some(parent);
         }
         if !self.is_autograd[thread] {
-            return Node::EMPTY;
+            return None;
         }
-        let waiter = self.waiters.latest(self.profile, thread, start);
-        waiter.map_or(Node::EMPTY, |waiter| self.events.stack_of[waiter.index()])
+        self.waiters.latest(self.profile, thread, start)
     }
 
     fn python_event(&mut self, python_id: i64) -> Option<HostEventId> {
@@ -536,6 +589,14 @@ impl OpenCharge<'_> {
             *grow_to(&mut self.charges.adopted, node.index()) += end - start;
         } else {
             of_node.elapsed += elapsed;
+        }
+        if open.is_recomputed {
+            *grow_to(&mut self.charges.recomputed, node.index()) += end - start;
+        }
+        if let Some(BackwardNode { row, end: node_end }) = open.backward_node {
+            // What began in a node may end after it.
+            let time = (end.min(node_end) - start).max(Ns::ZERO);
+            *grow_to(&mut self.charges.backward, row as usize) += time;
         }
         if is_waiting {
             *grow_to(&mut self.charges.waiting, node.index()) += end - start;

@@ -88,7 +88,9 @@ fn charge_all(
         .map(|stack| line_stack(snapshot, sources, stack, &mut stacks))
         .collect();
     let phases = snapshot.stacks.iter().map(|frames| phase::of_stack(snapshot, frames)).collect();
-    let frames = Frames { sources, stacks, nodes, phases };
+    let are_checkpointed =
+        snapshot.stacks.iter().map(|it| phase::is_checkpointed(snapshot, it)).collect();
+    let frames = Frames { sources, stacks, nodes, phases, are_checkpointed };
     let mut ordinals: Vec<i32> = snapshot.devices.iter().map(|device| device.device).collect();
     ordinals.extend(snapshot.segments.iter().map(|segment| segment.device));
     ordinals.sort_unstable();

@@ -13,7 +13,7 @@ use crate::scale::ViewScale;
 use crate::view::View;
 
 /// The numbers of a line that are reported, in this order.
-pub const NUMBERS: [Quantity; 20] = [
+pub const NUMBERS: [Quantity; 22] = [
     Quantity::CpuOwn,
     Quantity::CpuTotal,
     Quantity::CpuSelf,
@@ -22,6 +22,8 @@ pub const NUMBERS: [Quantity; 20] = [
     Quantity::CudaTotal,
     Quantity::CpuBackward,
     Quantity::CudaBackward,
+    Quantity::CpuRecompute,
+    Quantity::CudaRecompute,
     Quantity::Wait,
     Quantity::Waits,
     Quantity::Idle,

@@ -12,7 +12,7 @@ use crate::format::HintFormat;
 use crate::hover::{self, HoverText};
 use crate::place::{Placed, PlacedSource, among};
 use crate::scale::ViewScale;
-use crate::view::{View, ViewMetric};
+use crate::view::{Charge, View, ViewMetric};
 
 /// Characters of a hint at most: VS Code cuts what is longer (`editor.inlayHints.maximumLength`).
 const MAX_LENGTH: usize = 43;
@@ -87,8 +87,7 @@ fn auto(line: &HintedLine<'_>, room: usize) -> Option<String> {
     let mut pieces: Vec<Piece> = match scale.metric {
         // In terms of the device, a line costs what it launches, the waits it causes, and the idle time it leaves.
         ViewMetric::Cuda => [
-            uneven(scale, books, Side::Device)
-                .or_else(|| time(line, scale.primary(), Quantity::CudaBackward, "gpu")),
+            uneven(scale, books, Side::Device).or_else(|| time(line, scale.primary(), "gpu", room)),
             wait(line),
             plain(line, Quantity::Idle, "gpu idle"),
             plain(line, Quantity::Waiting, "waiting"),
@@ -100,7 +99,7 @@ fn auto(line: &HintedLine<'_>, room: usize) -> Option<String> {
             // It holds the waiting.
             Some(piece) => vec![Some(piece)],
             None => vec![
-                time(line, scale.primary(), Quantity::CpuBackward, "cpu"),
+                time(line, scale.primary(), "cpu", room),
                 plain(line, Quantity::Waiting, "waiting"),
                 wait(line),
             ],
@@ -170,20 +169,32 @@ fn uneven(scale: &ViewScale<'_>, books: &LineBooks, side: Side) -> Option<Piece>
     Some(Piece { size: uneven.time, text })
 }
 
-/// `6.3 ms gpu +11 ms bwd`; either part may be missing.
-fn time(line: &HintedLine<'_>, forward: Quantity, backward: Quantity, name: &str) -> Option<Piece> {
+/// `6.3 ms gpu +11 ms bwd`; either part may be missing. Where some of it is computed again and there is room:
+/// `6.3 ms gpu (3 ms again) +11 ms bwd`.
+fn time(line: &HintedLine<'_>, forward: Quantity, name: &str, room: usize) -> Option<Piece> {
     let HintedLine { scale, books, .. } = *line;
+    let on_device = matches!(forward, Quantity::CudaOwn | Quantity::CudaTotal);
+    let backward = if on_device { Quantity::CudaBackward } else { Quantity::CpuBackward };
+    let recompute = match scale.charge {
+        Charge::Own if on_device => Some(Quantity::CudaRecompute),
+        Charge::Own => Some(Quantity::CpuRecompute),
+        // How much of what is below the line is computed again is not kept.
+        Charge::Total => None,
+    };
     let ahead = scale.notable(forward, books);
     let back = scale.notable(backward, books);
-    let text = match (ahead, back) {
-        (None, None) => return None,
-        (Some(ahead), None) => line.text(forward, ahead, name),
-        (Some(ahead), Some(back)) => {
-            format!("{} +{} bwd", line.text(forward, ahead, name), duration(back))
-        }
-        (None, Some(back)) => format!("+{} bwd", duration(back)),
+    let again = recompute.filter(|_| ahead.is_some()).and_then(|it| scale.notable(it, books));
+    let again = again.map(|it| format!(" ({} again)", duration(it)));
+    let ahead_text = ahead.map(|it| line.text(forward, it, name));
+    let back_text = back.map(|it| format!("+{} bwd", duration(it)));
+    let text = |again: &str| {
+        let ahead = ahead_text.as_ref().map(|it| format!("{it}{again}"));
+        ahead.into_iter().chain(back_text.clone()).collect::<Vec<_>>().join(" ")
     };
-    Some(Piece { size: ahead.unwrap_or(0.0) + back.unwrap_or(0.0), text })
+    let long = again.map(|it| text(&it)).filter(|it| it.chars().count() <= room);
+    let text = long.unwrap_or_else(|| text(""));
+    let size = ahead.unwrap_or(0.0) + back.unwrap_or(0.0);
+    (!text.is_empty()).then_some(Piece { size, text })
 }
 
 /// `4.8 ms wait ×10`.
@@ -211,7 +222,6 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, TRAIN, TRAIN_BOOKS, check_text};
-    use crate::view::Charge;
     use metrics::Period;
 
     /// The source with its hints after `#`.
@@ -291,6 +301,12 @@ mod tests {
         assert_eq!(hints_of(&run)[1], "4 12.6 ms gpu +22 ms bwd");
         let high = View { threshold: 0.2, ..View::default() };
         assert_eq!(hints_of(&high), ["4 +11 ms bwd", "11 11 ms gpu", "12 9.9 ms gpu idle"]);
+        let again = "step 1 41ms\n1 cuda=6ms cuda_again=3ms cuda_backward=11ms\n";
+        let again = Fixture::new("x = block(x)\n", again);
+        let label = |view: &View| hints(&again.source(), view, 1..=u32::MAX)[0].label.clone();
+        assert_eq!(label(&View::default()), "6 ms gpu (3 ms again) +11 ms bwd");
+        let total = View { charge: Charge::Total, ..view(ViewMetric::Backward) };
+        assert_eq!(label(&total), "11 ms bwd");
         let ranks = Fixture::new("all_reduce(x)\n", "step 1 10ms\n1 comm=1ms exposed=0.4ms\n");
         let comm = hints(&ranks.source(), &view(ViewMetric::Communication), 1..=u32::MAX);
         assert_eq!(comm[0].label, "1 ms comm · 400 µs of it exposed");

@@ -92,6 +92,7 @@ pub(crate) fn summary(
         Some(title(source, placed)),
         part(scale),
         metrics(scale, placed),
+        recomputed(scale, placed),
         compared(source, scale, placed),
     ];
     let sections = sections.into_iter().flatten().chain([evidence(source, placed)]);
@@ -108,6 +109,7 @@ pub(crate) fn of_line(
     let mut sections = vec![title(source, placed)];
     sections.extend(part(scale));
     sections.extend(metrics(scale, placed));
+    sections.extend(recomputed(scale, placed));
     sections.extend(compared(source, scale, placed));
     sections.extend(ranks(scale, &placed.books));
     sections.extend(steps(scale, placed));
@@ -188,6 +190,23 @@ fn metrics(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
         })
         .collect();
     table(&[&scale.period_name(), "self", "own", "total", "share"], rows)
+}
+
+/// The own time of a line that is computed again in the backward pass: what of it is the forward pass, what is computed again,
+/// and what its backward nodes take.
+fn recomputed(scale: &ViewScale<'_>, placed: &Placed<'_>) -> Option<LineSection> {
+    let own = match scale.recompute() {
+        Quantity::CudaRecompute => Quantity::CudaOwn,
+        _ => Quantity::CpuOwn,
+    };
+    let value = |quantity: Quantity| scale.value(quantity, &placed.books);
+    let again = value(scale.recompute()).filter(|&it| 0.0 < it)?;
+    let forward = (value(own)? - again).max(0.0);
+    let parts = [("forward", forward), ("recomputed", again)].into_iter();
+    let backward = value(scale.backward()).filter(|&it| 0.0 < it).map(|it| ("backward", it));
+    let parts = parts.chain(backward).map(|(name, time)| format!("{name} {}", duration(time)));
+    let parts = parts.collect::<Vec<_>>().join(" · ");
+    paragraph(RichText::words(format!("{} by pass: {parts}", own.label())))
 }
 
 /// What a line costs beside what it cost in the baseline.
@@ -588,6 +607,17 @@ mod tests {
             On lines: 100 % of thread time, 100 % of CUDA time, 100 % of allocated bytes.
             ",
         );
+    }
+
+    #[test]
+    fn a_line_that_is_computed_again() {
+        let books = "step 1 41ms\nthread 41ms\n\
+            1 fn=f cpu=2.3ms cpu_total=2.3ms cpu_again=1.1ms cpu_backward=2.5ms\n";
+        let text = text(&Fixture::new("x = block(x)\n", books), 1);
+        let passes = text.lines().find(|it| it.contains("by pass")).unwrap();
+        let expected =
+            "thread time, own by pass: forward 1.2 ms · recomputed 1.1 ms · backward 2.5 ms";
+        assert_eq!(passes, expected);
     }
 
     #[test]

@@ -154,6 +154,8 @@ fn books(steps: &BTreeMap<u32, Ns>, words: &[&str]) -> LineBooks {
             "cuda_total" => books.cuda_total = sum(),
             "cpu_backward" => books.cpu_backward = sum(),
             "cuda_backward" => books.cuda_backward = sum(),
+            "cpu_again" => books.recompute.cpu = sum(),
+            "cuda_again" => books.recompute.cuda = sum(),
             "idle_after" => {
                 books.idle_after_sync = sum();
                 (books.avoidable_idle, books.avoidable_in_steps) = (sum(), sum());

@@ -33,7 +33,7 @@ pub use keys::{DeviceKey, LineKey, ThreadKey};
 pub use launching::Launching;
 pub use line::{
     Allocation, Call, Evidence, Kernel, KernelKey, LineBooks, Operator, PerStep, ProductSizes,
-    RecordingCost, SourceFile, SourceFit,
+    RecomputeTime, RecordingCost, SourceFile, SourceFit,
 };
 pub use loops::LoopBooks;
 pub use memory::{

@@ -130,6 +130,8 @@ pub struct LineBooks {
     pub avoidable_idle: Ns,
     /// Of `avoidable_idle`, what waits in steps caused; all of it where the recording has none.
     pub avoidable_in_steps: Ns,
+    /// What the line computed again for the backward pass, below `torch.utils.checkpoint`.
+    pub recompute: RecomputeTime,
     /// What the profiler itself did below the line.
     pub recording: RecordingCost,
     /// Device idle time during which the launching thread was here, by the rule of `cpu_own`.
@@ -240,6 +242,7 @@ impl LineBooks {
             idle_after_sync: _,
             avoidable_idle: _,
             avoidable_in_steps: _,
+            recompute: _,
             recording: _,
             gpu_idle,
             launching: _,
@@ -282,6 +285,23 @@ impl LineBooks {
             && counts.into_iter().all(|&it| it == 0)
             && arithmetic.is_empty()
             && patterns.is_empty()
+    }
+}
+
+/// What was computed in the forward pass and, because it was not kept, again in the backward pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct RecomputeTime {
+    /// Of [`LineBooks::cpu_own`], the time in which something is computed again.
+    pub cpu: Ns,
+    /// Of [`LineBooks::cuda_own`], what was launched meanwhile.
+    pub cuda: Ns,
+}
+
+impl RecomputeTime {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self { cpu, cuda } = other;
+        self.cpu.gain(*cpu);
+        self.cuda.gain(*cuda);
     }
 }
 

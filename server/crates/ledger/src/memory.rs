@@ -137,6 +137,8 @@ pub struct LineMemory {
     pub saved: Bytes,
     /// Of these, bytes in use at the peak.
     pub saved_at_peak: Bytes,
+    /// Of these, bytes that were allocated below `torch.utils.checkpoint`: what is within is computed again already.
+    pub checkpointed_at_peak: Bytes,
     /// Memory that had to be reserved from the device for the line, and given back.
     pub segments: SegmentCalls,
     /// What was in use at the end of each step, of the line's allocations; empty for lines with nothing in use at the end.

@@ -165,6 +165,7 @@ impl LineBooks {
             idle_after_sync,
             avoidable_idle,
             avoidable_in_steps,
+            recompute,
             recording,
             gpu_idle,
             launching,
@@ -216,6 +217,7 @@ impl LineBooks {
         self.idle_after_sync.gain(*idle_after_sync);
         self.avoidable_idle.gain(*avoidable_idle);
         self.avoidable_in_steps.gain(*avoidable_in_steps);
+        self.recompute.merge(recompute);
         self.recording.merge(recording);
         self.gpu_idle.gain(*gpu_idle);
         self.launching.merge(launching);
@@ -350,8 +352,8 @@ mod tests {
         CollectiveSite, DeviceBooks, DeviceKey, DeviceMemory, Evidence, GroupMembers, IdleThread,
         Kernel, KernelKey, Launching, Ledger, LineBooks, LineKey, LoopBooks, Metric, ModuleBooks,
         ModuleKey, Ns, Operator, Pattern, PatternBooks, PerStep, Precision, ProcessGroup,
-        ProductSizes, RankCommunication, Reason, RecordingCost, SegmentTime, SourceFile, SourceFit,
-        ThreadKey, TimeRange,
+        ProductSizes, RankCommunication, Reason, RecomputeTime, RecordingCost, SegmentTime,
+        SourceFile, SourceFit, ThreadKey, TimeRange,
     };
 
     /// Some are so large that sums of them do not fit.
@@ -417,6 +419,7 @@ mod tests {
                 idle_after_sync: ns(13),
                 avoidable_idle: ns(13),
                 avoidable_in_steps: ns(13),
+                recompute: RecomputeTime { cpu: ns(3), cuda: ns(7) },
                 recording: RecordingCost { time: ns(2), in_steps: ns(2), idle: ns(14) },
                 gpu_idle: ns(14),
                 launching: Launching { launches: n(10), idle_host: ns(14), ..Launching::default() },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     Allocation, Arithmetic, Bytes, Call, Kernel, Launching, LineBooks, Ns, Operator, PerStep,
-    RecordingCost, SegmentTime,
+    RecomputeTime, RecordingCost, SegmentTime,
 };
 
 /// One of `n` equal parts of an amount that is not negative. What is left over goes to the first parts, one unit each, so that
@@ -78,6 +78,7 @@ impl LineBooks {
             idle_after_sync,
             avoidable_idle,
             avoidable_in_steps,
+            recompute,
             recording,
             gpu_idle,
             launching,
@@ -130,6 +131,10 @@ impl LineBooks {
             idle_after_sync: time(idle_after_sync),
             avoidable_idle: time(avoidable_idle),
             avoidable_in_steps: time(avoidable_in_steps),
+            recompute: {
+                let RecomputeTime { cpu, cuda } = recompute;
+                RecomputeTime { cpu: time(cpu), cuda: time(cuda) }
+            },
             recording: {
                 let RecordingCost { time: spent, in_steps, idle } = recording;
                 RecordingCost { time: time(spent), in_steps: time(in_steps), idle: time(idle) }

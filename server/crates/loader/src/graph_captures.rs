@@ -1,10 +1,14 @@
-//! Traces of the capture of CUDA graphs: which go with a trace that replays graphs, and what became of them.
+//! Traces of the capture of CUDA graphs, and files of stacks by node: which go with a trace that replays graphs, and what became of
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use attribution::{AttributionOptions, GraphCaptures, JoinedReplays, RefusedReplay, join_captures};
-use profile::{Profile, WarningKind, Warnings};
+use attribution::{
+    AttributionOptions, GraphCaptures, JoinedReplays, RefusedReplay, join_captures,
+    join_node_stacks,
+};
+use profile::{NodeStacks, Profile, WarningKind, Warnings};
 use recorded::{RecordedFile, RecordedSources, launches_graph, recorded_files};
 
 use crate::discover::has_ending;
@@ -30,8 +34,16 @@ pub(crate) struct CaptureTrace {
     pub(crate) events: u64,
     pub(crate) bytes: u64,
     pub(crate) warnings: Warnings,
-    /// Its tables; `None` where it cannot be read.
-    pub(crate) profile: Option<Profile>,
+    /// What it holds; `None` where it cannot be read.
+    pub(crate) content: Option<CaptureContent>,
+}
+
+/// What a file of a capture holds.
+pub(crate) enum CaptureContent {
+    /// A trace that was recorded meanwhile.
+    Trace(Box<Profile>),
+    /// The Python stack of each node.
+    Stacks(NodeStacks),
 }
 
 /// Those that may belong to the trace at `path`, of `rank`: the named ones, else those whose names say so, in its folder and the
@@ -98,7 +110,7 @@ impl CaptureFile {
             events: 0,
             bytes: 0,
             warnings: Warnings::default(),
-            profile: None,
+            content: None,
         }
     }
 }
@@ -112,13 +124,14 @@ pub(crate) fn replays_graph(profile: &Profile) -> bool {
 /// The files that a trace and the captures of its graphs name.
 pub(crate) fn files_of_all(profile: &Profile, captures: &[CaptureTrace]) -> Vec<RecordedFile> {
     let files = recorded_files(profile);
-    let mut captured = captures.iter().filter_map(|it| it.profile.as_ref()).peekable();
-    if captured.peek().is_none() {
+    let captured: Vec<&CaptureContent> =
+        captures.iter().filter_map(|it| it.content.as_ref()).collect();
+    if captured.is_empty() {
         return files;
     }
     let mut by_path: BTreeMap<String, RecordedFile> =
         files.into_iter().map(|it| (it.path.clone(), it)).collect();
-    for file in captured.flat_map(recorded_files) {
+    for file in captured.into_iter().flat_map(files_of_capture) {
         let new =
             || RecordedFile { path: file.path.clone(), is_captured: true, ..Default::default() };
         let known = by_path.entry(file.path.clone()).or_insert_with(new);
@@ -127,6 +140,18 @@ pub(crate) fn files_of_all(profile: &Profile, captures: &[CaptureTrace]) -> Vec<
         known.functions.dedup();
     }
     by_path.into_values().collect()
+}
+
+fn files_of_capture(content: &CaptureContent) -> Vec<RecordedFile> {
+    match content {
+        CaptureContent::Trace(trace) => recorded_files(trace),
+        CaptureContent::Stacks(stacks) => {
+            let frames = stacks.by_node.values().flatten();
+            let files: BTreeSet<&str> = frames.map(|it| stacks.strings.get(it.file)).collect();
+            let file = |path: &str| RecordedFile { path: path.to_owned(), ..Default::default() };
+            files.into_iter().map(file).collect()
+        }
+    }
 }
 
 /// Joins captures with the replays in `profile`; the inputs that were used, or that the user named.
@@ -139,10 +164,15 @@ pub(crate) fn join_captures_of(
 ) -> Vec<Input> {
     let mut graphs = GraphCaptures::default();
     let mut of_trace = Vec::with_capacity(captures.len());
+    let mut of_stacks = Vec::new();
     for mut capture in captures {
         let first = graphs.graphs.len();
-        let trace = capture.profile.take();
-        if let Some(trace) = &trace {
+        let content = capture.content.take();
+        if let Some(CaptureContent::Stacks(stacks)) = content {
+            of_stacks.extend(join_stacks_of(capture, profile, &stacks, rank));
+            continue;
+        }
+        if let Some(CaptureContent::Trace(trace)) = &content {
             graphs.add(trace, sources, options);
             if graphs.graphs.len() == first {
                 let message = "holds no capture of a graph: nothing was launched between StreamBeginCapture and StreamEndCapture; record the part of the program that captures its graphs";
@@ -157,7 +187,7 @@ pub(crate) fn join_captures_of(
             capture.warnings.add(WarningKind::Other, None, message);
         }
         let named = of_trace.into_iter().map(|(it, _)| it).filter(|it| it.is_named);
-        return named.map(|it| to_input(it, rank)).collect();
+        return of_stacks.into_iter().chain(named.map(|it| to_input(it, rank))).collect();
     }
     let joined = join_captures(profile, &graphs);
     of_trace
@@ -167,7 +197,30 @@ pub(crate) fn join_captures_of(
     {
         capture.warnings.add(WarningKind::Other, None, message);
     }
-    of_trace.into_iter().map(|(it, _)| to_input(it, rank)).collect()
+    of_stacks.into_iter().chain(of_trace.into_iter().map(|(it, _)| to_input(it, rank))).collect()
+}
+
+/// Joins the stacks of nodes with `profile`; the input, if it was used or the user named it.
+fn join_stacks_of(
+    mut file: CaptureTrace,
+    profile: &mut Profile,
+    stacks: &NodeStacks,
+    rank: u32,
+) -> Option<Input> {
+    let joined = join_node_stacks(profile, stacks);
+    if joined == 0 && !file.is_named {
+        return None;
+    }
+    if joined == 0 {
+        let has_nodes = profile.device.graph_node.iter().any(|it| *it > 0);
+        let message = if has_nodes {
+            "no node of it was replayed in the recording: take the stacks from the process that was recorded"
+        } else {
+            "not used: the trace does not say which node of a graph a kernel is (graph node id)"
+        };
+        file.warnings.add(WarningKind::Other, None, message);
+    }
+    Some(to_input(file, rank))
 }
 
 /// What of the replays was not joined, and why.

@@ -24,7 +24,8 @@ use recorded::{
 use snapshot_reader::{SnapshotReader, TimelineReader};
 use stack_books::StackBooks;
 use trace_reader::callers::read_callers;
-use trace_reader::{SpeculativeReader, TraceReader};
+use trace_reader::graph_stacks::read_graph_stacks;
+use trace_reader::{SpeculativeReader, Trace, TraceReader};
 
 use crate::blocks::{self, End};
 use crate::chosen::chosen;
@@ -32,7 +33,8 @@ use crate::compile_logs::{LogFile, join_logs};
 use crate::damage::{Damage, add_damage, is_cut};
 use crate::git_repository::commit_id;
 use crate::graph_captures::{
-    CaptureFile, CaptureTrace, capture_files, files_of_all, join_captures_of, replays_graph, unused,
+    CaptureContent, CaptureFile, CaptureTrace, capture_files, files_of_all, join_captures_of,
+    replays_graph, unused,
 };
 use crate::hand_over::HandOver;
 use crate::kept_ledgers::{Beside, LedgerStore, MadeFrom};
@@ -392,11 +394,12 @@ impl<'a> LoadContext<'a> {
                 match input.kind {
                     None => return Err(unknown(&input)),
                     Some(InputKind::Kineto) => {}
+                    Some(InputKind::GraphCapture) => return self.read_stacks(&input, &mut capture),
                     Some(kind) => return Err(no_trace(&input, kind)),
                 }
                 let mut reader = TraceReader::new();
                 let End { damage, .. } = self.each_chunk_of(&input, &mut reader)?;
-                Ok((reader.finish(), damage))
+                Ok(Some((reader.finish(), damage)))
             };
             match caught(&file.path, read) {
                 Err(Error::Cancelled) => return Err(Error::Cancelled),
@@ -405,7 +408,8 @@ impl<'a> LoadContext<'a> {
                     let message = format!("not used: {error}");
                     capture.warnings.add(WarningKind::Other, None, message);
                 }
-                Ok((mut trace, damage)) => {
+                Ok(None) => {}
+                Ok(Some((mut trace, damage))) => {
                     let of_it = trace.profile.meta.rank.unwrap_or(rank);
                     if of_it != rank && beside.captures.len() > 1 {
                         continue;
@@ -414,12 +418,30 @@ impl<'a> LoadContext<'a> {
                     capture.warnings = trace.warnings;
                     add_damage(&mut capture.warnings, damage);
                     join_logs(&beside.logs, &mut trace.profile, texts, rank, &self.budget);
-                    capture.profile = Some(trace.profile);
+                    capture.content = Some(CaptureContent::Trace(Box::new(trace.profile)));
                 }
             }
             captures.push(capture);
         }
         Ok(captures)
+    }
+
+    /// Reads the stacks of the nodes of graphs into what is known of their capture; no trace.
+    fn read_stacks(
+        &self,
+        input: &Opened,
+        capture: &mut CaptureTrace,
+    ) -> Result<Option<(Trace, Vec<Damage>)>, Error> {
+        let (text, damage) = blocks::whole(input, &self.budget)?;
+        let stacks = read_graph_stacks(&text).map_err(|error| Error::Unreadable {
+            path: input.path.clone(),
+            message: error.to_string(),
+            offset: error.offset as u64,
+        })?;
+        (capture.events, capture.bytes) = (stacks.by_node.len() as u64, text.len() as u64);
+        add_damage(&mut capture.warnings, damage);
+        capture.content = Some(CaptureContent::Stacks(stacks));
+        Ok(None)
     }
 
     /// The side-car of a trace, if it is to be used.
@@ -537,7 +559,7 @@ impl<'a> LoadContext<'a> {
             true => self.read_captures(&beside, &mut recorded_texts, rank)?,
             false => unused(&beside.captures),
         };
-        let are_captures_read = captures.iter().all(|it| it.profile.is_some());
+        let are_captures_read = captures.iter().all(|it| it.content.is_some());
         let files = files_of_all(&trace.profile, &captures);
         let at = RecordedAt::of_trace(&trace.profile, &file.path, commit);
         let recording = || RecordingKey::of_trace(&trace.profile);

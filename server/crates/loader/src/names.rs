@@ -8,7 +8,7 @@ use regex::Regex;
 
 /// Parts of the names of files, or of folders of files, that are looked at if nobody named them: whether a trace holds a capture
 /// stands anywhere in it. vLLM and SGLang write `capture_traces/…`, `graph_capture_profile/cuda_graph_capture-….json.gz`.
-const CAPTURE_PARTS: [&str; 2] = ["capture", "cuda_graph"];
+const CAPTURE_PARTS: [&str; 3] = ["capture", "cuda_graph", "py_stacks"];
 
 /// The file name without the endings that say how it is written: `slow_model` of `slow_model.json.gz`,
 /// `slow_model.callers.json.gz` and `slow_model.snapshot.pickle`.

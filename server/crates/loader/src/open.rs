@@ -284,6 +284,8 @@ fn kind(prefix: &[u8]) -> Option<InputKind> {
         Some(InputKind::Callers)
     } else if compile_log::looks_like_compile_log(prefix) {
         Some(InputKind::CompileLog)
+    } else if trace_reader::graph_stacks::looks_like_graph_stacks(prefix) {
+        Some(InputKind::GraphCapture)
     } else if trace_reader::looks_like_trace(prefix) {
         Some(InputKind::Kineto)
     } else if snapshot_reader::looks_like_timeline(prefix) {

@@ -95,6 +95,10 @@ impl Plan {
                 self.logs.add(input);
                 return Ok(None);
             }
+            Some(InputKind::GraphCapture) => {
+                let message = "these are the stacks of CUDA graphs: name them with --capture, beside the trace that replays the graphs";
+                return Err(unreadable(&input.path, message, 0));
+            }
             Some(kind) => kind,
         };
         for (index, job) in self.jobs.iter_mut().enumerate() {

@@ -433,7 +433,7 @@ async fn commands_change_the_view_and_say_what_is_allowed() {
         (
             "perfline.setFilter",
             json!([{"phase": "warmup"}]),
-            "phase: unknown phase `warmup`, expected one of: forward, backward, optimizer, loader",
+            "phase: unknown phase `warmup`, expected one of: forward, backward, recompute, optimizer, loader",
         ),
         (
             "perfline.setFilter",

@@ -73,7 +73,7 @@ pub(crate) struct FilterArguments {
     pub(crate) threads: Vec<String>,
     /// Streams of devices, by number; of the host then nothing counts.
     pub(crate) streams: Vec<i64>,
-    /// A phase of training: forward, backward, optimizer or loader.
+    /// A phase of training: forward, backward, recompute, optimizer or loader.
     pub(crate) phase: Option<String>,
 }
 

@@ -107,6 +107,12 @@ quantities! {
     /// Device time of the backward nodes that the line created.
     CudaBackward: "cuda_backward", Ns, "CUDA, backward of this line", "backward",
         |it| it.cuda_backward.0, StepsOfQuantity::Unknown;
+    /// Of [`Self::CpuOwn`], what was computed again in the backward pass.
+    CpuRecompute: "cpu_recompute", Ns, "CPU, recomputed", "recompute",
+        |it| it.recompute.cpu.0, StepsOfQuantity::Unknown;
+    /// Of [`Self::CudaOwn`], what was computed again in the backward pass.
+    CudaRecompute: "cuda_recompute", Ns, "CUDA, recomputed", "recompute",
+        |it| it.recompute.cuda.0, StepsOfQuantity::Unknown;
     /// Thread time in waits for a device.
     Wait: "sync", Ns, "wait for the GPU", "gpu wait",
         |it| it.sync.0, StepsOfQuantity::Each(|it| it.sync);

@@ -204,6 +204,13 @@ impl<'a> Scale<'a> {
         if *is_on_device { Quantity::CudaBackward } else { Quantity::CpuBackward }
     }
 
+    /// What was computed again, where one number of it is shown: device time where any line has some, else host time.
+    #[must_use]
+    pub fn recompute(&self) -> Quantity {
+        let is_on_device = self.is_present(Quantity::CudaRecompute);
+        if is_on_device { Quantity::CudaRecompute } else { Quantity::CpuRecompute }
+    }
+
     /// Whether any line has some of it.
     #[must_use]
     pub fn is_present(&self, quantity: Quantity) -> bool {

@@ -1,6 +1,8 @@
 //! What the kernels of a CUDA graph were captured by: joined from a trace of the capture, or from a file of stacks by node.
 
-use crate::{DeviceEventId, OriginFrame};
+use std::collections::BTreeMap;
+
+use crate::{DeviceEventId, Interner, OriginFrame};
 
 /// How well a line of a captured stack is known, as in the trace that it comes from; best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +31,18 @@ pub struct CapturedStacks {
     pub of_event: Vec<u32>,
     /// The distinct stacks, outermost line first, without what was around the capture.
     pub stacks: Vec<Vec<CapturedLine>>,
+    /// By stack, whether it begins where the program does rather than where the capture began.
+    pub are_whole: Vec<bool>,
+}
+
+/// The Python stacks with which the nodes of CUDA graphs were created, from a file beside a trace.
+#[derive(Debug, Default)]
+pub struct NodeStacks {
+    /// The text of every path and function.
+    pub strings: Interner,
+    /// The stack of each node, outermost frame first, with the lines that were executing; by the id of the node, in whose upper
+    /// half the id of the graph may be.
+    pub by_node: BTreeMap<u64, Vec<OriginFrame>>,
 }
 
 impl CapturedStacks {

@@ -37,6 +37,8 @@ pub struct DeviceEvents {
     pub external_id: Vec<i64>,
     /// `graph id` of a CUDA-graph replay; -1 when absent.
     pub graph_id: Vec<i64>,
+    /// `graph node id`: the node of that graph, in some traces with the id of the graph in the upper half; -1 when absent.
+    pub graph_node: Vec<i64>,
     /// `bytes` of a copy or fill; -1 when absent.
     pub bytes: Vec<Bytes>,
     /// Launch shape, or [`LaunchShapeId::NONE`].
@@ -95,6 +97,7 @@ impl DeviceEvents {
             correlation,
             external_id,
             graph_id,
+            graph_node,
             bytes,
             shape,
             stack,
@@ -111,6 +114,7 @@ impl DeviceEvents {
         keep_rows(correlation, &is_kept);
         keep_rows(external_id, &is_kept);
         keep_rows(graph_id, &is_kept);
+        keep_rows(graph_node, &is_kept);
         keep_rows(bytes, &is_kept);
         keep_rows(shape, &is_kept);
         keep_rows(stack, &is_kept);

@@ -26,7 +26,7 @@ mod timeline;
 mod warning;
 
 pub use callers::{Callers, RecordedModule, RecordedText, RecordedWorkers, ThreadCallers};
-pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks};
+pub use captured::{CapturedEvidence, CapturedLine, CapturedStacks, NodeStacks};
 pub use device::{
     DeviceEvents, DeviceKind, LaunchShape, LaunchShapeId, LaunchShapes, Message, MessageId,
 };

@@ -187,7 +187,7 @@ fn columns<'a>(
     key: &'a LineKey,
     now: LineNow,
     it: &'a LineBooks,
-) -> [(&'static str, FieldValue<'a>); 27] {
+) -> [(&'static str, FieldValue<'a>); 29] {
     [
         ("file", FieldValue::text(&*key.file)),
         ("line", FieldValue::number(key.line)),
@@ -216,6 +216,8 @@ fn columns<'a>(
         ("waiting_us", FieldValue::Time(it.waiting)),
         ("line_now", now.line.map_or(FieldValue::Unknown, FieldValue::number)),
         ("stale", FieldValue::Flag(now.is_stale)),
+        ("cpu_recompute_us", FieldValue::Time(it.recompute.cpu)),
+        ("cuda_recompute_us", FieldValue::Time(it.recompute.cuda)),
     ]
 }
 
@@ -225,12 +227,12 @@ fn columns_of<'a>(
     now: LineNow,
     it: &'a LineBooks,
     part: Option<&RecordingPart>,
-) -> [(&'static str, FieldValue<'a>); 27] {
+) -> [(&'static str, FieldValue<'a>); 29] {
     columns(key, now, it).map(|(name, value)| {
         let is_known = match name {
-            "calls" | "ops" | "cpu_backward_us" | "cuda_backward_us" | "kernels" | "syncs"
-            | "freed_bytes" | "peak_bytes" | "comm_us" | "comm_exposed_us" | "flops"
-            | "achieved_flops" => part.is_none(),
+            "calls" | "ops" | "cpu_backward_us" | "cuda_backward_us" | "cpu_recompute_us"
+            | "cuda_recompute_us" | "kernels" | "syncs" | "freed_bytes" | "peak_bytes"
+            | "comm_us" | "comm_exposed_us" | "flops" | "achieved_flops" => part.is_none(),
             "alloc_bytes" => has(part, Metric::Alloc),
             _ => true,
         };
@@ -439,7 +441,7 @@ mod tests {
     use super::*;
 
     use expect_test::expect;
-    use ledger::{SourceFile, ThreadKey};
+    use ledger::{RecomputeTime, SourceFile, ThreadKey};
     use loader::Run;
 
     use crate::testing::{recording, sources, training};
@@ -471,12 +473,12 @@ mod tests {
              "unattributed": {"cpu_us": 600, "cuda_us": 0, "gpu_idle_us": 0, "sync_us": 0, "alloc_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "waiting_us": 300, "reasons": {"no_python_frame": {"cpu_us": 600}, "idle_thread": {"waiting_us": 300}}},
              "books": {"balanced": true, "cpu_us": {"lines": 19900, "unattributed": 600, "total": 20500}, "cuda_us": {"lines": 24000.5, "unattributed": 0, "total": 24000.5}, "gpu_idle_us": {"lines": 4000, "unattributed": 0, "total": 4000}, "sync_us": {"lines": 5000, "unattributed": 0, "total": 5000}, "alloc_bytes": {"lines": 3145728, "unattributed": 0, "total": 3145728}, "comm_us": {"lines": 1000, "unattributed": 0, "total": 1000}, "comm_exposed_us": {"lines": 400, "unattributed": 0, "total": 400}, "flops": {"lines": 6000000, "unattributed": 0, "total": 6000000}, "waiting_us": {"lines": 400, "unattributed": 300, "total": 700}},
              "lines": [
-              {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 25, "stale": false, "cpu_own_step_median_us": 4000, "cpu_own_step_max_us": 4000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000, "cuda_own_step_max_us": 6000, "cuda_own_max_step": 2},
-              {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0, "line_now": 17, "stale": false, "cpu_own_step_median_us": 3000, "cpu_own_step_max_us": 3000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000.25, "cuda_own_step_max_us": 6000.25, "cuda_own_max_step": 2},
-              {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 18, "stale": false, "cpu_own_step_median_us": 2600, "cpu_own_step_max_us": 2600, "cpu_own_max_step": 2},
-              {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400, "line_now": null, "stale": false, "cpu_own_step_median_us": 200, "cpu_own_step_max_us": 200, "cpu_own_max_step": 2},
-              {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 15, "stale": false, "cpu_own_step_median_us": 150, "cpu_own_step_max_us": 150, "cpu_own_max_step": 2},
-              {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": null, "stale": false}]}
+              {"file": "train.py", "line": 25, "function": "train", "evidence": "exact", "calls": 6, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 8000, "cpu_total_us": 19800, "cpu_backward_us": 0, "cuda_own_us": 12000, "cuda_total_us": 24000.5, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 25, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0, "cpu_own_step_median_us": 4000, "cpu_own_step_max_us": 4000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000, "cuda_own_step_max_us": 6000, "cuda_own_max_step": 2},
+              {"file": "train.py", "line": 17, "function": "Model.forward", "evidence": "exact", "calls": 40, "ops": 20, "cpu_self_us": 2000, "cpu_own_us": 6000, "cpu_total_us": 6000, "cpu_backward_us": 3000, "cuda_own_us": 12000.5, "cuda_total_us": 12000.5, "cuda_backward_us": 8000, "kernels": 84, "sync_us": 0, "syncs": 0, "gpu_idle_us": 1000, "alloc_bytes": 2097152, "freed_bytes": 1048576, "peak_bytes": 1048576, "comm_us": 1000, "comm_exposed_us": 400, "flops": 6000000, "achieved_flops": 3000000000, "waiting_us": 0, "line_now": 17, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0, "cpu_own_step_median_us": 3000, "cpu_own_step_max_us": 3000, "cpu_own_max_step": 2, "cuda_own_step_median_us": 6000.25, "cuda_own_step_max_us": 6000.25, "cuda_own_max_step": 2},
+              {"file": "train.py", "line": 18, "function": "Model.forward", "evidence": "inferred", "calls": 4, "ops": 4, "cpu_self_us": 0, "cpu_own_us": 5200, "cpu_total_us": 5200, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 2, "sync_us": 5000, "syncs": 2, "gpu_idle_us": 3000, "alloc_bytes": 1048576, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 18, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0, "cpu_own_step_median_us": 2600, "cpu_own_step_max_us": 2600, "cpu_own_max_step": 2},
+              {"file": "helper.py", "line": 4, "function": "load, \"fast\"", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 400, "cpu_total_us": 400, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 400, "line_now": null, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0, "cpu_own_step_median_us": 200, "cpu_own_step_max_us": 200, "cpu_own_max_step": 2},
+              {"file": "train.py", "line": 15, "function": "Model.forward", "evidence": "function", "calls": 0, "ops": 0, "cpu_self_us": 0, "cpu_own_us": 300, "cpu_total_us": 0, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": 15, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0, "cpu_own_step_median_us": 150, "cpu_own_step_max_us": 150, "cpu_own_max_step": 2},
+              {"file": "torch/nn/functional.py", "line": 1700, "function": "relu", "evidence": "exact", "calls": 0, "ops": 0, "cpu_self_us": 3999.999, "cpu_own_us": 0, "cpu_total_us": 4000, "cpu_backward_us": 0, "cuda_own_us": 0, "cuda_total_us": 0, "cuda_backward_us": 0, "kernels": 0, "sync_us": 0, "syncs": 0, "gpu_idle_us": 0, "alloc_bytes": 0, "freed_bytes": 0, "peak_bytes": 0, "comm_us": 0, "comm_exposed_us": 0, "flops": 0, "achieved_flops": 0, "waiting_us": 0, "line_now": null, "stale": false, "cpu_recompute_us": 0, "cuda_recompute_us": 0}]}
         "#]]
         .assert_eq(&text);
     }
@@ -505,13 +507,13 @@ mod tests {
         assert_eq!(
             text.lines().next(),
             Some(
-                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us,line_now,stale,cpu_own_step_median_us,cpu_own_step_p99_us,cpu_own_step_max_us,cpu_own_max_step,cuda_own_step_median_us,cuda_own_step_p99_us,cuda_own_step_max_us,cuda_own_max_step"
+                "file,line,function,evidence,calls,ops,cpu_self_us,cpu_own_us,cpu_total_us,cpu_backward_us,cuda_own_us,cuda_total_us,cuda_backward_us,kernels,sync_us,syncs,gpu_idle_us,alloc_bytes,freed_bytes,peak_bytes,comm_us,comm_exposed_us,flops,achieved_flops,waiting_us,line_now,stale,cpu_recompute_us,cuda_recompute_us,cpu_own_step_median_us,cpu_own_step_p99_us,cpu_own_step_max_us,cpu_own_max_step,cuda_own_step_median_us,cuda_own_step_p99_us,cuda_own_step_max_us,cuda_own_max_step"
             )
         );
         assert_eq!(
             text.lines().find(|it| it.starts_with("helper")),
             Some(
-                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400,,false,200,,200,2,,,,"
+                "helper.py,4,\"load, \"\"fast\"\"\",function,0,0,0,400,400,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,400,,false,0,0,200,,200,2,,,,"
             )
         );
         assert_eq!(text.lines().count(), 1 + 6);
@@ -549,14 +551,16 @@ mod tests {
         let twin = run.merged.files["train.py"].clone();
         let twin = SourceFile { recorded: "/home/me/train.py".to_owned(), ..twin };
         run.merged.files.insert(twin.recorded.clone(), twin);
-        let books = run.merged.lines[&LineKey { file: "train.py".to_owned(), line: 17 }].clone();
+        let mut books =
+            run.merged.lines[&LineKey { file: "train.py".to_owned(), line: 17 }].clone();
+        books.recompute = RecomputeTime { cpu: Ns(1_000_000), cuda: Ns(2_000_500) };
         run.merged.lines.insert(LineKey { file: "/home/me/train.py".to_owned(), line: 17 }, books);
         let text = csv(&run);
         let mine: Vec<&str> = text.lines().filter(|it| it.contains("train.py,17,")).collect();
         assert_eq!(
             mine,
             [
-                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0,17,false,6000,,6000,2,12000.5,,12000.5,2"
+                "train.py,17,Model.forward,exact,80,40,4000,12000,12000,6000,24001,24001,16000,168,0,0,2000,4194304,2097152,2097152,2000,800,12000000,3000000000,0,17,false,1000,2000.5,6000,,6000,2,12000.5,,12000.5,2"
             ]
         );
     }

@@ -15,10 +15,7 @@ impl StackBooks {
     /// The stacks of a phase of training.
     #[must_use]
     pub fn of_phase(&self, phase: TrainingPhase) -> Self {
-        let outermost = |so_far: Option<TrainingPhase>, frame: &StackFrame| {
-            so_far.or_else(|| TrainingPhase::beginning_at(frame))
-        };
-        self.part(None, outermost, |it| it == Some(phase))
+        self.part(PhaseOfStack::default(), PhaseOfStack::with, |it| it.phase == Some(phase))
     }
 
     /// The stacks of which `is_wanted` is true of what `step` makes of their entries, the outermost first, beginning with
@@ -77,6 +74,31 @@ impl StackBooks {
     }
 }
 
+/// The phase of a stack, up to an entry.
+#[derive(Debug, Clone, Copy, Default)]
+struct PhaseOfStack {
+    phase: Option<TrainingPhase>,
+    /// Whether the last entry is a node of autograd that computes again.
+    is_checkpoint_node: bool,
+}
+
+impl PhaseOfStack {
+    fn with(self, frame: &StackFrame) -> Self {
+        let begins = TrainingPhase::beginning_at(frame);
+        let phase = match (self.phase, begins) {
+            (None, _) => begins,
+            (Some(TrainingPhase::Backward), Some(TrainingPhase::Recompute)) => begins,
+            (Some(TrainingPhase::Recompute), Some(TrainingPhase::Backward))
+                if self.is_checkpoint_node =>
+            {
+                begins
+            }
+            (outermost, _) => outermost,
+        };
+        Self { phase, is_checkpoint_node: TrainingPhase::is_checkpoint_node(frame) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ledger::{LineKey, Metric};
@@ -95,6 +117,10 @@ mod tests {
         let module = || line("/v/site-packages/torch/nn/modules/module.py", "Module._call_impl");
         let node =
             StackFrame::Operator("autograd::engine::evaluate_function: MulBackward0".to_owned());
+        let backward = || line("/v/torch/autograd/__init__.py", "backward");
+        let checkpoint = |function| line("/v/torch/utils/checkpoint.py", function);
+        let again = || checkpoint("_checkpoint_without_reentrant_generator.recompute_fn");
+        let node_again = || checkpoint("CheckpointFunction.backward");
         let rows = [
             (
                 vec![main(), module(), line("/model.py", "Net.forward")],
@@ -127,6 +153,20 @@ mod tests {
             (vec![main(), line("/v/torch/nn/modules/module.py", "Module.parameters")], None),
             (vec![main(), line("/v/torch/optim/lr_scheduler.py", "StepLR.step")], None),
             (vec![main(), StackFrame::Operator("aten::mul".to_owned())], None),
+            (vec![main(), line("/v/torch/utils/checkpoint.py", "unpack_hook")], None),
+            // What is computed again, a backward pass that a checkpoint runs for it, and what is computed again in that.
+            (vec![main(), backward(), again(), module()], Some(TrainingPhase::Recompute)),
+            (vec![main(), backward(), node_again()], Some(TrainingPhase::Recompute)),
+            (vec![main(), backward(), node_again(), backward()], Some(TrainingPhase::Backward)),
+            (
+                vec![main(), backward(), node_again(), backward(), again()],
+                Some(TrainingPhase::Recompute),
+            ),
+            (vec![main(), backward(), again(), backward()], Some(TrainingPhase::Recompute)),
+            (
+                vec![line("/v/torch/optim/lbfgs.py", "step"), backward(), again()],
+                Some(TrainingPhase::Optimizer),
+            ),
         ];
         let mut books = StackBooks::default();
         for (amount, (frames, _)) in (1..).zip(&rows) {

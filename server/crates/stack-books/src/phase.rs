@@ -4,14 +4,16 @@ use std::str::FromStr;
 
 use crate::books::StackFrame;
 
-/// A phase of training. Of several on a stack the outermost counts: what is recomputed in the backward pass is of it, and what a
-/// closure of the optimizer runs is of the optimizer.
+/// A phase of training. Of several on a stack the outermost counts, so that what a closure of the optimizer runs is of the
+/// optimizer; but what `torch.utils.checkpoint` computes again in the backward pass is a phase of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrainingPhase {
     /// In a call of a module of the model.
     Forward,
     /// In the backward pass: below a node of autograd, or a call of `backward`.
     Backward,
+    /// In what `torch.utils.checkpoint` computes again for the backward pass.
+    Recompute,
     /// In the code of an optimizer of PyTorch: steps, setting gradients to zero.
     Optimizer,
     /// In a data loader of PyTorch.
@@ -20,7 +22,8 @@ pub enum TrainingPhase {
 
 impl TrainingPhase {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Forward, Self::Backward, Self::Optimizer, Self::Loader];
+    pub const ALL: [Self; 5] =
+        [Self::Forward, Self::Backward, Self::Recompute, Self::Optimizer, Self::Loader];
 
     /// Stable name on the command line.
     #[must_use]
@@ -28,6 +31,7 @@ impl TrainingPhase {
         match self {
             Self::Forward => "forward",
             Self::Backward => "backward",
+            Self::Recompute => "recompute",
             Self::Optimizer => "optimizer",
             Self::Loader => "loader",
         }
@@ -51,6 +55,9 @@ impl TrainingPhase {
             file.contains(part) || (file.contains('\\') && file.replace('\\', "/").contains(part))
         };
         let function = function.rsplit('.').next().unwrap_or(function);
+        if is_checkpoint_file(file) && matches!(function, "recompute_fn" | "unpack" | "backward") {
+            return Some(Self::Recompute);
+        }
         // Schedulers of learning rates wrap `step`, whose own frame follows.
         if is_in("torch/optim/") && !is_in("lr_scheduler.py") {
             return Some(Self::Optimizer);
@@ -74,6 +81,13 @@ impl TrainingPhase {
         }
         is_in("torch/utils/data/").then_some(Self::Loader)
     }
+
+    /// Whether an entry of a stack is a node of autograd that computes again, and then runs the backward pass of that.
+    #[must_use]
+    pub(crate) fn is_checkpoint_node(frame: &StackFrame) -> bool {
+        let StackFrame::Line(line) = frame else { return false };
+        Self::beginning_at(frame) == Some(Self::Recompute) && line.function.ends_with("backward")
+    }
 }
 
 impl FromStr for TrainingPhase {
@@ -86,6 +100,17 @@ impl FromStr for TrainingPhase {
             format!("unknown phase `{name}`, expected one of: {names}")
         })
     }
+}
+
+/// The file of activation checkpointing. Until PyTorch 2.0 its hook `unpack` computes again, since then `recompute_fn`, and
+/// where it re-enters autograd, `backward`.
+const CHECKPOINT: &str = "torch/utils/checkpoint.py";
+
+/// Whether a file is that of activation checkpointing, wherever PyTorch is installed.
+#[must_use]
+pub fn is_checkpoint_file(path: &str) -> bool {
+    path.ends_with(CHECKPOINT)
+        || (path.contains('\\') && path.replace('\\', "/").ends_with(CHECKPOINT))
 }
 
 /// What the ranges of autograd's nodes are called (`torch/csrc/autograd/engine.cpp`).

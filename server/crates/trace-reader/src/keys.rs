@@ -16,6 +16,7 @@ pub(crate) enum EventNumber {
     Sequence,
     ForwardThread,
     GraphId,
+    GraphNode,
     CopiedBytes,
     /// In tenths of a percent.
     Occupancy,
@@ -152,6 +153,7 @@ impl EventKey {
             b"device" => Self::Label(Label::Device),
             b"stream" => Self::Label(Label::Stream),
             b"graph id" => Self::Number(EventNumber::GraphId),
+            b"graph node id" => Self::Number(EventNumber::GraphNode),
             b"bytes" => Self::Number(EventNumber::CopiedBytes),
             b"grid" => Self::Triple(Triple::Grid),
             b"block" => Self::Triple(Triple::Block),

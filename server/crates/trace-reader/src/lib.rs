@@ -2,7 +2,8 @@
 //!
 //! *Owns*: everything that a trace's text can say or fail to say, in every spelling from PyTorch 1.8 on: the scanner,
 //! the categories, exact times, threads, damage. Text comes in pieces of any size and is read where it lies; memory
-//! goes by the rows and the distinct strings. The recorder's side-car ([`callers`]) is read here too.
+//! goes by the rows and the distinct strings. The recorder's side-car ([`callers`]) and the stacks of CUDA graphs
+//! ([`graph_stacks`]) are read here too.
 //!
 //! *Never*: does IO or decompresses; fails or panics, whatever the bytes are; drops anything without a warning that
 //! says where (what is known and of no use aside: device-side annotations, counters, spans of the profiler itself);
@@ -16,6 +17,7 @@ mod category;
 mod chunk;
 mod envelope;
 mod event;
+pub mod graph_stacks;
 mod keys;
 mod number;
 pub mod raw;

@@ -305,6 +305,7 @@ impl Tables {
         device.correlation.push(event.id(EventNumber::Correlation));
         device.external_id.push(event.id(EventNumber::ExternalId));
         device.graph_id.push(event.id(EventNumber::GraphId));
+        device.graph_node.push(event.id(EventNumber::GraphNode));
         device.bytes.push(bytes);
         device.shape.push(shape);
         device.stack.push(stack);

@@ -15,23 +15,22 @@ pub(crate) struct Backward {
     pub(crate) cuda: Vec<Ns>,
 }
 
-/// Charges the backward nodes that the timeline pass found to the forward lines that created them.
+/// Charges the backward nodes that the timeline pass found, with their thread times, to the forward lines that created them.
 pub(crate) fn backward(
     profile: &Profile,
     launches: &Launches,
-    events: &EventStacks<'_>,
+    (events, times): (&EventStacks<'_>, &[Ns]),
     forward: &[HostEventId],
 ) -> Backward {
-    let host = &profile.host;
     let mut backward = Backward::default();
     if events.backward_nodes.is_empty() {
         return backward;
     }
     let line =
         |row: usize| events.stacks.charged_line(events.stack_of[forward[row].get()?.index()]).get();
-    for (row, node) in events.backward_nodes.iter().enumerate() {
+    for (row, &time) in times.iter().enumerate() {
         if let Some(line) = line(row) {
-            *grow_to(&mut backward.cpu, line.index()) += host.duration[node.index()];
+            *grow_to(&mut backward.cpu, line.index()) += time;
         }
     }
     for event in profile.device.ids() {

@@ -1,13 +1,15 @@
 //! The line stacks of device events, and the charging of device time.
 
 use ledger::{Bytes, Evidence, Kernel, Ns};
-use line_stacks::{LineId, Node, grow_to};
+use line_stacks::{LineId, Node, Stacks, grow_to};
 use profile::{
-    CapturedEvidence, DeviceEventId, DeviceKind, LaunchShapeId, OriginFrame, Profile, StrId,
+    CapturedEvidence, CapturedLine, DeviceEventId, DeviceKind, LaunchShapeId, OriginFrame, Profile,
+    StrId,
 };
 use rustc_hash::FxHashMap;
 
 use crate::event_stacks::EventStacks;
+use crate::names::Names;
 use crate::timeline_pass::TimelinePass;
 use recorded::{KernelClasses, Launches, Steps};
 
@@ -70,8 +72,11 @@ fn with_captured(
     events: &mut EventStacks<'_>,
 ) -> Node {
     let EventStacks { names, stacks, .. } = events;
+    let captured = &profile.captured.stacks[number];
+    let is_whole = profile.captured.are_whole.get(number) == Some(&true);
+    let n_around = if is_whole { n_around(profile, captured, node, names, stacks) } else { 0 };
     let mut node = node;
-    for captured in &profile.captured.stacks[number] {
+    for captured in &captured[n_around..] {
         let mut line = |frame: &OriginFrame| {
             let file = names.file(profile.strings.get(frame.file), &mut stacks.lines);
             let line = stacks.lines.line(file, frame.line);
@@ -92,6 +97,34 @@ fn with_captured(
         node = line.map_or(node, |line| stacks.push(node, line, evidence));
     }
     node
+}
+
+/// How many lines of a stack from the begin of the program on are on the stack `node` of a replay, too, in the same order: there the
+/// functions that go on until the replay had the same line when the graph was captured.
+fn n_around(
+    profile: &Profile,
+    captured: &[CapturedLine],
+    node: Node,
+    names: &mut Names<'_>,
+    stacks: &mut Stacks,
+) -> usize {
+    let mut around = Vec::new();
+    let mut at = node;
+    while !at.is_empty() {
+        let line = stacks.line(at);
+        around.push((stacks.lines.file_of(line), stacks.lines.number(line)));
+        at = stacks.parent(at);
+    }
+    let mut around = around.into_iter().rev();
+    let mut is_around = |it: &CapturedLine| {
+        let Some(frame) = it.parts.first().and_then(|it| it.first()) else { return false };
+        let file = names.file(profile.strings.get(frame.file), &mut stacks.lines);
+        let key = stacks.lines.files[file.0 as usize].key.clone();
+        around.any(|(file, line)| {
+            line == frame.line && stacks.lines.files[file.0 as usize].key == key
+        })
+    };
+    captured.iter().take_while(|it| is_around(it)).count()
 }
 
 /// Kernels, and how they were launched.
@@ -128,6 +161,8 @@ impl KernelWork {
 pub(crate) struct DeviceCharges {
     /// By node, the empty stack left out.
     pub(crate) cuda: Vec<Ns>,
+    /// Of this, what was computed again.
+    pub(crate) recomputed: Vec<Ns>,
     /// Of events whose launch is known but has no line.
     pub(crate) without_line: Ns,
     /// Of events whose launch is not in the recording.
@@ -176,6 +211,9 @@ pub(crate) fn charge_devices(
             continue;
         };
         *grow_to(&mut charges.cuda, node.index()) += time;
+        if launch.is_some_and(|it| events.is_recomputed(it)) {
+            *grow_to(&mut charges.recomputed, node.index()) += time;
+        }
         *charges.by_device.entry((charged, device.device[row])).or_default() += time;
         if device.kind[row] == DeviceKind::Kernel {
             let call = launches.own_call(profile, event);

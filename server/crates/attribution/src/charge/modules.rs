@@ -13,11 +13,11 @@ use crate::event_stacks::EventStacks;
 /// What the events of calls of modules are named, before their class and a number.
 pub(crate) const MODULE: &str = "nn.Module: ";
 
-/// The modules that ran, as `docs/accounting.md` defines their amounts.
+/// The modules that ran, as `docs/accounting.md` defines their amounts. `backward` is the thread time of backward nodes.
 pub(crate) fn modules_that_ran(
     profile: &Profile,
     launches: &Launches,
-    events: &EventStacks<'_>,
+    (events, backward): (&EventStacks<'_>, &[Ns]),
     forward: &[HostEventId],
 ) -> BTreeMap<ModuleKey, ModuleBooks> {
     let names = module_names(profile);
@@ -32,9 +32,9 @@ pub(crate) fn modules_that_ran(
     }
     let mut calls = ModuleCalls::new(profile, events, &names, &is_asked);
     let call_of_forward = |calls: &ModuleCalls, row: usize| calls.around(forward.get(row)?.get()?);
-    for (row, node) in events.backward_nodes.iter().enumerate() {
+    for (row, &time) in backward.iter().enumerate() {
         if let Some(call) = call_of_forward(&calls, row) {
-            calls.rows[call].cpu_backward += host.duration[node.index()];
+            calls.rows[call].cpu_backward += time;
         }
     }
     for event in profile.device.ids() {

@@ -3,7 +3,7 @@
 use ledger::Phase;
 use profile::{Snapshot, SnapshotFrame};
 use recorded::is_python;
-use stack_books::TrainingPhase;
+use stack_books::{TrainingPhase, is_checkpoint_file};
 
 /// The phase that the frames of a stack show (innermost first): the innermost sign counts.
 pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {
@@ -17,12 +17,17 @@ pub(super) fn of_stack(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> Phase {
     if is_own_function { Phase::Backward } else { Phase::Forward }
 }
 
+/// Whether a stack is below activation checkpointing.
+pub(super) fn is_checkpointed(snapshot: &Snapshot, frames: &[SnapshotFrame]) -> bool {
+    frames.iter().any(|frame| is_checkpoint_file(snapshot.strings.get(frame.file)))
+}
+
 fn of_frame(snapshot: &Snapshot, frame: &SnapshotFrame) -> Option<Phase> {
     let file = snapshot.strings.get(frame.file);
     let function = snapshot.strings.get(frame.function);
     match TrainingPhase::of_code(file, function) {
         Some(TrainingPhase::Optimizer) => Some(Phase::Optimizer),
-        Some(TrainingPhase::Backward) => Some(Phase::Backward),
+        Some(TrainingPhase::Backward | TrainingPhase::Recompute) => Some(Phase::Backward),
         // What is neither is of the forward pass.
         Some(TrainingPhase::Forward | TrainingPhase::Loader) | None => {
             function.starts_with("torch::autograd::Engine::").then_some(Phase::Backward)

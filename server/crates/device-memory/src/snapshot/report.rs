@@ -33,6 +33,8 @@ pub(super) struct Frames<'a> {
     pub(super) nodes: Vec<Node>,
     /// By [`StackId`].
     pub(super) phases: Vec<Phase>,
+    /// By [`StackId`], whether it is below activation checkpointing.
+    pub(super) are_checkpointed: Vec<bool>,
 }
 
 impl Frames<'_> {
@@ -243,7 +245,11 @@ impl Context<'_> {
         books.frees += 1;
         if phase == Phase::Forward && self.frames.phase(it.released_by) == Phase::Backward {
             books.saved += it.bytes;
-            books.saved_at_peak += if is_at_peak { it.bytes } else { Bytes::ZERO };
+            let at_peak = if is_at_peak { it.bytes } else { Bytes::ZERO };
+            books.saved_at_peak += at_peak;
+            if self.frames.are_checkpointed.get(it.stack.0 as usize) == Some(&true) {
+                books.checkpointed_at_peak += at_peak;
+            }
         }
         if let Some(from) = it.from {
             if let (Some(begin), Some(end)) = (self.time(from), self.time(to)) {

@@ -213,6 +213,35 @@ fn a_training_step_is_charged_line_by_line() {
 }
 
 #[test]
+fn what_a_checkpoint_computes_is_known_as_such() {
+    const CHECKPOINT: &str = "/site-packages/torch/utils/checkpoint.py";
+    let mut made = Made::default();
+    let block = ("train.py", 5, "forward");
+    let kept = made.stack(&[block, ("train.py", 20, "<module>")]);
+    let checkpointed =
+        made.stack(&[block, (CHECKPOINT, 430, "checkpoint"), ("train.py", 21, "<module>")]);
+    // On a thread of autograd, where no Python frame says so.
+    let again =
+        made.stack(&[block, (CHECKPOINT, 1988, "recompute_fn"), (CHECKPOINT, 1351, "unpack_hook")]);
+    let backward = made.stack(&[("??", 0, "torch::autograd::Engine::thread_main(...)")]);
+    made.events(&[
+        (Alloc, 0x1000, 512, kept),
+        (Alloc, 0x2000, 1024, checkpointed),
+        (Alloc, 0x3000, 2048, again),
+        (FreeRequested, 0x3000, 2048, backward),
+        (FreeCompleted, 0x3000, 2048, backward),
+        (FreeRequested, 0x2000, 1024, backward),
+        (FreeCompleted, 0x2000, 1024, backward),
+        (FreeRequested, 0x1000, 512, backward),
+        (FreeCompleted, 0x1000, 512, backward),
+    ]);
+    let memory = made.memory();
+    let line = &memory.lines[&line(5)];
+    assert_eq!((line.saved_at_peak, line.checkpointed_at_peak), (Bytes(1536), Bytes(1024)));
+    assert_eq!(line.alloc_by_phase[&Phase::Backward], Bytes(2048), "computed again");
+}
+
+#[test]
 fn a_failed_request_reports_who_held_the_memory() {
     let mut made = Made::default();
     let big = made.stack(&[("train.py", 7, "build")]);

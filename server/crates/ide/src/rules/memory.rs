@@ -1,7 +1,7 @@
 //! Device memory, in words.
 
 use insights::{Finding, MemoryDetail, MemoryKind};
-use ledger::Bytes;
+use ledger::{Bytes, Ns};
 use metrics::numbers::{bytes, count, duration, percent};
 
 use crate::memory::device_name;
@@ -65,13 +65,33 @@ pub(crate) fn message(finding: &Finding, detail: &MemoryDetail) -> String {
             percent(finding.share),
             size(*capacity)
         ),
-        MemoryKind::Checkpoint { frees, peak } => format!(
+        MemoryKind::Checkpoint { frees, peak, .. } => format!(
             "activations saved here for the backward pass: recomputing them frees up to {} of the peak of {}",
             size(*frees),
             size(*peak)
         ),
     };
-    format!("{}: {text} on {device}", finding.rule)
+    let price = match &detail.kind {
+        MemoryKind::Checkpoint { forward, recompute, .. } => price(*forward, *recompute),
+        _ => String::new(),
+    };
+    format!("{}: {text} on {device}{price}", finding.rule)
+}
+
+/// What computing again takes.
+fn price(forward: Ns, recompute: Ns) -> String {
+    let time = |it: Ns| duration(it.as_f64());
+    match (forward, recompute) {
+        (Ns::ZERO, Ns::ZERO) => String::new(),
+        (forward, Ns::ZERO) => {
+            format!(", for the {} per step that they take here in the forward pass", time(forward))
+        }
+        (forward, recompute) => format!(
+            ", for the {} per step that they take here in the forward pass; what is checkpointed of it takes {} again already",
+            time(forward),
+            time(recompute)
+        ),
+    }
 }
 
 fn tensors(number: u64) -> String {
@@ -166,7 +186,12 @@ mod tests {
                 "the peak of 90 MiB reserved is 25 % of the 100 MiB that the device has",
             ),
             (
-                MemoryKind::Checkpoint { frees: Bytes(mib(9)), peak: Bytes(mib(36)) },
+                MemoryKind::Checkpoint {
+                    frees: Bytes(mib(9)),
+                    peak: Bytes(mib(36)),
+                    forward: Ns::ZERO,
+                    recompute: Ns::ZERO,
+                },
                 "activations saved here for the backward pass: recomputing them frees up to 9 MiB of the peak of 36 MiB",
             ),
         ];

@@ -97,5 +97,9 @@ pub enum MemoryKind {
         frees: Bytes,
         /// The peak.
         peak: Bytes,
+        /// What the line takes in the forward pass of a step, and would take again; zero without a trace of the same run.
+        forward: Ns,
+        /// What it takes again already, where a part of what it runs is checkpointed.
+        recompute: Ns,
     },
 }

@@ -10,7 +10,7 @@ use crate::{Detail, Finding, Severity};
 pub(super) fn each(
     ledger: &Ledger,
     limits: &RuleLimits<'_>,
-    rule: fn(&MemoryOfDevice<'_>, &RuleLimits<'_>) -> Vec<Finding>,
+    rule: impl Fn(&MemoryOfDevice<'_>, &RuleLimits<'_>) -> Vec<Finding>,
 ) -> Vec<Finding> {
     let devices = ledger.memory.iter().map(|(&key, memory)| MemoryOfDevice { ledger, key, memory });
     devices.flat_map(|device| rule(&device, limits)).collect()

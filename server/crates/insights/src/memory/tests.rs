@@ -2,7 +2,7 @@
 
 use ledger::{
     Bytes, DeviceBooks, DeviceKey, DeviceMemory, Fragmentation, Held, Ledger, LineBooks, LineKey,
-    LineMemory, Ns, OutOfMemory, SegmentCalls, SegmentTime, StepMemory,
+    LineMemory, Ns, OutOfMemory, RecomputeTime, SegmentCalls, SegmentTime, StepMemory,
 };
 
 use crate::{Detail, MemoryKind, RuleOptions, Severity, find};
@@ -163,8 +163,18 @@ fn activations_that_wait_for_the_backward_pass_can_be_computed_again() {
         largest: Bytes(20 * MIB),
         ..LineMemory::default()
     };
-    let expected = MemoryKind::Checkpoint { frees: Bytes(200 * MIB), peak: Bytes(1000 * MIB) };
-    assert_eq!(found(&ledger(line.clone(), |_| ())), [("checkpoint-candidate", expected)]);
+    let (frees, peak) = (Bytes(200 * MIB), Bytes(1000 * MIB));
+    let expected = |forward, recompute| MemoryKind::Checkpoint { frees, peak, forward, recompute };
+    let mut with_trace = ledger(line.clone(), |_| ());
+    assert_eq!(found(&with_trace), [("checkpoint-candidate", expected(Ns(0), Ns(0)))]);
+    // What it takes is known from a trace: 2 steps, in which a part of it is checkpointed.
+    let recompute = RecomputeTime { cpu: Ns(40), cuda: Ns(0) };
+    with_trace.steps = [(1, Ns(500)), (2, Ns(500))].into();
+    let books = LineBooks { cpu_own: Ns(100), recompute, ..LineBooks::default() };
+    with_trace.lines.insert(key(7), books);
+    assert_eq!(found(&with_trace), [("checkpoint-candidate", expected(Ns(30), Ns(20)))]);
+    let checkpointed = LineMemory { checkpointed_at_peak: Bytes(150 * MIB), ..line.clone() };
+    assert_eq!(found(&ledger(checkpointed, |_| ())), []);
     let kept = LineMemory { saved_at_peak: Bytes(0), ..line };
     assert_eq!(found(&ledger(kept, |_| ())), []);
 }

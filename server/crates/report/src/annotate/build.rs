@@ -19,13 +19,14 @@ use crate::part::RecordingPart;
 use crate::recording::{PresentText, Recording};
 use crate::summary;
 
-/// The columns of numbers in the order in which they are shown; `backward` is the backward time of the recording.
-fn columns(backward: Quantity) -> [Quantity; 12] {
+/// The columns of numbers in the order in which they are shown.
+fn columns(scale: &Scale<'_>) -> [Quantity; 13] {
     [
         Quantity::CpuBusy,
         Quantity::CpuTotal,
         Quantity::CudaOwn,
-        backward,
+        scale.recompute(),
+        scale.backward(),
         Quantity::Wait,
         Quantity::Waiting,
         Quantity::Idle,
@@ -38,14 +39,15 @@ fn columns(backward: Quantity) -> [Quantity; 12] {
 }
 
 /// The same in the order in which they are kept when the terminal is narrow.
-fn columns_by_priority(backward: Quantity) -> [Quantity; 12] {
+fn columns_by_priority(scale: &Scale<'_>) -> [Quantity; 13] {
     [
         Quantity::CpuBusy,
         Quantity::CudaOwn,
         Quantity::Wait,
         Quantity::Waiting,
         Quantity::CpuTotal,
-        backward,
+        scale.backward(),
+        scale.recompute(),
         Quantity::Idle,
         Quantity::CommExposed,
         Quantity::Peak,
@@ -99,14 +101,13 @@ pub fn build(recording: &Recording<'_>, options: &AnnotateOptions) -> Annotated 
     let run = recording.run;
     let scale = Scale::new(&run.merged, options.period);
     let is_present = |it: &Quantity| scale.is_present(*it);
-    let backward = scale.backward();
-    let present: Vec<Quantity> = columns(backward).into_iter().filter(is_present).collect();
+    let present: Vec<Quantity> = columns(&scale).into_iter().filter(is_present).collect();
     let index = |it| present.iter().position(|&column| column == it);
     let found = found(recording, options, &scale);
     let has = |kind| found.iter().any(|it| it.said.values().any(|it| it.evidence == kind));
     let rank_columns = RankColumns::new(&scale, options.threshold, &found);
     let mut by_priority: Vec<usize> =
-        columns_by_priority(backward).into_iter().filter_map(index).collect();
+        columns_by_priority(&scale).into_iter().filter_map(index).collect();
     let mut headings: Vec<Column> =
         present.iter().map(|it| Column::number(it.heading(), it.unit())).collect();
     if let Some(it) = &rank_columns {
@@ -186,7 +187,7 @@ fn found<'a>(
     scale: &Scale<'_>,
 ) -> Vec<FoundFile<'a>> {
     let run = recording.run;
-    let columns = columns(scale.backward());
+    let columns = columns(scale);
     let mut files: BTreeMap<&str, FoundFile<'a>> = BTreeMap::new();
     for (key, books) in &run.merged.lines {
         let Some(source) = run.merged.files.get(&key.file).filter(|it| options.shows(it)) else {

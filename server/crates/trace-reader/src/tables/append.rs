@@ -162,6 +162,7 @@ fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'
         correlation,
         external_id,
         graph_id,
+        graph_node,
         bytes,
         shape,
         stack,
@@ -178,6 +179,7 @@ fn append_device(to: &mut DeviceEvents, from: &DeviceEvents, renamed: &Renamed<'
     to.correlation.extend_from_slice(correlation);
     to.external_id.extend_from_slice(external_id);
     to.graph_id.extend_from_slice(graph_id);
+    to.graph_node.extend_from_slice(graph_node);
     to.bytes.extend_from_slice(bytes);
     let ids: Vec<LaunchShapeId> = (0..)
         .map_while(|id| shapes.get(LaunchShapeId(id)))

@@ -128,6 +128,7 @@ fn dump_device(out: &mut String, profile: &Profile) {
         number(out, "correlation", device.correlation[index]);
         number(out, "external", device.external_id[index]);
         number(out, "graph", device.graph_id[index]);
+        number(out, "node", device.graph_node[index]);
         number(out, "bytes", device.bytes[index].0);
         if let Some(it) = device.shapes.get(device.shape[index]) {
             write!(out, " grid={:?} block={:?}", it.grid, it.block).unwrap();

@@ -153,7 +153,7 @@ fn device_events() {
         Kernel "wgrad" 5000+379000 on 0:7 correlation=60032 external=862 grid=[4, 8, 32] block=[128, 1, 1]
         Memset "Memset (Device)" 6000+1000 on 1:20 bytes=1048576
         Kernel "gemm" 8500+1250 on 3:9 correlation=162 external=12 grid=[4, 8, 32] block=[128, 1, 1] occupancy=375 blocks=7757576
-        Kernel "gemm" 9500+1250 on 3:9 correlation=0 graph=4 grid=[4, 8, 32] block=[128, 1, 1] occupancy=0
+        Kernel "gemm" 9500+1250 on 3:9 correlation=0 graph=4 node=4294967300 grid=[4, 8, 32] block=[128, 1, 1] occupancy=0
         Memcpy "Memcpy HtoD" 3000+1000 on 2:0 correlation=60909 external=26 bytes=616
         Kernel "dma_request" 4000+8136 on 9:801
         Kernel "triton_poi" 20000+1000 on 0:7 stack="\"File \\\"a.py\\\", line 3, in f\""

@@ -1,0 +1,67 @@
+//! Activation checkpointing: the frames of PyTorch in which the forward pass is computed again.
+
+use recorded::Frame;
+use stack_books::is_checkpoint_file;
+
+/// What a frame does in `torch.utils.checkpoint`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum CheckpointFrame {
+    /// Nothing.
+    #[default]
+    Other,
+    /// It computes again what saved tensors were, while a node of the backward pass runs (`use_reentrant=False`).
+    Recompute,
+    /// It is a node of the backward pass: it computes again, and runs a backward pass of its own (`use_reentrant=True`).
+    Backward,
+    /// It runs a backward pass.
+    Autograd,
+}
+
+impl CheckpointFrame {
+    /// By the file and the function of a frame.
+    pub(crate) fn of(frame: Frame<'_>) -> Self {
+        // Until PyTorch 2.0 the hook `unpack` computes by itself.
+        match frame.function {
+            "recompute_fn" | "unpack" if is_checkpoint_file(frame.file) => Self::Recompute,
+            "backward" if is_checkpoint_file(frame.file) => Self::Backward,
+            "backward" if is_autograd_file(frame.file) => Self::Autograd,
+            _ => Self::Other,
+        }
+    }
+
+    /// Whether what is in the frame is computed again, given the frame that called it and whether that is.
+    pub(crate) fn is_recomputed(self, caller: Self, is_caller_recomputed: bool) -> bool {
+        match (self, caller) {
+            (Self::Recompute | Self::Backward, _) => true,
+            (Self::Autograd, Self::Backward) => false,
+            _ => is_caller_recomputed,
+        }
+    }
+}
+
+fn is_autograd_file(path: &str) -> bool {
+    path.replace('\\', "/").ends_with("torch/autograd/__init__.py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_known_by_file_and_function() {
+        for (name, expected) in [
+            ("torch/utils/checkpoint.py(1988): recompute_fn", CheckpointFrame::Recompute),
+            ("torch/utils/checkpoint.py(1351): unpack_hook", CheckpointFrame::Other),
+            ("torch/utils/checkpoint.py(383): unpack", CheckpointFrame::Recompute),
+            (
+                r"C:\venv\Lib\site-packages\torch\utils\checkpoint.py(284): backward",
+                CheckpointFrame::Backward,
+            ),
+            ("torch/autograd/__init__.py(255): backward", CheckpointFrame::Autograd),
+            ("torch/_tensor.py(566): backward", CheckpointFrame::Other),
+            ("checkpoint.py(12): recompute_fn", CheckpointFrame::Other),
+        ] {
+            assert_eq!(Frame::parse(name).map(CheckpointFrame::of), Some(expected), "{name}");
+        }
+    }
+}
