@@ -26,7 +26,16 @@ def register(shell: Any) -> None:
             result = shell.run_cell("#\n" + cell)
         if result.success and prof.recordings:
             sites = [f"--site={site}" for site in _run.library_folders()]
-            program = [_binary.find(), "annotate", "--root=.", "--color=always", *sites, *shlex.split(line), "--", *prof.recordings]
+            program = [
+                _binary.find(),
+                "annotate",
+                "--root=.",
+                "--color=always",
+                *sites,
+                *shlex.split(line),
+                "--",
+                *prof.recordings,
+            ]
             done = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             show((done.stdout or done.stderr).decode("utf-8", "replace").strip())
 
@@ -95,7 +104,7 @@ BASIC = ("black", "firebrick", "green", "darkgoldenrod", "royalblue", "darkorchi
 
 
 def colour(number: int) -> str:
-    """One of the 256 colours of a terminal: eight and eight bright ones, a cube of 6 × 6 × 6, and 24 greys."""
+    """One of the 256 colours of a terminal: eight and eight bright ones, a cube of six levels each of red, green and blue, and 24 greys."""
     if number < 16:
         return BASIC[number % 8]
     if number < 232:

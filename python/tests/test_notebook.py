@@ -63,7 +63,9 @@ class Magic(unittest.TestCase):
         self.assertEqual(self.shell.ran, ["#\nx = 1\n"], "a comment takes the place of the magic's own line")
         [path] = pathlib.Path("perfline-runs").glob("*.pt.trace.json.gz")
         sites = [f"--site={site}" for site in _run.library_folders()]
-        self.assertEqual(printed.split(), ["annotate", "--root=.", "--color=always", *sites, "--threshold", "1", "--", str(path)])
+        self.assertEqual(
+            printed.split(), ["annotate", "--root=.", "--color=always", *sites, "--threshold", "1", "--", str(path)]
+        )
 
     def test_a_cell_that_fails_is_not_shown(self):
         self.assertEqual(self.run_magic("", "fails"), "")
@@ -71,15 +73,19 @@ class Magic(unittest.TestCase):
 
 class Html(unittest.TestCase):
     def test_colours_of_a_terminal(self):
-        text = "\x1b[1mtrain.py\x1b[0m <module>\n\x1b[38;5;16m\x1b[48;5;167m25 %\x1b[0m \x1b[2m│\x1b[0m\x1b[33mnote\x1b[m"
+        text = (
+            "\x1b[1mtrain.py\x1b[0m <module>\n\x1b[38;5;16m\x1b[48;5;167m25 %\x1b[0m \x1b[2m│\x1b[0m\x1b[33mnote\x1b[m"
+        )
         self.assertEqual(
             _notebook.spans(text),
             '<span style="font-weight: bold">train.py</span> &lt;module&gt;\n'
             '<span style="color: #000000; background: #d75f5f">25 %</span> '
             '<span style="opacity: 0.65">│</span><span style="color: darkgoldenrod">note</span>',
         )
-        self.assertEqual([_notebook.colour(it) for it in (1, 9, 231, 232, 255)],
-                         ["firebrick", "firebrick", "#ffffff", "#080808", "#eeeeee"])
+        self.assertEqual(
+            [_notebook.colour(it) for it in (1, 9, 231, 232, 255)],
+            ["firebrick", "firebrick", "#ffffff", "#080808", "#eeeeee"],
+        )
 
     def test_terminals_get_the_text(self):
         shown = _notebook.Annotated("a < b")

@@ -266,7 +266,7 @@ class Command(RecordingTest):
 
     def recorded(self, *arguments, **options):
         with mock.patch.object(sys, "argv", [*arguments]), self.warns():
-            prof, _ = self.record(5, lines=False, **options)
+            self.record(5, lines=False, **options)
         [path] = self.folder.glob("*.callers.json.gz")
         with gzip.open(path) as file:
             command = json.load(file).get("command")
@@ -342,9 +342,7 @@ class Schedule(RecordingTest):
             with gzip.open(path) as file:
                 document = json.load(file)
             lines = document.get("lines")
-            found.append(
-                lines and [document["strings"][code] for code in lines["codes"]["function"]].count("marked")
-            )
+            found.append(lines and [document["strings"][code] for code in lines["codes"]["function"]].count("marked"))
         return found
 
     def test_lines_are_noted_while_steps_are_recorded(self):

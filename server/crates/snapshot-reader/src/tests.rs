@@ -407,8 +407,10 @@ fn what_tensors_are_for() {
         ]
     );
     assert_eq!(warnings.iter().count(), 0);
-    for odd in [&b"K\x01"[..], b"]K\x01a", b"}\x8c\x07addressK\x01s", b"}\x8c\x07purpose]K\x01as"] {
-        let pickle = concat(&[b"}(\x8c\x08segments]\x8c\x08perfline", odd, b"u."]);
+    for broken in
+        [&b"K\x01"[..], b"]K\x01a", b"}\x8c\x07addressK\x01s", b"}\x8c\x07purpose]K\x01as"]
+    {
+        let pickle = concat(&[b"}(\x8c\x08segments]\x8c\x08perfline", broken, b"u."]);
         let (snapshot, _) = read_snapshot(&pickle).unwrap();
         assert_eq!(snapshot.purposes.tensors, []);
     }
