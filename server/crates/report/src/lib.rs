@@ -31,6 +31,7 @@ pub mod timeline;
 
 mod build;
 mod checks;
+mod data_tables;
 mod fields;
 mod filter;
 mod findings;
@@ -51,6 +52,7 @@ mod verdict;
 
 pub use build::{ReportOptions, build, build_shown};
 pub use checks::{duplicates, faults, has_losses, losses};
+pub use data_tables::{DataOptions, DataTable};
 pub use filter::{CodeFilter, FilePattern, FunctionPattern, StackFilter};
 pub use limits::Limit;
 pub use model::{
