@@ -74,7 +74,7 @@ class Table(Sequence[Row], Generic[Row]):
         Raises ``ImportError`` where neither is.
         """
         # Whoever calls this frees the columns by a function in C, also while an exception is on its way, when no code in Python
-        # may run: ctypes cannot be that function (CPython 3.9 to 3.13 crash), and the package has no compiled part.
+        # may run: ctypes cannot make that function (CPython 3.9, 3.11 and 3.13 crash), and the package has no compiled part.
         return _reader(self._stream.data).__arrow_c_stream__(requested_schema)
 
     def _values(self) -> dict[str, list[Any]]:

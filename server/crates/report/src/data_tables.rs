@@ -13,7 +13,7 @@ use std::str::FromStr;
 use ide::UnknownName;
 use insights::RuleOptions;
 
-pub(crate) use columns::{ColumnTable, DataColumn, DataKind, DataValue};
+pub(crate) use columns::{DataColumn, DataKind, DataValue, TypedTable};
 
 use crate::build::{ReportOptions, build_shown};
 use crate::filter::CodeFilter;
@@ -107,14 +107,14 @@ pub(crate) fn build(
     recording: &Recording<'_>,
     table: DataTable,
     options: DataOptions<'_>,
-) -> io::Result<Option<ColumnTable>> {
+) -> io::Result<Option<TypedTable>> {
     let DataOptions { code, rules, part } = options;
     let mut notes = Vec::new();
     let (columns, rows) = match table {
         DataTable::Stacks => return Ok(None),
         DataTable::Lines => {
             notes.push(lines::note(recording, code, part)?);
-            (lines::LINES, lines::rows(recording, code, part))
+            (lines::LINES, lines::rows(recording, code, part)?)
         }
         DataTable::Kernels => (sections::KERNELS, sections::kernels(recording)?),
         DataTable::Operators => (sections::OPERATORS, sections::operators(recording)?),
@@ -127,14 +127,14 @@ pub(crate) fn build(
             (run::FINDINGS, run::findings(&build_shown(recording, &options, part).findings))
         }
     };
-    Ok(Some(ColumnTable { name: table.name(), columns, rows, notes }))
+    Ok(Some(TypedTable { name: table.name(), columns, rows, notes }))
 }
 
 /// Writes a table as a stream of Arrow's IPC format; others may follow it.
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub(crate) fn write_arrow(out: &mut dyn Write, table: &ColumnTable) -> io::Result<()> {
+pub(crate) fn write_arrow(out: &mut dyn Write, table: &TypedTable) -> io::Result<()> {
     arrow::write_stream(out, table).map_err(io::Error::other)
 }
 

@@ -22,14 +22,14 @@ use metrics::numbers;
 
 use names::ExportedStacks;
 
-use crate::data_tables::{self, ColumnTable, DataOptions, DataTable, write_arrow};
+use crate::data_tables::{self, DataOptions, DataTable, TypedTable, write_arrow};
 use crate::recording::Recording;
 
 /// What writes a format.
 enum FormatWriter {
     Stacks(fn(&mut dyn Write, &ExportedStacks<'_>) -> io::Result<()>),
     /// One table, behind which others may follow.
-    Table(fn(&mut dyn Write, &ColumnTable) -> io::Result<()>),
+    Table(fn(&mut dyn Write, &TypedTable) -> io::Result<()>),
     Timeline,
 }
 

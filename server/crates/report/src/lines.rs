@@ -31,7 +31,8 @@ pub fn write_json(
 ) -> io::Result<()> {
     write_head(out, recording, code, part)?;
     writeln!(out, ",")?;
-    let mut lines = Vec::new();
+    write!(out, " \"lines\": [")?;
+    let mut separator = "";
     for_each_line(recording, code, part, |mut fields, ranks| {
         // What is not known of a line alone is left out; what no line of a part has is null.
         fields.retain(|(name, value)| {
@@ -41,10 +42,11 @@ pub fn write_json(
             let ranks: Vec<String> = ranks.iter().map(|it| object(it)).collect();
             fields.push(("ranks", FieldValue::Json(format!("[{}]", ranks.join(", ")))));
         }
-        lines.push(object(&fields));
-    });
-    write_list(out, "lines", lines.into_iter())?;
-    writeln!(out, "}}")
+        write!(out, "{separator}\n  {}", object(&fields))?;
+        separator = ",";
+        Ok(())
+    })?;
+    writeln!(out, "]}}")
 }
 
 /// Whether JSON leaves out the field of a line on which it has nothing to say.
@@ -80,7 +82,7 @@ fn write_head(
 /// The object of `perfline.lines/1` without its lines.
 ///
 /// # Errors
-/// Never: what is written to is memory.
+/// As of all that is written; what is written to here is memory.
 pub(crate) fn head(
     recording: &Recording<'_>,
     code: &CodeFilter,
@@ -97,12 +99,15 @@ pub(crate) type LineField<'a> = (&'static str, FieldValue<'a>);
 
 /// Hands out every line that passes `code` with its fields, what is not known included, and in a run of several ranks what it
 /// costs on each of those where it costs anything.
+///
+/// # Errors
+/// The first that `take` has.
 pub(crate) fn for_each_line(
     recording: &Recording<'_>,
     code: &CodeFilter,
     part: Option<&RecordingPart>,
-    mut take: impl FnMut(Vec<LineField<'_>>, Option<Vec<[LineField<'static>; 5]>>),
-) {
+    mut take: impl FnMut(Vec<LineField<'_>>, Option<Vec<[LineField<'static>; 5]>>) -> io::Result<()>,
+) -> io::Result<()> {
     let ranks = part.is_none().then(|| RanksOfLines::new(recording)).flatten();
     let scale = Scale::new(&recording.run.merged, Period::Mean);
     for LineOfOutput { key, now, books } in &rows(recording, code) {
@@ -116,8 +121,9 @@ pub(crate) fn for_each_line(
         };
         fields.insert(1, ("cell", cell));
         fields.extend(over_steps(&scale, books));
-        take(fields, ranks.as_ref().map(|it| it.fields(key, books)));
+        take(fields, ranks.as_ref().map(|it| it.fields(key, books)))?;
     }
+    Ok(())
 }
 
 /// What the lines cost each rank of a run of several.

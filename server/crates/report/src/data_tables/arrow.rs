@@ -13,7 +13,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 
-use super::columns::{ColumnTable, DataColumn, DataKind, DataValue};
+use super::columns::{DataColumn, DataKind, DataValue, TypedTable};
 
 /// Rows of a batch: what one counts with 32 bits stays far below what they hold.
 const BATCH: usize = 1 << 16;
@@ -22,7 +22,7 @@ const BATCH: usize = 1 << 16;
 ///
 /// # Errors
 /// If `out` cannot be written.
-pub(super) fn write_stream(out: &mut dyn Write, table: &ColumnTable) -> Result<(), ArrowError> {
+pub(super) fn write_stream(out: &mut dyn Write, table: &TypedTable) -> Result<(), ArrowError> {
     let schema = Arc::new(schema(table));
     let mut writer = StreamWriter::try_new(out, &schema)?;
     for batch in batches(table, &schema) {
@@ -32,7 +32,7 @@ pub(super) fn write_stream(out: &mut dyn Write, table: &ColumnTable) -> Result<(
 }
 
 /// The columns, each with its unit and what it means; the name of the table and its notes.
-pub(super) fn schema(table: &ColumnTable) -> Schema {
+pub(super) fn schema(table: &TypedTable) -> Schema {
     let names = iter::once(("perfline.table", table.name.to_owned()));
     let notes = names.chain(table.notes.iter().cloned());
     let metadata: HashMap<String, String> =
@@ -42,7 +42,7 @@ pub(super) fn schema(table: &ColumnTable) -> Schema {
 
 /// The rows, in columns.
 pub(super) fn batches(
-    table: &ColumnTable,
+    table: &TypedTable,
     schema: &Arc<Schema>,
 ) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> {
     table.rows.chunks(BATCH).map(|rows| {

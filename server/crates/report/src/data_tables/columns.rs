@@ -109,7 +109,7 @@ impl DataValue {
 
 /// A table whose columns are the same for every recording.
 #[derive(Debug)]
-pub(crate) struct ColumnTable {
+pub(crate) struct TypedTable {
     /// Stable.
     pub(crate) name: &'static str,
     pub(crate) columns: &'static [DataColumn],

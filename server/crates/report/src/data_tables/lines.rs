@@ -105,7 +105,7 @@ pub(super) fn rows(
     recording: &Recording<'_>,
     code: &CodeFilter,
     part: Option<&RecordingPart>,
-) -> Vec<Vec<DataValue>> {
+) -> io::Result<Vec<Vec<DataValue>>> {
     let mut rows = Vec::new();
     for_each_line(recording, code, part, |fields, ranks| {
         // The fields have the order of the columns, which a test holds.
@@ -116,8 +116,9 @@ pub(super) fn rows(
         };
         row.push(ranks.map_or(DataValue::Null, of_rank));
         rows.push(row);
-    });
-    rows
+        Ok(())
+    })?;
+    Ok(rows)
 }
 
 /// What surrounds the lines in JSON, by the name of the contract.

@@ -29,18 +29,18 @@ fn on_three_ranks() -> Run {
     run
 }
 
-fn table(run: &Run, table: DataTable) -> ColumnTable {
+fn table(run: &Run, table: DataTable) -> TypedTable {
     let (sources, rules) = (sources(), RuleOptions::default());
     let options = DataOptions { code: CodeFilter::ALL, rules: &rules, part: None };
     build(&recording(run, &sources), table, options).unwrap().unwrap()
 }
 
-fn tables(run: &Run) -> Vec<ColumnTable> {
+fn tables(run: &Run) -> Vec<TypedTable> {
     let made = DataTable::ALL.into_iter().filter(|it| *it != DataTable::Stacks);
     made.map(|it| table(run, it)).collect()
 }
 
-fn stream(table: &ColumnTable) -> Vec<u8> {
+fn stream(table: &TypedTable) -> Vec<u8> {
     let mut out = Vec::new();
     write_arrow(&mut out, table).unwrap();
     out
@@ -128,8 +128,10 @@ fn lines_have_the_fields_of_the_contract_in_their_order() {
                 assert!(rank.iter().map(|it| it.0).eq(of_rank.iter().map(|it| it.name)));
             }
             n += 1;
+            Ok(())
         },
-    );
+    )
+    .unwrap();
     assert_eq!(n, table.rows.len());
     crate::ranks::of_each_rank(&recording(&run, &sources), |fields| {
         assert!(fields.iter().map(|it| it.0).eq(run::RANKS.iter().map(|it| it.name)));

@@ -11,19 +11,19 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
 
-use crate::data_tables::{ColumnTable, DataColumn, DataKind, DataValue};
+use crate::data_tables::{DataColumn, DataKind, DataValue, TypedTable};
 
 /// Rows of a row group, which a reader takes into memory as a whole.
 const GROUP: usize = 1 << 17;
 
 /// Writes a table with what it says of itself.
-pub(super) fn write(out: &mut dyn Write, table: &ColumnTable) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, table: &TypedTable) -> io::Result<()> {
     // The file ends with where its parts are, so that it is made whole before anything is written.
     let bytes = file(table).map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
 
-fn file(table: &ColumnTable) -> Result<Vec<u8>, ParquetError> {
+fn file(table: &TypedTable) -> Result<Vec<u8>, ParquetError> {
     let schema = format!("message {} {{ {} }}", table.name, fields(table.columns));
     let schema = Arc::new(parse_message_type(&schema)?);
     let notes =

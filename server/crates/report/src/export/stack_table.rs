@@ -4,7 +4,7 @@ use loader::StackBooks;
 
 use super::names::ExportedStacks;
 use super::rows::rows;
-use crate::data_tables::{ColumnTable, DataColumn, DataTable, DataValue};
+use crate::data_tables::{DataColumn, DataTable, DataValue, TypedTable};
 use crate::terminal::clean;
 
 /// Amounts are as they are kept, in the order of [`StackBooks::METRICS`].
@@ -25,7 +25,7 @@ pub(super) const STACKS: &[DataColumn] = &[
 
 /// The stacks with any amount, those of the metric first, in its order. What a terminal would obey is replaced, as in CSV: programs
 /// that read the table print names as they are.
-pub(super) fn table(stacks: &ExportedStacks<'_>) -> ColumnTable {
+pub(super) fn table(stacks: &ExportedStacks<'_>) -> TypedTable {
     let text = |it: &str| DataValue::text(clean(it));
     let row = |it: super::rows::StackTableRow<'_>| {
         let mut row = vec![
@@ -41,5 +41,5 @@ pub(super) fn table(stacks: &ExportedStacks<'_>) -> ColumnTable {
         row
     };
     let rows = rows(stacks).map(row).collect();
-    ColumnTable { name: DataTable::Stacks.name(), columns: STACKS, rows, notes: Vec::new() }
+    TypedTable { name: DataTable::Stacks.name(), columns: STACKS, rows, notes: Vec::new() }
 }

@@ -247,7 +247,7 @@ fn tables_in_parquet_have_lists_and_nulls() {
         vec![DataValue::Integer(-3), none, flag(true), DataValue::Rows(two)],
     ];
     let notes = vec![("note", "text".to_owned())];
-    let table = ColumnTable { name: "lines", columns: COLUMNS, rows, notes };
+    let table = TypedTable { name: "lines", columns: COLUMNS, rows, notes };
     let mut out = Vec::new();
     parquet::write(&mut out, &table).unwrap();
     let reader = SerializedFileReader::new(bytes::Bytes::from(out)).unwrap();
