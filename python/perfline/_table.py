@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Generic, TypeVar, cast, overload
 
 from perfline._ipc import Field, Stream, streams
@@ -11,10 +11,11 @@ from perfline._ipc import Field, Stream, streams
 Row = TypeVar("Row")
 
 
-class Table(Sequence[Row], Generic[Row]):
+# Not a `collections.abc.Sequence`: polars would take those row by row, before it looks for columns.
+class Table(Generic[Row]):
     """Rows of one kind, each a ``dict``, in typed columns.
 
-    It is a sequence of rows: ``table[0]``, ``table[:10]``, ``for row in table``, ``len(table)``. ``table["cpu_own_us"]`` is
+    It works as a sequence of rows: ``table[0]``, ``table[:10]``, ``for row in table``, ``len(table)``. ``table["cpu_own_us"]`` is
     a column as a list.
 
     It has ``__arrow_c_stream__``, by which ``polars.DataFrame(table)``, ``pyarrow.table(table)``, ``pandas.DataFrame.from_arrow(table)``

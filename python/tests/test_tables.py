@@ -16,7 +16,7 @@ import unittest
 from unittest import mock
 
 import perfline
-from perfline import _binary, _ipc, _rows, _run
+from perfline import _binary, _ipc, _rows, _run, _table
 
 # Nothing of the user's cache is read, and nothing goes there.
 os.environ["PERFLINE_CACHE_DIR"] = ""
@@ -98,6 +98,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(lines[::100], list(lines)[::100])
         self.assertEqual([it["line"] for it in lines], lines["line"])
         self.assertIn(lines[3], lines)
+        self.assertEqual(next(reversed(lines)), lines[-1])
         self.assertTrue(lines)
         self.assertFalse(self.run_of_one.ranks)
         with self.assertRaises(IndexError):
@@ -234,6 +235,17 @@ class Columns(unittest.TestCase):
 
         for table in self.tables():
             self.assertEqual(polars.DataFrame(table).to_dicts(), list(table))
+
+    def test_no_row_is_made_for_who_takes_columns(self):
+        takers = {"pyarrow": "table", "polars": "DataFrame"}
+        takers = [getattr(importlib.import_module(name), it) for name, it in takers.items() if has(name)]
+        if has("pandas") and has("pyarrow"):
+            pandas = importlib.import_module("pandas")
+            takers += [pandas.DataFrame.from_arrow] if hasattr(pandas.DataFrame, "from_arrow") else []
+        for take in takers:
+            with mock.patch.object(_table.Table, "_values", side_effect=AssertionError("rows are made")):
+                taken = take(self.run_of_one.lines)
+            self.assertEqual(len(taken), len(self.run_of_one.lines))
 
     @unittest.skipUnless(has("polars"), "polars is not installed")
     def test_polars_needs_no_pyarrow(self):
