@@ -165,3 +165,46 @@ fn nothing(column: &DataColumn) -> DataValue {
 fn in_row(place: &Place) -> Vec<DataValue> {
     vec![DataValue::text(&*place.file), DataValue::integer(place.line)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{recording, sources, training_with_stacks};
+
+    #[test]
+    fn every_column_is_filled_from_one_that_is_there() {
+        let (run, sources) = (training_with_stacks(), sources());
+        let recording = recording(&run, &sources);
+        let tables = [
+            (tables::kernels(&recording, true).unwrap(), OF_KERNELS),
+            (tables::operators(&recording, None, false).unwrap(), OF_OPERATORS),
+            (tables::modules(&recording, &[], true), OF_MODULES),
+            (tables::steps(&recording, StepOrder::Number), OF_STEPS),
+        ];
+        for (table, mapping) in tables {
+            let headings: Vec<&str> = table.section.columns.iter().map(|it| it.name).collect();
+            for it in mapping {
+                assert!(headings.contains(&it.heading), "{} of {headings:?}", it.heading);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_in_one_unit_and_empty_cells_are_zero_or_null() {
+        let time = DataColumn::time("time_us", "how long it took");
+        let count = DataColumn::count("count", "how many");
+        let rows = [
+            (Cell::duration(ledger::Ns(1_234)), time, DataValue::Real(1.234)),
+            (Cell::real(1_500.0, Unit::Ns), time, DataValue::Real(1.5)),
+            (Cell::default(), time, DataValue::Real(0.0)),
+            (Cell::default(), time.or_null(), DataValue::Null),
+            (Cell::integer(7), count, DataValue::Integer(7)),
+            (Cell::count(3.0), count, DataValue::Integer(3)),
+            (Cell::text(""), DataColumn::text("text", "words").or_null(), DataValue::Null),
+            (Cell::default(), LINES, DataValue::Rows(Vec::new())),
+        ];
+        for (cell, column, expected) in rows {
+            assert_eq!(value(&cell, &column), expected, "{cell:?}");
+        }
+    }
+}
